@@ -1,0 +1,41 @@
+"""Records to JSON and back, and the hashes that name things.
+
+One rule: what is hashed is the canonical JSON (sorted keys) of the record, so a hash is the same on every
+machine and Python version.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Any, TypeVar
+
+import msgspec
+
+T = TypeVar("T")
+
+_encoder = msgspec.json.Encoder(order="deterministic")
+
+
+def encode(value: Any) -> bytes:
+    """Canonical JSON of a record (or of plain data holding records)."""
+    return _encoder.encode(value)
+
+
+def decode(data: bytes | str, type: type[T]) -> T:
+    """The record in `data`; raises `msgspec.ValidationError` where it does not fit `type`."""
+    return msgspec.json.decode(data, type=type)
+
+
+def plain(value: Any) -> Any:
+    """A record as dicts, lists, strings and numbers."""
+    return msgspec.to_builtins(value)
+
+
+def record(value: Any, type: type[T]) -> T:
+    """The inverse of `plain`."""
+    return msgspec.convert(value, type)
+
+
+def sha(data: bytes | str) -> str:
+    """SHA-256 of bytes or UTF-8 text, in hex."""
+    return hashlib.sha256(data.encode() if isinstance(data, str) else data).hexdigest()

@@ -1,0 +1,56 @@
+"""Every exception that kernelwright raises on purpose.
+
+A failing candidate is a value (`model.Evaluation`), never an exception. An exception here means that the
+request, the machine or kernelwright itself is at fault, and the command line turns it into exit status 2.
+
+    KernelwrightError
+    ├── RequestError       the user's input is at fault
+    │   ├── ProblemError       a file that is not a problem, or a problem that cannot be evaluated
+    │   ├── RunFolderError     a run folder that is missing, half-written or from another version
+    │   └── ConfigError        an unknown strategy, provider, option value, or a missing key
+    ├── MachineError       this machine lacks something (a GPU, torch, Triton)
+    ├── WorkerError        the worker died or broke its protocol: our failure
+    └── ProviderError      a model provider gave no usable answer after its retries
+"""
+
+from __future__ import annotations
+
+
+class KernelwrightError(Exception):
+    """What happened, to what, what was expected; `hint` says what to do."""
+
+    def __init__(self, message: str, hint: str | None = None) -> None:
+        super().__init__(message)
+        self.hint = hint
+
+    def __str__(self) -> str:
+        message = super().__str__()
+        return f"{message} ({self.hint})" if self.hint else message
+
+
+class RequestError(KernelwrightError):
+    """The user's input is at fault."""
+
+
+class ProblemError(RequestError):
+    """A file that is not a problem, or a problem that cannot be evaluated."""
+
+
+class RunFolderError(RequestError):
+    """A run folder that is missing, half-written or from another version."""
+
+
+class ConfigError(RequestError):
+    """An unknown strategy, provider or option value, or a missing key."""
+
+
+class MachineError(KernelwrightError):
+    """This machine lacks something that the request needs."""
+
+
+class WorkerError(KernelwrightError):
+    """The worker died or broke its protocol."""
+
+
+class ProviderError(KernelwrightError):
+    """A model provider gave no usable answer after its retries."""

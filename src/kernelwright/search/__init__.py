@@ -1,0 +1,1 @@
+"""What to try next. One small file per strategy; `STRATEGIES` is the table."""
