@@ -340,3 +340,42 @@ class BenchReport(Record, frozen=True, kw_only=True):
     environment: Environment
     cases: tuple[BenchCase, ...]
     command: str = ""
+
+
+# --- run ----------------------------------------------------------------------------------------------------
+
+
+class Budget(Record, frozen=True, kw_only=True):
+    """What a run may spend; None is no limit. Every limit counts what is in flight."""
+
+    trials: int | None = None
+    minutes: float | None = None
+    tokens: int | None = None
+    usd: float | None = None
+
+
+class RunSettings(Record, frozen=True, kw_only=True):
+    """Everything that decides a run, kept in its journal. Options are plain data, read by what they name."""
+
+    problem: str
+    strategy: str = "beam"
+    strategy_options: dict[str, Scalar] = {}
+    proposer: str = "builtin"
+    proposer_options: dict[str, Scalar] = {}
+    seed: int = 0
+    budget: Budget = Budget()
+    in_flight: int = 1
+    """How many requests may be under way at once."""
+    dtype: str | None = None
+
+
+class RunInfo(Record, frozen=True, kw_only=True):
+    """The head of a journal: written once, before the first event."""
+
+    schema_version: int
+    kernelwright: str
+    created: str
+    settings: RunSettings
+    problem: ProblemInfo
+    environment: Environment
+    starter: Candidate | None = None
