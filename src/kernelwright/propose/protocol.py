@@ -1,0 +1,52 @@
+"""The contract of a proposer: given a request, write a candidate.
+
+It does not choose what to try (a strategy does), run anything on a GPU, or write to the journal; it may put prompts
+and replies into the journal's blobs. The one rule: a fault of one proposal (a refusal, a reply without code) is a
+`Proposal` with an `error`; only a fault that makes every further proposal pointless is raised.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol
+
+from kernelwright.model import Candidate, Environment, ProblemInfo, Proposal, Request, Trial
+
+
+@dataclass(frozen=True)
+class Context:
+    """All that a proposer may look at besides the request itself.
+
+    trials: every trial told so far, in the order of their numbers. in_flight: candidates proposed and not yet told.
+    folder: the run folder. put_blob stores a text and gives its hash, blob gives the text of a hash; both may be
+    called from any thread.
+    """
+
+    problem: ProblemInfo
+    environment: Environment
+    trials: tuple[Trial, ...]
+    in_flight: tuple[Candidate, ...]
+    seed: int
+    folder: Path
+    put_blob: Callable[[str], str]
+    blob: Callable[[str], str]
+
+
+class Proposer(Protocol):
+    """Thread-safe: several `propose` calls may be under way at once."""
+
+    author: str
+    """Who signs the proposals; see `Proposal.author`."""
+
+    def propose(self, request: Request, context: Context) -> Proposal | None:
+        """The answer, or None: no answer yet, the request stays open (the mailbox) and is proposed again later.
+
+        Raises `ProviderError` only for faults that should stop the run.
+        """
+        ...
+
+    def close(self) -> None:
+        """Let go of connections. No `propose` is under way."""
+        ...
