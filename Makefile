@@ -1,0 +1,39 @@
+# What this is: the project's commands; each does its own set-up into .venv on first use.
+# What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
+# The rule: nothing is installed outside .venv, and a second call installs nothing.
+
+.PHONY: demo test test-gpu lint setup clean
+.DEFAULT_GOAL := test
+
+ifndef PYTHON
+PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
+	$$p -c 'import sys; sys.exit(not (3, 10) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null && echo $$p && break; done)
+endif
+
+BIN := .venv/bin
+STAMP := .venv/.installed
+
+$(STAMP): pyproject.toml requirements/tested.txt
+	@test -n "$(PYTHON)" || { echo "error: no Python 3.10 to 3.13 found on PATH; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 2; }
+	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
+	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements/tested.txt -e '.[worker,dev]'
+	@touch $(STAMP)
+
+setup: $(STAMP)
+
+demo: $(STAMP)
+	$(BIN)/kernelwright optimize softmax --trials 24 --minutes 2
+
+test: lint
+	$(BIN)/pytest -m "not gpu"
+
+test-gpu: $(STAMP)
+	$(BIN)/pytest -m gpu
+
+lint: $(STAMP)
+	$(BIN)/ruff format --check src tests gallery
+	$(BIN)/ruff check src tests gallery
+	$(BIN)/mypy
+
+clean:
+	rm -rf .venv build dist .mypy_cache .ruff_cache .pytest_cache .import_linter_cache
