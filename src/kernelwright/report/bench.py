@@ -1,0 +1,68 @@
+"""A bench report as text: one table per case, every implementation against the framework's own best and the bound.
+
+Not the measurement. The rule: a time that is an estimate says so in its own cell, since one table may hold both.
+"""
+
+from __future__ import annotations
+
+from kernelwright.model import BenchCase, BenchReport, Implementation, Status
+from kernelwright.report.evaluation import environment_settings, settings_text
+from kernelwright.report.table import table
+from kernelwright.report.units import Unit, number_text, share_text, time_text, times_text, unit_for
+
+NO_DEVICE = (
+    "no GPU here: nothing was timed; what is marked (estimate) is a formula over work and compiled resources"
+)
+
+
+def bench_text(report: BenchReport) -> str:
+    """The tables of all cases, then where it was measured."""
+    parts = [f"bench of {report.problem}"]
+    if report.environment.device is None:
+        parts[0] += f"\n{NO_DEVICE}"
+    parts += [case_text(case) for case in report.cases]
+    parts.append(settings_text("environment", environment_settings(report.environment)))
+    return "\n\n".join(parts)
+
+
+def case_text(case: BenchCase) -> str:
+    """One case: its bound, its table, and the reason of every row that has no time."""
+    held_out = ", held out" if case.held_out else ""
+    title = f"{case.case}{held_out}: no kernel can beat {time_text(case.bound_us, None)} (limit: {case.bound_by})"
+    unit = unit_for(row.median_us for row in case.implementations)
+    header = [
+        "implementation",
+        f"time ({unit.name})",
+        "95 % interval",
+        f"call ({unit.name})",
+        "speedup",
+        "95 % interval",
+        "verdict",
+        "share of bound",
+    ]
+    rows = [_row(implementation, unit) for implementation in case.implementations]
+    reasons = [
+        f"  {row.name}: {row.status.value}{': ' + row.reason if row.reason else ''}"
+        for row in case.implementations
+        if row.reason or row.status is not Status.PASSED
+    ]
+    return "\n".join([title, table(header, rows, left=("verdict",)), *reasons])
+
+
+def _row(implementation: Implementation, unit: Unit) -> list[str]:
+    estimate = " (estimate)" if implementation.kind == "estimate" and implementation.median_us is not None else ""
+    speedup, speedup_ci95 = implementation.speedup, implementation.speedup_ci95
+    return [
+        implementation.name,
+        number_text(implementation.median_us, unit) + estimate,
+        _interval(implementation.ci95_us, unit),
+        number_text(implementation.call_us, unit),
+        times_text(speedup) + estimate if speedup is not None else "-",
+        f"{speedup_ci95[0]:.2f} to {speedup_ci95[1]:.2f}" if speedup_ci95 is not None else "-",
+        implementation.verdict or "-",
+        share_text(implementation.fraction_of_bound),
+    ]
+
+
+def _interval(ci95_us: tuple[float, float] | None, unit: Unit) -> str:
+    return f"{number_text(ci95_us[0], unit)} to {number_text(ci95_us[1], unit)}" if ci95_us is not None else "-"

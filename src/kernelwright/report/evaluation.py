@@ -1,0 +1,134 @@
+"""An evaluation as text: its status, its cases, what the compiler said, what confined it.
+
+Not a judgement. The rule: what was not verified, not timed or only estimated is said in the same place where the
+good news stands.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kernelwright.model import CaseInfo, CaseResult, Environment, Evaluation, KernelResources, Status
+from kernelwright.report.table import table
+from kernelwright.report.units import (
+    bytes_text,
+    label,
+    number_text,
+    share_text,
+    time_text,
+    unit_for,
+)
+
+VERIFIED_ON = {
+    "device": "verified on the device that it runs on",
+    "interpreter": "verified on Triton's CPU interpreter, small cases only: plausible, not run on a GPU",
+    None: "values never compared",
+}
+
+
+def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> str:
+    """Everything an evaluation holds; `cases` adds each case's bound."""
+    parts = [headline(evaluation)]
+    if evaluation.results:
+        parts.append(results_table(evaluation.results, cases))
+        parts.extend(_reasons(evaluation.results))
+    if evaluation.kernels:
+        parts.append(kernels_table(evaluation.kernels))
+    if evaluation.confinement:
+        parts.append(settings_text("confinement", evaluation.confinement))
+    if evaluation.stages_s:
+        spent = {stage: f"{seconds:.2f} s" for stage, seconds in evaluation.stages_s.items()}
+        parts.append(settings_text("time spent", spent))
+    if evaluation.log:
+        parts.append("what the candidate printed (the end of it):\n" + evaluation.log.rstrip())
+    return "\n\n".join(parts)
+
+
+def headline(evaluation: Evaluation) -> str:
+    """Status, reason, where it was verified, and the score with its kind."""
+    status = f"{evaluation.status.value}: {evaluation.reason}" if evaluation.reason else evaluation.status.value
+    lines = [status]
+    if evaluation.status is Status.PASSED:
+        lines.append(VERIFIED_ON[evaluation.verified_on])
+    if evaluation.score_us is not None:
+        timed = sum(result.timing is not None for result in evaluation.results)
+        over = f", geometric mean over {timed} timed cases" if timed > 1 else ""
+        lines.append(f"{time_text(evaluation.score_us, evaluation.timing_kind)}{over}")
+    return "\n".join(lines)
+
+
+def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ()) -> str:
+    """One row per case; time and bound columns only where something was timed."""
+    header = ["case", "status", "max abs error", "max rel error", "allowed"]
+    rows = [
+        [result.case, result.status.value]
+        + [_error(error) for error in (result.max_abs_error, result.max_rel_error, result.allowed_rel_error)]
+        for result in results
+    ]
+    timings = [result.timing for result in results]
+    known = [timing for timing in timings if timing is not None]
+    if known:
+        bounds_us = {info.case.name: info.bound.bound_us for info in cases}
+        unit = unit_for(timing.median_us for timing in known)
+        header += [f"time ({label(unit, known[0].kind)})", f"bound ({unit.name})", "share of bound"]
+        for row, timing in zip(rows, timings, strict=True):
+            bound_us = bounds_us.get(row[0])
+            median_us = timing.median_us if timing is not None else None
+            share = bound_us / median_us if bound_us is not None and median_us else None
+            row += [
+                number_text(median_us, unit),
+                number_text(bound_us if median_us is not None else None, unit),
+                share_text(share),
+            ]
+    return table(header, rows, left=("status",))
+
+
+def kernels_table(kernels: Sequence[KernelResources]) -> str:
+    """What the compiler says of each kernel."""
+    header = ["kernel", "target", "registers", "spills", "shared", "warps", "stages", "occupancy", "limited by"]
+    rows = [
+        [
+            kernel.kernel,
+            kernel.target,
+            str(kernel.registers),
+            bytes_text(kernel.spill_bytes),
+            bytes_text(kernel.shared_bytes),
+            str(kernel.num_warps),
+            str(kernel.num_stages),
+            share_text(kernel.occupancy),
+            kernel.limited_by,
+        ]
+        for kernel in kernels
+    ]
+    return table(header, rows, left=("target", "limited by"))
+
+
+def settings_text(title: str, settings: Mapping[str, object]) -> str:
+    """`title` and one indented line per setting."""
+    width = max((len(name) for name in settings), default=0)
+    return "\n".join([f"{title}:", *(f"  {name.ljust(width)}  {value}" for name, value in settings.items())])
+
+
+def environment_settings(environment: Environment) -> dict[str, str]:
+    """What somebody needs to know to believe or repeat a number."""
+    settings = {
+        "device": environment.device or f"none (compiled for {environment.target}; nothing was timed)",
+        "target": environment.target,
+        "python": environment.python,
+        "torch": environment.torch,
+        "triton": environment.triton,
+        "driver": environment.driver,
+        "kernelwright": environment.kernelwright,
+        "date": environment.date,
+        "peaks": environment.peaks_source,
+    }
+    return {name: value for name, value in settings.items() if value}
+
+
+def _reasons(results: Sequence[CaseResult]) -> list[str]:
+    lines = [f"  {result.case}: {result.reason}" for result in results if result.reason]
+    return ["\n".join(["why:", *lines])] if lines else []
+
+
+def _error(error: float | None) -> str:
+    return "-" if error is None else f"{error:.3g}"

@@ -1,0 +1,82 @@
+"""Numbers as text: times, sizes, shares, counts.
+
+Not arithmetic on them. The rule: a time cannot be written without saying whether it was measured or estimated, so
+everything that writes one takes its `Kind`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Literal, NamedTuple
+
+Kind = Literal["measured", "estimate"]
+
+
+class Unit(NamedTuple):
+    """What a column of times is written in; `us` is how many microseconds one of it is."""
+
+    name: str
+    us: float
+
+
+MICROSECOND = Unit("µs", 1.0)
+MILLISECOND = Unit("ms", 1000.0)
+
+
+def unit_for(times_us: Iterable[float | None]) -> Unit:
+    """One unit for a column: milliseconds where the smallest time is at least one."""
+    known = [time for time in times_us if time is not None]
+    return MILLISECOND if known and min(known) >= MILLISECOND.us else MICROSECOND
+
+
+def label(unit: Unit, kind: Kind | None) -> str:
+    """What heads a column of times: "ms", or "ms, estimate"."""
+    return f"{unit.name}, estimate" if kind == "estimate" else unit.name
+
+
+def number_text(time_us: float | None, unit: Unit) -> str:
+    """A time for a column whose heading carries `label`; "-" where there is none."""
+    if time_us is None:
+        return "-"
+    value = time_us / unit.us
+    return f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:.1f}"
+
+
+def time_text(time_us: float, kind: Kind | None) -> str:
+    """A time that stands alone: "31.20 µs", or "31.20 µs (estimate)"."""
+    unit = unit_for([time_us])
+    text = f"{number_text(time_us, unit)} {unit.name}"
+    return f"{text} (estimate)" if kind == "estimate" else text
+
+
+def share_text(fraction: float | None) -> str:
+    """A fraction as a percentage for people; "-" where there is none."""
+    return (
+        "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
+    )
+
+
+def times_text(ratio: float) -> str:
+    """A speedup: "1.45x"."""
+    return f"{ratio:.2f}x"
+
+
+def bytes_text(size_bytes: float) -> str:
+    """A size with a decimal prefix, as bandwidths are given."""
+    for prefix, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if size_bytes >= scale:
+            return f"{size_bytes / scale:.3g} {prefix}B"
+    return f"{size_bytes:.0f} B"
+
+
+def flop_text(work_flop: float) -> str:
+    """Floating-point operations with a decimal prefix."""
+    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+        if work_flop >= scale:
+            return f"{work_flop / scale:.3g} {prefix}FLOP"
+    return f"{work_flop:.0f} FLOP"
+
+
+def count_text(count: int, noun: str) -> str:
+    """ "1 trial", "2 trials"."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"

@@ -1,0 +1,76 @@
+"""A bench report as text."""
+
+from __future__ import annotations
+
+from kernelwright.model import BenchCase, BenchReport, Implementation, Status
+from kernelwright.report.bench import NO_DEVICE, bench_text
+from samples import environment
+
+
+def _report(device: str | None, *rows: Implementation) -> BenchReport:
+    case = BenchCase(case="square", held_out=True, bound_us=16.0, bound_by="bytes", implementations=rows)
+    return BenchReport(problem="softmax", environment=environment(device), cases=(case,))
+
+
+def _row(text: str, name: str) -> list[str]:
+    return next(line for line in text.splitlines() if line.startswith(name)).split()
+
+
+def test_a_measured_row_shows_interval_verdict_and_share() -> None:
+    text = bench_text(
+        _report(
+            "NVIDIA H200",
+            Implementation(name="eager", status=Status.PASSED, median_us=40.0, ci95_us=(39.5, 40.5), call_us=46.0),
+            Implementation(
+                name="best",
+                status=Status.PASSED,
+                median_us=20.0,
+                ci95_us=(19.9, 20.1),
+                call_us=25.0,
+                speedup=2.0,
+                speedup_ci95=(1.97, 2.03),
+                verdict="faster",
+                fraction_of_bound=0.8,
+            ),
+        )
+    )
+    assert "square, held out: no kernel can beat 16.00 µs (limit: bytes)" in text
+    assert _row(text, "best") == [
+        "best",
+        "20.00",
+        "19.90",
+        "to",
+        "20.10",
+        "25.00",
+        "2.00x",
+        "1.97",
+        "to",
+        "2.03",
+        "faster",
+        "80",
+        "%",
+    ]
+    assert "estimate" not in text
+    assert "NVIDIA H200" in text
+
+
+def test_without_a_device_every_time_is_marked_and_said_in_one_line() -> None:
+    text = bench_text(
+        _report(
+            None,
+            Implementation(
+                name="eager", status=Status.NOT_VERIFIED, reason="nothing to time it on", kind="estimate"
+            ),
+            Implementation(name="starter", status=Status.PASSED, median_us=20.0, kind="estimate", speedup=1.5),
+        )
+    )
+    assert NO_DEVICE in text
+    assert "20.00 (estimate)" in text
+    assert "1.50x (estimate)" in text
+    assert "  eager: not_verified: nothing to time it on" in text
+
+
+def test_a_failed_row_gives_its_reason_instead_of_a_time() -> None:
+    text = bench_text(_report("NVIDIA H200", Implementation(name="mine", status=Status.WRONG, reason="off by 0.5")))
+    assert _row(text, "mine") == ["mine", "-", "-", "-", "-", "-", "-", "-"]
+    assert "  mine: wrong: off by 0.5" in text

@@ -1,0 +1,54 @@
+"""An evaluation as text."""
+
+from __future__ import annotations
+
+from kernelwright.model import Evaluation, Status
+from kernelwright.report.evaluation import evaluation_text, headline
+from samples import failed, passed, problem_info
+
+
+def test_an_estimate_is_called_one_and_the_interpreter_is_named() -> None:
+    text = evaluation_text(passed(32.0), problem_info().cases)
+    assert "32.00 µs (estimate)" in text
+    assert "interpreter, small cases only" in text
+    assert "time (µs, estimate)" in text
+    square = next(line for line in text.splitlines() if line.startswith("square"))
+    assert square.split() == ["square", "passed", "-", "-", "-", "32.00", "16.00", "50", "%"]
+
+
+def test_a_measured_time_is_not_called_an_estimate() -> None:
+    text = evaluation_text(passed(32.0, measured=True), problem_info().cases)
+    assert "estimate" not in text
+    assert "verified on the device" in text
+
+
+def test_a_failure_shows_its_case_and_reason_and_no_time() -> None:
+    text = evaluation_text(failed())
+    assert text.startswith("wrong: tiny: element (0, 3)")
+    assert "  tiny: tiny: element (0, 3) is off by 0.5" in text
+    assert "µs" not in text
+
+
+def test_what_was_not_verified_is_never_called_verified() -> None:
+    text = headline(Evaluation(status=Status.NOT_VERIFIED, reason="bf16 matrix product in the interpreter"))
+    assert text == "not_verified: bf16 matrix product in the interpreter"
+
+
+def test_resources_and_confinement_are_shown() -> None:
+    text = evaluation_text(passed(32.0))
+    kernel = next(line for line in text.splitlines() if line.startswith("softmax_kernel"))
+    assert kernel.split() == [
+        "softmax_kernel",
+        "sm_90",
+        "40",
+        "0",
+        "B",
+        "2.05",
+        "kB",
+        "4",
+        "3",
+        "75",
+        "%",
+        "registers",
+    ]
+    assert "confinement:\n  network  none\n  gpu      not visible" in text
