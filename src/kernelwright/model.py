@@ -91,7 +91,8 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     """A case with what it takes and gives, and the least work it must do."""
 
     case: Case
-    inputs: tuple[TensorSpec | Scalar, ...]
+    inputs: tuple[TensorSpec | Scalar | None, ...]
+    """In the order of forward's arguments; a None here is the value None."""
     outputs: tuple[TensorSpec, ...]
     bytes: int
     flop: int
@@ -117,7 +118,7 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
 class Candidate(Record, frozen=True, kw_only=True):
     """Source text of a module plus the values of its tunables.
 
-    `config` maps tunable names (see `propose.tunables`) to values; an empty one leaves the source as written.
+    `config` maps tunable names (see `tunables`) to values; an empty one leaves the source as written.
     """
 
     source: str
