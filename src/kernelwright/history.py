@@ -1,0 +1,71 @@
+"""How a search went, round by round: the data of the convergence table. Pure; renders nothing.
+
+The one rule: the seed is what every gain is measured against, and it is the first trial of round 0 that passed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelwright.model import Trial
+from kernelwright.search.ranking import ranked
+
+
+@dataclass(frozen=True)
+class Round:
+    """One row. best: the best trial of this round, best_so_far: of this and all rounds before; None while nothing
+    has passed. speedup: the seed's score over the best so far's, so 1 is no gain. Scores are the search's, not the
+    confirmation's.
+    """
+
+    round: int
+    trials: int
+    passed: int
+    best: int | None
+    best_us: float | None
+    best_so_far: int | None
+    best_so_far_us: float | None
+    speedup: float | None
+
+
+def seed_trial(trials: Sequence[Trial]) -> Trial | None:
+    """What the search started from: the first of round 0 that has a score."""
+    return min(
+        (trial for trial in trials if trial.request.round == 0 and trial.score_us is not None),
+        key=lambda trial: trial.number,
+        default=None,
+    )
+
+
+def best_trial(trials: Sequence[Trial]) -> Trial | None:
+    """The lowest score; of equal ones the earliest."""
+    return next(iter(ranked(trials)), None)
+
+
+def convergence(trials: Sequence[Trial]) -> list[Round]:
+    """One row for each round that has a finished trial."""
+    seed = seed_trial(trials)
+    rows = []
+    for number in sorted({trial.request.round for trial in trials}):
+        here = [trial for trial in trials if trial.request.round == number]
+        best, so_far = best_trial(here), best_trial([trial for trial in trials if trial.request.round <= number])
+        rows.append(
+            Round(
+                round=number,
+                trials=len(here),
+                passed=sum(trial.passed for trial in here),
+                best=best.number if best else None,
+                best_us=best.score_us if best else None,
+                best_so_far=so_far.number if so_far else None,
+                best_so_far_us=so_far.score_us if so_far else None,
+                speedup=_speedup(seed, so_far),
+            )
+        )
+    return rows
+
+
+def _speedup(seed: Trial | None, trial: Trial | None) -> float | None:
+    if seed is None or trial is None or seed.score_us is None or not trial.score_us:
+        return None
+    return seed.score_us / trial.score_us

@@ -1,0 +1,30 @@
+"""The record of a run: `RUN/journal.db`, SQLite, append-only events and blobs by hash.
+
+It decides nothing and measures nothing. The one rule: an event is committed before anyone acts on it, so a run
+killed at any moment resumes from what was written.
+"""
+
+from kernelwright.journal.database import NAME, SCHEMA_VERSION
+from kernelwright.journal.events import (
+    Event,
+    EventKind,
+    Session,
+    SessionEnd,
+    SessionStart,
+    finished_trials,
+    sessions_of,
+)
+from kernelwright.journal.store import Journal
+
+__all__ = [
+    "NAME",
+    "SCHEMA_VERSION",
+    "Event",
+    "EventKind",
+    "Journal",
+    "Session",
+    "SessionEnd",
+    "SessionStart",
+    "finished_trials",
+    "sessions_of",
+]

@@ -1,0 +1,88 @@
+"""What a journal holds: one record per event, and what follows from a list of them.
+
+Pure data; the files are `store`'s business. The one rule: the events alone say everything about a run, so whatever
+is shown or resumed is computed from them.
+"""
+
+from __future__ import annotations
+
+import enum
+from dataclasses import dataclass, replace
+from datetime import datetime
+
+from kernelwright.model import Budget, Evaluation, Proposal, Record, Request, Trial
+
+
+class EventKind(str, enum.Enum):
+    """STARTED and STOPPED frame a session of the run: one `optimize`, or one resumption of it."""
+
+    STARTED = "started"
+    ASKED = "asked"
+    PROPOSED = "proposed"
+    EVALUATED = "evaluated"
+    TOLD = "told"
+    CONFIRMED = "confirmed"
+    STOPPED = "stopped"
+
+
+class SessionStart(Record, frozen=True, kw_only=True):
+    """The budget is the whole run's, as it stood when this session began."""
+
+    budget: Budget
+
+
+class SessionEnd(Record, frozen=True, kw_only=True):
+    reason: str
+    seconds: float
+
+
+@dataclass(frozen=True)
+class Event:
+    """number: of the trial, None for the ends of a session. time: UTC, ISO 8601. TOLD has no payload."""
+
+    seq: int
+    kind: EventKind
+    number: int | None
+    time: str
+    payload: Request | Proposal | Evaluation | SessionStart | SessionEnd | None
+
+
+@dataclass(frozen=True)
+class Session:
+    """reason is None where no end was recorded: killed, or still at work; seconds then reach to its last event."""
+
+    started: str
+    budget: Budget
+    seconds: float
+    reason: str | None
+
+
+def finished_trials(events: list[Event]) -> list[Trial]:
+    """The trials that these events complete (evaluated, or without a candidate to evaluate), by number."""
+    requests = {event.number: event.payload for event in events if isinstance(event.payload, Request)}
+    evaluations = {event.number: event.payload for event in events if event.kind is EventKind.EVALUATED}
+    finished = []
+    for event in events:
+        if isinstance(event.payload, Proposal):
+            evaluation = evaluations.get(event.number)
+            if isinstance(evaluation, Evaluation):
+                finished.append(
+                    Trial(request=requests[event.number], proposal=event.payload, evaluation=evaluation)
+                )
+            elif event.payload.candidate is None:
+                finished.append(Trial(request=requests[event.number], proposal=event.payload))
+    return sorted(finished, key=lambda trial: trial.number)
+
+
+def sessions_of(events: list[Event]) -> list[Session]:
+    """The sessions that these events frame, in order."""
+    sessions: list[Session] = []
+    for event in events:
+        if isinstance(event.payload, SessionStart):
+            sessions.append(Session(started=event.time, budget=event.payload.budget, seconds=0.0, reason=None))
+        elif isinstance(event.payload, SessionEnd) and sessions:
+            sessions[-1] = replace(sessions[-1], seconds=event.payload.seconds, reason=event.payload.reason)
+        elif sessions:
+            elapsed = datetime.fromisoformat(event.time) - datetime.fromisoformat(sessions[-1].started)
+            sessions[-1] = replace(sessions[-1], seconds=max(elapsed.total_seconds(), 0.0))
+    return sessions

@@ -1,0 +1,232 @@
+"""A worker and a proposer that are functions of their input, and the records that tests need around them.
+
+Nothing is compiled or measured. The one rule: a fake answers the same to the same question, in any order and from
+any thread, so what a test sees comes from the code under test.
+
+A fake candidate is a text such as `BLOCK = 64`. The worker reads the block (from the config where there is one),
+finds 512 the fastest, and obeys two comments: `# fails: <status>` and `# fails confirm: <status>`.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import re
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelwright.journal import SCHEMA_VERSION
+from kernelwright.model import (
+    BenchCase,
+    BenchReport,
+    Bound,
+    Candidate,
+    Case,
+    CaseInfo,
+    CaseResult,
+    Environment,
+    Evaluation,
+    Implementation,
+    Operator,
+    ProblemInfo,
+    Proposal,
+    Request,
+    RunInfo,
+    RunSettings,
+    Status,
+    TensorSpec,
+    Timing,
+    Trial,
+    Usage,
+)
+from kernelwright.propose.protocol import Context
+
+STARTER = Candidate(source="BLOCK = 64\n")
+SPEC = TensorSpec(shape=(64, 64), dtype="float32", stride=(64, 1))
+BOUND = Bound(bound_us=50.0, bound_by="bytes", bytes=32768, flop=4096, peaks="measured Fake GPU 2026-01-01")
+CASES = (Case(name="small", small=True), Case(name="big"), Case(name="odd", held_out=True))
+PROBLEM = ProblemInfo(
+    name="double",
+    format="native",
+    source="# a reference\n",
+    cases=tuple(
+        CaseInfo(case=case, inputs=(SPEC,), outputs=(SPEC,), bytes=32768, flop=4096, bound=BOUND) for case in CASES
+    ),
+    docstring="Twice the input.",
+)
+ENVIRONMENT = Environment(device="Fake GPU", target="sm_90", python="3.10.0", torch="2.9.0", triton="3.5.0")
+
+
+def run_info(**settings: object) -> RunInfo:
+    """The head of a run; keywords are fields of `RunSettings`, and `starter`."""
+    starter = settings.pop("starter", STARTER)
+    assert starter is None or isinstance(starter, Candidate)
+    return RunInfo(
+        schema_version=SCHEMA_VERSION,
+        kernelwright="0",
+        created="2026-01-01T00:00:00+00:00",
+        settings=RunSettings(problem="problem.py", **settings),  # type: ignore[arg-type]
+        problem=PROBLEM,
+        environment=ENVIRONMENT,
+        starter=starter,
+    )
+
+
+def block_of(candidate: Candidate) -> int:
+    values = [value for name, value in candidate.config.items() if name.endswith("BLOCK")]
+    return values[0] if values else int(re.findall(r"BLOCK\s*=\s*(\d+)", candidate.source)[-1])
+
+
+def evaluation_of(candidate: Candidate, purpose: str) -> Evaluation:
+    """What the fake device says of a candidate."""
+    failures = dict(re.findall(r"# fails( confirm)?: (\w+)", candidate.source))
+    status = failures.get("", failures.get(" confirm") if purpose == "confirm" else None)
+    if status is not None:
+        return Evaluation(status=Status(status), reason=f"the source says that it fails: {status}", log="printed\n")
+    block = block_of(candidate)
+    score_us = 100.0 * (1 + abs(math.log2(block / 512))) + (1.0 if purpose == "confirm" else 0.0)
+    timing = Timing(kind="measured", median_us=score_us, ci95_us=(score_us * 0.99, score_us * 1.01))
+    return Evaluation(
+        status=Status.PASSED,
+        results=tuple(
+            CaseResult(case=case.name, status=Status.PASSED, timing=timing if case.timed else None)
+            for case in CASES
+            if purpose != "search" or not case.held_out
+        ),
+        verified_on="device",
+        score_us=score_us if purpose != "verify" else None,
+        timing_kind="measured" if purpose != "verify" else None,
+        compiled=f"block {block}",
+    )
+
+
+@dataclass
+class FakeWorker:
+    """`pool.Worker` as a function. calls: what `evaluate` was asked, in order of arrival. log: the same, one line a
+    call, in a file that outlives a killed process. delay_s: how long an evaluation takes."""
+
+    answer: Callable[[Candidate, str], Evaluation] = evaluation_of
+    where: Environment = ENVIRONMENT
+    problem: ProblemInfo = PROBLEM
+    log: Path | None = None
+    delay_s: float = 0.0
+    calls: list[tuple[str, str]] = field(default_factory=list)
+    closed: bool = False
+
+    def environment(self) -> Environment:
+        return self.where
+
+    def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
+        return self.problem
+
+    def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+        self.calls.append((candidate.id, purpose))
+        _note(self.log, f"{purpose} {candidate.id}")
+        time.sleep(self.delay_s)
+        return self.answer(candidate, purpose)
+
+    def bench(
+        self,
+        candidates: dict[str, Candidate],
+        cases: tuple[str, ...] = (),
+        max_autotune: bool = False,
+        compile: bool = True,
+    ) -> BenchReport:
+        eager_us = 400.0
+        rows = [
+            Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)
+        ]
+        for name, candidate in candidates.items():
+            evaluation = self.answer(candidate, "verify")
+            score_us = self.answer(candidate, "search").score_us
+            rows.append(
+                Implementation(
+                    name=name,
+                    status=evaluation.status,
+                    reason=evaluation.reason,
+                    median_us=score_us,
+                    speedup=None if score_us is None else eager_us / score_us,
+                    fraction_of_bound=None if score_us is None else 50 / score_us,
+                )
+            )
+        wanted = [case for case in CASES if (case.name in cases if cases else not case.small)]
+        return BenchReport(
+            problem=self.problem.name,
+            environment=self.where,
+            cases=tuple(
+                BenchCase(
+                    case=case.name,
+                    held_out=case.held_out,
+                    bound_us=50.0,
+                    bound_by="bytes",
+                    implementations=tuple(rows),
+                )
+                for case in wanted
+            ),
+        )
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def step(request: Request, context: Context) -> Proposal:
+    """A proposal that depends on the request and its parents alone: twice or half the parent's block, some of them
+    broken; a repair takes the breakage out."""
+    trials = {trial.number: trial for trial in context.trials}
+    parents = [trials[number] for number in request.parents]
+    parent = parents[0].proposal.candidate if parents else STARTER
+    assert parent is not None
+    usage = Usage(input_tokens=100, output_tokens=50, cost_usd=0.01, seconds=0.1, requests=1)
+    block = block_of(parent)
+    comment = f"# number {request.number}\n"
+    if request.operator is not Operator.REPAIR:
+        chance = random.Random(f"{context.seed}:{request.number}").random()
+        block = max(8, block * 2 if chance < 0.6 else block // 2)
+        comment += "# fails: compile_error\n" if request.number % 5 == 3 else ""
+    return Proposal(author="fake", candidate=Candidate(source=f"BLOCK = {block}\n{comment}"), usage=usage)
+
+
+@dataclass
+class FakeProposer:
+    """`Proposer` as a function. calls and log as for the worker; author is the fake's own."""
+
+    answer: Callable[[Request, Context], Proposal | None] = step
+    log: Path | None = None
+    delay_s: float = 0.0
+    calls: list[int] = field(default_factory=list)
+    author: str = "fake"
+    closed: bool = False
+
+    def propose(self, request: Request, context: Context) -> Proposal | None:
+        self.calls.append(request.number)
+        _note(self.log, f"propose {request.number}")
+        time.sleep(self.delay_s)
+        return self.answer(request, context)
+
+    def close(self) -> None:
+        self.closed = True
+
+
+def trial_of(
+    number: int,
+    candidate: Candidate | None,
+    *,
+    operator: Operator = Operator.IMPROVE,
+    round: int = 0,
+    parents: tuple[int, ...] = (),
+    evaluation: Evaluation | None = None,
+) -> Trial:
+    """A finished trial; the fake device evaluates the candidate unless an evaluation is given."""
+    proposal = Proposal(author="fake", candidate=candidate, error=None if candidate else "no code in the reply")
+    if candidate is not None and evaluation is None:
+        evaluation = evaluation_of(candidate, "search")
+    request = Request(number=number, operator=operator, round=round, parents=parents)
+    return Trial(request=request, proposal=proposal, evaluation=evaluation)
+
+
+def _note(log: Path | None, line: str) -> None:
+    if log is not None:
+        with log.open("a") as file:
+            file.write(line + "\n")

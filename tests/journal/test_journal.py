@@ -1,0 +1,170 @@
+"""What a journal says of bad folders, and what it computes from its events."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+import pytest
+
+from fakes import STARTER, evaluation_of, run_info
+from kernelwright import codec
+from kernelwright.errors import KernelwrightError, RunFolderError
+from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, sessions_of
+from kernelwright.model import Budget, Operator, Proposal, Request
+
+
+def refusal(folder: Path, writable: bool = False) -> str:
+    with pytest.raises(RunFolderError) as caught:
+        Journal.open(folder, writable)
+    message = str(caught.value)
+    assert "\n" not in message
+    return message
+
+
+def alter(folder: Path, statement: str) -> None:
+    connection = sqlite3.connect(folder / "journal.db")
+    with connection:
+        connection.execute(statement)
+    connection.close()
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_folder_that_is_missing_or_holds_no_journal_is_named(tmp_path: Path, writable: bool) -> None:
+    assert f"{tmp_path / 'nowhere'} does not exist" in refusal(tmp_path / "nowhere", writable)
+    assert f"{tmp_path} holds no journal.db" in refusal(tmp_path, writable)
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_file_that_is_not_a_database_is_refused_and_left_as_it_is(tmp_path: Path, writable: bool) -> None:
+    (tmp_path / "journal.db").write_text("once upon a time " * 300)
+    assert "is not a SQLite database" in refusal(tmp_path, writable)
+    assert (tmp_path / "journal.db").read_text() == "once upon a time " * 300
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_journal_without_its_head_is_half_written(tmp_path: Path, writable: bool) -> None:
+    (tmp_path / "journal.db").touch()
+    assert "half-written" in refusal(tmp_path, writable)
+    Journal.create(tmp_path / "run", run_info()).close()
+    alter(tmp_path / "run", "DELETE FROM meta WHERE key = 'info'")
+    assert "half-written" in refusal(tmp_path / "run", writable)
+
+
+def test_a_database_of_another_program_is_no_journal(tmp_path: Path) -> None:
+    alter(tmp_path, "CREATE TABLE songs (title TEXT)")
+    assert "half-written" in refusal(tmp_path)
+
+
+@pytest.mark.parametrize("writable", [False, True])
+def test_a_journal_of_another_version_says_both_versions(tmp_path: Path, writable: bool) -> None:
+    Journal.create(tmp_path, run_info()).close()
+    alter(tmp_path, "UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    message = refusal(tmp_path, writable)
+    assert "schema version 99" in message
+    assert "reads version 1" in message
+
+
+def test_a_head_that_does_not_describe_a_run_is_refused(tmp_path: Path) -> None:
+    Journal.create(tmp_path, run_info()).close()
+    alter(tmp_path, """UPDATE meta SET value = '{"schema_version": 1}' WHERE key = 'info'""")
+    assert "does not describe a run" in refusal(tmp_path)
+
+
+def test_an_event_that_cannot_be_read_is_named_by_its_seq(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()) as journal:
+        journal.append_asked(Request(number=0, operator=Operator.SEED))
+    alter(tmp_path, "UPDATE events SET payload = '{}'")
+    with Journal.open(tmp_path) as journal, pytest.raises(RunFolderError, match=r"event 1 of .* \(asked\)"):
+        journal.events()
+    alter(tmp_path, "UPDATE events SET kind = 'danced'")
+    with Journal.open(tmp_path) as journal, pytest.raises(RunFolderError, match=r"event 1 of .* \(danced\)"):
+        journal.events()
+
+
+def test_a_folder_that_holds_a_run_takes_no_second_one(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()) as journal:
+        journal.append_started(Budget())
+    with pytest.raises(RunFolderError, match="already holds a run"):
+        Journal.create(tmp_path, run_info(seed=7))
+    with Journal.open(tmp_path) as journal:
+        assert journal.info == run_info()
+        assert len(journal.events()) == 1
+
+
+def test_a_refused_opening_leaves_the_run_free_for_the_next_writer(tmp_path: Path) -> None:
+    Journal.create(tmp_path, run_info()).close()
+    alter(tmp_path, "UPDATE meta SET value = '99' WHERE key = 'schema_version'")
+    refusal(tmp_path, writable=True)
+    alter(tmp_path, "UPDATE meta SET value = '1' WHERE key = 'schema_version'")
+    Journal.open(tmp_path, writable=True).close()
+
+
+def test_a_closed_journal_says_so(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path, run_info())
+    journal.close()
+    journal.close()
+    with pytest.raises(KernelwrightError, match="is closed"):
+        journal.events()
+    with pytest.raises(KernelwrightError, match="is closed"):
+        journal.append_told(1)
+
+
+def test_a_blob_is_found_by_its_hash_and_kept_once(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()) as journal:
+        sha = journal.put_blob("µs, not us\r\n")
+        assert journal.put_blob("µs, not us\r\n") == sha == codec.sha("µs, not us\r\n")
+        assert journal.blob(sha) == "µs, not us\r\n"
+        with pytest.raises(RunFolderError, match="no blob 0123"):
+            journal.blob("0123")
+
+
+def test_the_view_for_people_shows_each_trial_with_its_outcome(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()) as journal:
+        journal.append_asked(Request(number=0, operator=Operator.SEED))
+        journal.append_proposed(0, Proposal(author="starter", candidate=STARTER))
+        journal.append_evaluated(0, evaluation_of(STARTER, "search"))
+        journal.append_asked(Request(number=1, operator=Operator.IMPROVE, round=1, parents=(0,)))
+        journal.append_proposed(1, Proposal(author="fake", error="no code"))
+        journal.append_asked(Request(number=2, operator=Operator.IMPROVE, round=1, parents=(0,)))
+    connection = sqlite3.connect(tmp_path / "journal.db")
+    rows = connection.execute(
+        "SELECT number, operator, parents, author, status, error, score_us FROM trials"
+    ).fetchall()
+    connection.close()
+    assert rows == [
+        (0, "seed", "[]", "starter", "passed", None, 400.0),
+        (1, "improve", "[0]", "fake", None, "no code", None),
+        (2, "improve", "[0]", None, None, None, None),
+    ]
+
+
+def test_sessions_are_read_off_the_events_and_a_killed_one_lasts_to_its_last_event() -> None:
+    def event(seq: int, kind: EventKind, second: int, payload: SessionStart | SessionEnd | None = None) -> Event:
+        return Event(seq, kind, None, f"2026-01-01T00:00:{second:02d}.500+00:00", payload)
+
+    start = SessionStart(budget=Budget(trials=3))
+    end = SessionEnd(reason="finished", seconds=4.25)
+    events = [
+        event(1, EventKind.STARTED, 1, start),
+        event(2, EventKind.TOLD, 8),
+        event(3, EventKind.STARTED, 30, start),
+        event(4, EventKind.TOLD, 33),
+        event(5, EventKind.STOPPED, 35, end),
+        event(6, EventKind.STARTED, 50, start),
+    ]
+    sessions = sessions_of(events)
+    assert [session.seconds for session in sessions] == [7.0, 4.25, 0.0]
+    assert [session.reason for session in sessions] == [None, "finished", None]
+    assert all(session.budget == Budget(trials=3) for session in sessions)
+
+
+def test_confirmations_are_kept_apart_from_evaluations(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()) as journal:
+        journal.append_asked(Request(number=0, operator=Operator.SEED))
+        journal.append_proposed(0, Proposal(author="starter", candidate=STARTER))
+        journal.append_evaluated(0, evaluation_of(STARTER, "search"))
+        journal.append_confirmed(0, evaluation_of(STARTER, "confirm"))
+        assert journal.confirmations() == {0: evaluation_of(STARTER, "confirm")}
+        assert [trial.evaluation for trial in journal.trials()] == [evaluation_of(STARTER, "search")]
