@@ -1,0 +1,75 @@
+"""Random search: the control arm, which says whether selection, or the model, earned its money.
+
+It neither selects nor repairs. The one rule: what it draws for request N comes from a generator of its own for
+(seed, N), so the order in which trials are told shifts no other draw.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from kernelwright.model import Candidate, Operator, Record, Request, Scalar, Trial
+from kernelwright.search.options import read_options
+from kernelwright.search.protocol import Strategy
+from kernelwright.search.staleness import PATIENCE, Staleness
+
+
+class RandomOptions(Record, frozen=True, kw_only=True):
+    operator: Literal["improve", "tune"] = "improve"
+    """improve: a passing trial, each as likely as any other. tune: always the seed, so that with a proposer that
+    draws configs at random this is plain random sampling."""
+    seeds: Annotated[int, Meta(ge=1)] = 3
+    """Seeds to ask for, the starter included, until one passes."""
+    patience: Annotated[int, Meta(ge=1)] = PATIENCE
+    """Nothing further after so many trials in a row without a new candidate."""
+
+
+def random_search(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
+    """Options: `RandomOptions`."""
+    return RandomSearch(starter, seed, read_options("random", options, RandomOptions))
+
+
+class RandomSearch:
+    def __init__(self, starter: Candidate | None, seed: int, options: RandomOptions) -> None:
+        self._starter = starter
+        self._seed = seed
+        self._options = options
+        self._asked = 0
+        self._told = 0
+        self._passed: dict[int, Trial] = {}
+        self._staleness = Staleness()
+
+    def ask(self) -> Request | None:
+        if not self._passed:
+            if self._told < self._asked or self._asked == self._options.seeds:
+                return None
+            return self._request(Operator.SEED, candidate=self._starter if self._asked == 0 else None)
+        if self._staleness.count >= self._options.patience:
+            return None
+        parents = sorted(self._passed)
+        if self._options.operator == "tune":
+            return self._request(Operator.TUNE, 1, parents[:1])
+        # random() alone gives the same sequence on every Python version.
+        parent = parents[int(random.Random(f"{self._seed} {self._asked}").random() * len(parents))]
+        return self._request(Operator.IMPROVE, self._passed[parent].request.round + 1, [parent])
+
+    def tell(self, trial: Trial) -> None:
+        self._told += 1
+        self._staleness.tell(trial)
+        if trial.score_us is not None:
+            self._passed[trial.number] = trial
+
+    def _request(
+        self,
+        operator: Operator,
+        round: int = 0,
+        parents: list[int] | None = None,
+        candidate: Candidate | None = None,
+    ) -> Request:
+        number, self._asked = self._asked, self._asked + 1
+        return Request(
+            number=number, operator=operator, round=round, parents=tuple(parents or ()), candidate=candidate
+        )
