@@ -5,8 +5,12 @@ Not a fake of anything that computes (see fakes.py). The rule: plain arguments i
 
 from __future__ import annotations
 
+from pathlib import Path
+
+from kernelwright.journal import Session
 from kernelwright.model import (
     Bound,
+    Budget,
     Candidate,
     Case,
     CaseInfo,
@@ -26,8 +30,24 @@ from kernelwright.model import (
     Trial,
     Usage,
 )
+from kernelwright.report.view import RunView
 
-SOURCE = "import triton\n\nBLOCK = 1024\n"
+SOURCE = """import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax_kernel(x, y, columns, BLOCK: tl.constexpr):
+    pass
+
+
+def kernel_function(x):
+    y = torch.empty_like(x)
+    softmax_kernel[(x.shape[0],)](x, y, x.shape[1], BLOCK=1024, num_warps=4)
+    return y
+"""
+BLOCK = "softmax_kernel.BLOCK"
 
 
 def case_info(name: str, bound_us: float, small: bool = False, held_out: bool = False) -> CaseInfo:
@@ -137,11 +157,31 @@ def short_run(measured: bool = False) -> tuple[Trial, ...]:
     """A seed, two rounds: 40 us, then 30 and a wrong one, then its repair, a tie and a proposal that failed."""
     return (
         trial(0, passed(40.0, measured, "seed"), round=0, operator=Operator.SEED, parents=()),
-        trial(1, passed(30.0, measured, "a"), config={"BLOCK": 2048}),
+        trial(1, passed(30.0, measured, "a"), config={BLOCK: 2048}),
         trial(2, failed()),
         trial(3, passed(32.0, measured, "b"), round=2, operator=Operator.REPAIR, parents=(2, 0)),
-        trial(4, passed(25.0, measured, "c"), round=2, parents=(1,), config={"BLOCK": 4096}),
+        trial(4, passed(25.0, measured, "c"), round=2, parents=(1,), config={BLOCK: 4096}),
         trial(5, None, round=2, parents=(1,), error="reply without code"),
+    )
+
+
+def run_view(
+    trials: tuple[Trial, ...],
+    confirmed: dict[int, Evaluation] | None = None,
+    device: str | None = None,
+    blobs: dict[str, str] | None = None,
+    **settings: object,
+) -> RunView:
+    return RunView(
+        folder=Path("runs/one"),
+        info=run_info(device, **settings),
+        trials=trials,
+        confirmed=confirmed or {},
+        open_requests=(),
+        sessions=(
+            Session(started="2026-11-21T10:00:00+00:00", budget=Budget(trials=6), seconds=12.5, reason="done"),
+        ),
+        blob=(blobs or {}).__getitem__,
     )
 
 

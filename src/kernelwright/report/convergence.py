@@ -1,0 +1,55 @@
+"""The convergence table: the best time so far, round by round, with what the search started from above it.
+
+Not the data (`history.convergence`). The rule: these are the search's scores; what was confirmed stands elsewhere.
+"""
+
+from __future__ import annotations
+
+from kernelwright.history import Round, convergence
+from kernelwright.report.table import table
+from kernelwright.report.units import Kind, label, number_text, time_text, times_text, unit_for
+from kernelwright.report.view import RunView
+
+ROUNDS_PER_BLOCK = 10
+"""A wider table wraps in a terminal of 100 columns."""
+
+
+def convergence_text(view: RunView) -> str:
+    """The starter's time, the table, and where the best came from."""
+    rounds = convergence(view.trials)
+    kind = kind_of(view)
+    seed, leader = view.seed, view.leader
+    lines = []
+    if seed is not None and seed.score_us is not None:
+        lines.append(f"starter: {time_text(seed.score_us, kind)}")
+    shown = [row for row in rounds if row.round > 0] or rounds
+    for first in range(0, len(shown), ROUNDS_PER_BLOCK):
+        lines += ["", _block(shown[first : first + ROUNDS_PER_BLOCK], rounds, kind)]
+    if leader is not None and leader.score_us is not None and leader is not seed:
+        gain = (
+            f", {times_text(seed.score_us / leader.score_us)} as fast as the starter"
+            if seed and seed.score_us
+            else ""
+        )
+        lines += ["", f"best: round {leader.request.round}, {time_text(leader.score_us, kind)}{gain}"]
+    return "\n".join(lines).strip("\n")
+
+
+def kind_of(view: RunView) -> Kind | None:
+    """Whether the search's scores are measured or estimates; None where there are none."""
+    kinds = [trial.evaluation.timing_kind for trial in view.trials if trial.passed and trial.evaluation is not None]
+    return next((kind for kind in kinds if kind is not None), None)
+
+
+def _block(shown: list[Round], rounds: list[Round], kind: Kind | None) -> str:
+    unit = unit_for(row.best_so_far_us for row in rounds)
+    header = ["Round", *(str(row.round) for row in shown)]
+    return table(
+        header,
+        [
+            [f"Best ({label(unit, kind)})", *(number_text(row.best_so_far_us, unit) for row in shown)],
+            ["Speedup", *(times_text(row.speedup) if row.speedup else "-" for row in shown)],
+            ["Trials", *(str(row.trials) for row in shown)],
+            ["Passed", *(str(row.passed) for row in shown)],
+        ],
+    )

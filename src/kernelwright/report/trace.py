@@ -1,0 +1,181 @@
+"""`RUN/trace/`: one folder per round, in the layout that the beam-search artifacts made known, from the journal.
+
+    trace/README.txt                     which files there are, and why others are not
+    trace/round_NN/input_resources.json  what the compiler says of the kernel that the round's best was made from
+    trace/round_NN/strategy.json         what the strategy asked for in this round
+    trace/round_NN/opt_prompt.txt        the prompt and the reply behind the round's best, where a model or a
+    trace/round_NN/opt_reply.txt           person wrote it
+    trace/round_NN/optimized_resources.json  what the compiler says of the round's best
+    trace/round_NN/kernel.py             the round's best kernel, its config written in
+    trace/round_NN/benchmark_results.json    its times, the starter's and the best so far
+    trace/round_NN/others/NNN_*.py       every other candidate of the round, losers and repairs, with its outcome
+
+Not a record of its own: it can be made again from the journal at any time. The rule: a file that cannot be filled
+honestly is absent, and README.txt says why.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kernelwright.codec import encode, plain
+from kernelwright.history import Round, convergence
+from kernelwright.model import Operator, Trial
+from kernelwright.report.trials import outcome, readable_source, title, why
+from kernelwright.report.units import time_text
+from kernelwright.report.view import RunView
+
+ABSENT = """\
+Not here, and why:
+
+    input_ncu_metrics.json, optimized_ncu_metrics.json
+        no profiler counters are taken during a search yet; input_resources.json and optimized_resources.json hold
+        what the compiler says instead (registers, spills, shared memory, occupancy)
+    bottleneck_prompt.txt, bottleneck_response.txt
+        no bottleneck is diagnosed before an optimisation is asked for yet
+    reflexion.txt
+        no reflection is asked for yet
+    opt_prompt.txt, opt_reply.txt
+        only where a prompt was written: the starter and the built-in proposer need none
+    kernel.py, optimized_resources.json, benchmark_results.json
+        only in rounds in which a kernel passed
+"""
+
+
+def trace_files(view: RunView) -> dict[str, str]:
+    """Texts by path relative to the run's `trace` folder."""
+    files = {"README.txt": _readme(view)}
+    for row in convergence(view.trials):
+        trials = [trial for trial in view.trials if trial.request.round == row.round]
+        best = next((trial for trial in trials if trial.number == row.best), None)
+        for name, text in _round_files(view, row, trials, best).items():
+            files[f"round_{row.round:02d}/{name}"] = text
+    return files
+
+
+def write_trace(view: RunView, folder: Path) -> None:
+    """Make `folder` hold exactly the trace of `view`; what an earlier call left there is replaced."""
+    if folder.exists():
+        shutil.rmtree(folder)
+    for name, text in trace_files(view).items():
+        file = folder / name
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+
+
+def _round_files(view: RunView, row: Round, trials: list[Trial], best: Trial | None) -> dict[str, str]:
+    files = {"strategy.json": _json(_strategy(view, trials))}
+    if best is not None:
+        files |= _best_files(view, row, best)
+    for trial in trials:
+        if trial is not best:
+            files |= _other_files(trial, view)
+    return files
+
+
+def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
+    assert best.evaluation is not None
+    files = {
+        "kernel.py": _headed(best, view),
+        "optimized_resources.json": _json([plain(kernel) for kernel in best.evaluation.kernels]),
+        "benchmark_results.json": _json(_benchmark(view, row, best)),
+        **_exchange("opt_prompt.txt", "opt_reply.txt", best, view),
+    }
+    parent = next((trial for trial in view.trials if trial.number in best.request.parents), None)
+    if parent is not None and parent.evaluation is not None and parent.evaluation.kernels:
+        files["input_resources.json"] = _json([plain(kernel) for kernel in parent.evaluation.kernels])
+    return files
+
+
+def _other_files(trial: Trial, view: RunView) -> dict[str, str]:
+    stem = f"others/{trial.number:03d}_{trial.request.operator.value}_{outcome(trial)}"
+    files = _exchange(f"{stem}.prompt.txt", f"{stem}.reply.txt", trial, view)
+    if trial.proposal.candidate is None:
+        return {**files, f"{stem}.txt": f"{trial.proposal.error}\n"}
+    return {**files, f"{stem}.py": _headed(trial, view)}
+
+
+def _exchange(prompt_name: str, reply_name: str, trial: Trial, view: RunView) -> dict[str, str]:
+    shas = {prompt_name: trial.proposal.prompt, reply_name: trial.proposal.reply}
+    return {name: view.blob(sha) for name, sha in shas.items() if sha is not None}
+
+
+def _headed(trial: Trial, view: RunView) -> str:
+    """The source under a comment that says what it is and how it fared."""
+    evaluation = trial.evaluation
+    lines = [title(trial)]
+    if evaluation is not None and evaluation.score_us is not None:
+        lines.append(f"{outcome(trial)}: {time_text(evaluation.score_us, evaluation.timing_kind)}")
+    else:
+        lines.append(f"{outcome(trial)}: {why(trial)}")
+    confirmation = view.confirmed.get(trial.number)
+    if confirmation is not None:
+        lines.append(f"confirmation: {confirmation.status.value} {confirmation.reason}".rstrip())
+    if trial.proposal.note and trial.proposal.note != why(trial):
+        lines.append(trial.proposal.note)
+    header = "".join(f"# {line}\n" for text in lines for line in text.splitlines())
+    return f"{header}\n{readable_source(trial).rstrip()}\n"
+
+
+def _strategy(view: RunView, trials: list[Trial]) -> dict[str, Any]:
+    settings = view.info.settings
+    asked = [
+        {
+            "trial": trial.number,
+            "operator": trial.request.operator.value,
+            "parents": list(trial.request.parents),
+            "author": trial.proposal.author,
+            "note": trial.proposal.note,
+            "outcome": outcome(trial),
+            "score_us": trial.score_us,
+        }
+        for trial in trials
+    ]
+    return {
+        "strategy": settings.strategy,
+        "options": settings.strategy_options,
+        "seed": settings.seed,
+        "asked": asked,
+    }
+
+
+def _benchmark(view: RunView, row: Round, best: Trial) -> dict[str, Any]:
+    assert best.evaluation is not None
+    bounds_us = {info.case.name: info.bound.bound_us for info in view.info.problem.cases}
+    seed = view.seed
+    return {
+        "round": row.round,
+        "trial": best.number,
+        "kind": best.evaluation.timing_kind,
+        "starter_us": seed.score_us if seed is not None else None,
+        "score_us": best.score_us,
+        "best_so_far_us": row.best_so_far_us,
+        "best_so_far_speedup": row.speedup,
+        "repaired": best.request.operator is Operator.REPAIR,
+        "cases": [
+            {"case": result.case, "bound_us": bounds_us.get(result.case), **plain(result.timing)}
+            for result in best.evaluation.results
+            if result.timing is not None
+        ],
+        "environment": plain(view.info.environment),
+    }
+
+
+def _readme(view: RunView) -> str:
+    settings = view.info.settings
+    return (
+        f"Trace of {view.folder.name}: {view.info.problem.name}, strategy {settings.strategy}, "
+        f"proposer {settings.proposer}. Made from journal.db; changes here are lost.\n\n"
+        "One folder per round (round_00 is the starter): what went in, what was asked, what came back, and the\n"
+        "round's best kernel with its times; others/ has the round's remaining candidates with their outcomes.\n"
+        'Times of kind "estimate" come from a formula over work and compiled resources: nothing was timed.\n\n'
+        + ABSENT
+    )
+
+
+def _json(content: Any) -> str:
+    return msgspec.json.format(encode(content), indent=2).decode() + "\n"

@@ -1,0 +1,110 @@
+"""Trials as text: a table of all, or one of them whole.
+
+Not the search's opinion of them. The rule: every trial is shown, failed ones with their reason.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import Trial, Usage
+from kernelwright.report.convergence import kind_of
+from kernelwright.report.evaluation import evaluation_text
+from kernelwright.report.table import indented, table
+from kernelwright.report.units import label, number_text, unit_for
+from kernelwright.report.view import RunView, source_of
+
+NO_CANDIDATE = "no_candidate"
+"""Shown as the status of a trial whose proposal was an error."""
+
+
+def outcome(trial: Trial) -> str:
+    """The status of a trial in one word."""
+    return trial.evaluation.status.value if trial.evaluation is not None else NO_CANDIDATE
+
+
+def title(trial: Trial) -> str:
+    """Which trial, what was asked and who answered."""
+    request, author = trial.request, trial.proposal.author
+    parents = f" of {', '.join(map(str, request.parents))}" if request.parents else ""
+    return f"trial {trial.number}, round {request.round}: {request.operator.value}{parents}, by {author}"
+
+
+def why(trial: Trial) -> str:
+    """Why it is not a pass, or what its author said of it."""
+    if trial.evaluation is None:
+        return trial.proposal.error or ""
+    return trial.proposal.note if trial.passed else trial.evaluation.reason
+
+
+def tally(trials: Sequence[Trial]) -> dict[str, int]:
+    """How many trials ended how, the most frequent first."""
+    counts = Counter(outcome(trial) for trial in trials)
+    return dict(sorted(counts.items(), key=lambda entry: (-entry[1], entry[0])))
+
+
+def trials_table(view: RunView) -> str:
+    """One row per trial, in the order asked."""
+    unit, kind = unit_for(trial.score_us for trial in view.trials), kind_of(view)
+    best = view.best
+    header = ["trial", "round", "operator", "parents", "author", "status", f"time ({label(unit, kind)})", "why"]
+    rows = [
+        [
+            f"{trial.number}{' *' if best is not None and best.number == trial.number else ''}",
+            str(trial.request.round),
+            trial.request.operator.value,
+            ",".join(map(str, trial.request.parents)) or "-",
+            trial.proposal.author,
+            outcome(trial),
+            number_text(trial.score_us, unit),
+            _short(why(trial)),
+        ]
+        for trial in view.trials
+    ]
+    marked = "\n* the confirmed best" if best is not None else ""
+    return table(header, rows, left=("operator", "parents", "author", "status", "why")) + marked
+
+
+def trial_text(trial: Trial, view: RunView) -> str:
+    """One trial whole: what was asked, what came back, what it did, and its source."""
+    proposal = trial.proposal
+    parts = [title(trial) + (f"\n{proposal.note}" if proposal.note else "")]
+    if proposal.usage != Usage():
+        parts.append(usage_text(proposal.usage))
+    if proposal.error is not None:
+        parts.append(f"no candidate: {proposal.error}")
+    if trial.evaluation is not None:
+        parts.append(evaluation_text(trial.evaluation, view.info.problem.cases))
+    confirmation = view.confirmed.get(trial.number)
+    if confirmation is not None:
+        parts.append("confirmation, in a fresh process on fresh inputs and held-out cases:")
+        parts.append(indented(evaluation_text(confirmation, view.info.problem.cases)))
+    if proposal.candidate is not None:
+        parts.append("source:\n" + readable_source(trial))
+    return "\n\n".join(parts)
+
+
+def readable_source(trial: Trial) -> str:
+    """The candidate as it runs; where its config does not fit its source, the source with the config said above."""
+    candidate = trial.proposal.candidate
+    assert candidate is not None
+    try:
+        return source_of(trial) or ""
+    except ConfigError as error:
+        return f"# config {candidate.config} not written in: {error}\n{candidate.source}"
+
+
+def usage_text(usage: Usage) -> str:
+    """What a proposal, or all of them, cost."""
+    cost = "price unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+    return (
+        f"{usage.input_tokens} tokens in, {usage.output_tokens} out, {cost}, {usage.seconds:.1f} s, "
+        f"{usage.requests} HTTP requests"
+    )
+
+
+def _short(text: str, limit: int = 72) -> str:
+    first = text.splitlines()[0] if text else ""
+    return first if len(first) <= limit else first[: limit - 1] + "…"

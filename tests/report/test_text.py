@@ -1,0 +1,109 @@
+"""The report of a run."""
+
+from __future__ import annotations
+
+import shlex
+
+from kernelwright.model import Budget, Operator, Status, Usage
+from kernelwright.report.text import repeat_commands, report_text, total_usage, verdict_text
+from samples import failed, passed, run_view, short_run, trial
+
+
+def test_the_first_lines_say_what_was_found_and_how_sure_that_is() -> None:
+    lines = verdict_text(run_view(short_run(), confirmed={4: passed(26.0)})).splitlines()
+    assert (
+        lines[0]
+        == "softmax: 26.00 µs (estimate), 1.54x as fast as the starter's 40.00 µs (estimate), 62 % of the bound"
+    )
+    assert lines[1] == "trial 4 by builtin, confirmed on fresh inputs and held-out cases"
+    assert lines[2] == "verified on Triton's CPU interpreter, small cases only: plausible, not run on a GPU"
+
+
+def test_a_leader_without_confirmation_is_not_called_a_result() -> None:
+    text = verdict_text(run_view(short_run()))
+    assert text.startswith("leading: ")
+    assert "not confirmed yet" in text
+
+
+def test_a_refused_confirmation_is_said_with_its_reason() -> None:
+    text = verdict_text(run_view(short_run(), confirmed={4: failed(Status.WRONG, "odd: last row is off")}))
+    assert "its confirmation ended as wrong: odd: last row is off" in text
+
+
+def test_no_improvement_and_no_kernel_are_said_plainly() -> None:
+    seed = short_run()[0]
+    worse = trial(1, passed(41.0))
+    assert verdict_text(run_view((seed, worse))).startswith(
+        "no improvement: the starter stands after 1 further trial\n"
+    )
+    nothing = (
+        trial(0, failed(), round=0, operator=Operator.SEED, parents=()),
+        trial(1, failed(Status.TIMEOUT, "2 s")),
+    )
+    assert verdict_text(run_view(nothing)) == "no kernel passed (1 timeout, 1 wrong)"
+    assert "Best kernel" not in report_text(run_view(nothing))
+
+
+def test_a_confirmed_starter_is_no_improvement() -> None:
+    seed = short_run()[0]
+    text = verdict_text(run_view((seed, trial(1, passed(41.0))), confirmed={0: passed(40.5)}))
+    assert text.startswith("no improvement")
+
+
+def test_the_report_has_all_its_sections() -> None:
+    text = report_text(run_view(short_run(), confirmed={4: passed(26.0)}))
+    for section in (
+        "softmax: report of one\n======",
+        "Convergence\n  starter: 40.00 µs (estimate)",
+        "Trials by status (6 in all)\n  passed: 4\n  no_candidate: 1\n  wrong: 1",
+        "Best kernel: trial 4\n  config: softmax_kernel.BLOCK=4096",
+        "Cases (bounds: datasheet sm_90)",
+        "Cost\n  12.5 s in 1 session\n  models: none asked",
+        "none (compiled for sm_90; nothing was timed)",
+        "How to repeat it\n  kernelwright optimize softmax --strategy beam",
+    ):
+        assert section in text, section
+
+
+def test_no_time_in_a_report_of_estimates_stands_without_the_word() -> None:
+    text = report_text(run_view(short_run(), confirmed={4: passed(26.0)}))
+    unlabelled = [line for line in text.splitlines() if "µs" in line and "estimate" not in line]
+    assert unlabelled == []
+
+
+def test_usage_is_summed_and_an_unknown_price_is_said() -> None:
+    trials = (
+        trial(
+            1, passed(30.0), usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.5, seconds=1.0, requests=1)
+        ),
+        trial(2, passed(30.0), usage=Usage(input_tokens=20, output_tokens=5, seconds=2.0, requests=2)),
+    )
+    assert total_usage(trials) == Usage(input_tokens=30, output_tokens=10, cost_usd=0.5, seconds=3.0, requests=3)
+    assert "the price of 1 proposal is unknown" in report_text(run_view(trials))
+
+
+def test_the_commands_to_repeat_a_run_carry_all_its_settings() -> None:
+    view = run_view(
+        short_run(),
+        strategy="greedy",
+        strategy_options={"repairs": 2},
+        proposer="openai",
+        proposer_options={"model": "some model"},
+        seed=7,
+        in_flight=3,
+        dtype="float16",
+        budget=Budget(trials=1000000, usd=1.5),
+    )
+    words = shlex.split(repeat_commands(view)[0])
+    assert words[:3] == ["kernelwright", "optimize", "softmax"]
+    for pair in (
+        ["--strategy", "greedy"],
+        ["--option", "repairs=2"],
+        ["--proposer-option", "model=some model"],
+        ["--seed", "7"],
+        ["--in-flight", "3"],
+        ["--trials", "1000000"],
+        ["--usd", "1.5"],
+        ["--dtype", "float16"],
+    ):
+        assert any(words[at : at + 2] == pair for at in range(len(words))), pair

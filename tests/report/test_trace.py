@@ -1,0 +1,85 @@
+"""The trace folder."""
+
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+
+from kernelwright.model import Operator
+from kernelwright.report.trace import trace_files, write_trace
+from samples import passed, run_view, short_run, trial
+
+
+def test_each_round_has_its_best_kernel_and_what_was_asked() -> None:
+    files = trace_files(run_view(short_run()))
+    for name in ("kernel.py", "benchmark_results.json", "strategy.json", "optimized_resources.json"):
+        assert {f"round_0{number}/{name}" for number in (0, 1, 2)} <= set(files)
+    assert "round_00/input_resources.json" not in files
+    assert json.loads(files["round_02/input_resources.json"])[0]["registers"] == 40
+    asked = json.loads(files["round_02/strategy.json"])["asked"]
+    assert [(entry["trial"], entry["operator"], entry["outcome"]) for entry in asked] == [
+        (3, "repair", "passed"),
+        (4, "improve", "passed"),
+        (5, "improve", "no_candidate"),
+    ]
+
+
+def test_a_kernel_file_is_python_with_its_config_written_in_and_its_outcome_above() -> None:
+    kernel = trace_files(run_view(short_run()))["round_02/kernel.py"]
+    ast.parse(kernel)
+    assert "BLOCK=4096" in kernel
+    assert kernel.splitlines()[:2] == [
+        "# trial 4, round 2: improve of 1, by builtin",
+        "# passed: 25.00 µs (estimate)",
+    ]
+
+
+def test_losers_and_repairs_are_kept_with_their_outcome() -> None:
+    files = trace_files(run_view(short_run()))
+    loser = files["round_01/others/002_improve_wrong.py"]
+    assert "# wrong: tiny: element (0, 3) is off by 0.5" in loser
+    assert "round_02/others/003_repair_passed.py" in files
+    assert files["round_02/others/005_improve_no_candidate.txt"] == "reply without code\n"
+
+
+def test_times_say_whether_they_are_estimates() -> None:
+    results = json.loads(trace_files(run_view(short_run()))["round_01/benchmark_results.json"])
+    assert results["kind"] == "estimate"
+    assert results["starter_us"] == 40.0
+    assert results["best_so_far_us"] == 30.0
+    assert results["cases"][0]["bound_us"] == 16.0
+    assert results["cases"][0]["kind"] == "estimate"
+
+
+def test_prompts_and_replies_are_there_only_where_they_were_written() -> None:
+    trials = (short_run()[0], trial(1, passed(30.0), prompt="p", reply="r"), trial(2, passed(35.0), prompt="q"))
+    files = trace_files(run_view(trials, blobs={"p": "the prompt", "r": "the reply", "q": "another"}))
+    assert files["round_01/opt_prompt.txt"] == "the prompt"
+    assert files["round_01/opt_reply.txt"] == "the reply"
+    assert files["round_01/others/002_improve_passed.prompt.txt"] == "another"
+    assert "round_00/opt_prompt.txt" not in files
+
+
+def test_what_cannot_be_filled_is_absent_and_the_readme_says_why() -> None:
+    files = trace_files(run_view(short_run()))
+    for name in ("input_ncu_metrics.json", "bottleneck_prompt.txt", "reflexion.txt"):
+        assert not any(path.endswith(name) for path in files)
+        assert name in files["README.txt"]
+
+
+def test_a_round_without_a_pass_has_no_kernel() -> None:
+    files = trace_files(run_view((trial(0, None, round=0, operator=Operator.SEED, parents=(), error="no code"),)))
+    assert "round_00/kernel.py" not in files
+    assert "round_00/strategy.json" in files
+
+
+def test_writing_again_leaves_nothing_from_before(tmp_path: Path) -> None:
+    folder = tmp_path / "trace"
+    view = run_view(short_run())
+    write_trace(view, folder)
+    (folder / "round_09").mkdir()
+    write_trace(view, folder)
+    written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    assert written == set(trace_files(view))
+    assert not (folder / "round_09").exists()

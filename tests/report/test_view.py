@@ -1,0 +1,47 @@
+"""What all views ask of a run."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import Status
+from kernelwright.report.view import share_of_bound, source_of
+from samples import BLOCK, failed, passed, problem_info, run_view, short_run, trial
+
+
+def test_the_lowest_score_only_leads_until_it_is_confirmed() -> None:
+    view = run_view(short_run())
+    assert view.leader is not None
+    assert view.leader.number == 4
+    assert view.best is None
+
+
+def test_the_best_is_the_lowest_score_among_what_was_confirmed() -> None:
+    refused = failed(Status.WRONG, "odd: last row is off")
+    view = run_view(short_run(), confirmed={4: refused, 1: passed(31.0)})
+    assert view.best is not None
+    assert view.best.number == 1
+
+
+def test_only_the_figure_of_the_confirmation_is_reported() -> None:
+    trials = short_run()
+    view = run_view(trials, confirmed={1: passed(31.0), 4: failed()})
+    confirmed, refused = view.figure(trials[1]), view.figure(trials[4])
+    assert confirmed is not None
+    assert confirmed.score_us == 31.0
+    assert refused is trials[4].evaluation
+
+
+def test_the_source_of_a_trial_has_its_config_written_in() -> None:
+    source = source_of(trial(1, passed(30.0), config={BLOCK: 2048}))
+    assert source is not None
+    assert "BLOCK=2048" in source
+    assert source_of(trial(2, None, error="no code")) is None
+    with pytest.raises(ConfigError):
+        source_of(trial(3, passed(30.0), config={"OTHER": 1}))
+
+
+def test_the_share_of_the_bound_counts_timed_cases_only() -> None:
+    assert share_of_bound(passed(32.0), problem_info().cases) == pytest.approx(0.5)
+    assert share_of_bound(failed(), problem_info().cases) is None
