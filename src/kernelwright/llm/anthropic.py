@@ -1,0 +1,76 @@
+"""Models behind Anthropic's Messages interface.
+
+No streaming, no tools: one prompt, one text. The one rule: what the model thought is not its answer, so only the
+text blocks of a reply count.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from kernelwright.errors import ProviderError
+from kernelwright.llm.http import JsonClient
+from kernelwright.llm.prices import Price
+from kernelwright.llm.protocol import Reply
+from kernelwright.model import Usage
+
+ANTHROPIC_URL = "https://api.anthropic.com"
+API_VERSION = "2023-06-01"
+"""The `anthropic-version` header (Anthropic's API reference, "Versions")."""
+DEFAULT_MAX_TOKENS = 32_000
+"""The interface demands a limit, and it counts the model's thinking too. A long kernel module takes about 6,000."""
+
+
+class Anthropic:
+    """max_tokens: the most the model may write, its thinking included."""
+
+    def __init__(
+        self,
+        client: JsonClient,
+        model: str,
+        key: str,
+        base_url: str = ANTHROPIC_URL,
+        price: Price | None = None,
+        max_tokens: int = DEFAULT_MAX_TOKENS,
+        temperature: float | None = None,
+    ) -> None:
+        self._client = client
+        self._url = base_url.rstrip("/") + "/v1/messages"
+        self._headers = {"x-api-key": key, "anthropic-version": API_VERSION}
+        self._price = price
+        self._fixed: dict[str, Any] = {"model": model, "max_tokens": max_tokens}
+        if temperature is not None:
+            self._fixed["temperature"] = temperature
+
+    def complete(self, system: str, prompt: str) -> Reply:
+        messages = [{"role": "user", "content": prompt}]
+        start_s = time.monotonic()
+        answer = self._client.post(
+            self._url, self._headers, {**self._fixed, "system": system, "messages": messages}
+        )
+        body = answer.body
+        try:
+            text = "".join(block["text"] for block in body["content"] if block["type"] == "text")
+            finish = body.get("stop_reason") or ""
+            counted = body["usage"]
+            kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
+            input_tokens = sum(int(counted.get(kind) or 0) for kind in kinds)
+            output_tokens = int(counted["output_tokens"])
+        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            raise ProviderError(
+                f"{self._url} answered with JSON that is no message ({type(error).__name__}: {error}): "
+                f"{str(body)[:300]}",
+                "check that base_url names a server with Anthropic's Messages interface",
+            ) from error
+        usage = Usage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cost_usd=self._price.cost_usd(input_tokens, output_tokens) if self._price else None,
+            seconds=time.monotonic() - start_s,
+            requests=answer.attempts,
+        )
+        return Reply(text, usage, str(finish))
+
+    def close(self) -> None:
+        self._client.close()

@@ -1,0 +1,78 @@
+"""Models behind OpenAI's chat completions interface: OpenAI itself, gateways, and local servers that speak it.
+
+No streaming, no tools: one prompt, one text. The one rule: only what every such server understands is sent, and an
+option the user did not give is not sent at all.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+from kernelwright.errors import ProviderError
+from kernelwright.llm.http import JsonClient
+from kernelwright.llm.prices import Price
+from kernelwright.llm.protocol import Reply
+from kernelwright.model import Usage
+
+OPENAI_URL = "https://api.openai.com/v1"
+
+
+class OpenAI:
+    """key: None where the server asks for none. max_tokens: the most it may write, None: the server's own limit."""
+
+    def __init__(
+        self,
+        client: JsonClient,
+        model: str,
+        base_url: str = OPENAI_URL,
+        key: str | None = None,
+        price: Price | None = None,
+        max_tokens: int | None = None,
+        temperature: float | None = None,
+    ) -> None:
+        self._client = client
+        self._url = base_url.rstrip("/") + "/chat/completions"
+        self._headers = {"Authorization": f"Bearer {key}"} if key else {}
+        self._price = price
+        # OpenAI refuses `max_tokens` for its reasoning models; other servers may not know the newer name.
+        limit = "max_completion_tokens" if base_url.rstrip("/") == OPENAI_URL else "max_tokens"
+        self._fixed: dict[str, Any] = {"model": model}
+        if max_tokens is not None:
+            self._fixed[limit] = max_tokens
+        if temperature is not None:
+            self._fixed["temperature"] = temperature
+
+    def complete(self, system: str, prompt: str) -> Reply:
+        messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+        start_s = time.monotonic()
+        answer = self._client.post(self._url, self._headers, {**self._fixed, "messages": messages})
+        body = answer.body
+        try:
+            choice = body["choices"][0]
+            text = choice["message"].get("content") or ""
+            finish = choice.get("finish_reason") or ""
+            counted = body.get("usage") or {}
+            input_tokens = int(counted.get("prompt_tokens") or 0)
+            output_tokens = int(counted.get("completion_tokens") or 0)
+            stated_usd = counted.get("cost")
+        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            raise ProviderError(
+                f"{self._url} answered with JSON that is no chat completion ({type(error).__name__}: {error}): "
+                f"{str(body)[:300]}",
+                "check that base_url names an OpenAI-compatible server",
+            ) from error
+        cost_usd = self._price.cost_usd(input_tokens, output_tokens) if self._price and counted else None
+        if isinstance(stated_usd, int | float) and not isinstance(stated_usd, bool):
+            cost_usd = float(stated_usd)
+        usage = Usage(
+            input_tokens=input_tokens,
+            output_tokens=output_tokens,
+            cost_usd=cost_usd,
+            seconds=time.monotonic() - start_s,
+            requests=answer.attempts,
+        )
+        return Reply(str(text), usage, str(finish))
+
+    def close(self) -> None:
+        self._client.close()
