@@ -1,0 +1,39 @@
+"""A problem's files inside a run folder, so that the run can be moved and still means the same problem.
+
+Copies only the files of the problem (`problem.py` or `NAME.py`, the cases beside it, the starter), never what
+else lies in its folder. The one rule: a run folder holds one problem, under `problem/`.
+"""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+from kernelwright.errors import RunFolderError
+from kernelwright.problems.paths import PROBLEM_FILE, ProblemPath, problem_at
+
+FOLDER = "problem"
+
+
+def copy_problem(problem: ProblemPath, run_folder: Path) -> ProblemPath:
+    """Copy the files of `problem` under `run_folder`/problem; returns the copy, which has the same name."""
+    folder = run_folder / FOLDER
+    if problem.is_folder:
+        folder = folder / problem.name
+    folder.mkdir(parents=True, exist_ok=True)
+    for file in (problem.file, problem.starter, problem.sidecar):
+        if file is not None:
+            shutil.copyfile(file, folder / file.name)
+    return problem_at(folder / problem.file.name)
+
+
+def problem_in_run(run_folder: Path) -> ProblemPath:
+    """The problem that `copy_problem` left in `run_folder`; raises `RunFolderError` where it is not there."""
+    folder = run_folder / FOLDER
+    files = sorted([*folder.glob("*.py"), *folder.glob(f"*/{PROBLEM_FILE}")])
+    if len(files) != 1:
+        raise RunFolderError(
+            f"{folder} holds {len(files)} problem files, expected one",
+            "the run folder is incomplete or was changed: copy it whole from where the run was made",
+        )
+    return problem_at(files[0])

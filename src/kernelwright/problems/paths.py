@@ -1,0 +1,71 @@
+"""From what a user typed to the files of a problem. Reads no file's content.
+
+A problem is a file `NAME.py` (with its cases in it, or in `NAME.cases.json` beside it), or a folder `NAME/`
+holding `problem.py` and, if there is one, `starter.py`. The one rule: a path that exists wins over a gallery
+name, and nothing is guessed beyond the places that the error lists.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.errors import ProblemError
+
+PROBLEM_FILE = "problem.py"
+STARTER_FILE = "starter.py"
+GALLERY = "gallery"
+
+
+@dataclass(frozen=True)
+class ProblemPath:
+    """Where a problem's files are. All paths are absolute; None where there is no such file."""
+
+    name: str
+    file: Path
+    starter: Path | None = None
+    sidecar: Path | None = None
+
+    @property
+    def is_folder(self) -> bool:
+        """Whether the problem owns its folder (`NAME/problem.py`)."""
+        return self.file.name == PROBLEM_FILE
+
+
+def problem_at(file: Path) -> ProblemPath:
+    """The problem whose file is `file`, which exists."""
+    file = file.resolve()
+    sidecar = file.with_suffix(".cases.json")
+    starter = file.with_name(STARTER_FILE)
+    owns_folder = file.name == PROBLEM_FILE
+    return ProblemPath(
+        name=file.parent.name if owns_folder else file.stem,
+        file=file,
+        starter=starter if owns_folder and starter.is_file() else None,
+        sidecar=sidecar if sidecar.is_file() else None,
+    )
+
+
+def gallery_names(folder: Path) -> list[str]:
+    """Names of the gallery problems under `folder`, sorted; empty where there is no gallery."""
+    return sorted(file.parent.name for file in (folder / GALLERY).glob(f"*/{PROBLEM_FILE}"))
+
+
+def find_problem(argument: str) -> ProblemPath:
+    """The problem that `argument` names: a file, a folder with `problem.py`, or a name in `./gallery`.
+
+    Raises `ProblemError` listing what was tried.
+    """
+    given = Path(argument).expanduser()
+    if given.is_file():
+        return problem_at(given)
+    tried = [given, given / PROBLEM_FILE, Path(GALLERY) / argument / PROBLEM_FILE]
+    for file in tried[1:]:
+        if argument and file.is_file():
+            return problem_at(file)
+    names = gallery_names(Path.cwd())
+    raise ProblemError(
+        f"no problem at {argument!r}: tried {', '.join(str(path) for path in tried)}",
+        f"give a .py file or a folder holding {PROBLEM_FILE}"
+        + (f", or one of the gallery: {', '.join(names)}" if names else ""),
+    )

@@ -1,0 +1,63 @@
+"""A problem file's text, checked in milliseconds by its syntax tree.
+
+Not the judge of a problem: only importing it, which the worker does, can say whether it works. The one rule:
+a name counts as defined when any module-level statement could bind it, so that what works is not refused.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+from kernelwright.errors import ProblemError
+
+REQUIRED = ("Model", "get_inputs", "get_init_inputs")
+
+
+def read_problem_text(file: Path) -> str:
+    """The text of the problem at `file`; raises `ProblemError` where it cannot be a problem."""
+    if file.suffix != ".py":
+        raise ProblemError(
+            f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py"
+        )
+    try:
+        text = file.read_text(encoding="utf-8")
+    except OSError as error:
+        raise ProblemError(f"cannot read {file}: {error.strerror}") from error
+    except UnicodeDecodeError as error:
+        raise ProblemError(
+            f"{file} is not text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
+        ) from error
+    try:
+        tree = ast.parse(text)
+    except SyntaxError as error:
+        raise ProblemError(f"{file}, line {error.lineno}: {error.msg}") from error
+    except ValueError as error:
+        raise ProblemError(f"{file} is not Python source: {error}") from error
+    bound = set(_bound_names(tree.body))
+    missing = [name for name in REQUIRED if name not in bound]
+    if missing and "*" not in bound:
+        raise ProblemError(
+            f"{file} does not define {', '.join(missing)}",
+            "a problem has a class Model(nn.Module) and the functions get_inputs() and get_init_inputs()",
+        )
+    return text
+
+
+def _bound_names(body: list[ast.stmt]) -> Iterator[str]:
+    """Names that running `body` may bind at module level; "*" for a star import."""
+    for statement in body:
+        if isinstance(statement, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+            yield statement.name
+        elif isinstance(statement, ast.Import | ast.ImportFrom):
+            for alias in statement.names:
+                yield alias.asname or alias.name
+        else:
+            for node in ast.walk(statement):
+                if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                    yield node.id
+            for block in ("body", "orelse", "finalbody"):
+                yield from _bound_names(getattr(statement, block, []))
+            for handler in getattr(statement, "handlers", []):
+                yield from _bound_names(handler.body)

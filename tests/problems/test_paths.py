@@ -1,0 +1,91 @@
+"""Finding a problem's files from what a user typed."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.errors import ProblemError
+from kernelwright.problems import find_problem
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def _write(file: Path) -> Path:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    file.write_text("")
+    return file
+
+
+def test_a_file_is_found_with_the_cases_beside_it(tmp_path: Path) -> None:
+    file = _write(tmp_path / "36_RMSNorm_.py")
+    sidecar = _write(tmp_path / "36_RMSNorm_.cases.json")
+    found = find_problem("36_RMSNorm_.py")
+    assert (found.name, found.file, found.sidecar, found.is_folder) == ("36_RMSNorm_", file, sidecar, False)
+
+
+def test_a_starter_beside_a_single_file_belongs_to_nobody(tmp_path: Path) -> None:
+    _write(tmp_path / "starter.py")
+    _write(tmp_path / "relu.py")
+    assert find_problem("relu.py").starter is None
+
+
+def test_a_folder_is_found_with_its_starter(tmp_path: Path) -> None:
+    file = _write(tmp_path / "scan" / "problem.py")
+    starter = _write(tmp_path / "scan" / "starter.py")
+    found = find_problem("scan")
+    assert (found.name, found.file, found.starter, found.sidecar) == ("scan", file, starter, None)
+    assert found.is_folder
+
+
+def test_a_folders_problem_file_means_the_folder(tmp_path: Path) -> None:
+    _write(tmp_path / "scan" / "problem.py")
+    assert find_problem("scan/problem.py") == find_problem("scan")
+
+
+def test_the_name_of_the_folder_that_we_are_in_is_the_problems_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _write(tmp_path / "scan" / "problem.py")
+    monkeypatch.chdir(tmp_path / "scan")
+    assert find_problem(".").name == "scan"
+
+
+def test_a_bare_name_is_looked_up_in_the_gallery(tmp_path: Path) -> None:
+    file = _write(tmp_path / "gallery" / "softmax" / "problem.py")
+    assert find_problem("softmax").file == file
+
+
+def test_a_path_that_exists_wins_over_a_gallery_name(tmp_path: Path) -> None:
+    _write(tmp_path / "gallery" / "softmax" / "problem.py")
+    own = _write(tmp_path / "softmax" / "problem.py")
+    assert find_problem("softmax").file == own
+
+
+def test_a_miss_lists_what_was_tried_and_the_gallery(tmp_path: Path) -> None:
+    _write(tmp_path / "gallery" / "softmax" / "problem.py")
+    _write(tmp_path / "gallery" / "matmul" / "problem.py")
+    (tmp_path / "gallery" / "notes").mkdir()
+    with pytest.raises(ProblemError) as caught:
+        find_problem("sofmax")
+    said = str(caught.value)
+    for expected in ("'sofmax'", "sofmax/problem.py", "gallery/sofmax/problem.py", "matmul, softmax"):
+        assert expected in said
+    assert "notes" not in said
+
+
+def test_a_miss_without_a_gallery_offers_none() -> None:
+    with pytest.raises(ProblemError) as caught:
+        find_problem("nothing/here.py")
+    assert "nothing/here.py" in str(caught.value)
+    assert "one of the gallery" not in str(caught.value)
+
+
+def test_an_empty_name_is_a_miss(tmp_path: Path) -> None:
+    _write(tmp_path / "gallery" / "problem.py")
+    with pytest.raises(ProblemError, match="no problem at ''"):
+        find_problem("")
