@@ -1,0 +1,111 @@
+"""One case of a problem made ready to call: the reference and its inputs, and what can be asked of them.
+
+Not how it is made (`load`), nor how it is judged. The one rule: nothing here looks at values, so everything
+works on fake tensors too and then takes no memory.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils.flop_counter import FlopCounterMode
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Scalar, TensorSpec
+from kernelwright.worker.problem_module import call, floating_dtype
+
+Input = Tensor | Scalar | None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The reference with what it is called with, for one case and seed.
+
+    module: in eval mode, no gradients. input_names: forward's argument names, one for each of `inputs`;
+    init_names likewise for the constructor. file: the problem's, for error messages.
+    """
+
+    module: nn.Module
+    inputs: tuple[Input, ...]
+    init_inputs: tuple[Any, ...]
+    input_names: tuple[str, ...]
+    init_names: tuple[str, ...]
+    file: Path
+
+
+@dataclass(frozen=True)
+class Specs:
+    """An instance without its values. parameters: buffers too, by the module's own names ("conv.weight")."""
+
+    inputs: tuple[TensorSpec | Scalar | None, ...]
+    outputs: tuple[TensorSpec, ...]
+    parameters: dict[str, TensorSpec]
+
+
+def outputs(instance: Instance) -> tuple[Tensor, ...]:
+    """What the reference gives for its inputs, as a tuple also where it is one tensor."""
+    with torch.no_grad():
+        made = call(instance.file, "forward", instance.module, *instance.inputs)
+    several = tuple(made) if isinstance(made, list | tuple) else (made,)
+    for position, output in enumerate(several):
+        if not isinstance(output, Tensor):
+            raise ProblemError(
+                f"{instance.file}: output {position} of forward is a {type(output).__name__}, expected a tensor",
+                "forward returns a tensor, or a flat list or tuple of tensors",
+            )
+    return several
+
+
+def cast(instance: Instance, dtype: str) -> Instance:
+    """A copy of `instance` with the same values in another floating-point dtype (float64, to judge by)."""
+    wanted = floating_dtype(instance.file, dtype)
+    module = copy.deepcopy(instance.module)
+    for tensor in [*module.parameters(), *module.buffers()]:
+        if tensor.is_floating_point():
+            tensor.data = tensor.data.to(wanted)
+    inputs = tuple(
+        value.to(wanted) if isinstance(value, Tensor) and value.is_floating_point() else value
+        for value in instance.inputs
+    )
+    return replace(instance, module=module, inputs=inputs)
+
+
+def specs(instance: Instance) -> Specs:
+    """The shapes, dtypes and strides in `instance`; runs its module once."""
+    named = [*instance.module.named_parameters(), *instance.module.named_buffers()]
+    return Specs(
+        inputs=tuple(_spec(value) if isinstance(value, Tensor) else value for value in instance.inputs),
+        outputs=tuple(_spec(output) for output in outputs(instance)),
+        parameters={name: _spec(tensor) for name, tensor in named},
+    )
+
+
+def count_flop(instance: Instance) -> int:
+    """FLOP of the matrix products, convolutions and attention in forward; 0 where there are none."""
+    with FlopCounterMode(display=False) as counter:
+        outputs(instance)
+    return int(counter.get_total_flops())
+
+
+def compulsory_bytes(specs: Specs) -> int:
+    """Bytes of every input and parameter read once and every output written once; what is expanded counts once."""
+    inputs = [spec for spec in specs.inputs if isinstance(spec, TensorSpec)]
+    return sum(_bytes(spec) for spec in [*inputs, *specs.parameters.values(), *specs.outputs])
+
+
+def _spec(tensor: Tensor) -> TensorSpec:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return TensorSpec(shape=tuple(tensor.shape), dtype=dtype, stride=tuple(tensor.stride()))
+
+
+def _bytes(spec: TensorSpec) -> int:
+    dtype = getattr(torch, spec.dtype)
+    # A dimension of stride 0 repeats the same memory.
+    sizes = (min(size, 1) if stride == 0 else size for size, stride in zip(spec.shape, spec.stride, strict=True))
+    return int(dtype.itemsize) * math.prod(sizes)
