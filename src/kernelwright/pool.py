@@ -1,13 +1,25 @@
 """The coordinator's side of a worker: start one by argv, ask, and get records back.
 
 It never imports the worker. `Worker` is the protocol that the run loop and the commands use; tests implement it
-as a function of its input.
+as a function of its input. Any argv will do whose standard input and output reach a worker: local, `ssh host …`,
+`srun …`, a container.
 """
 
 from __future__ import annotations
 
-from typing import Protocol
+import contextlib
+import itertools
+import json
+import os
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from concurrent.futures import Future
+from types import TracebackType
+from typing import Any, Protocol
 
+from kernelwright import codec, errors
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
 
 
@@ -30,11 +42,119 @@ class Worker(Protocol):
         "verify": every case, no timing. "confirm": fresh process, fresh seeds, every case (held-out ones too)."""
         ...
 
-    def bench(self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,
-              compile: bool = True) -> BenchReport:
+    def bench(
+        self,
+        candidates: dict[str, Candidate],
+        cases: tuple[str, ...] = (),
+        max_autotune: bool = False,
+        compile: bool = True,
+    ) -> BenchReport:
         """Paired timing of the framework's own and the named candidates. cases: names, () for all but small."""
         ...
 
     def close(self) -> None:
         """End the worker and everything it started."""
         ...
+
+
+class ProcessWorker:
+    """A worker behind an argv. Use as a context manager, or call `close`."""
+
+    def __init__(self, argv: Sequence[str] | None = None, target: str | None = None) -> None:
+        """argv: what to start, this Python's own worker by default. target: compile target on a machine without a
+        GPU. Raises MachineError where torch or Triton is missing."""
+        environment = os.environ | ({"KERNELWRIGHT_TARGET": target} if target else {})
+        self.process = subprocess.Popen(
+            list(argv) if argv else [sys.executable, "-m", "kernelwright.worker"],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True,
+        )  # fmt: skip
+        self.numbers = itertools.count()
+        self.lock = threading.Lock()
+        self.waiting: dict[int | None, Future[Any]] = {None: Future()}
+        ready = self.waiting[None]
+        threading.Thread(target=self._read, daemon=True).start()
+        try:
+            ready.result()
+        except errors.KernelwrightError:
+            self.close()
+            raise
+
+    def environment(self) -> Environment:
+        return codec.record(self._ask("environment"), Environment)
+
+    def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
+        return codec.record(self._ask("load", path=os.path.abspath(path), dtype=dtype), ProblemInfo)
+
+    def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+        return codec.record(self._ask("evaluate", candidate=codec.plain(candidate), purpose=purpose), Evaluation)
+
+    def bench(
+        self,
+        candidates: dict[str, Candidate],
+        cases: tuple[str, ...] = (),
+        max_autotune: bool = False,
+        compile: bool = True,
+    ) -> BenchReport:
+        framework = ["eager", *["compile"] * compile, *["compile_max_autotune"] * max_autotune]
+        given = {name: codec.plain(candidate) for name, candidate in candidates.items()}
+        return codec.record(self._ask("bench", candidates=given, cases=list(cases), framework=framework), BenchReport)
+
+    def close(self) -> None:
+        with contextlib.suppress(OSError, ValueError):
+            self._write({"id": -1, "verb": "close"})
+        try:
+            self.process.wait(10)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        for stream in (self.process.stdin, self.process.stdout):
+            if stream is not None:
+                with contextlib.suppress(OSError):
+                    stream.close()
+
+    def __enter__(self) -> ProcessWorker:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def _ask(self, verb: str, **arguments: Any) -> Any:
+        number = next(self.numbers)
+        future: Future[Any] = Future()
+        self.waiting[number] = future
+        try:
+            self._write({"id": number, "verb": verb} | arguments)
+        except OSError as error:
+            raise errors.WorkerError(f"the worker ended before {verb}") from error
+        return future.result()
+
+    def _write(self, message: dict[str, Any]) -> None:
+        assert self.process.stdin is not None
+        with self.lock:
+            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.flush()
+
+    def _read(self) -> None:
+        """Hand each answer to who waits for it; when the worker ends, fail whoever still waits."""
+        assert self.process.stdout is not None
+        with contextlib.suppress(ValueError):  # the stream was closed under us by `close`
+            for line in self.process.stdout:
+                answer = json.loads(line)
+                future = self.waiting.pop(answer["id"], None)
+                if future is None:
+                    continue
+                if "ok" in answer:
+                    future.set_result(answer["ok"])
+                else:
+                    kind = getattr(errors, answer["kind"], errors.WorkerError)
+                    future.set_exception(kind(answer["error"], answer["hint"]))
+        for future in list(self.waiting.values()):
+            if not future.done():
+                future.set_exception(errors.WorkerError("the worker ended without an answer", "see its messages above"))
+
+
+def start_worker(argv: Sequence[str] | None = None, target: str | None = None) -> ProcessWorker:
+    """A worker on this machine, or behind `argv`."""
+    return ProcessWorker(argv, target)

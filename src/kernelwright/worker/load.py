@@ -56,9 +56,7 @@ def load_problem(path: str) -> LoadedProblem:
     file = (given / "problem.py" if given.is_dir() else given).resolve()
     source, tree = read_source(file)
     module = execute(file, tree, {})
-    missing = [
-        name for name in ("Model", "get_inputs", "get_init_inputs") if not callable(getattr(module, name, None))
-    ]
+    missing = [name for name in ("Model", "get_inputs", "get_init_inputs") if not callable(getattr(module, name, None))]
     if missing:
         raise ProblemError(
             f"{file} does not define {', '.join(missing)}",
@@ -179,9 +177,7 @@ def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | No
     module.eval()
     for name, parameter in module.named_parameters():
         if is_lazy(parameter):
-            raise ProblemError(
-                f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules"
-            )
+            raise ProblemError(f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules")
         parameter.requires_grad_(False)
         has_values = not (parameter.is_meta or isinstance(parameter, FakeTensor)) and parameter.numel() > 0
         if has_values and parameter.is_floating_point():

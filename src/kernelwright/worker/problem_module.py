@@ -40,9 +40,7 @@ class _Sidecar(Record, frozen=True, kw_only=True):
 def read_source(file: Path) -> tuple[str, ast.Module]:
     """Text and syntax tree of the problem file."""
     if file.suffix != ".py":
-        raise ProblemError(
-            f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py"
-        )
+        raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
     try:
         source = file.read_text(encoding="utf-8")
         return source, ast.parse(source)
@@ -103,9 +101,7 @@ def call_with(file: Path, what: str, function: Callable[..., Any], given: Mappin
     names = argument_names(function)
     missing = [name for name, has_default in names.items() if not has_default and name not in given]
     if missing:
-        raise ProblemError(
-            f"{file}: {what} needs {', '.join(missing)}", "give it a default, or a value in every case"
-        )
+        raise ProblemError(f"{file}: {what} needs {', '.join(missing)}", "give it a default, or a value in every case")
     return call(file, what, function, **{name: given[name] for name in names if name in given})
 
 
@@ -152,9 +148,7 @@ def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
 def _stated_case(file: Path, entry: object) -> Case:
     try:
         fields = msgspec.convert(entry, dict[str, Scalar | None])
-        own: dict[str, Any] = {
-            key: fields.pop(key) for key in ("name", "dtype", "held_out", "small") if key in fields
-        }
+        own: dict[str, Any] = {key: fields.pop(key) for key in ("name", "dtype", "held_out", "small") if key in fields}
         return msgspec.convert({**own, "params": fields}, Case)
     except msgspec.ValidationError as error:
         raise ProblemError(f"{file}: {entry!r} in CASES: {error}", "expected dict(name=…, …)") from error
@@ -167,9 +161,7 @@ def check_cases(
     names = [case.name for case in cases]
     twice = sorted({name for name in names if names.count(name) > 1 or not name})
     if twice:
-        raise ProblemError(
-            f"{file}: the case name {twice[0]!r} is empty or used twice", "give each a name of its own"
-        )
+        raise ProblemError(f"{file}: the case name {twice[0]!r} is empty or used twice", "give each a name of its own")
     if not any(case.timed for case in cases):
         raise ProblemError(f"{file}: no case to time", "at least one is neither small nor held out")
     assigned = {name for statement in tree.body for name in _assigned_names(statement)}

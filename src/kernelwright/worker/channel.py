@@ -1,0 +1,69 @@
+"""Frames of JSON over a socket between a supervisor and one child.
+
+The one rule: every read has a deadline, and a frame is complete or the channel is dead. Nothing that a candidate
+prints can reach a channel (file descriptors 1 and 2 of every child point elsewhere).
+"""
+
+from __future__ import annotations
+
+import socket
+import struct
+import time
+from typing import Any
+
+import msgspec
+
+MAX_FRAME_BYTES = 1 << 28
+"""A larger frame means a broken or hostile child."""
+
+
+class ChannelClosed(Exception):
+    """The other side is gone."""
+
+
+class ChannelTimeout(Exception):
+    """Nothing (or half a frame) by the deadline."""
+
+
+class Channel:
+    """One end of a socket pair. Not thread-safe: one conversation at a time."""
+
+    def __init__(self, sock: socket.socket) -> None:
+        self.socket = sock
+
+    def send(self, message: Any) -> None:
+        data = msgspec.json.encode(message)
+        self.socket.settimeout(30.0)
+        try:
+            self.socket.sendall(struct.pack("!I", len(data)) + data)
+        except OSError as error:
+            raise ChannelClosed(str(error)) from error
+
+    def receive(self, timeout_s: float | None = None) -> Any:
+        """The next message; raises ChannelClosed or ChannelTimeout."""
+        deadline = None if timeout_s is None else time.monotonic() + timeout_s
+        (size,) = struct.unpack("!I", self._exactly(4, deadline))
+        if size > MAX_FRAME_BYTES:
+            raise ChannelClosed(f"a frame of {size} bytes, at most {MAX_FRAME_BYTES} expected")
+        return msgspec.json.decode(self._exactly(size, deadline))
+
+    def _exactly(self, count: int, deadline: float | None) -> bytes:
+        parts = bytearray()
+        while len(parts) < count:
+            left = None if deadline is None else deadline - time.monotonic()
+            if left is not None and left <= 0:
+                raise ChannelTimeout
+            self.socket.settimeout(left)
+            try:
+                chunk = self.socket.recv(min(count - len(parts), 1 << 20))
+            except TimeoutError as error:
+                raise ChannelTimeout from error
+            except OSError as error:
+                raise ChannelClosed(str(error)) from error
+            if not chunk:
+                raise ChannelClosed("end of file")
+            parts += chunk
+        return bytes(parts)
+
+    def close(self) -> None:
+        self.socket.close()

@@ -1,0 +1,144 @@
+"""The clock: how long a piece of device work takes, cold, on the GPU.
+
+A piece is given as a list of callables, one per rotating input set, together several times the L2 cache. They are
+captured into one CUDA graph that calls each in turn until a replay takes about a millisecond; one replay between
+two events is a sample, divided by the number of calls. So launch overhead is outside, and every call finds its
+inputs cold. The same code times plans and the framework's own implementations.
+"""
+
+from __future__ import annotations
+
+import gc
+import statistics
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kernelwright.model import Clocks
+
+REPLAY_US = 1000.0
+"""Length of one graph replay: events resolve 0.5 µs and a graph launch takes about 5, so both stay under 1 %."""
+
+COLD_FACTOR = 4
+"""Rotating sets hold at least this many times the L2 cache, so that nothing survives a rotation."""
+
+MAX_CALLS = 1024
+
+WARM_UP_US = 20_000.0
+"""Device work before the first sample: clocks rise within some milliseconds of load."""
+
+Piece = Callable[[], Any]
+
+
+class Timed:
+    """A piece of work ready to be sampled. Raises whatever the work raises, at construction."""
+
+    def __init__(self, pieces: list[Piece]) -> None:
+        self.method = "graph"
+        self.stream = torch.cuda.Stream()
+        with torch.cuda.stream(self.stream):
+            for piece in pieces:
+                piece()
+            self.stream.synchronize()
+            once_us = self._rough_us(pieces)
+            rounds = max(1, min(int(REPLAY_US / max(once_us * len(pieces), 0.1)), MAX_CALLS // len(pieces)))
+            self.calls = rounds * len(pieces)
+            self.replay = self._captured(pieces, rounds)
+        self.start, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+
+    def _rough_us(self, pieces: list[Piece]) -> float:
+        start, end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        start.record()
+        for piece in pieces:
+            piece()
+        end.record()
+        end.synchronize()
+        return float(start.elapsed_time(end)) * 1000 / len(pieces)
+
+    def _captured(self, pieces: list[Piece], rounds: int) -> Piece:
+        def all_calls() -> None:
+            for _ in range(rounds):
+                for piece in pieces:
+                    piece()
+
+        graph = torch.cuda.CUDAGraph()
+        try:
+            with torch.cuda.graph(graph, stream=self.stream):
+                all_calls()
+        except RuntimeError:
+            # not every framework operator can be captured; then the queue is held full from the host
+            torch.cuda.synchronize()
+            self.method = "events"
+            return all_calls
+        return graph.replay
+
+    def sample_us(self) -> float:
+        """Device time of one call in µs: one replay over its number of calls."""
+        with torch.cuda.stream(self.stream):
+            self.start.record()
+            self.replay()
+            self.end.record()
+        self.end.synchronize()
+        return float(self.start.elapsed_time(self.end)) * 1000 / self.calls
+
+    def warm_up(self) -> None:
+        spent_us = 0.0
+        while spent_us < WARM_UP_US:
+            spent_us += self.sample_us() * self.calls
+
+
+def call_us(piece: Piece, repeats: int = 20) -> tuple[float, float]:
+    """Median host time of one synchronised call and of issuing it, in µs."""
+    whole, issue = [], []
+    for _ in range(3):
+        piece()
+    for _ in range(repeats):
+        torch.cuda.synchronize()
+        start = time.perf_counter_ns()
+        piece()
+        issued = time.perf_counter_ns()
+        torch.cuda.synchronize()
+        whole.append((time.perf_counter_ns() - start) / 1000)
+        issue.append((issued - start) / 1000)
+    return statistics.median(whole), statistics.median(issue)
+
+
+def sets_needed(bytes_per_set: int, l2_bytes: int, free_bytes: int) -> int:
+    """How many rotating input sets make every call cold, within half of the free memory."""
+    wanted = -(-COLD_FACTOR * l2_bytes // max(bytes_per_set, 1)) + 1
+    affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))
+    return int(max(1, min(wanted, affordable, MAX_CALLS // 4)))
+
+
+def observe() -> Clocks | None:
+    """Clocks, temperature, power and throttle reasons as NVML sees them now; None without NVML."""
+    try:
+        import pynvml
+    except ImportError:
+        return None
+    try:
+        pynvml.nvmlInit()
+        gpu = pynvml.nvmlDeviceGetHandleByIndex(torch.cuda.current_device())
+        mask = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
+        return Clocks(
+            sm_mhz=pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),
+            memory_mhz=pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_MEM),
+            temperature_c=pynvml.nvmlDeviceGetTemperature(gpu, pynvml.NVML_TEMPERATURE_GPU),
+            power_w=pynvml.nvmlDeviceGetPowerUsage(gpu) / 1000,
+            throttle=tuple(name for bit, name in THROTTLE.items() if mask & bit),
+        )
+    except pynvml.NVMLError:
+        return None
+
+
+THROTTLE = {0x2: "application_clocks", 0x4: "power_cap", 0x8: "hardware_slowdown", 0x20: "software_thermal",
+            0x40: "hardware_thermal", 0x80: "power_brake"}  # fmt: skip
+"""NVML's clocksThrottleReasons bits (nvml.h) less idle."""
+
+
+def quiet() -> None:
+    """Free what is garbage before timing, so that a collection does not fall into a sample."""
+    gc.collect()
+    torch.cuda.synchronize()

@@ -1,0 +1,122 @@
+"""The compiler: one launch of a plan to machine code for a named target, with its resources. Needs no GPU.
+
+It compiles into the shared Triton cache, so the bench finds the code there; failures come back as data.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import torch
+import triton
+from triton.compiler.errors import CompilationError
+from triton.runtime.errors import OutOfResources, PTXASError
+
+from kernelwright import codec
+from kernelwright.devices import Target, find_target, occupancy
+from kernelwright.model import KernelResources, Status
+from kernelwright.worker import plan as plans
+from kernelwright.worker.channel import Channel
+from kernelwright.worker.replay import arguments, load_kernels
+from kernelwright.worker.target import install
+
+CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    target = find_target(options["target"])
+    install(target)
+    while True:
+        job = channel.receive(None)
+        launch = codec.record(job["launch"], plans.Launch)
+        channel.send(compiled(job["kernels"], launch, target))
+
+
+def compiled(path: str, launch: plans.Launch, target: Target) -> dict[str, Any]:
+    """{"resources": …} of the compiled launch, or {"status": …, "reason": …}."""
+    try:
+        kernels = load_kernels(path)
+        kernel = getattr(kernels, launch.kernel)
+        values = arguments(launch, kernels, Pointer) | dict(launch.options)
+        binary = kernel.run(grid=launch.grid, warmup=True, **values)
+    except (CompilationError, PTXASError, OutOfResources) as error:
+        return failure(launch.kernel, error)
+    except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
+        return failure(launch.kernel, error)
+    resources = resources_of(launch.kernel, binary, target)
+    if resources.shared_bytes > target.shared_bytes_per_block:
+        reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
+                  f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
+        return {"status": Status.COMPILE_ERROR.value, "reason": reason}
+    return {"resources": codec.plain(resources)}
+
+
+def failure(kernel: str, error: Exception) -> dict[str, Any]:
+    """A compile error in few words: the innermost message and the source line it points at."""
+    text = str(error).strip() or type(error).__name__
+    cause = error.__cause__
+    if cause is not None and str(cause):
+        text += f"\n{type(cause).__name__}: {cause}"
+    return {"status": Status.COMPILE_ERROR.value, "reason": f"{kernel}: {type(error).__name__}: {text}"[:1500]}
+
+
+class Pointer:
+    """Stands for a tensor argument: what Triton's specialisation looks at, and nothing else."""
+
+    def __init__(self, view: plans.View) -> None:
+        self.dtype = getattr(torch, view.dtype)
+        self.shape, self.strides = view.shape, view.stride
+        self.offset_bytes = view.offset * plans.itemsize(view.dtype)
+
+    def data_ptr(self) -> int:
+        return (1 << 30) + self.offset_bytes
+
+    def element_size(self) -> int:
+        return int(self.dtype.itemsize)
+
+    def stride(self) -> tuple[int, ...]:
+        return self.strides
+
+
+def resources_of(name: str, binary: Any, target: Target) -> KernelResources:
+    """Registers and spills from the machine code, shared memory from Triton's metadata."""
+    cubin: bytes = binary.asm["cubin"]
+    registers, spill_bytes = usage(cubin)
+    warps, shared = int(binary.metadata.num_warps), int(binary.metadata.shared)
+    threads = warps * 32
+    fraction, limited_by = occupancy(target, warps, registers, shared)
+    if registers * threads > target.registers_per_multiprocessor:
+        fraction, limited_by = 0.0, "registers"
+    return codec.record(
+        {"kernel": name, "target": target.name, "registers": registers, "spill_bytes": spill_bytes,
+         "shared_bytes": shared, "num_warps": warps, "num_stages": int(binary.metadata.num_stages),
+         "occupancy": fraction, "limited_by": limited_by, "cubin_sha": hashlib.sha256(code_of(binary)).hexdigest()},
+        KernelResources,
+    )  # fmt: skip
+
+
+def code_of(binary: Any) -> bytes:
+    """What makes two kernels the same code: PTX without comments, names and line information."""
+    ptx = binary.asm["ptx"]
+    lines = [line for line in ptx.splitlines() if not re.match(r"\s*(//|\.loc|\.file|\.section)", line)]
+    text = re.split(r"\.section\s+\.debug", "\n".join(lines))[0]
+    return str(text).replace(binary.metadata.name, "kernel").encode()
+
+
+def usage(cubin: bytes) -> tuple[int, int]:
+    """Registers per thread and local-memory (stack and spill) bytes per thread, from `cuobjdump`."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        text = subprocess.run([str(CUOBJDUMP), "--dump-resource-usage", file.name], capture_output=True, text=True,
+                              check=True, timeout=60).stdout  # fmt: skip
+    found = re.search(r"REG:(\d+)\s+STACK:(\d+).*?LOCAL:(\d+)", text, re.S)
+    if found is None:
+        raise RuntimeError(f"cuobjdump printed no resource usage: {text[:200]!r}")
+    registers, stack, local = (int(group) for group in found.groups())
+    return registers, stack + local

@@ -1,0 +1,94 @@
+"""The fork server: torch and Triton imported once, CUDA never initialised; each child is a fork of it.
+
+A fresh process pays about 4.5 s for these imports, a fork milliseconds. It runs nothing of a problem or a
+candidate itself. It reads commands from its control socket (file descriptor given in argv): a `spawn` comes with
+the child's own socket as an ancillary descriptor, a `poll` collects a child's exit status.
+"""
+
+from __future__ import annotations
+
+import faulthandler
+import importlib
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from typing import Any
+
+import msgspec
+
+from kernelwright.worker.channel import Channel
+
+ROLES = {
+    "probe": "kernelwright.worker.probe",
+    "judge": "kernelwright.worker.judge",
+    "bench": "kernelwright.worker.bench",
+    "recorder": "kernelwright.worker.recorder",
+    "compiler": "kernelwright.worker.compiler",
+}
+"""Role to the module whose `main(channel, options)` the child runs."""
+
+
+def main(argv: list[str]) -> int:
+    control = socket.socket(fileno=int(argv[0]))
+    os.dup2(2, 1)  # what anything prints is log, never data
+    import torch
+    import torch._dynamo  # torch imports it at the first call under a mode; once here, not 1.1 s in every recorder
+    import triton
+    import triton.compiler
+    import triton.language
+
+    for module in ROLES.values():
+        importlib.import_module(module)
+    if threading.active_count() != 1:
+        raise RuntimeError(f"forking needs one thread, found {threading.active_count()} after the imports")
+    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    reply(control, {"ready": True, "torch": str(torch.__version__), "triton": str(triton.__version__)})
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        if not data:
+            return 0
+        command = msgspec.json.decode(data)
+        if command["verb"] == "spawn":
+            reply(control, {"pid": spawn(command, descriptors[0], control)})
+        else:
+            pid, status = os.waitpid(command["pid"], os.WNOHANG)
+            reply(control, {"exit": os.waitstatus_to_exitcode(status) if pid else None})
+
+
+def reply(control: socket.socket, message: dict[str, Any]) -> None:
+    control.sendall(msgspec.json.encode(message))
+
+
+def spawn(command: dict[str, Any], descriptor: int, control: socket.socket) -> int:
+    """Fork one child in a session of its own; the parent returns its process id."""
+    pid = os.fork()
+    if pid:
+        os.close(descriptor)
+        return pid
+    status = 1
+    try:
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        control.close()
+        channel = Channel(socket.socket(fileno=descriptor))
+        if command["log"]:
+            log = os.open(command["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            os.close(log)
+        faulthandler.enable()
+        importlib.import_module(ROLES[command["role"]]).main(channel, command["options"])
+        status = 0
+    except BaseException:
+        traceback.print_exc()  # into its log; the supervisor sees the exit status
+        raise
+    finally:
+        sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,68 @@
+"""Measured peaks of a GPU: what the bounds are made of. Never taken from a datasheet.
+
+Copy, read and write bandwidth over 4 GiB, matrix rate per dtype over 8192³, each the best of several samples: a peak
+is a limit, so the fastest observation is the honest one.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelwright.worker.clock import Timed
+
+BYTES = 1 << 32
+MATRIX = 8192
+SAMPLES = 12
+
+
+def measured(cache: Path) -> dict[str, Any]:
+    """Peaks of device 0 from the cache, or measured now (about 3 s) and cached by device, driver and torch."""
+    name = torch.cuda.get_device_name(0).replace(" ", "-").lower()
+    path = cache / f"{name}-torch{torch.__version__}.json"
+    if path.exists():
+        found: dict[str, Any] = json.loads(path.read_text())
+        return found
+    found = {"peaks": measure(), "source": f"measured {torch.cuda.get_device_name(0)} "
+             f"{datetime.date.today().isoformat()} torch {torch.__version__}"}  # fmt: skip
+    cache.mkdir(parents=True, exist_ok=True)
+    part = path.with_suffix(".part")
+    part.write_text(json.dumps(found, indent=1))
+    part.replace(path)
+    return found
+
+
+def measure() -> dict[str, float]:
+    """copy_, read_ and write_bytes_per_s, and <dtype>_flop_per_s."""
+    free, _ = torch.cuda.mem_get_info()
+    count = min(BYTES, free // 4) // 4
+    peaks = bandwidths(count)
+    for dtype in (torch.bfloat16, torch.float16, torch.float32):
+        size = MATRIX if dtype is not torch.float32 else MATRIX // 2
+        a, b = (torch.randn(size, size, device="cuda", dtype=dtype) for _ in range(2))
+        out = torch.empty_like(a)
+        rate = 2 * size**3 / fastest_s(lambda: torch.mm(a, b, out=out))  # noqa: B023 - called at once
+        peaks[f"{str(dtype).removeprefix('torch.')}_flop_per_s"] = rate
+    torch.cuda.empty_cache()
+    return peaks
+
+
+def bandwidths(count: int) -> dict[str, float]:
+    """Bytes per second of a copy (read and write counted), a fill and a reduction of `count` float32 elements."""
+    source = torch.randn(count, device="cuda")
+    target = torch.empty_like(source)
+    return {
+        "copy_bytes_per_s": 8 * count / fastest_s(lambda: target.copy_(source)),
+        "write_bytes_per_s": 4 * count / fastest_s(lambda: target.zero_()),
+        "read_bytes_per_s": 4 * count / fastest_s(lambda: torch.amax(source)),
+    }
+
+
+def fastest_s(piece: Any) -> float:
+    timed = Timed([piece])
+    timed.warm_up()
+    return min(timed.sample_us() for _ in range(SAMPLES)) / 1e6

@@ -1,0 +1,193 @@
+"""The launch plan: what a candidate's host code does, as data.
+
+It is written by the recorder (which is not believed) and replayed by the bench. The one rule: a plan can allocate,
+fill, copy and cast buffers and launch the candidate's own Triton kernels, and nothing else; there is no step that
+computes, so a forged plan still has to compute the right answer with its own kernels.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from typing import Literal
+
+import msgspec
+
+from kernelwright import codec
+
+MAX_STEPS = 4096
+"""More launches than this in one call is not a kernel but a host loop; refused by the recorder."""
+
+
+class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):
+    """Base of the tagged steps and arguments."""
+
+
+class Buffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A storage. origin "input" and "parameter" are bound by the judge under `name`; "scratch" is allocated."""
+
+    id: int
+    nbytes: int
+    origin: Literal["input", "parameter", "scratch"]
+    name: str = ""
+
+
+class View(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A strided window on a buffer. shape, stride and offset count elements of `dtype` (torch's name)."""
+
+    buffer: int
+    dtype: str
+    shape: tuple[int, ...]
+    stride: tuple[int, ...]
+    offset: int = 0
+
+
+class Fill(Step, frozen=True, kw_only=True, tag="fill"):
+    """Set every element of `view` to `value` (text of a Python number)."""
+
+    view: View
+    value: str
+
+
+class Copy(Step, frozen=True, kw_only=True, tag="copy"):
+    """Copy `source` to `target` (same shape), casting to the target's dtype."""
+
+    target: View
+    source: View
+
+
+class Tensor(Step, frozen=True, kw_only=True, tag="tensor"):
+    """A kernel argument: pointer to the view's first element."""
+
+    view: View
+
+
+class Descriptor(Step, frozen=True, kw_only=True, tag="descriptor"):
+    """A host-made tensor descriptor (TMA) over `view`."""
+
+    view: View
+    block_shape: tuple[int, ...]
+    padding: str = "zero"
+
+
+class Value(Step, frozen=True, kw_only=True, tag="value"):
+    """A plain argument. kind says how `text` is read: a Python literal, a Triton dtype, or a kernel's name."""
+
+    kind: Literal["int", "float", "bool", "none", "str", "dtype", "kernel"]
+    text: str = ""
+
+
+class Tuple(Step, frozen=True, kw_only=True, tag="tuple"):
+    items: tuple[Tensor | Descriptor | Value | Tuple, ...]
+
+
+Argument = Tensor | Descriptor | Value | Tuple
+
+
+class Launch(Step, frozen=True, kw_only=True, tag="launch"):
+    """One Triton launch. arguments: by parameter name, constexprs among them. options: num_warps, num_stages, …"""
+
+    kernel: str
+    grid: tuple[int, ...]
+    arguments: dict[str, Argument]
+    options: dict[str, int | bool | str | None] = {}
+
+
+class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything one call does on one case, in order."""
+
+    buffers: tuple[Buffer, ...]
+    steps: tuple[Fill | Copy | Launch, ...]
+    outputs: tuple[View, ...]
+    single: bool
+    """Whether the call returned one tensor, not a tuple of them."""
+
+    @property
+    def launches(self) -> tuple[Launch, ...]:
+        return tuple(step for step in self.steps if isinstance(step, Launch))
+
+
+def faults(plan: Plan, names: tuple[str, ...]) -> list[str]:
+    """What makes a plan unfit for replay: views outside their buffer, unknown kernels, buffers or dtypes.
+
+    The recorder that wrote the plan ran the candidate's code, so nothing in it is taken on trust.
+    """
+    buffers = {buffer.id: buffer for buffer in plan.buffers}
+    found = [f"a launch of {launch.kernel!r}, which is not a kernel of the candidate"
+             for launch in plan.launches if launch.kernel not in names]  # fmt: skip
+    if not plan.launches:
+        found.append("no kernel is launched")
+    if len(plan.steps) > MAX_STEPS or len(buffers) != len(plan.buffers):
+        found.append("too many steps, or a buffer declared twice")
+    for view in views(plan):
+        buffer = buffers.get(view.buffer)
+        if buffer is None or view.dtype not in _ITEMSIZE or len(view.shape) != len(view.stride):
+            found.append(f"a view of an unknown buffer or dtype: {view}")
+        elif min((view.offset, *view.shape, *view.stride)) < 0 or _end(view) > buffer.nbytes:
+            found.append(f"a view outside its buffer of {buffer.nbytes} bytes: {view}")
+    return found
+
+
+def views(plan: Plan) -> list[View]:
+    """Every view in a plan."""
+
+    def of(argument: Argument) -> list[View]:
+        if isinstance(argument, Tensor | Descriptor):
+            return [argument.view]
+        return [view for item in argument.items for view in of(item)] if isinstance(argument, Tuple) else []
+
+    found = list(plan.outputs)
+    for step in plan.steps:
+        match step:
+            case Fill():
+                found.append(step.view)
+            case Copy():
+                found += [step.target, step.source]
+            case Launch():
+                found += [view for argument in step.arguments.values() for view in of(argument)]
+    return found
+
+
+def _end(view: View) -> int:
+    """Bytes from the buffer's start to past the view's last element."""
+    if 0 in view.shape:
+        return 0
+    last = view.offset + sum((n - 1) * s for n, s in zip(view.shape, view.stride, strict=True))
+    return (last + 1) * itemsize(view.dtype)
+
+
+def launch_identity(launch: Launch, buffers: dict[int, Buffer]) -> str:
+    """Hash of what decides the compiled code of a launch: kernel, dtypes, constexprs, options, the specialisation
+    of integers (1, and divisible by 16) and of pointers (16-byte aligned)."""
+
+    def key(argument: Argument) -> object:
+        match argument:
+            case Tensor(view=view):
+                return ("tensor", view.dtype, view.offset * itemsize(view.dtype) % 16 == 0)
+            case Descriptor(view=view):
+                return ("descriptor", view.dtype, argument.block_shape, argument.padding)
+            case Tuple(items=items):
+                return [key(item) for item in items]
+            case Value(kind="int", text=text):
+                return ("int", text == "1", int(text) % 16 == 0, abs(int(text)) >= 2**31)
+            case Value():
+                return (argument.kind,)
+
+    def constexpr(argument: Argument) -> object:
+        return codec.plain(argument)
+
+    described: list[object] = [launch.kernel, sorted(launch.options.items(), key=str)]
+    for name, argument in sorted(launch.arguments.items()):
+        described.append([name, key(argument), constexpr(argument) if isinstance(argument, Value | Tuple) else None])
+    return hashlib.sha256(codec.encode(described)).hexdigest()
+
+
+_ITEMSIZE = {
+    "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4, "uint32": 4,
+    "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2, "int8": 1, "uint8": 1, "bool": 1,
+    "float8_e4m3fn": 1, "float8_e5m2": 1,
+}  # fmt: skip
+
+
+def itemsize(dtype: str) -> int:
+    """Bytes of one element; KeyError for a dtype that a plan does not know."""
+    return _ITEMSIZE[dtype]

@@ -1,0 +1,108 @@
+"""Replaying a launch plan with kernels that were compiled on the trusted side.
+
+It knows nothing of the candidate's host code or of expected outputs. `arguments` is shared by everything that needs
+a kernel's arguments: the bench (real tensors), and the compiler (stand-ins that only have a dtype and an alignment).
+"""
+
+from __future__ import annotations
+
+import ast
+import importlib.util
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+import triton
+import triton.language as tl
+
+from kernelwright.worker import plan as plans
+from kernelwright.worker.arena import window
+from kernelwright.worker.layout import Layout
+
+
+def load_kernels(path: str) -> ModuleType:
+    """The module of extracted kernels at `path` (written by the supervisor from `extract`)."""
+    name = Path(path).stem
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = importlib.util.spec_from_file_location(name, path)
+    if spec is None or spec.loader is None:
+        raise ImportError(f"{path} is not a Python file")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+    except BaseException:
+        del sys.modules[name]
+        raise
+    return module
+
+
+def arguments(launch: plans.Launch, kernels: ModuleType, tensor: Callable[[plans.View], Any]) -> dict[str, Any]:
+    """Argument values by name; `tensor` turns a view into what the kernel is given for it."""
+
+    def value(argument: plans.Argument) -> Any:
+        match argument:
+            case plans.Tensor(view=view):
+                return tensor(view)
+            case plans.Descriptor(view=view, block_shape=block, padding=padding):
+                from triton.tools.tensor_descriptor import TensorDescriptor
+
+                extra = {"padding": padding} if padding != "zero" else {}
+                return TensorDescriptor(tensor(view), list(view.shape), list(view.stride), list(block), **extra)
+            case plans.Tuple(items=items):
+                return tuple(value(item) for item in items)
+            case plans.Value(kind="none"):
+                return None
+            case plans.Value(kind="str", text=text):
+                return text
+            case plans.Value(kind="dtype", text=text):
+                return tl.dtype(text)
+            case plans.Value(kind="kernel", text=text):
+                return getattr(kernels, text)
+            case plans.Value(kind="float", text=text):
+                return float(text)
+            case plans.Value(text=text):
+                return ast.literal_eval(text)
+
+    return {name: value(argument) for name, argument in launch.arguments.items()}
+
+
+class Replay:
+    """A plan bound to memory. `run` does what one call of the candidate would do on the device."""
+
+    def __init__(self, plan: plans.Plan, kernels: ModuleType, arena: torch.Tensor, layout: Layout) -> None:
+        self.tensor = lambda view: window(arena, layout, view)
+        self.steps = [self._bound(step, kernels) for step in plan.steps]
+
+    def run(self) -> None:
+        for step in self.steps:
+            step()
+
+    def _bound(self, step: plans.Fill | plans.Copy | plans.Launch, kernels: ModuleType) -> Callable[[], Any]:
+        match step:
+            case plans.Fill(view=view, value=value):
+                target = self.tensor(view)
+                number = float(value) if value in ("inf", "-inf", "nan") else ast.literal_eval(value)
+                return lambda: target.fill_(number)
+            case plans.Copy(target=target_view, source=source_view):
+                to, source = self.tensor(target_view), self.tensor(source_view)
+                return lambda: to.copy_(source)
+            case plans.Launch():
+                kernel = getattr(kernels, step.kernel)[step.grid]
+                values = arguments(step, kernels, self.tensor) | dict(step.options)
+                if 0 in step.grid:
+                    return lambda: None
+                return lambda: kernel(**values)
+
+
+def scratch_allocator(size: int, alignment: int, stream: int | None) -> torch.Tensor:
+    """Memory for descriptors that a kernel makes on the device (`tl.make_tensor_descriptor`)."""
+    return torch.empty(size, dtype=torch.int8, device="cuda")
+
+
+def allow_device_descriptors() -> None:
+    triton.set_allocator(scratch_allocator)

@@ -1,0 +1,189 @@
+"""The processes of one GPU (or of one machine without) and the lease that covers what must not be disturbed.
+
+Imports no torch. It starts children when they are first needed, replaces those that died, and keeps what is shared
+between evaluations: the loaded problem, peaks, compiled launches, the best time per case.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import shutil
+import tempfile
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kernelwright import __version__, codec, roofline
+from kernelwright.devices import TARGETS, Target, find_target
+from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
+from kernelwright.model import Case, CaseInfo, Environment, ProblemInfo
+from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
+
+DEFAULT_TARGET = "sm_90"
+
+JUDGE_TIMEOUT_S = 300.0
+"""A float64 reference of a 4 GB case takes seconds; a CPU one of a small case less."""
+
+COMPILE_TIMEOUT_S = 120.0
+
+
+class Site:
+    def __init__(self, target: str | None = None) -> None:
+        self.scratch = Path(tempfile.mkdtemp(prefix="kernelwright-"))
+        self.compilers = ForkServer(self.scratch)
+        probe = self.compilers.spawn("probe")
+        self.machine: dict[str, Any] = probe.channel.receive(120.0)
+        probe.kill()
+        self.on_gpu = self.machine["device"] is not None
+        self.device = "cuda" if self.on_gpu else "cpu"
+        self.target = self._target(target)
+        self.replayers = self.compilers
+        if not self.on_gpu:
+            (self.scratch / "interpreter").mkdir()
+            self.replayers = ForkServer(self.scratch / "interpreter", interpret=True)
+        self.lease = threading.RLock()
+        self.threads = ThreadPoolExecutor(max_workers=os.cpu_count() or 2)
+        self.compiled: dict[str, Future[dict[str, Any]]] = {}
+        self.compiled_lock = threading.Lock()
+        self.children: dict[str, Child] = {}
+        self.problem: tuple[str, str | None] | None = None
+        self.info: ProblemInfo | None = None
+        self.shapes: list[dict[str, Any]] = []
+        self.best_us: dict[str, float] = {}
+
+    def _target(self, name: str | None) -> Target:
+        if not self.on_gpu:
+            return find_target(name or DEFAULT_TARGET)
+        found = f"sm_{self.machine['capability']}"
+        if name not in (None, found):
+            raise ConfigError(f"target {name} was asked for, the GPU here is {found}", "leave --target out")
+        known = TARGETS.get(found)
+        if known is None:
+            raise MachineError(f"{self.machine['device']} is {found}, which kernelwright has no limits for",
+                               f"known: {', '.join(TARGETS)}; add an entry to kernelwright/devices")  # fmt: skip
+        return codec.record(codec.plain(known) | {
+            "device": self.machine["device"], "multiprocessors": self.machine["multiprocessors"],
+            "l2_bytes": self.machine["l2_bytes"]}, Target)  # fmt: skip
+
+    # --- what it is ------------------------------------------------------------------------------------------
+
+    def peaks(self) -> tuple[dict[str, float], str]:
+        """Measured peaks: of this GPU, or (without one) those recorded for the target's device."""
+        if self.on_gpu:
+            cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
+            found = self.ask_judge({"verb": "peaks", "cache": str(cache)})
+            return found["peaks"], found["source"]
+        name = self.target.device.replace(" ", "-").lower() + ".json"
+        recorded = resources.files("kernelwright.devices").joinpath("peaks").joinpath(name)
+        if not recorded.is_file():
+            raise MachineError(f"no peaks were recorded for {self.target.device} ({self.target.name})",
+                               f"use --target {DEFAULT_TARGET}, or run on such a GPU")  # fmt: skip
+        found = json.loads(recorded.read_text())
+        return found["peaks"], found["source"]
+
+    def environment(self) -> Environment:
+        versions = self.compilers.ready()
+        peaks, source = self.peaks()
+        return Environment(
+            device=self.machine["device"], target=self.target.name, python=self.machine["python"],
+            torch=versions["torch"], triton=versions["triton"], driver=self.machine["driver"],
+            kernelwright=__version__, peaks=peaks, peaks_source=source,
+            date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        )  # fmt: skip
+
+    # --- the problem -----------------------------------------------------------------------------------------
+
+    def load(self, path: str, dtype: str | None) -> ProblemInfo:
+        with self.lease:
+            self.problem = (path, dtype)
+            self.drop("judge")
+            self.best_us.clear()
+            told = self.ask_judge({"verb": "describe"})
+            self.shapes = self.ask_judge({"verb": "shapes"})
+            peaks, source = self.peaks()
+            cases = [self._case(case, peaks, source) for case in told.pop("cases")]
+            self.info = codec.record(told | {"cases": codec.plain(cases)}, ProblemInfo)
+            return self.info
+
+    def _case(self, told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:
+        case = codec.record(told["case"], Case)
+        floats = [i["dtype"] for i in told["inputs"] if isinstance(i, dict) and "float" in i["dtype"]]
+        least = roofline.bound(told["bytes"], told["flop"], floats[0] if floats else "float32", peaks, source)
+        return codec.record(told | {"case": codec.plain(case), "bound": codec.plain(least)}, CaseInfo)
+
+    def loaded(self) -> ProblemInfo:
+        if self.info is None:
+            raise WorkerError("no problem is loaded; `load` comes first")
+        return self.info
+
+    # --- children --------------------------------------------------------------------------------------------
+
+    def child(self, role: str) -> Child:
+        """The living judge or bench."""
+        found = self.children.get(role)
+        if found is None or not found.alive:
+            server = self.compilers if role == "judge" else self.replayers
+            found = server.spawn(role, {"device": self.device}, log=True)
+            self.children[role] = found
+        return found
+
+    def drop(self, role: str) -> None:
+        found = self.children.pop(role, None)
+        if found is not None and found.alive:
+            found.kill()
+
+    def ask_judge(self, message: dict[str, Any], timeout_s: float = JUDGE_TIMEOUT_S) -> Any:
+        """The judge's answer; a judge that has not read the problem yet reads it first."""
+        with self.lease:
+            fresh = "judge" not in self.children or not self.children["judge"].alive
+            judge = self.child("judge")
+            described = None
+            if fresh and self.problem is not None:
+                path, dtype = self.problem
+                described = self._answer(judge, {"verb": "load", "path": path, "dtype": dtype}, timeout_s)
+            return described if message["verb"] == "describe" else self._answer(judge, message, timeout_s)
+
+    def _answer(self, judge: Child, message: dict[str, Any], timeout_s: float) -> Any:
+        try:
+            answer = judge.ask(message, timeout_s)
+        except (ChildDied, ChildTimeout) as error:
+            raise WorkerError(f"the judge failed at {message['verb']}: {error}", judge.printed(800)) from error
+        if "error" in answer:
+            raise (ProblemError if answer["kind"] == "ProblemError" else WorkerError)(answer["error"])
+        return answer["ok"]
+
+    # --- compiling -------------------------------------------------------------------------------------------
+
+    def compile(self, key: str, job: dict[str, Any]) -> Future[dict[str, Any]]:
+        """Resources or failure of one launch, compiled once per key, on any free core."""
+        with self.compiled_lock:
+            if key not in self.compiled:
+                self.compiled[key] = self.threads.submit(self._compile, job)
+            return self.compiled[key]
+
+    def _compile(self, job: dict[str, Any]) -> dict[str, Any]:
+        child = self.compilers.spawn("compiler", {"target": self.target.name}, log=True)
+        try:
+            return child.ask(job, COMPILE_TIMEOUT_S)
+        except ChildTimeout:
+            return {"status": "timeout", "reason": f"compiling took over {COMPILE_TIMEOUT_S:g} s"}
+        except ChildDied as error:
+            return {"status": "compile_error", "reason": f"the compiler was {error.how}: {child.printed(600)}"}
+        finally:
+            if child.alive:
+                child.kill()
+            if child.log is not None:
+                child.log.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        for role in list(self.children):
+            self.drop(role)
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        self.compilers.close()
+        if self.replayers is not self.compilers:
+            self.replayers.close()
+        shutil.rmtree(self.scratch, ignore_errors=True)

@@ -1,0 +1,80 @@
+"""The supervisor: one per GPU, JSON lines on standard input and output, started as `python -m kernelwright.worker`.
+
+It never imports torch. Requests are answered by threads, so that compiling and recording of one candidate go on
+while another holds the GPU. A request is {"id", "verb", …}; an answer {"id", "ok"} or {"id", "error", "kind", "hint"}.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import threading
+import traceback
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TextIO
+
+from kernelwright import codec
+from kernelwright.errors import KernelwrightError, WorkerError
+from kernelwright.model import Candidate
+from kernelwright.worker.compare import bench
+from kernelwright.worker.evaluate import evaluate
+from kernelwright.worker.site import Site
+
+AT_ONCE = 16
+"""Requests under way; each waits for compilers or the lease most of its time."""
+
+
+def main() -> int:
+    answers = os.fdopen(os.dup(1), "w")
+    os.dup2(2, 1)  # whatever prints, prints to the log
+    lock = threading.Lock()
+    try:
+        site = Site(target=os.environ.get("KERNELWRIGHT_TARGET"))
+    except KernelwrightError as error:
+        send(answers, lock, {"id": None} | failure(error))
+        return 2
+    send(answers, lock, {"id": None, "ok": "ready"})
+    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+        for line in sys.stdin:
+            request = json.loads(line)
+            if request["verb"] == "close":
+                break
+            threads.submit(serve, site, request, answers, lock)
+    site.close()
+    return 0
+
+
+def serve(site: Site, request: dict[str, Any], answers: TextIO, lock: threading.Lock) -> None:
+    try:
+        answer = {"ok": codec.plain(respond(site, request))}
+    except KernelwrightError as error:
+        answer = failure(error)
+    except Exception as error:  # noqa: BLE001 - the coordinator must hear of our own faults, not wait for ever
+        traceback.print_exc()
+        answer = failure(WorkerError(f"{type(error).__name__} in {request['verb']}: {error}"))
+    send(answers, lock, {"id": request["id"]} | answer)
+
+
+def respond(site: Site, request: dict[str, Any]) -> Any:
+    verb = request["verb"]
+    if verb == "environment":
+        return site.environment()
+    if verb == "load":
+        return site.load(request["path"], request["dtype"])
+    if verb == "evaluate":
+        return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"])
+    if verb == "bench":
+        candidates = {name: codec.record(c, Candidate) for name, c in request["candidates"].items()}
+        return bench(site, candidates, tuple(request["cases"]), tuple(request["framework"]))
+    raise WorkerError(f"the worker has no verb {verb!r}")
+
+
+def failure(error: KernelwrightError) -> dict[str, Any]:
+    return {"error": Exception.__str__(error), "kind": type(error).__name__, "hint": error.hint}
+
+
+def send(answers: TextIO, lock: threading.Lock, message: dict[str, Any]) -> None:
+    with lock:
+        answers.write(json.dumps(message) + "\n")
+        answers.flush()

@@ -1,0 +1,49 @@
+"""Compiling for a named GPU without having one: targets, and the driver object that Triton asks about the device."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from triton.backends.compiler import GPUTarget
+
+from kernelwright.devices import Target
+
+
+class StubDriver:
+    """Answers Triton's questions about a device that is not there; launching through it is an error."""
+
+    def __init__(self, target: Target) -> None:
+        self.target = target
+        self.utils = self
+
+    def get_current_target(self) -> GPUTarget:
+        return GPUTarget("cuda", self.target.capability, 32)
+
+    def get_current_device(self) -> int:
+        return 0
+
+    def get_current_stream(self, device: int | None = None) -> int:
+        return 0
+
+    def get_device_capability(self, device: int | None = None) -> tuple[int, int]:
+        return divmod(self.target.capability, 10)
+
+    def get_active_torch_device(self) -> Any:
+        import torch
+
+        return torch.device("cuda", 0)
+
+    def get_device_properties(self, device: int | None = None) -> dict[str, int]:
+        return {
+            "max_shared_mem": self.target.shared_bytes_per_block,
+            "multiprocessor_count": self.target.multiprocessors,
+            "max_num_regs": self.target.registers_per_multiprocessor,
+            "warpSize": 32,
+        }
+
+
+def install(target: Target) -> None:
+    """Make Triton compile for `target` in this process."""
+    from triton.runtime.driver import driver
+
+    driver.set_active(StubDriver(target))

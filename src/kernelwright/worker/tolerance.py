@@ -1,0 +1,119 @@
+"""When are two outputs equal? Derived from arithmetic, not from a constant.
+
+The reference is computed in float64. A candidate's error, relative to the output's own scale, may be at most a
+stated multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the
+square root of the reduction length. Where the framework is exact, so must the candidate be. NaN never passes unless
+the reference has it at the same place.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import torch
+
+MULTIPLES = {
+    torch.float64: (16.0, 8.0),
+    torch.float32: (16.0, 8.0),
+    torch.bfloat16: (4.0, 2.0),
+    torch.float16: (4.0, 2.0),
+}
+"""(largest, root mean square) error allowed, as multiples of the framework's own. Measured on an H200: honest fp32
+kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 800: not a delicate choice."""
+
+CHUNK = 1 << 26
+"""Elements compared at a time, so that a 4 GB output needs 1 GB of scratch and not 30."""
+
+
+@dataclass(frozen=True)
+class Errors:
+    """Largest absolute error, and largest and rms error relative to the output's scale. mismatch: index and
+    values of the worst element; special: NaN or infinity where the reference has none, or the reverse."""
+
+    max_abs: float
+    max_rel: float
+    rms_rel: float
+    worst: str
+    special: bool
+
+
+@dataclass(frozen=True)
+class Allowed:
+    """Largest permitted relative errors; exact: bitwise equality to the framework's result."""
+
+    max_rel: float
+    rms_rel: float
+    exact: bool
+
+
+def errors(actual: torch.Tensor, expected: torch.Tensor) -> Errors:
+    """Compare `actual` to `expected` (higher precision, same shape), element by element."""
+    a, e = actual.reshape(-1), expected.reshape(-1)
+    scale, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
+    squares = 0.0
+    for start in range(0, a.numel(), CHUNK):
+        x, y = a[start : start + CHUNK].double(), e[start : start + CHUNK].double()
+        finite = torch.isfinite(y)
+        same = torch.where(finite, torch.isfinite(x), (x == y) | (x.isnan() & y.isnan()))
+        if not bool(same.all()):
+            special = True
+            at = int((~same).nonzero()[0])
+            worst = describe(actual, start + at, float(x[at]), float(y[at]))
+        difference = torch.where(finite & torch.isfinite(x), (x - y).abs(), 0.0)
+        y = torch.where(finite, y, 0.0)
+        scale = max(scale, float(y.abs().max()))
+        total += float((y * y).sum())
+        squares += float((difference * difference).sum())
+        count += x.numel()
+        largest = float(difference.max())
+        if largest > max_abs:
+            max_abs = largest
+            if not special:
+                at = int(difference.argmax())
+                worst = describe(actual, start + at, float(x[at]), float(y[at]))
+    rms_scale = math.sqrt(total / count) if count else 0.0
+    return Errors(
+        max_abs=max_abs, worst=worst, special=special,
+        max_rel=max_abs / scale if scale else (math.inf if max_abs else 0.0),
+        rms_rel=math.sqrt(squares / count) / rms_scale if rms_scale else (math.inf if squares else 0.0),
+    )  # fmt: skip
+
+
+def describe(tensor: torch.Tensor, flat: int, got: float, wanted: float) -> str:
+    """One element in words, such as "at (0, 17) got 1.5, expected 1.25"."""
+    index = []
+    for size in reversed(tensor.shape):
+        index.append(flat % size)
+        flat //= size
+    return f"at {tuple(reversed(index))} got {got:.6g}, expected {wanted:.6g}"
+
+
+def allowed(own: list[Errors], dtype: torch.dtype, reduction: float) -> Allowed:
+    """What a candidate may deviate. own: the framework's errors, one per seed; reduction: terms per output."""
+    if not dtype.is_floating_point or all(e.max_abs == 0.0 and not e.special for e in own):
+        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True)
+    largest, rms = MULTIPLES.get(dtype, (2.0, 2.0))
+    # fp32 accumulation: the rounding errors of n terms add up like a random walk (Higham, "Accuracy and Stability
+    # of Numerical Algorithms", 2nd ed., section 2.8)
+    accumulated = torch.finfo(torch.float32).eps * math.sqrt(max(reduction, 1.0))
+    ulp = torch.finfo(dtype).eps
+    return Allowed(
+        max_rel=max(largest * max(e.max_rel for e in own), ulp + 4 * accumulated),
+        rms_rel=max(rms * max(e.rms_rel for e in own), ulp / 2 + 4 * accumulated),
+        exact=False,
+    )
+
+
+def verdict(found: Errors, limit: Allowed) -> str:
+    """Why `found` does not pass, or "" when it does."""
+    if found.special:
+        return f"NaN or infinity where the reference has none (or the reverse): {found.worst}"
+    if limit.exact:
+        return f"the framework's result is exact here and this differs: {found.worst}" if found.max_abs else ""
+    if not found.max_rel <= limit.max_rel:
+        return (f"the largest error is {found.max_rel:.3g} of the output's scale, at most {limit.max_rel:.3g} is "
+                f"allowed: {found.worst}")  # fmt: skip
+    if not found.rms_rel <= limit.rms_rel:
+        return f"the rms error is {found.rms_rel:.3g} of the output's rms, at most {limit.rms_rel:.3g} is allowed"
+    return ""
