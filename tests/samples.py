@@ -120,9 +120,7 @@ def passed(score_us: float, measured: bool = False, compiled: str = "one") -> Ev
 
 
 def failed(status: Status = Status.WRONG, reason: str = "tiny: element (0, 3) is off by 0.5") -> Evaluation:
-    return Evaluation(
-        status=status, reason=reason, results=(CaseResult(case="tiny", status=status, reason=reason),)
-    )
+    return Evaluation(status=status, reason=reason, results=(CaseResult(case="tiny", status=status, reason=reason),))
 
 
 def trial(
@@ -139,7 +137,13 @@ def trial(
 ) -> Trial:
     candidate = None if error else Candidate(source=f"{SOURCE}# trial {number}\n", config=config or {})
     return Trial(
-        request=Request(number=number, operator=operator, round=round, parents=parents),
+        request=Request(
+            number=number,
+            operator=operator,
+            round=round,
+            parents=parents,
+            candidate=candidate if operator is Operator.SEED else None,
+        ),
         proposal=Proposal(
             author="starter" if operator is Operator.SEED else "builtin",
             candidate=candidate,
@@ -178,9 +182,7 @@ def run_view(
         trials=trials,
         confirmed=confirmed or {},
         open_requests=(),
-        sessions=(
-            Session(started="2026-11-21T10:00:00+00:00", budget=Budget(trials=6), seconds=12.5, reason="done"),
-        ),
+        sessions=(Session(started="2026-11-21T10:00:00+00:00", budget=Budget(trials=6), seconds=12.5, reason="done"),),
         blob=(blobs or {}).__getitem__,
     )
 

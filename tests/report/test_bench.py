@@ -58,9 +58,7 @@ def test_without_a_device_every_time_is_marked_and_said_in_one_line() -> None:
     text = bench_text(
         _report(
             None,
-            Implementation(
-                name="eager", status=Status.NOT_VERIFIED, reason="nothing to time it on", kind="estimate"
-            ),
+            Implementation(name="eager", status=Status.NOT_VERIFIED, reason="nothing to time it on", kind="estimate"),
             Implementation(name="starter", status=Status.PASSED, median_us=20.0, kind="estimate", speedup=1.5),
         )
     )

@@ -33,7 +33,5 @@ def test_many_rounds_wrap_into_blocks_in_one_unit() -> None:
 
 
 def test_a_run_in_which_nothing_passed_has_a_table_of_dashes() -> None:
-    text = convergence_text(
-        run_view((trial(0, None, round=0, operator=Operator.SEED, parents=(), error="no code"),))
-    )
+    text = convergence_text(run_view((trial(0, None, round=0, operator=Operator.SEED, parents=(), error="no code"),)))
     assert [line.split() for line in text.splitlines()][:2] == [["Round", "0"], ["Best", "(µs)", "-"]]

@@ -6,9 +6,7 @@ from kernelwright.report.table import indented, table
 
 
 def test_numbers_align_right_and_names_left() -> None:
-    text = table(
-        ["case", "time", "verdict"], [["small", "9.1", "tie"], ["x", "100.2", "faster"]], left=("verdict",)
-    )
+    text = table(["case", "time", "verdict"], [["small", "9.1", "tie"], ["x", "100.2", "faster"]], left=("verdict",))
     assert text.splitlines() == [
         "case    time  verdict",
         "small    9.1  tie",

@@ -22,12 +22,24 @@ def test_the_first_lines_say_what_was_found_and_how_sure_that_is() -> None:
 def test_a_leader_without_confirmation_is_not_called_a_result() -> None:
     text = verdict_text(run_view(short_run()))
     assert text.startswith("leading: ")
-    assert "not confirmed yet" in text
+    assert "trial 4: not confirmed, so not a result" in text
 
 
 def test_a_refused_confirmation_is_said_with_its_reason() -> None:
-    text = verdict_text(run_view(short_run(), confirmed={4: failed(Status.WRONG, "odd: last row is off")}))
-    assert "its confirmation ended as wrong: odd: last row is off" in text
+    refused = failed(Status.WRONG, "odd: last row is off")
+    lines = verdict_text(run_view(short_run(), confirmed={4: refused, 1: passed(31.0)})).splitlines()
+    assert lines[0].startswith("softmax: 31.00 µs (estimate), 1.29x")
+    assert lines[-1] == (
+        "trial 4 does not count: 25.00 µs (estimate) in the search, but its confirmation ended as wrong: "
+        "odd: last row is off"
+    )
+
+
+def test_a_gain_that_its_confirmation_did_not_show_is_no_improvement() -> None:
+    trials = short_run(measured=True)[:2]
+    text = verdict_text(run_view(trials, confirmed={1: passed(40.5, measured=True)}, device="NVIDIA H200"))
+    assert text.startswith("no improvement: the starter stands after 1 further trial\nsoftmax: 40.00 µs, 40 %")
+    assert "but its confirmation took 40.50 µs, no better than the starter" in text
 
 
 def test_no_improvement_and_no_kernel_are_said_plainly() -> None:
@@ -42,12 +54,6 @@ def test_no_improvement_and_no_kernel_are_said_plainly() -> None:
     )
     assert verdict_text(run_view(nothing)) == "no kernel passed (1 timeout, 1 wrong)"
     assert "Best kernel" not in report_text(run_view(nothing))
-
-
-def test_a_confirmed_starter_is_no_improvement() -> None:
-    seed = short_run()[0]
-    text = verdict_text(run_view((seed, trial(1, passed(41.0))), confirmed={0: passed(40.5)}))
-    assert text.startswith("no improvement")
 
 
 def test_the_report_has_all_its_sections() -> None:
@@ -73,9 +79,7 @@ def test_no_time_in_a_report_of_estimates_stands_without_the_word() -> None:
 
 def test_usage_is_summed_and_an_unknown_price_is_said() -> None:
     trials = (
-        trial(
-            1, passed(30.0), usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.5, seconds=1.0, requests=1)
-        ),
+        trial(1, passed(30.0), usage=Usage(input_tokens=10, output_tokens=5, cost_usd=0.5, seconds=1.0, requests=1)),
         trial(2, passed(30.0), usage=Usage(input_tokens=20, output_tokens=5, seconds=2.0, requests=2)),
     )
     assert total_usage(trials) == Usage(input_tokens=30, output_tokens=10, cost_usd=0.5, seconds=3.0, requests=3)

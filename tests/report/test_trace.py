@@ -30,8 +30,8 @@ def test_a_kernel_file_is_python_with_its_config_written_in_and_its_outcome_abov
     ast.parse(kernel)
     assert "BLOCK=4096" in kernel
     assert kernel.splitlines()[:2] == [
-        "# trial 4, round 2: improve of 1, by builtin",
-        "# passed: 25.00 µs (estimate)",
+        "# softmax, trial 4, round 2: improve of 1, by builtin",
+        "# passed: 25.00 µs (estimate) in the search",
     ]
 
 

@@ -24,6 +24,20 @@ def test_the_best_is_the_lowest_score_among_what_was_confirmed() -> None:
     assert view.best.number == 1
 
 
+def test_the_starter_needs_no_confirmation_but_a_better_one_comes_first() -> None:
+    seed, better = short_run()[0], short_run()[1]
+    assert run_view((seed, trial(1, passed(41.0)))).best is seed
+    assert run_view((seed, better)).best is None
+    assert run_view((seed, better), confirmed={1: failed()}).best is seed
+
+
+def test_a_lead_that_its_confirmation_lost_is_refused() -> None:
+    trials = short_run()
+    view = run_view(trials, confirmed={4: passed(40.5), 1: passed(39.5)})
+    assert view.best is trials[1]
+    assert view.refused == (trials[4],)
+
+
 def test_only_the_figure_of_the_confirmation_is_reported() -> None:
     trials = short_run()
     view = run_view(trials, confirmed={1: passed(31.0), 4: failed()})

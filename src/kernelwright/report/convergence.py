@@ -27,9 +27,7 @@ def convergence_text(view: RunView) -> str:
         lines += ["", _block(shown[first : first + ROUNDS_PER_BLOCK], rounds, kind)]
     if leader is not None and leader.score_us is not None and leader is not seed:
         gain = (
-            f", {times_text(seed.score_us / leader.score_us)} as fast as the starter"
-            if seed and seed.score_us
-            else ""
+            f", {times_text(seed.score_us / leader.score_us)} as fast as the starter" if seed and seed.score_us else ""
         )
         lines += ["", f"best: round {leader.request.round}, {time_text(leader.score_us, kind)}{gain}"]
     return "\n".join(lines).strip("\n")

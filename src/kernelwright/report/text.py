@@ -41,30 +41,42 @@ def report_text(view: RunView) -> str:
 
 
 def verdict_text(view: RunView) -> str:
-    """What was found and how sure that is, in two or three lines."""
+    """What was found and how sure that is, in a few lines."""
     best, seed, leader = view.best, view.seed, view.leader
     if leader is None:
         failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
         return f"no kernel passed ({failures or 'nothing was tried'})"
-    if best is not None and best is not seed:
-        evaluation = view.figure(best)
-        assert evaluation is not None
-        found = f"trial {best.number} by {best.proposal.author}, confirmed on fresh inputs and held-out cases"
-        return f"{_gain(evaluation, seed, view)}\n{found}\n{VERIFIED_ON[evaluation.verified_on]}"
-    assert leader.evaluation is not None
-    if leader is seed:
-        verified = VERIFIED_ON[leader.evaluation.verified_on]
+    shown = best or leader
+    evaluation = view.figure(shown)
+    assert evaluation is not None
+    verified = VERIFIED_ON[evaluation.verified_on]
+    if shown is seed:
         tried = count_text(len(view.trials) - 1, "further trial")
-        return (
-            f"no improvement: the starter stands after {tried}\n{_gain(leader.evaluation, None, view)}\n{verified}"
-        )
-    doubt = view.confirmed.get(leader.number)
-    state = (
-        f"its confirmation ended as {doubt.status.value}: {doubt.reason}"
-        if doubt is not None
-        else "not confirmed yet, so not a result"
-    )
-    return f"leading: {_gain(leader.evaluation, seed, view)}\ntrial {leader.number}: {state}"
+        lines = [f"no improvement: {seed_name(view)} stands after {tried}", _gain(evaluation, None, view), verified]
+    elif best is not None:
+        found = f"trial {best.number} by {best.proposal.author}, confirmed on fresh inputs and held-out cases"
+        lines = [_gain(evaluation, seed, view), found, verified]
+    else:
+        lines = [f"leading: {_gain(evaluation, seed, view)}", f"trial {leader.number}: not confirmed, so not a result"]
+    return "\n".join([*lines, *(refusal_text(trial, view) for trial in view.refused)])
+
+
+def refusal_text(trial: Trial, view: RunView) -> str:
+    """Why a trial that was better in the search does not count."""
+    doubt, evaluation = view.confirmed[trial.number], trial.evaluation
+    assert evaluation is not None
+    assert evaluation.score_us is not None
+    ended = f"ended as {doubt.status.value}"
+    if doubt.score_us is not None:
+        ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, no better than {seed_name(view)}"
+    reason = f": {doubt.reason}" if doubt.reason else ""
+    score = time_text(evaluation.score_us, evaluation.timing_kind)
+    return f"trial {trial.number} does not count: {score} in the search, but its confirmation {ended}{reason}"
+
+
+def seed_name(view: RunView) -> str:
+    """What to call the kernel that every gain is measured against."""
+    return "the starter" if view.info.starter is not None else "the first kernel"
 
 
 def best_sections(view: RunView) -> list[str]:
@@ -91,9 +103,7 @@ def best_sections(view: RunView) -> list[str]:
 def cost_text(view: RunView) -> str:
     """Model usage, and where the time went."""
     total = total_usage(view.trials)
-    unpriced = sum(
-        trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials
-    )
+    unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
     spent_s = sum(session.seconds for session in view.sessions)
     lines = [
         f"{spent_s:.1f} s in {count_text(len(view.sessions), 'session')}",
@@ -106,9 +116,7 @@ def cost_text(view: RunView) -> str:
     for evaluation in [*evaluations, *view.confirmed.values()]:
         for stage, seconds in evaluation.stages_s.items():
             stages_s[stage] = stages_s.get(stage, 0.0) + seconds
-    lines += [
-        f"{stage}: {seconds:.1f} s" for stage, seconds in sorted(stages_s.items(), key=lambda entry: -entry[1])
-    ]
+    lines += [f"{stage}: {seconds:.1f} s" for stage, seconds in sorted(stages_s.items(), key=lambda entry: -entry[1])]
     return "\n".join(lines)
 
 
@@ -135,7 +143,7 @@ def repeat_commands(view: RunView) -> list[str]:
     if settings.dtype is not None:
         words += ["--dtype", settings.dtype]
     commands = [shlex.join(words)]
-    if view.leader is not None:
+    if view.best is not None:
         kernel = str(view.folder / "best_kernel.py")
         commands += [shlex.join(["kernelwright", verb, settings.problem, kernel]) for verb in ("verify", "bench")]
     return commands
@@ -147,7 +155,7 @@ def _gain(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
     parts = [time_text(evaluation.score_us, kind)]
     if seed is not None and seed.score_us is not None:
         ratio = times_text(seed.score_us / evaluation.score_us)
-        parts.append(f"{ratio} as fast as the starter's {time_text(seed.score_us, kind)}")
+        parts.append(f"{ratio} as fast as {seed_name(view)}'s {time_text(seed.score_us, kind)}")
     share = share_of_bound(evaluation, view.info.problem.cases)
     if share is not None:
         parts.append(f"{share_text(share)} of the bound")

@@ -25,8 +25,8 @@ import msgspec
 from kernelwright.codec import encode, plain
 from kernelwright.history import Round, convergence
 from kernelwright.model import Operator, Trial
-from kernelwright.report.trials import outcome, readable_source, title, why
-from kernelwright.report.units import time_text
+from kernelwright.report.kernel import kernel_text
+from kernelwright.report.trials import outcome
 from kernelwright.report.view import RunView
 
 ABSENT = """\
@@ -80,7 +80,7 @@ def _round_files(view: RunView, row: Round, trials: list[Trial], best: Trial | N
 def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
     assert best.evaluation is not None
     files = {
-        "kernel.py": _headed(best, view),
+        "kernel.py": kernel_text(best, view),
         "optimized_resources.json": _json([plain(kernel) for kernel in best.evaluation.kernels]),
         "benchmark_results.json": _json(_benchmark(view, row, best)),
         **_exchange("opt_prompt.txt", "opt_reply.txt", best, view),
@@ -96,29 +96,12 @@ def _other_files(trial: Trial, view: RunView) -> dict[str, str]:
     files = _exchange(f"{stem}.prompt.txt", f"{stem}.reply.txt", trial, view)
     if trial.proposal.candidate is None:
         return {**files, f"{stem}.txt": f"{trial.proposal.error}\n"}
-    return {**files, f"{stem}.py": _headed(trial, view)}
+    return {**files, f"{stem}.py": kernel_text(trial, view)}
 
 
 def _exchange(prompt_name: str, reply_name: str, trial: Trial, view: RunView) -> dict[str, str]:
     shas = {prompt_name: trial.proposal.prompt, reply_name: trial.proposal.reply}
     return {name: view.blob(sha) for name, sha in shas.items() if sha is not None}
-
-
-def _headed(trial: Trial, view: RunView) -> str:
-    """The source under a comment that says what it is and how it fared."""
-    evaluation = trial.evaluation
-    lines = [title(trial)]
-    if evaluation is not None and evaluation.score_us is not None:
-        lines.append(f"{outcome(trial)}: {time_text(evaluation.score_us, evaluation.timing_kind)}")
-    else:
-        lines.append(f"{outcome(trial)}: {why(trial)}")
-    confirmation = view.confirmed.get(trial.number)
-    if confirmation is not None:
-        lines.append(f"confirmation: {confirmation.status.value} {confirmation.reason}".rstrip())
-    if trial.proposal.note and trial.proposal.note != why(trial):
-        lines.append(trial.proposal.note)
-    header = "".join(f"# {line}\n" for text in lines for line in text.splitlines())
-    return f"{header}\n{readable_source(trial).rstrip()}\n"
 
 
 def _strategy(view: RunView, trials: list[Trial]) -> dict[str, Any]:
@@ -172,8 +155,7 @@ def _readme(view: RunView) -> str:
         f"proposer {settings.proposer}. Made from journal.db; changes here are lost.\n\n"
         "One folder per round (round_00 is the starter): what went in, what was asked, what came back, and the\n"
         "round's best kernel with its times; others/ has the round's remaining candidates with their outcomes.\n"
-        'Times of kind "estimate" come from a formula over work and compiled resources: nothing was timed.\n\n'
-        + ABSENT
+        'Times of kind "estimate" come from a formula over work and compiled resources: nothing was timed.\n\n' + ABSENT
     )
 
 

@@ -51,9 +51,7 @@ def time_text(time_us: float, kind: Kind | None) -> str:
 
 def share_text(fraction: float | None) -> str:
     """A fraction as a percentage for people; "-" where there is none."""
-    return (
-        "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
-    )
+    return "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
 
 
 def times_text(ratio: float) -> str:

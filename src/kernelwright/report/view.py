@@ -1,10 +1,12 @@
 """A run as its views see it: the journal's records, read once, with the few questions that all views ask.
 
-It renders and writes nothing. The rule: a kernel is the best only once it was confirmed; before that it leads.
+It renders and writes nothing. The rule: a kernel is the best only once its confirmation stands; before that it leads.
+The user's own starter needs no confirmation: it is what everything else is held against.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +14,7 @@ from pathlib import Path
 from kernelwright.history import best_trial, seed_trial
 from kernelwright.journal import Journal, Session
 from kernelwright.model import CaseInfo, Evaluation, Request, RunInfo, Status, Trial
+from kernelwright.search.ranking import ranked
 from kernelwright.stats import geometric_mean
 from kernelwright.tunables import apply_config
 
@@ -41,16 +44,35 @@ class RunView:
 
     @property
     def best(self) -> Trial | None:
-        """The lowest score among what was confirmed; None while nothing was."""
-        return best_trial([trial for trial in self.trials if self._is_confirmed(trial)])
+        """The lowest score of what stands; None where nothing does, and while a better one awaits confirmation."""
+        for trial in ranked(self.trials):
+            if self.stands(trial):
+                return trial
+            if trial.number not in self.confirmed:
+                return None
+        return None
+
+    @property
+    def refused(self) -> tuple[Trial, ...]:
+        """Better than the seed in the search, but not in their confirmation; best first."""
+        return tuple(
+            trial for trial in ranked(self.trials) if trial.number in self.confirmed and not self.stands(trial)
+        )
+
+    def stands(self, trial: Trial) -> bool:
+        """Whether it is the user's starter, or its confirmation passed and kept the lead over the seed."""
+        seed, confirmation = self.seed, self.confirmed.get(trial.number)
+        if trial is seed and trial.request.candidate is not None:
+            return True
+        if confirmation is None or confirmation.status is not Status.PASSED or confirmation.score_us is None:
+            return False
+        led = seed is not None and _score(trial) < _score(seed)
+        return not led or confirmation.score_us < _score(seed)
 
     def figure(self, trial: Trial) -> Evaluation | None:
-        """The evaluation whose numbers may be reported: the confirmation's where there is a good one."""
-        return self.confirmed[trial.number] if self._is_confirmed(trial) else trial.evaluation
-
-    def _is_confirmed(self, trial: Trial) -> bool:
+        """The evaluation whose numbers may be reported: the confirmation's where it stands."""
         confirmation = self.confirmed.get(trial.number)
-        return confirmation is not None and confirmation.status is Status.PASSED
+        return confirmation if confirmation is not None and self.stands(trial) else trial.evaluation
 
 
 def read_run(journal: Journal) -> RunView:
@@ -64,6 +86,10 @@ def read_run(journal: Journal) -> RunView:
         sessions=tuple(journal.sessions()),
         blob=journal.blob,
     )
+
+
+def _score(trial: Trial | None) -> float:
+    return math.inf if trial is None or trial.score_us is None else trial.score_us
 
 
 def source_of(trial: Trial) -> str | None:

@@ -1,0 +1,6 @@
+"""`python -m kernelwright`: the command line, for where its script is not on PATH."""
+
+from kernelwright.cli.main import main
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,131 @@
+"""`bench`: the framework's own, the starter and any candidates, timed side by side on every case.
+
+Not a search, and no substitute for `verify` on hidden cases. The rule: names in the report are the contract
+(`eager`, `compile`, `compile_max_autotune`, `starter`, `best`, else a candidate's file name without its suffix).
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+import msgspec
+
+from kernelwright.cli import options
+from kernelwright.cli.output import document_text, note, say, say_document
+from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.errors import RequestError
+from kernelwright.model import BenchReport, Candidate, ProblemInfo, Status
+
+FRAMEWORK = ("eager", "compile", "compile_max_autotune")
+NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
+"""Every other status of a candidate's row makes the answer a no."""
+
+
+@click.command()
+@click.argument("problem")
+@click.argument("candidates", nargs=-1, metavar="[CANDIDATE]...")
+@click.option(
+    "--case", "cases", multiple=True, metavar="NAME", help="Only this case. Repeatable; default: all but small."
+)
+@click.option(
+    "--json",
+    "json_file",
+    is_flag=False,
+    flag_value="-",
+    metavar="[FILE]",
+    help="The report as JSON, to FILE, or to standard output without one.",
+)
+@click.option("--max-autotune", is_flag=True, help="Add torch.compile in its max-autotune mode (slow).")
+@click.option("--no-compile", is_flag=True, help="Leave torch.compile out.")
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@target_option
+@pass_parts
+@click.pass_context
+def bench(
+    ctx: click.Context,
+    parts: Parts,
+    problem: str,
+    candidates: tuple[str, ...],
+    cases: tuple[str, ...],
+    json_file: str | None,
+    max_autotune: bool,
+    no_compile: bool,
+    dtype: str | None,
+    target: str | None,
+) -> None:
+    """Time the framework's own, the starter and candidates side by side.
+
+    PROBLEM is a file, a folder with problem.py (its starter.py takes part as `starter`), or a name in ./gallery.
+    Without a GPU nothing is timed: the bound is shown, and estimates that are called estimates.
+    Exit status 1: a candidate was wrong, rejected, or failed.
+    """
+    from kernelwright.problems import find_problem, read_problem_text
+    from kernelwright.report.bench import bench_text
+
+    if max_autotune and no_compile:
+        raise click.UsageError("--max-autotune and --no-compile exclude each other.")
+    found = find_problem(problem)
+    read_problem_text(found.file)
+    named = named_candidates(found.starter, candidates)
+    to_stdout = json_file == "-"
+    with parts.start_worker(target) as worker:
+        check_cases(worker.load(str(found.file), dtype), cases)
+        report = worker.bench(named, cases, max_autotune=max_autotune, compile=not no_compile)
+    report = msgspec.structs.replace(report, command=command_line(problem, candidates, ctx))
+    say(bench_text(report), to_stdout)
+    if to_stdout:
+        say_document(report)
+    elif json_file is not None:
+        Path(json_file).write_text(document_text(report) + "\n", encoding="utf-8")
+        note(f"written to {json_file}")
+    ctx.exit(1 if failed_candidates(report) else 0)
+
+
+def named_candidates(starter: Path | None, files: tuple[str, ...]) -> dict[str, Candidate]:
+    """Candidates by the names that the report gives them, the starter first."""
+    places: dict[str, Path] = {} if starter is None else {"starter": starter}
+    for file in files:
+        stem = Path(file).stem
+        name = "best" if stem == "best_kernel" else stem
+        if name in FRAMEWORK:
+            raise RequestError(
+                f"candidate {file} would be called {name!r}, which is the framework's own row", "rename it"
+            )
+        known = places.setdefault(name, Path(file))
+        if known.resolve() != Path(file).resolve():
+            raise RequestError(f"candidates {known} and {file} would both be called {name!r}", "rename one of them")
+    return {name: options.candidate(str(place)) for name, place in places.items()}
+
+
+def check_cases(info: ProblemInfo, cases: tuple[str, ...]) -> None:
+    """Raise `RequestError` for a case that the problem does not have."""
+    known = [case.case.name for case in info.cases]
+    for name in cases:
+        if name not in known:
+            raise RequestError(f"{info.name} has no case {name!r}", f"its cases: {', '.join(known)}")
+
+
+def command_line(problem: str, candidates: tuple[str, ...], ctx: click.Context) -> str:
+    """How to repeat the measurement."""
+    words = ["kernelwright", "bench", problem, *candidates]
+    for name in ctx.params["cases"]:
+        words += ["--case", name]
+    for option in ("dtype", "target"):
+        if ctx.params[option]:
+            words += [f"--{option}", ctx.params[option]]
+    for flag in ("max_autotune", "no_compile"):
+        if ctx.params[flag]:
+            words.append("--" + flag.replace("_", "-"))
+    return shlex.join(words)
+
+
+def failed_candidates(report: BenchReport) -> set[str]:
+    """Names of what the user brought that failed on some case."""
+    return {
+        row.name
+        for case in report.cases
+        for row in case.implementations
+        if row.name not in FRAMEWORK and row.status not in NO_ANSWER
+    }

@@ -1,0 +1,94 @@
+"""The command line's front door: one table of verbs, one place where a fault becomes one line.
+
+Not the verbs: each is a file of its own, imported when it is called. The rule: exit status 0 is done and good, 1 is
+"the answer is no", 2 is a request or a machine at fault, said in one line on standard error.
+"""
+
+from __future__ import annotations
+
+import errno
+import sys
+from importlib import import_module
+from types import TracebackType
+from typing import Any, NamedTuple
+
+import click
+
+from kernelwright import __version__
+from kernelwright.errors import KernelwrightError
+
+
+class Verb(NamedTuple):
+    """Where a verb lives (its function bears the module's name) and what `--help` says of it."""
+
+    module: str
+    summary: str
+
+
+VERBS = {
+    "verify": Verb("verify", "Judge whether a candidate computes what the problem asks for."),
+    "bench": Verb("bench", "Time the framework's own, the starter and candidates side by side."),
+    "report": Verb("report", "Print what a run found."),
+    "runs": Verb("runs", "List the runs in a folder."),
+    "show": Verb("show", "Print a run's trials, or one of them whole."),
+    "new": Verb("new", "Write a problem to start from."),
+    "doctor": Verb("doctor", "Say what this machine can do, and what it cannot."),
+}
+
+
+class VerbGroup(click.Group):
+    """A group that imports a verb only to run it, so that `--help` stays instant."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(VERBS)
+
+    def get_command(self, ctx: click.Context, cmd_name: str) -> click.Command | None:
+        verb = VERBS.get(cmd_name)
+        if verb is None:
+            return None
+        command = getattr(import_module(f"kernelwright.cli.{verb.module}"), verb.module)
+        assert isinstance(command, click.Command)
+        return command
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except KernelwrightError as error:
+            fault = str(error)
+        except OSError as error:
+            if error.errno == errno.EPIPE:
+                raise
+            fault = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
+        click.echo(f"error: {one_line(fault)}", err=True)
+        ctx.exit(2)
+
+
+def one_line(text: str) -> str:
+    """`text` with line breaks folded away: a fault is one line, whatever its parts contained."""
+    return " ".join(part.strip() for part in text.splitlines() if part.strip())
+
+
+@click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 116})
+@click.version_option(__version__, prog_name="kernelwright")
+def cli() -> None:
+    """A faster GPU kernel for a PyTorch computation: proven right, timed honestly, ready to drop in.
+
+    Exit status: 0 done and good; 1 the answer is no (a candidate that is wrong or rejected); 2 the request or the
+    machine is at fault.
+    """
+
+
+def main() -> None:
+    """Run the command line and leave the process with its exit status."""
+    sys.excepthook = _report_defect
+    cli(prog_name="kernelwright")
+
+
+def _report_defect(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
+    """A traceback ends with status 2: Python's own 1 would read as "the answer is no"."""
+    sys.__excepthook__(kind, value, trace)
+    raise SystemExit(2)

@@ -1,0 +1,81 @@
+"""Option values as typed: `KEY=VALUE` pairs, candidate files, configs.
+
+Not the options themselves: each verb states its own. The rule: a value that cannot be read is a fault with its text
+in the message, never a default.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from pathlib import Path
+
+from kernelwright.errors import RequestError
+from kernelwright.model import Candidate, Scalar
+
+
+def scalar(text: str) -> Scalar:
+    """A value as a person types it: true and false, then an int, then a float, else the text itself."""
+    if text.lower() in ("true", "false"):
+        return text.lower() == "true"
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def pairs(texts: Iterable[str], option: str) -> dict[str, Scalar]:
+    """`KEY=VALUE` texts as a mapping; a key given twice is a fault."""
+    found: dict[str, Scalar] = {}
+    for text in texts:
+        key, equals, value = text.partition("=")
+        if not equals or not key.strip():
+            raise RequestError(f"{option} {text!r} is not KEY=VALUE", f"write, for instance, {option} width=4")
+        if key.strip() in found:
+            raise RequestError(f"{option} gives {key.strip()!r} twice", "give each key once")
+        found[key.strip()] = scalar(value.strip())
+    return found
+
+
+def config(texts: Iterable[str]) -> dict[str, int]:
+    """A candidate's config from `KEY=VALUE` texts and JSON files, later ones winning over files."""
+    typed: list[str] = []
+    found: dict[str, Scalar] = {}
+    for text in texts:
+        if "=" in text:
+            typed.append(text)
+        else:
+            found.update(_config_file(Path(text)))
+    found.update(pairs(typed, "--config"))
+    for key, value in found.items():
+        if isinstance(value, bool) or not isinstance(value, int):
+            raise RequestError(f"config value {key}={value!r} is not an integer", "tunables are integers")
+    return {key: value for key, value in found.items() if isinstance(value, int)}
+
+
+def candidate(file: str, config_texts: Iterable[str] = ()) -> Candidate:
+    """The candidate whose source is in `file`. Whether it parses is for the worker to say."""
+    path = Path(file)
+    if not path.is_file():
+        raise RequestError(
+            f"no candidate file at {file!r}", "give the path of a Python file with ModelNew or kernel_function"
+        )
+    try:
+        source = path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "give a Python file") from error
+    return Candidate(source=source, config=config(config_texts))
+
+
+def _config_file(path: Path) -> dict[str, Scalar]:
+    if not path.is_file():
+        raise RequestError(f"--config {str(path)!r} is neither KEY=VALUE nor a file", "give either")
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except ValueError as error:
+        raise RequestError(f"config file {path} is not JSON: {error}", "write an object of integers") from error
+    if not isinstance(content, dict):
+        raise RequestError(f"config file {path} holds a {type(content).__name__}", "write an object of integers")
+    return content

@@ -1,0 +1,41 @@
+"""`show`: a run's trials in a table, or one of them whole.
+
+Not the report. The rule: everything shown is read from the journal.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kernelwright.cli.output import say, say_document
+from kernelwright.errors import RequestError
+
+
+@click.command()
+@click.argument("run")
+@click.argument("trial", type=int, required=False)
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def show(run: str, trial: int | None, as_json: bool) -> None:
+    """Print a run's trials, or one of them whole.
+
+    RUN is a run's folder, TRIAL the number of a trial.
+    """
+    from kernelwright.journal import Journal
+    from kernelwright.report.document import trial_document
+    from kernelwright.report.trials import trial_text, trials_table
+    from kernelwright.report.view import read_run
+
+    with Journal.open(Path(run)) as journal:
+        view = read_run(journal)
+    chosen = [one for one in view.trials if trial is None or one.number == trial]
+    if trial is not None and not chosen:
+        waits = any(request.number == trial for request in view.open_requests)
+        state = "waits for a proposal" if waits else f"is not there; finished are {len(view.trials)}"
+        raise RequestError(f"trial {trial} of {run} {state}", f"see `kernelwright show {run}`")
+    if as_json:
+        documents = [trial_document(one, view) for one in chosen]
+        say_document(documents if trial is None else documents[0])
+    else:
+        say(trials_table(view) if trial is None else trial_text(chosen[0], view))

@@ -1,0 +1,68 @@
+"""The report of a run as one JSON document, for scripts.
+
+Not a second opinion: the same facts as the text. The rule: times are microseconds under names that end in `_us`,
+and `timing_kind` says whether they were measured.
+"""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Any
+
+from kernelwright.codec import plain
+from kernelwright.history import convergence
+from kernelwright.model import Trial
+from kernelwright.report.text import total_usage
+from kernelwright.report.trials import outcome, tally
+from kernelwright.report.view import RunView, share_of_bound
+
+SCHEMA_VERSION = 1
+
+
+def report_document(view: RunView) -> dict[str, Any]:
+    """What the text report says, as plain data. best: the confirmed one; leader: the search's lowest score."""
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "run": str(view.folder),
+        "problem": view.info.problem.name,
+        "settings": plain(view.info.settings),
+        "created": view.info.created,
+        "starter": _trial(view.seed, view),
+        "leader": _trial(view.leader, view),
+        "best": _trial(view.best, view),
+        "convergence": [asdict(row) for row in convergence(view.trials)],
+        "trials_by_status": tally(view.trials),
+        "waiting": [request.number for request in view.open_requests],
+        "stopped": view.sessions[-1].reason if view.sessions else None,
+        "usage": plain(total_usage(view.trials)),
+        "seconds": sum(session.seconds for session in view.sessions),
+        "environment": plain(view.info.environment),
+    }
+
+
+def trial_document(trial: Trial, view: RunView) -> dict[str, Any]:
+    """One trial whole, with its confirmation where there was one."""
+    return {**plain(trial), "confirmation": plain(view.confirmed.get(trial.number))}
+
+
+def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
+    evaluation = view.figure(trial) if trial is not None else None
+    if trial is None or evaluation is None:
+        return None
+    candidate = trial.proposal.candidate
+    seed = view.seed
+    speedup = seed.score_us / evaluation.score_us if seed and seed.score_us and evaluation.score_us else None
+    return {
+        "trial": trial.number,
+        "round": trial.request.round,
+        "author": trial.proposal.author,
+        "status": outcome(trial),
+        "config": candidate.config if candidate is not None else {},
+        "score_us": evaluation.score_us,
+        "timing_kind": evaluation.timing_kind,
+        "speedup": speedup,
+        "fraction_of_bound": share_of_bound(evaluation, view.info.problem.cases),
+        "verified_on": evaluation.verified_on,
+        "kernels": plain(evaluation.kernels),
+        "cases": plain(evaluation.results),
+    }

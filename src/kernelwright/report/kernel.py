@@ -1,0 +1,41 @@
+"""A candidate as a file to read and ship: its source with the config written in, under a comment that says how it
+fared.
+
+Not an export (an operator with a fallback). The rule: the file runs as it is, and its comment claims nothing that the
+journal does not hold.
+"""
+
+from __future__ import annotations
+
+from kernelwright.model import Trial
+from kernelwright.report.trials import outcome, readable_source, title, why
+from kernelwright.report.units import time_text
+from kernelwright.report.view import RunView
+
+
+def kernel_text(trial: Trial, view: RunView) -> str:
+    """Raises nothing for a config that does not fit: the comment then says that it is not written in."""
+    header = "".join(f"# {line}\n" for text in _facts(trial, view) for line in text.splitlines())
+    return f"{header}\n{readable_source(trial).rstrip()}\n"
+
+
+def _facts(trial: Trial, view: RunView) -> list[str]:
+    evaluation, environment = trial.evaluation, view.info.environment
+    where = environment.device or f"no GPU, compiled for {environment.target}"
+    facts = [f"{view.info.problem.name}, {title(trial)}"]
+    if evaluation is not None and evaluation.score_us is not None:
+        facts.append(f"{outcome(trial)}: {time_text(evaluation.score_us, evaluation.timing_kind)} in the search")
+    else:
+        facts.append(f"{outcome(trial)}: {why(trial)}")
+    confirmation = view.confirmed.get(trial.number)
+    if confirmation is not None:
+        time = confirmation.score_us
+        figure = confirmation.reason if time is None else time_text(time, confirmation.timing_kind)
+        facts.append(f"confirmation {confirmation.status.value}: {figure}")
+    facts.append(f"on {where}; torch {environment.torch}, Triton {environment.triton}")
+    candidate = trial.proposal.candidate
+    if candidate is not None and candidate.config:
+        facts.append("config: " + ", ".join(f"{key}={value}" for key, value in candidate.config.items()))
+    if trial.proposal.note and trial.proposal.note != why(trial):
+        facts.append(trial.proposal.note)
+    return facts

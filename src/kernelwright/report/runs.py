@@ -1,0 +1,68 @@
+"""A list of runs as text: one line each.
+
+Not their reports. The rule: a run that cannot be read is listed with the reason, never left out.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelwright.report.convergence import kind_of
+from kernelwright.report.table import table
+from kernelwright.report.units import count_text, time_text
+from kernelwright.report.view import RunView
+
+
+@dataclass(frozen=True)
+class RunLine:
+    """best_us is the confirmed best's, or the leader's; `state` says in words where the run stands."""
+
+    run: str
+    problem: str = "-"
+    created: str = "-"
+    search: str = "-"
+    trials: int = 0
+    best: str = "-"
+    state: str = ""
+
+
+def run_line(view: RunView) -> RunLine:
+    """The line of one run."""
+    settings = view.info.settings
+    trial = view.best or view.leader
+    evaluation = view.figure(trial) if trial is not None else None
+    best = "-"
+    if evaluation is not None and evaluation.score_us is not None:
+        best = time_text(evaluation.score_us, kind_of(view))
+    return RunLine(
+        run=view.folder.name,
+        problem=view.info.problem.name,
+        created=view.info.created[:16].replace("T", " "),
+        search=f"{settings.strategy}/{settings.proposer}",
+        trials=len(view.trials),
+        best=best,
+        state=state_text(view),
+    )
+
+
+def state_text(view: RunView) -> str:
+    """Where a run stands: confirmed, waiting, stopped (and why), or cut off."""
+    if not view.sessions:
+        return "not begun"
+    reason = view.sessions[-1].reason
+    parts = ["at work, or cut off: resume it" if reason is None else reason]
+    if view.best is not None:
+        parts.insert(0, "no improvement" if view.best is view.seed else "confirmed")
+    if view.open_requests:
+        parts.append(f"{count_text(len(view.open_requests), 'request')} open")
+    return "; ".join(parts)
+
+
+def runs_text(lines: Sequence[RunLine]) -> str:
+    """The table."""
+    header = ["run", "problem", "created", "search", "trials", "best", "state"]
+    rows = [
+        [line.run, line.problem, line.created, line.search, str(line.trials), line.best, line.state] for line in lines
+    ]
+    return table(header, rows, left=("problem", "created", "search", "state"))

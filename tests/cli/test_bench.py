@@ -1,0 +1,81 @@
+"""`bench`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import PROBLEM, fault, run
+from kernelwright.cli.bench import named_candidates
+from kernelwright.codec import decode
+from kernelwright.errors import RequestError
+from kernelwright.model import BenchReport
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "double"
+    folder.mkdir()
+    (folder / "problem.py").write_text(PROBLEM)
+    (folder / "starter.py").write_text("BLOCK = 64\n")
+    (tmp_path / "mine.py").write_text("BLOCK = 512\n")
+    return tmp_path
+
+
+def test_the_starter_takes_part_and_candidates_bear_their_file_names() -> None:
+    result = run("bench", "double", "mine.py", "--json", "out.json")
+    assert result.exit_code == 0
+    report = decode(Path("out.json").read_bytes(), BenchReport)
+    assert [row.name for row in report.cases[0].implementations] == ["eager", "starter", "mine"]
+    assert [case.case for case in report.cases] == ["big", "odd"]
+    assert report.command == "kernelwright bench double mine.py"
+    assert "mine" in result.stdout
+    assert "written to out.json" in result.stderr
+
+
+def test_json_without_a_file_is_the_only_thing_on_standard_output() -> None:
+    result = run("bench", "double", "--json")
+    document = json.loads(result.stdout)
+    assert {"schema_version", "problem", "environment", "cases"} <= set(document)
+    assert {"case", "held_out", "bound_us", "bound_by", "implementations"} <= set(document["cases"][0])
+    assert "starter" in result.stderr
+
+
+def test_chosen_cases_are_the_only_ones() -> None:
+    result = run("bench", "double", "--case", "odd", "--no-compile", "--json")
+    document = json.loads(result.stdout)
+    assert [case["case"] for case in document["cases"]] == ["odd"]
+    assert document["command"] == "kernelwright bench double --case odd --no-compile"
+    assert "has no case 'huge' (its cases: small, big, odd)" in fault(run("bench", "double", "--case", "huge"))
+
+
+def test_a_wrong_candidate_makes_the_answer_no() -> None:
+    Path("mine.py").write_text("BLOCK = 512\n# fails: wrong\n")
+    result = run("bench", "double", "mine.py")
+    assert result.exit_code == 1
+    assert "mine: wrong" in result.stdout
+
+
+def test_a_run_s_best_kernel_is_called_best() -> None:
+    Path("best_kernel.py").write_text("BLOCK = 256\n")
+    assert list(named_candidates(None, ("best_kernel.py", "mine.py"))) == ["best", "mine"]
+
+
+def test_names_that_clash_are_refused() -> None:
+    Path("eager.py").write_text("")
+    Path("sub").mkdir()
+    Path("sub/mine.py").write_text("")
+    with pytest.raises(RequestError, match="framework's own"):
+        named_candidates(None, ("eager.py",))
+    with pytest.raises(RequestError, match="both be called 'mine'"):
+        named_candidates(None, ("mine.py", "sub/mine.py"))
+    assert list(named_candidates(Path("double/starter.py"), ("double/starter.py",))) == ["starter"]
+
+
+def test_options_that_exclude_each_other_are_a_usage_error() -> None:
+    result = run("bench", "double", "--max-autotune", "--no-compile")
+    assert result.exit_code == 2
+    assert "exclude each other" in result.stderr

@@ -1,0 +1,87 @@
+"""`verify`."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import PROBLEM, fault, run
+from fakes import FakeWorker, evaluation_of
+from kernelwright.model import Candidate, CaseResult, Evaluation, Status
+
+
+@pytest.fixture
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "double.py").write_text(PROBLEM)
+    (tmp_path / "kernel.py").write_text("BLOCK = 512\n")
+    return tmp_path
+
+
+@pytest.mark.usefixtures("files")
+def test_a_kernel_that_passes_is_status_0_and_one_document() -> None:
+    result = run("verify", "double.py", "kernel.py", "--config", "k.BLOCK=256", "--json")
+    assert result.exit_code == 0
+    document = json.loads(result.stdout)
+    assert {"status", "reason", "results", "confinement", "kernels", "environment"} <= set(document)
+    assert document["status"] == "passed"
+    assert document["config"] == {"k.BLOCK": 256}
+    assert [case["case"] for case in document["results"]] == ["small", "big", "odd"]
+    assert {"case", "status", "max_abs_error", "max_rel_error", "reason"} <= set(document["results"][0])
+    assert document["environment"]["device"] == "Fake GPU"
+    assert "passed" in result.stderr
+
+
+@pytest.mark.parametrize("status", ["wrong", "rejected", "compile_error", "crashed", "timeout", "runtime_error"])
+def test_a_kernel_that_fails_is_status_1_with_its_reason(files: Path, status: str) -> None:
+    (files / "kernel.py").write_text(f"BLOCK = 512\n# fails: {status}\n")
+    result = run("verify", "double.py", "kernel.py")
+    assert result.exit_code == 1
+    assert f"{status}: the source says that it fails" in result.stdout
+    assert result.stderr == ""
+
+
+@pytest.mark.usefixtures("files")
+def test_what_this_machine_cannot_judge_is_status_2_and_never_called_passed() -> None:
+    def not_here(candidate: Candidate, purpose: str) -> Evaluation:
+        del candidate, purpose
+        results = (CaseResult(case="small", status=Status.NOT_VERIFIED, reason="bf16 dot"),)
+        return Evaluation(status=Status.NOT_VERIFIED, reason="bf16 dot in the interpreter", results=results)
+
+    result = run("verify", "double.py", "kernel.py", "--json", worker=FakeWorker(answer=not_here))
+    assert result.exit_code == 2
+    assert json.loads(result.stdout)["status"] == "not_verified"
+    last = result.stderr.splitlines()[-1]
+    assert last.startswith("error: kernel.py was not verified on this machine: bf16 dot")
+    assert "passed" not in result.stdout + result.stderr
+
+
+@pytest.mark.usefixtures("files")
+def test_the_source_goes_to_the_worker_as_it_is_even_if_it_does_not_parse() -> None:
+    Path("kernel.py").write_text("def (:\n")
+    seen: list[Candidate] = []
+
+    def rejecting(candidate: Candidate, purpose: str) -> Evaluation:
+        seen.append(candidate)
+        assert purpose == "verify"
+        return Evaluation(status=Status.COMPILE_ERROR, reason="line 1: invalid syntax")
+
+    result = run("verify", "double.py", "kernel.py", worker=FakeWorker(answer=rejecting))
+    assert result.exit_code == 1
+    assert seen == [Candidate(source="def (:\n")]
+    assert "line 1: invalid syntax" in result.stdout
+
+
+@pytest.mark.usefixtures("files")
+def test_bad_requests_are_one_line_and_cost_no_worker() -> None:
+    worker = FakeWorker(answer=evaluation_of)
+    Path("notes.txt").write_text("hello")
+    Path("other.py").write_text("x = 1\n")
+    assert "no candidate file at 'gone.py'" in fault(run("verify", "double.py", "gone.py", worker=worker))
+    assert "no problem at 'gone'" in fault(run("verify", "gone", "kernel.py", worker=worker))
+    assert "notes.txt is not a Python file" in fault(run("verify", "notes.txt", "kernel.py", worker=worker))
+    assert "does not define Model" in fault(run("verify", "other.py", "kernel.py", worker=worker))
+    assert worker.calls == []
+    assert not worker.closed

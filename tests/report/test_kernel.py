@@ -1,0 +1,30 @@
+"""A candidate as a file."""
+
+from __future__ import annotations
+
+import ast
+
+from kernelwright.report.kernel import kernel_text
+from samples import BLOCK, failed, passed, run_view, short_run, trial
+
+
+def test_the_comment_says_where_it_comes_from_and_how_it_fared() -> None:
+    trials = short_run(measured=True)
+    text = kernel_text(trials[4], run_view(trials, confirmed={4: passed(26.0, measured=True)}, device="NVIDIA H200"))
+    ast.parse(text)
+    assert text.splitlines()[:6] == [
+        "# softmax, trial 4, round 2: improve of 1, by builtin",
+        "# passed: 25.00 µs in the search",
+        "# confirmation passed: 26.00 µs",
+        "# on NVIDIA H200; torch 2.13.0, Triton 3.7.1",
+        f"# config: {BLOCK}=4096",
+        "",
+    ]
+    assert "BLOCK=4096" in text.partition("\n\n")[2]
+
+
+def test_a_loser_carries_its_reason_and_every_line_of_it_stays_a_comment() -> None:
+    loser = trial(2, failed(reason="first line\nsecond line"))
+    lines = kernel_text(loser, run_view((loser,))).splitlines()
+    assert lines[1:3] == ["# wrong: first line", "# second line"]
+    ast.parse("\n".join(lines))
