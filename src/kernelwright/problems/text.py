@@ -18,9 +18,7 @@ REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 def read_problem_text(file: Path) -> str:
     """The text of the problem at `file`; raises `ProblemError` where it cannot be a problem."""
     if file.suffix != ".py":
-        raise ProblemError(
-            f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py"
-        )
+        raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
     try:
         text = file.read_text(encoding="utf-8")
     except OSError as error:

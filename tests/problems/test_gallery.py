@@ -1,0 +1,168 @@
+"""The gallery: every problem is well formed, and every starter is right on its small cases.
+
+Not a verification on a device: Triton's interpreter only shows that a kernel's logic is plausible.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kernelwright.model import TensorSpec
+from kernelwright.problems import new_problem, read_problem_text
+from kernelwright.worker import load
+
+GALLERY = Path(__file__).parents[2] / "gallery"
+PROBLEMS = sorted(file.parent for file in GALLERY.glob("*/problem.py"))
+every_problem = pytest.mark.parametrize("folder", PROBLEMS, ids=[folder.name for folder in PROBLEMS])
+
+LARGEST_ERROR = {"float32": 2e-6, "float16": 1e-3}
+"""Relative to the largest expected value: honest kernels reach 2e-7, and half a unit in the last place (5e-4)."""
+
+
+def run_starters(folders: list[Path]) -> list[dict[str, Any]]:
+    program = Path(__file__).with_name("run_starters.py")
+    environment = {**os.environ, "TRITON_INTERPRET": "1", "OPENBLAS_NUM_THREADS": "1"}
+    done = subprocess.run(
+        [sys.executable, str(program), *map(str, folders)],
+        env=environment, capture_output=True, text=True, timeout=120, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+@cache
+def gallery_rows() -> list[dict[str, Any]]:
+    return run_starters(PROBLEMS)
+
+
+def assert_right(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        limit = LARGEST_ERROR[row["dtype"]]
+        assert row["same_shape"], row
+        assert row["error"] <= limit, row
+        assert row["error_of_a_constant"] > 20 * limit, row
+        assert row["seconds"] < 3, row
+
+
+def test_the_gallery_holds_the_eight_problems() -> None:
+    assert [folder.name for folder in PROBLEMS] == [
+        "conv_transpose3d",
+        "depthwise_conv2d",
+        "matmul",
+        "matmul_leaky_relu",
+        "matvec",
+        "max_pool3d",
+        "rmsnorm",
+        "softmax",
+    ]
+
+
+@every_problem
+def test_a_starter_is_right_on_the_small_cases_and_a_constant_is_not(folder: Path) -> None:
+    rows = [row for row in gallery_rows() if row["problem"] == folder.name]
+    assert len(rows) >= 2
+    assert_right(rows)
+
+
+@every_problem
+def test_a_problem_has_timed_held_out_and_small_cases(folder: Path) -> None:
+    problem = load.load_problem(str(folder))
+    timed = [case for case in problem.cases if case.timed]
+    held_out = [case for case in problem.cases if case.held_out]
+    small = [case for case in problem.cases if case.small]
+    assert 1 <= len(timed) <= 4
+    assert len(held_out) >= 2
+    assert {case.dtype for case in held_out} - {case.dtype for case in timed}
+    assert len(small) >= 2
+    # Arithmetic in bfloat16 is wrong on the interpreter.
+    assert {case.dtype for case in small} == {"float32", "float16"}
+    assert read_problem_text(folder / "problem.py") == problem.source
+    assert problem.docstring
+
+
+@every_problem
+def test_every_case_is_described_without_making_it(folder: Path) -> None:
+    problem = load.load_problem(str(folder))
+    for case in problem.cases:
+        specs = problem.specs(case)
+        (output,) = specs.outputs
+        assert output.dtype == case.dtype
+        elements = sum(torch.Size(spec.shape).numel() for spec in specs.inputs if isinstance(spec, TensorSpec))
+        assert elements < 100_000 or not case.small
+        _, stated_bytes = problem.work(case)
+        assert 0 < (stated_bytes or 1) <= load.compulsory_bytes(specs)
+
+
+def least_work(name: str) -> tuple[int, int]:
+    """(FLOP, bytes) of the first timed case, stated or counted."""
+    problem = load.load_problem(str(GALLERY / name))
+    case = next(case for case in problem.cases if case.timed)
+    flop, size = problem.work(case)
+    return flop or problem.count_flop(case), size or load.compulsory_bytes(problem.specs(case))
+
+
+def test_the_least_work_of_the_timed_cases_is_what_arithmetic_says() -> None:
+    assert least_work("softmax") == (0, 2 * 4096 * 4096 * 4)
+    assert least_work("matmul") == (2 * 4096**3, 3 * 4096 * 4096 * 2)
+    assert least_work("matmul_leaky_relu") == least_work("matmul")
+    assert least_work("matvec") == (2 * 2048 * 1048576, (2048 * 1048576 + 1048576 + 2048) * 2)
+    assert least_work("rmsnorm") == (0, 2 * 112 * 64 * 512 * 512 * 2)
+    assert least_work("depthwise_conv2d")[0] == 2 * 9 * 16 * 64 * 510 * 510
+
+
+def test_max_pooling_states_the_elements_that_some_window_reads() -> None:
+    problem = load.load_problem(str(GALLERY / "max_pool3d"))
+    case = next(case for case in problem.cases if case.name == "1x2x9x10x11_fp32")
+    module = problem.instance(case, seed=1).module
+    elements = 9 * 10 * 11
+    # One element at a time is the only one above zero: where any output sees it, it was read.
+    read = sum(int(module(one.reshape(1, 1, 9, 10, 11)).any()) for one in torch.eye(elements))
+    outputs = torch.Size(problem.specs(case).outputs[0].shape).numel()
+    assert problem.work(case) == (None, (2 * read + outputs) * 4)
+
+
+def test_the_transposed_convolution_states_the_products_that_meet_inside_the_output() -> None:
+    problem = load.load_problem(str(GALLERY / "conv_transpose3d"))
+    case = next(case for case in problem.cases if case.small)
+    instance = problem.instance(case, seed=1)
+    ones = {name: torch.ones_like(parameter) for name, parameter in instance.module.named_parameters()}
+    (x,) = instance.inputs
+    assert isinstance(x, torch.Tensor)
+    # With ones everywhere, each output is the number of products that it adds up.
+    products = torch.func.functional_call(instance.module, ones, (torch.ones_like(x),))
+    assert problem.work(case) == (2 * int(products.sum().item()), None)
+    assert not products[:, :, ::2].any()
+    assert not products[:, :, :, ::2].any()
+    assert not products[:, :, :, :, ::2].any()
+
+
+def test_both_candidate_formats_are_shown_at_least_twice() -> None:
+    texts = [(folder / "starter.py").read_text() for folder in PROBLEMS]
+    assert sum("\nclass ModelNew(" in text for text in texts) >= 2
+    assert sum("\ndef kernel_function(" in text for text in texts) >= 2
+
+
+def test_a_new_problem_is_one_whose_starter_passes(tmp_path: Path) -> None:
+    made = new_problem("scaled-add", tmp_path)
+    assert made.name == "scaled-add"
+    assert made.starter is not None
+    read_problem_text(made.file)
+    problem = load.load_problem(str(made.file))
+    assert problem.docstring.startswith("scaled-add: ")
+    assert {case.timed for case in problem.cases} == {True, False}
+    flop, size = problem.work(problem.cases[0])
+    assert (flop, size) == (2 * 8192 * 8192, None)
+    for case in problem.cases:
+        assert problem.specs(case).outputs[0].dtype == case.dtype
+    rows = run_starters([made.file.parent])
+    assert len(rows) == 2
+    assert_right(rows)
