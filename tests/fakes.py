@@ -135,9 +135,7 @@ class FakeWorker:
         compile: bool = True,
     ) -> BenchReport:
         eager_us = 400.0
-        rows = [
-            Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)
-        ]
+        rows = [Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)]
         for name, candidate in candidates.items():
             evaluation = self.answer(candidate, "verify")
             score_us = self.answer(candidate, "search").score_us

@@ -41,9 +41,7 @@ def test_a_geometric_mean_that_does_not_exist_is_refused(values: list[float]) ->
 def test_the_same_samples_give_the_same_interval_and_another_seed_another() -> None:
     samples = [random.Random(1).gauss(10, 1) for _ in range(5)] + [9.0, 10.5, 11.2, 8.7]
     assert bootstrap_ci(samples) == bootstrap_ci(samples)
-    assert bootstrap_ci(samples, lambda s: sum(s) / len(s)) != bootstrap_ci(
-        samples, lambda s: sum(s) / len(s), seed=1
-    )
+    assert bootstrap_ci(samples, lambda s: sum(s) / len(s)) != bootstrap_ci(samples, lambda s: sum(s) / len(s), seed=1)
 
 
 def test_the_interval_of_a_mean_agrees_with_the_normal_one() -> None:
@@ -115,9 +113,7 @@ def test_too_few_or_unpaired_samples_are_refused_rather_than_believed() -> None:
         ((0.9, 0.98), "slower"),
     ],
 )
-def test_the_verdict_needs_the_whole_interval_beyond_the_noise_floor(
-    ci: tuple[float, float], expected: str
-) -> None:
+def test_the_verdict_needs_the_whole_interval_beyond_the_noise_floor(ci: tuple[float, float], expected: str) -> None:
     assert verdict(ci, noise_floor=0.02) == expected
 
 

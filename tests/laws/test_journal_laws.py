@@ -25,17 +25,13 @@ def fill(journal: Journal, seed: int, trials: int = 12) -> list[Event]:
     rng = random.Random(seed)
     events = [journal.append_started(Budget(trials=trials))]
     for number in range(trials):
-        candidate = Candidate(
-            source=f"BLOCK = {2 ** rng.randrange(4, 10)}\n# {number}\n", config={"num_warps": number}
-        )
+        candidate = Candidate(source=f"BLOCK = {2 ** rng.randrange(4, 10)}\n# {number}\n", config={"num_warps": number})
         events.append(
             journal.append_asked(Request(number=number, operator=rng.choice(list(Operator)), round=number // 4))
         )
         if rng.random() < 0.9:
             failed = rng.random() < 0.2
-            proposal = (
-                Proposal(author="x", error="no code") if failed else Proposal(author="x", candidate=candidate)
-            )
+            proposal = Proposal(author="x", error="no code") if failed else Proposal(author="x", candidate=candidate)
             events.append(journal.append_proposed(number, proposal))
             if not failed and rng.random() < 0.9:
                 events.append(journal.append_evaluated(number, evaluation_of(candidate, "search")))

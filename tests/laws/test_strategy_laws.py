@@ -73,8 +73,10 @@ def run(
     device: Device = device,
     limit: int = LIMIT,
 ) -> Search:
-    """Ask whenever there is room, tell in an order drawn from `order`, until the strategy ends or meets the limit."""
-    rng, search, open_requests, trials = random.Random(order), Search(), [], {}
+    """Ask whenever there is room, tell in an order drawn from `order`, until the end or the limit."""
+    rng, search = random.Random(order), Search()
+    open_requests: list[Request] = []
+    trials: dict[int, Trial] = {}
     while len(search.asks) < limit:
         request = strategy.ask() if len(open_requests) < in_flight else None
         if request is not None:

@@ -66,9 +66,7 @@ def finished_trials(events: list[Event]) -> list[Trial]:
         if isinstance(event.payload, Proposal):
             evaluation = evaluations.get(event.number)
             if isinstance(evaluation, Evaluation):
-                finished.append(
-                    Trial(request=requests[event.number], proposal=event.payload, evaluation=evaluation)
-                )
+                finished.append(Trial(request=requests[event.number], proposal=event.payload, evaluation=evaluation))
             elif event.payload.candidate is None:
                 finished.append(Trial(request=requests[event.number], proposal=event.payload))
     return sorted(finished, key=lambda trial: trial.number)

@@ -139,9 +139,7 @@ class Journal:
 
     def events(self, after: int = 0) -> list[Event]:
         """Every event whose seq is above `after`, in order."""
-        rows = self._select(
-            "SELECT seq, kind, number, time, payload FROM events WHERE seq > ? ORDER BY seq", (after,)
-        )
+        rows = self._select("SELECT seq, kind, number, time, payload FROM events WHERE seq > ? ORDER BY seq", (after,))
         return [_event(self._path, row) for row in rows]
 
     def trials(self) -> list[Trial]:
@@ -159,9 +157,7 @@ class Journal:
         return {
             event.number: event.payload
             for event in self.events()
-            if event.kind is EventKind.CONFIRMED
-            and event.number is not None
-            and isinstance(event.payload, Evaluation)
+            if event.kind is EventKind.CONFIRMED and event.number is not None and isinstance(event.payload, Evaluation)
         }
 
     def sessions(self) -> list[Session]:

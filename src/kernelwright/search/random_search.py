@@ -70,6 +70,4 @@ class RandomSearch:
         candidate: Candidate | None = None,
     ) -> Request:
         number, self._asked = self._asked, self._asked + 1
-        return Request(
-            number=number, operator=operator, round=round, parents=tuple(parents or ()), candidate=candidate
-        )
+        return Request(number=number, operator=operator, round=round, parents=tuple(parents or ()), candidate=candidate)

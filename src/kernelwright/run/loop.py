@@ -1,0 +1,183 @@
+"""The loop: keep up to `in_flight` requests under way, and move each through its stages.
+
+It decides neither what to try (the strategy) nor how long (`stopping`). The one rule: whatever happens is in the
+journal before anything follows from it. A proposal, which may have cost money, is written by the thread that got
+it; all the rest is written by the one thread that runs the loop, and only that thread touches the strategy.
+"""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from typing import Any
+
+import msgspec
+
+from kernelwright.journal import Event, Journal
+from kernelwright.model import Budget, Candidate, Evaluation, Proposal, Request
+from kernelwright.pool import Worker
+from kernelwright.propose.protocol import Context, Proposer
+from kernelwright.run.state import State
+from kernelwright.run.stopping import Obstacle, StopReason, obstacle
+from kernelwright.search.protocol import Strategy
+
+log = logging.getLogger(__name__)
+
+
+class Loop:
+    def __init__(
+        self,
+        journal: Journal,
+        strategy: Strategy,
+        proposer: Proposer,
+        worker: Worker,
+        budget: Budget,
+        on_event: Callable[[Event], None],
+        state: State,
+        spent_s: float,
+    ) -> None:
+        """state and strategy: as replayed. spent_s: by earlier sessions of the run."""
+        self.state = state
+        self.waiting: set[int] = set()
+        self._journal = journal
+        self._strategy = strategy
+        self._proposer = proposer
+        self._worker = worker
+        self._budget = budget
+        self._on_event = on_event
+        self._settings = journal.info.settings
+        self._threads = ThreadPoolExecutor(self._settings.in_flight, thread_name_prefix="kernelwright")
+        self._proposing: dict[Future[Event | None], int] = {}
+        self._evaluating: dict[Future[Evaluation], int] = {}
+        self._began_s = time.monotonic()
+        self._spent_s = spent_s
+        self._advanced_s: dict[int, float] = {}
+        self._trials_s: list[float] = []
+        self._obstacle: Obstacle | None = None
+
+    def search(self) -> tuple[StopReason, str]:
+        """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
+        for number in self.state.open_numbers():
+            self._advance(number)
+        self._fill()
+        while self._proposing or self._evaluating:
+            under_way: list[Future[Any]] = [*self._proposing, *self._evaluating]
+            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
+                del self._proposing[future]
+                self._proposed(number, future.result())
+            for finished, number in [entry for entry in self._evaluating.items() if entry[0] in done]:
+                del self._evaluating[finished]
+                self._evaluated(number, finished.result())
+            self._fill()
+        if self.waiting:
+            return StopReason.WAITING, f"{len(self.waiting)} requests wait for a reply"
+        if self._obstacle is not None:
+            return self._obstacle.reason, self._obstacle.detail
+        return StopReason.FINISHED, "the strategy has nothing more to ask"
+
+    def confirm(self, number: int, candidate: Candidate) -> Evaluation:
+        """A fresh evaluation on every case, journaled. In a thread, so that an interrupt is noticed at once."""
+        evaluation = self._threads.submit(self._worker.evaluate, candidate, "confirm").result()
+        self._record(self._journal.append_confirmed(number, evaluation))
+        return evaluation
+
+    def close(self) -> None:
+        """Wait for proposals under way, which may be paid for, but not for evaluations, which can be had again."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        under_way = [future for future in self._proposing if not future.done()]
+        if under_way:
+            log.warning("waiting for %d answers under way; interrupt again to lose them", len(under_way))
+            wait(under_way)
+
+    def elapsed_s(self) -> float:
+        """Of this session."""
+        return time.monotonic() - self._began_s
+
+    # --- one request at a time ------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        while len(self.state.open_numbers()) < self._settings.in_flight:
+            self._obstacle = obstacle(self._budget, self.state, self._spent_s + self.elapsed_s(), self._trials_s)
+            if self._obstacle is not None:
+                return
+            request = self._strategy.ask()
+            if request is None:
+                return
+            self._record(self._journal.append_asked(request))
+            self._advance(request.number)
+
+    def _advance(self, number: int) -> None:
+        """Begin the next stage of a trial; called once for each stage it reaches."""
+        self._advanced_s.setdefault(number, time.monotonic())
+        request, proposal = self.state.requests[number], self.state.proposals.get(number)
+        if proposal is None and request.candidate is None:
+            future = self._threads.submit(self._propose, request, self._context(number))
+            self._proposing[future] = number
+        elif proposal is None:
+            given = Proposal(author="starter", candidate=request.candidate)
+            self._record(self._journal.append_proposed(number, given))
+            self._advance(number)
+        elif proposal.candidate is None or number in self.state.evaluations:
+            self._tell(number)
+        else:
+            self._evaluate(number, proposal.candidate)
+
+    def _propose(self, request: Request, context: Context) -> Event | None:
+        """In a thread of its own, which no interrupt reaches: none comes between an answer and its record."""
+        proposal = self._proposer.propose(request, context)
+        return None if proposal is None else self._journal.append_proposed(request.number, proposal)
+
+    def _proposed(self, number: int, event: Event | None) -> None:
+        if event is None:
+            self.waiting.add(number)
+        else:
+            self._record(event)
+            self._advance(number)
+
+    def _evaluate(self, number: int, candidate: Candidate) -> None:
+        """The same candidate is not evaluated twice: another one takes the first one's result, or waits for it."""
+        twin = self.state.twin(number)
+        if twin is not None:
+            known = self.state.evaluations[twin]
+            reason = f"the same candidate as trial {twin}" + (f": {known.reason}" if known.reason else "")
+            repeated = msgspec.structs.replace(known, reason=reason, stages_s={})
+            self._record(self._journal.append_evaluated(number, repeated))
+            self._advance(number)
+        elif candidate not in [self.state.candidate(other) for other in self._evaluating.values()]:
+            self._evaluating[self._threads.submit(self._worker.evaluate, candidate, "search")] = number
+
+    def _evaluated(self, number: int, evaluation: Evaluation) -> None:
+        self._record(self._journal.append_evaluated(number, evaluation))
+        candidate = self.state.candidate(number)
+        same = [other for other in self.state.open_numbers() if self.state.candidate(other) == candidate]
+        for other in same:
+            self._advance(other)
+
+    def _tell(self, number: int) -> None:
+        self._record(self._journal.append_told(number))
+        self._strategy.tell(self.state.told[number])
+        self._trials_s.append(time.monotonic() - self._advanced_s[number])
+        # A reply may have come in the meantime.
+        again, self.waiting = self.waiting, set()
+        for other in sorted(again):
+            self._advance(other)
+
+    def _record(self, event: Event) -> None:
+        self.state.take(event)
+        self._on_event(event)
+
+    def _context(self, number: int) -> Context:
+        open_candidates = [self.state.candidate(other) for other in self.state.open_numbers() if other != number]
+        return Context(
+            problem=self._journal.info.problem,
+            environment=self._journal.info.environment,
+            trials=self.state.trials(),
+            in_flight=tuple(candidate for candidate in open_candidates if candidate is not None),
+            seed=self._settings.seed,
+            folder=self._journal.folder,
+            put_blob=self._journal.put_blob,
+            blob=self._journal.blob,
+        )

@@ -1,0 +1,115 @@
+"""`optimize`: one session of a run, from its journal (new or resumed) to an outcome.
+
+It reads no problem and writes no report. The one rule: whatever ends a session (a budget, a reply to wait for, an
+interrupt, an error), the journal says so and the run can be resumed.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+
+from kernelwright.errors import KernelwrightError, RunFolderError
+from kernelwright.history import seed_trial
+from kernelwright.journal import Event, Journal, sessions_of
+from kernelwright.model import Budget, Environment, Record
+from kernelwright.pool import Worker
+from kernelwright.propose.protocol import Proposer
+from kernelwright.run.confirm import Confirmed, confirmed_best
+from kernelwright.run.loop import Loop
+from kernelwright.run.state import replay
+from kernelwright.run.stopping import StopReason
+from kernelwright.search.protocol import Strategy
+
+log = logging.getLogger(__name__)
+
+
+class Outcome(Record, frozen=True, kw_only=True):
+    """How a session ended.
+
+    best: the trial that stands after confirmation, and best_us its confirmed score; the seed where nothing better
+    stands (its score is then the search's, if it is the user's starter); None where nothing passed, and while the
+    search is not over (`waiting`, `interrupted`). refused: better in the search, not so in their confirmation.
+    waiting: requests that wait for a reply.
+    """
+
+    reason: StopReason
+    detail: str
+    seed: int | None = None
+    seed_us: float | None = None
+    best: int | None = None
+    best_us: float | None = None
+    refused: tuple[int, ...] = ()
+    waiting: tuple[int, ...] = ()
+
+    @property
+    def improved(self) -> bool:
+        return self.best is not None and self.best != self.seed
+
+
+def optimize(
+    journal: Journal,
+    strategy: Strategy,
+    proposer: Proposer,
+    worker: Worker,
+    *,
+    budget: Budget,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> Outcome:
+    """Search until the strategy ends, the budget is spent, or everything open waits for a reply; then confirm.
+
+    strategy: fresh, as the journal's settings have it. worker: with the journal's problem loaded. on_event: called
+    with each event after it is written, from this thread; not for those of earlier sessions. An interrupt ends the
+    session in order. Raises `RunFolderError` where the journal cannot be resumed, `ProviderError` and `WorkerError`
+    where the run cannot go on; it can then be resumed later.
+    """
+    _check_environment(journal, worker.environment())
+    events = journal.events()
+    state = replay(events, strategy, journal.folder)
+    spent_s = sum(session.seconds for session in sessions_of(events))
+    loop = Loop(journal, strategy, proposer, worker, budget, on_event, state, spent_s)
+    on_event(journal.append_started(budget))
+    confirmed = Confirmed()
+    try:
+        try:
+            reason, detail = loop.search()
+            if reason is not StopReason.WAITING:
+                confirmed = confirmed_best(state.trials(), state.confirmations, loop.confirm)
+        finally:
+            loop.close()
+    except KeyboardInterrupt:
+        reason, detail = StopReason.INTERRUPTED, "everything up to here is in the journal"
+    except KernelwrightError as error:
+        on_event(journal.append_stopped(f"error: {error}", loop.elapsed_s()))
+        raise
+    on_event(journal.append_stopped(reason.value, loop.elapsed_s()))
+    seed = seed_trial(state.trials())
+    return Outcome(
+        reason=reason,
+        detail=detail,
+        seed=seed.number if seed else None,
+        seed_us=seed.score_us if seed else None,
+        best=confirmed.best,
+        best_us=confirmed.best_us,
+        refused=confirmed.refused,
+        waiting=tuple(sorted(loop.waiting)),
+    )
+
+
+def _check_environment(journal: Journal, here: Environment) -> None:
+    """Times of two kinds of device must not meet in one search."""
+    there = journal.info.environment
+    if (there.device, there.target) != (here.device, here.target):
+        raise RunFolderError(
+            f"{journal.folder} was begun on {_place(there)} and this is {_place(here)}: times cannot be compared",
+            "resume it on the same kind of device, or begin another run here",
+        )
+    if (there.torch, there.triton) != (here.torch, here.triton):
+        log.warning(
+            "%s was begun with torch %s and Triton %s; here are %s and %s, so scores may shift",
+            journal.folder, there.torch, there.triton, here.torch, here.triton,
+        )  # fmt: skip
+
+
+def _place(environment: Environment) -> str:
+    return f"{environment.device or 'a machine without a GPU'} ({environment.target})"

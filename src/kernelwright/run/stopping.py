@@ -1,0 +1,90 @@
+"""Why a run stops, and whether a budget leaves room for one more request. Pure arithmetic.
+
+It counts nothing itself and stops nothing. The one rule: what is in flight counts as if it were the most expensive
+seen so far, so that a limit holds also when everything under way comes back at once.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from kernelwright.model import Budget, Proposal
+from kernelwright.run.state import State
+
+
+class StopReason(str, enum.Enum):
+    FINISHED = "finished"
+    """The strategy has nothing more to ask."""
+    TRIALS = "trials"
+    MINUTES = "minutes"
+    TOKENS = "tokens"
+    USD = "usd"
+    WAITING = "waiting"
+    """Every open request waits for a reply from outside."""
+    INTERRUPTED = "interrupted"
+
+
+@dataclass(frozen=True)
+class Obstacle:
+    """Why nothing more may be asked now. It may pass: what is in flight can turn out cheaper than was reserved."""
+
+    reason: StopReason
+    detail: str
+
+
+def obstacle(budget: Budget, state: State, elapsed_s: float, trials_s: Sequence[float]) -> Obstacle | None:
+    """None where one more request fits.
+
+    elapsed_s: of the whole run, earlier sessions included. trials_s: how long each trial of this session took, in
+    the order told; the first is left out once there are others, because it pays for starting everything up.
+    """
+    if budget.trials is not None and len(state.requests) >= budget.trials:
+        return Obstacle(StopReason.TRIALS, f"{len(state.requests)} of {budget.trials} trials")
+    if budget.minutes is not None:
+        longest_s = max(trials_s[1:] or trials_s, default=0.0)
+        if elapsed_s >= budget.minutes * 60 or elapsed_s + longest_s > budget.minutes * 60:
+            detail = f"{elapsed_s / 60:.1f} of {budget.minutes:g} minutes, and a trial takes up to {longest_s:.1f} s"
+            return Obstacle(StopReason.MINUTES, detail)
+    return _tokens(budget, state) or _usd(budget, state)
+
+
+def _tokens(budget: Budget, state: State) -> Obstacle | None:
+    if budget.tokens is None:
+        return None
+    used = [p.usage.input_tokens + p.usage.output_tokens for p in _answers(state)]
+    if not _fits(used, _unanswered(state), budget.tokens):
+        return Obstacle(StopReason.TOKENS, f"{sum(used)} of {budget.tokens} tokens, up to {max(used, default=0)} each")
+    return None
+
+
+def _usd(budget: Budget, state: State) -> Obstacle | None:
+    if budget.usd is None:
+        return None
+    for answer in _answers(state):
+        if answer.usage.cost_usd is None and answer.usage.input_tokens + answer.usage.output_tokens > 0:
+            return Obstacle(StopReason.USD, f"the price of {answer.author} is not known, so no limit in USD can hold")
+    used = [answer.usage.cost_usd or 0.0 for answer in _answers(state)]
+    if not _fits(used, _unanswered(state), budget.usd):
+        detail = f"{sum(used):.4f} of {budget.usd:g} USD, up to {max(used, default=0.0):.4f} each"
+        return Obstacle(StopReason.USD, detail)
+    return None
+
+
+def _fits(used: Sequence[float], unanswered: int, limit: float) -> bool:
+    """While no answer's size is known, one request at a time is let through, and none for a limit of nothing."""
+    if not used:
+        return limit > 0 and unanswered == 0
+    return sum(used) + (unanswered + 1) * max(used) <= limit
+
+
+def _answers(state: State) -> list[Proposal]:
+    """What a proposer gave; a candidate that came with its request cost nothing."""
+    return [proposal for number, proposal in state.proposals.items() if state.requests[number].candidate is None]
+
+
+def _unanswered(state: State) -> int:
+    return sum(
+        request.candidate is None and number not in state.proposals for number, request in state.requests.items()
+    )

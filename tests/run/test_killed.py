@@ -1,0 +1,110 @@
+"""A run killed with SIGKILL after any event resumes to the same search, and pays for nothing twice."""
+
+from __future__ import annotations
+
+import shutil
+import signal
+import subprocess
+import sys
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+import pytest
+
+import dying
+from dying import info, session
+from kernelwright.journal import Event, EventKind, Journal
+from kernelwright.model import Request, RunInfo, Status
+
+PROGRAM = Path(dying.__file__)
+FRAME = (EventKind.STARTED, EventKind.STOPPED)
+
+
+def search_of(events: Iterable[Event]) -> list[tuple[EventKind, int | None, Any]]:
+    """The search without the sessions it took."""
+    return [(event.kind, event.number, event.payload) for event in events if event.kind not in FRAME]
+
+
+def uninterrupted(head: RunInfo) -> tuple[list[Event], list[str]]:
+    with TemporaryDirectory() as folder:
+        with Journal.create(Path(folder) / "run", head) as journal:
+            session(journal)
+            events = journal.events()
+        return events, (Path(folder) / "calls.log").read_text().splitlines()
+
+
+EVENTS, CALLS = uninterrupted(info())
+
+
+def killed(folder: Path, after: int, in_flight: int = 1) -> int:
+    done = subprocess.run(
+        [sys.executable, str(PROGRAM), str(folder), str(after), str(in_flight)], capture_output=True, text=True
+    )
+    assert done.stderr == ""
+    return done.returncode
+
+
+def test_the_uninterrupted_search_takes_every_way_through_the_stages() -> None:
+    assert {event.kind for event in EVENTS} == set(EventKind)
+    payloads = [event.payload for event in EVENTS]
+    assert {getattr(p, "status", None) for p in payloads} >= {Status.PASSED, Status.COMPILE_ERROR}
+    assert any(getattr(p, "error", None) for p in payloads)
+    assert {p.operator.value for p in payloads if isinstance(p, Request)} == {"seed", "improve", "repair"}
+    assert max(Counter(CALLS).values()) == 1
+
+
+@pytest.mark.parametrize("kind", EventKind)
+def test_a_run_killed_after_any_event_of_a_kind_resumes_to_the_same_search(tmp_path: Path, kind: EventKind) -> None:
+    for event in [event for event in EVENTS if event.kind is kind]:
+        folder = tmp_path / str(event.seq)
+        assert killed(folder / "run", after=event.seq) == -signal.SIGKILL
+        with Journal.open(folder / "run") as dead:
+            assert search_of(dead.events()) == search_of(EVENTS[: event.seq])
+        with Journal.open(folder / "run", writable=True) as journal:
+            session(journal)
+            assert search_of(journal.events()) == search_of(EVENTS)
+            assert [s.reason for s in journal.sessions()] == [
+                "finished" if kind is EventKind.STOPPED else None,
+                "finished",
+            ]
+        assert (folder / "calls.log").read_text().splitlines() == CALLS
+
+
+def test_a_run_killed_again_and_again_still_gets_there(tmp_path: Path) -> None:
+    """Each session lives for one event beside its own start, and each begins in a copy of the dead one's folder."""
+    folder, sessions = tmp_path / "run", 0
+    while killed(folder, after=2) != 0:
+        sessions += 1
+        with Journal.open(folder) as dead:
+            events = dead.events()
+        assert search_of(events) == search_of(EVENTS)[:sessions]
+        shutil.copytree(folder, tmp_path / "copy")
+        shutil.rmtree(folder)
+        (tmp_path / "copy").rename(folder)
+        if events[-1].kind is EventKind.CONFIRMED:
+            break
+    assert sessions == len(search_of(EVENTS))
+    with Journal.open(folder, writable=True) as journal:
+        session(journal)
+        assert search_of(journal.events()) == search_of(EVENTS)
+    assert (tmp_path / "calls.log").read_text().splitlines() == CALLS
+
+
+def test_a_run_killed_with_several_requests_in_flight_resumes_to_the_same_trials(tmp_path: Path) -> None:
+    expected = {trial_key(event) for event in uninterrupted(info(in_flight=3))[0]}
+    for after in (3, 7, 11, 16, 22):
+        folder = tmp_path / str(after)
+        assert killed(folder / "run", after, in_flight=3) == -signal.SIGKILL
+        with Journal.open(folder / "run", writable=True) as journal:
+            outcome = session(journal)
+            assert {trial_key(event) for event in journal.events()} == expected
+            assert all(count == 1 for count in Counter(trial_key(e) for e in journal.events() if e.number).values())
+            assert len(journal.trials()) == len({event.number for event in EVENTS} - {None})
+            assert outcome.best is not None
+
+
+def trial_key(event: Event) -> tuple[EventKind, int | None]:
+    return event.kind, event.number

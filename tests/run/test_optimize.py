@@ -1,0 +1,413 @@
+"""One session of a run: the stages, waiting, duplicates, interrupts, faults, and what a resumption accepts."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from fakes import ENVIRONMENT, STARTER, FakeProposer, FakeWorker, evaluation_of, run_info, step
+from kernelwright.errors import ProviderError, RunFolderError, WorkerError
+from kernelwright.journal import Event, EventKind, Journal
+from kernelwright.model import Budget, Candidate, Evaluation, Operator, Proposal, Request, Status, Usage
+from kernelwright.propose.protocol import Context
+from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.search import build_strategy
+
+
+@pytest.fixture
+def create(tmp_path: Path) -> Any:
+    journals: list[Journal] = []
+
+    def create(**settings: Any) -> Journal:
+        journals.append(Journal.create(tmp_path / f"run {len(journals)}", run_info(**settings)))
+        return journals[-1]
+
+    yield create
+    for journal in journals:
+        journal.close()
+
+
+Create = Callable[..., Journal]
+
+
+def run(
+    journal: Journal,
+    proposer: FakeProposer | None = None,
+    worker: FakeWorker | None = None,
+    budget: Budget | None = None,
+    on_event: Callable[[Event], None] = lambda event: None,
+) -> Outcome:
+    settings = journal.info.settings
+    strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
+    proposer, worker = proposer or FakeProposer(), worker or FakeWorker()
+    return optimize(journal, strategy, proposer, worker, budget=budget or Budget(), on_event=on_event)
+
+
+def kinds(journal: Journal) -> list[str]:
+    return [event.kind.value for event in journal.events()]
+
+
+TWO_ROUNDS = {"width": 2, "rounds": 2}
+
+
+def test_a_search_finds_a_better_kernel_and_confirms_it(create: Create) -> None:
+    journal = create(strategy_options={"width": 2, "rounds": 8})
+    worker = FakeWorker()
+    outcome = run(journal, worker=worker)
+    assert (outcome.reason, outcome.seed, outcome.seed_us) == (StopReason.FINISHED, 0, 400.0)
+    assert outcome.improved
+    assert outcome.best_us == 101.0, "the confirmation's figure, not the search's"
+    assert outcome.best is not None
+    best = journal.trials()[outcome.best]
+    assert best.score_us == 100.0
+    assert best.proposal.candidate is not None
+    assert [call for call in worker.calls if call[1] == "confirm"] == [(best.proposal.candidate.id, "confirm")]
+    assert journal.confirmations()[outcome.best].score_us == 101.0
+
+
+def test_every_trial_goes_through_its_stages_in_order_and_events_are_told_as_written(create: Create) -> None:
+    journal = create(strategy_options=TWO_ROUNDS)
+    seen: list[Event] = []
+    run(journal, on_event=seen.append)
+    assert seen == journal.events()
+    assert kinds(journal)[:5] == ["started", "asked", "proposed", "evaluated", "told"]
+    assert kinds(journal)[-2:] == ["confirmed", "stopped"]
+    for number in {event.number for event in seen} - {None}:
+        stages = [event.kind.value for event in seen if event.number == number and event.kind.value != "confirmed"]
+        assert stages == ["asked", "proposed", "evaluated", "told"]
+
+
+def test_a_starter_is_taken_as_it_is_and_costs_nothing(create: Create) -> None:
+    journal, proposer = create(strategy_options=TWO_ROUNDS), FakeProposer()
+    run(journal, proposer)
+    first = journal.trials()[0]
+    assert (first.proposal.author, first.proposal.candidate, first.proposal.usage) == ("starter", STARTER, Usage())
+    assert 0 not in proposer.calls
+
+
+def test_without_a_starter_the_proposer_writes_the_seed_and_it_is_confirmed_too(create: Create) -> None:
+    def write(request: Request, context: Context) -> Proposal:
+        return Proposal(author="fake", candidate=Candidate(source=f"BLOCK = 512\n# {request.number}\n"))
+
+    journal = create(starter=None, strategy_options=TWO_ROUNDS)
+    outcome = run(journal, FakeProposer(write))
+    assert (outcome.seed, outcome.best, outcome.best_us) == (0, 0, 101.0)
+    assert list(journal.confirmations()) == [0]
+
+
+def test_the_proposer_sees_what_was_told_and_what_is_in_flight(create: Create) -> None:
+    contexts: dict[int, Context] = {}
+
+    def look(request: Request, context: Context) -> Proposal:
+        contexts[request.number] = context
+        return step(request, context)
+
+    journal = create(strategy_options=TWO_ROUNDS, seed=7)
+    run(journal, FakeProposer(look))
+    assert set(contexts) == {1, 2, 3, 4, 5}
+    for number, context in contexts.items():
+        assert [trial.number for trial in context.trials] == list(range(number))
+        assert context.in_flight == ()
+        assert (context.seed, context.folder, context.problem) == (7, journal.folder, journal.info.problem)
+    assert contexts[1].blob(contexts[1].put_blob("a prompt")) == "a prompt"
+
+
+def test_requests_run_in_parallel_up_to_the_number_allowed(create: Create) -> None:
+    together, most, lock = 0, 0, threading.Lock()
+
+    def propose(request: Request, context: Context) -> Proposal:
+        nonlocal together, most
+        with lock:
+            together += 1
+            most = max(most, together)
+        time.sleep(0.02)
+        with lock:
+            together -= 1
+        return step(request, context)
+
+    journal = create(strategy_options={"width": 6, "rounds": 2}, in_flight=3)
+    run(journal, FakeProposer(propose))
+    assert most == 3
+    open_now = largest = 0
+    for event in journal.events():
+        open_now += {EventKind.ASKED: 1, EventKind.TOLD: -1}.get(event.kind, 0)
+        largest = max(largest, open_now)
+    assert largest == 3
+
+
+def test_a_proposal_that_is_an_error_is_told_without_an_evaluation(create: Create) -> None:
+    def refuse(request: Request, context: Context) -> Proposal:
+        return Proposal(author="fake", error="no code in the reply", usage=Usage(output_tokens=9))
+
+    journal, worker = create(strategy_options={"width": 2, "rounds": 1}), FakeWorker()
+    outcome = run(journal, FakeProposer(refuse), worker)
+    assert worker.calls == [(STARTER.id, "search")]
+    assert [trial.evaluation is None for trial in journal.trials()] == [False, True, True]
+    assert (outcome.best, outcome.best_us, outcome.improved) == (0, 400.0, False)
+
+
+def test_a_run_in_which_nothing_passes_ends_without_a_best(create: Create) -> None:
+    journal = create(strategy_options=TWO_ROUNDS)
+    worker = FakeWorker(lambda candidate, purpose: Evaluation(status=Status.WRONG, reason="off by one"))
+    outcome = run(journal, worker=worker)
+    assert (outcome.reason, outcome.seed, outcome.best) == (StopReason.FINISHED, None, None)
+    assert journal.confirmations() == {}
+
+
+# --- duplicates ---------------------------------------------------------------------------------------------
+
+
+def same(request: Request, context: Context) -> Proposal:
+    return Proposal(author="fake", candidate=Candidate(source="BLOCK = 256\n"))
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_the_same_candidate_is_evaluated_once_and_says_whose_result_it_has(create: Create, in_flight: int) -> None:
+    journal = create(strategy_options={"width": 4, "rounds": 1}, in_flight=in_flight)
+    worker = FakeWorker(delay_s=0.05)
+    run(journal, FakeProposer(same), worker)
+    assert [purpose for _, purpose in worker.calls] == ["search", "search", "confirm"]
+    evaluations = [trial.evaluation for trial in journal.trials()]
+    assert len(evaluations) == 5
+    first = next(e.number for e in journal.events() if e.kind is EventKind.EVALUATED and e.number)
+    for number, evaluation in enumerate(evaluations):
+        assert evaluation is not None
+        assert evaluation.score_us == (400.0 if number == 0 else 200.0)
+        assert evaluation.reason == ("" if number in (0, first) else f"the same candidate as trial {first}")
+
+
+def test_a_repeated_failure_keeps_its_reason(create: Create) -> None:
+    def broken(request: Request, context: Context) -> Proposal:
+        return Proposal(author="fake", candidate=Candidate(source="# fails: wrong\n"))
+
+    journal = create(strategy_options={"width": 1, "rounds": 1, "repairs": 1})
+    run(journal, FakeProposer(broken))
+    repeated = journal.trials()[2].evaluation
+    assert repeated is not None
+    assert repeated.status is Status.WRONG
+    assert repeated.reason == "the same candidate as trial 1: the source says that it fails: wrong"
+
+
+# --- waiting ------------------------------------------------------------------------------------------------
+
+
+def test_a_run_whose_requests_all_wait_ends_and_takes_up_the_replies_when_resumed(create: Create) -> None:
+    replies: set[int] = set()
+
+    def mailbox(request: Request, context: Context) -> Proposal | None:
+        return step(request, context) if request.number in replies else None
+
+    journal = create(strategy_options={"width": 3, "rounds": 1}, in_flight=3)
+    outcome = run(journal, FakeProposer(mailbox))
+    assert (outcome.reason, outcome.waiting, outcome.best) == (StopReason.WAITING, (1, 2, 3), None)
+    assert [request.number for request in journal.open_requests()] == [1, 2, 3]
+
+    replies.add(2)
+    outcome = run(journal, FakeProposer(mailbox))
+    assert outcome.waiting == (1, 3)
+    assert [trial.number for trial in journal.trials()] == [0, 2]
+
+    replies.update({1, 3, 4, 5})
+    outcome = run(journal, FakeProposer(mailbox))
+    assert (outcome.reason, outcome.waiting, outcome.improved) == (StopReason.FINISHED, (), True)
+    assert [trial.number for trial in journal.trials()] == list(range(len(journal.trials())))
+    assert [session.reason for session in journal.sessions()] == ["waiting", "waiting", "finished"]
+
+
+def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_session(create: Create) -> None:
+    asked: list[int] = []
+
+    def late(request: Request, context: Context) -> Proposal | None:
+        asked.append(request.number)
+        return None if request.number == 1 and asked.count(1) < 2 else step(request, context)
+
+    journal = create(strategy_options={"width": 2, "rounds": 1}, in_flight=2)
+    outcome = run(journal, FakeProposer(late))
+    assert outcome.reason is StopReason.FINISHED
+    assert asked.count(1) == 2
+
+
+# --- confirmation -------------------------------------------------------------------------------------------
+
+
+def blocks(*sources: str) -> FakeProposer:
+    """Answers request N with the Nth source (counted from 1)."""
+
+    def answer(request: Request, context: Context) -> Proposal:
+        return Proposal(author="fake", candidate=Candidate(source=sources[request.number - 1]))
+
+    return FakeProposer(answer)
+
+
+def test_when_the_best_fails_its_confirmation_the_next_best_is_confirmed(create: Create) -> None:
+    journal = create(strategy_options={"width": 3, "rounds": 1})
+    proposer = blocks("BLOCK = 256\n", "BLOCK = 512\n# fails confirm: wrong\n", "BLOCK = 128\n")
+    outcome = run(journal, proposer)
+    assert (outcome.best, outcome.best_us, outcome.refused) == (1, 201.0, (2,))
+    assert [evaluation.status for evaluation in journal.confirmations().values()] == [Status.WRONG, Status.PASSED]
+
+
+def test_when_no_confirmation_stands_the_starter_remains(create: Create) -> None:
+    journal = create(strategy_options={"width": 2, "rounds": 1})
+    outcome = run(journal, blocks("BLOCK = 256\n# fails confirm: wrong\n", "BLOCK = 512\n# fails confirm: crashed\n"))
+    assert (outcome.best, outcome.best_us, outcome.refused, outcome.improved) == (0, 400.0, (2, 1), False)
+
+
+def test_a_gain_that_vanishes_in_the_confirmation_is_no_gain(create: Create) -> None:
+    def lucky(candidate: Candidate, purpose: str) -> Evaluation:
+        evaluation = evaluation_of(candidate, purpose)
+        return msgspec.structs.replace(evaluation, score_us=400.0) if purpose == "confirm" else evaluation
+
+    journal = create(strategy_options={"width": 1, "rounds": 1})
+    outcome = run(journal, blocks("BLOCK = 512\n"), FakeWorker(lucky))
+    assert (outcome.best, outcome.refused) == (0, (1,))
+
+
+def test_nothing_is_confirmed_where_nothing_is_better_than_the_starter(create: Create) -> None:
+    journal, worker = create(strategy_options={"width": 1, "rounds": 1}), FakeWorker()
+    outcome = run(journal, blocks("BLOCK = 64\n# equal\n"), worker)
+    assert (outcome.best, outcome.improved) == (0, False)
+    assert all(purpose == "search" for _, purpose in worker.calls)
+
+
+def test_a_search_that_goes_on_keeps_the_confirmations_it_has(create: Create) -> None:
+    journal = create(strategy="greedy")
+    first = FakeWorker()
+    assert run(journal, worker=first, budget=Budget(trials=2)).improved
+    again = FakeWorker()
+    outcome = run(journal, worker=again, budget=Budget(trials=2))
+    assert again.calls == []
+    assert outcome.best_us == 301.0
+    assert run(journal, worker=again, budget=Budget(trials=20)).best_us == 101.0
+
+
+# --- ending early and resuming ------------------------------------------------------------------------------
+
+
+def interrupt_when_called() -> None:
+    os.kill(os.getpid(), signal.SIGINT)
+
+
+def test_an_interrupt_ends_the_session_in_order_and_keeps_a_proposal_that_was_under_way(create: Create) -> None:
+    journal = create(strategy="greedy")
+
+    def slow(request: Request, context: Context) -> Proposal:
+        if request.number == 2:
+            interrupt_when_called()
+            time.sleep(0.1)
+        return step(request, context)
+
+    proposer = FakeProposer(slow)
+    outcome = run(journal, proposer, budget=Budget(trials=5))
+    assert (outcome.reason, outcome.best) == (StopReason.INTERRUPTED, None)
+    assert kinds(journal)[-3:] == ["asked", "proposed", "stopped"]
+    assert journal.confirmations() == {}
+
+    outcome = run(journal, proposer, budget=Budget(trials=5))
+    assert outcome.reason is StopReason.TRIALS
+    assert proposer.calls == [1, 2, 3, 4], "no proposal is paid for twice"
+    assert [session.reason for session in journal.sessions()] == ["interrupted", "trials"]
+
+
+def test_an_interrupt_does_not_wait_for_an_evaluation(create: Create) -> None:
+    journal, release = create(strategy="greedy"), threading.Event()
+
+    def stuck(candidate: Candidate, purpose: str) -> Evaluation:
+        interrupt_when_called()
+        release.wait(10)
+        return evaluation_of(candidate, purpose)
+
+    began = time.monotonic()
+    outcome = run(journal, worker=FakeWorker(stuck))
+    assert time.monotonic() - began < 5
+    release.set()
+    assert outcome.reason is StopReason.INTERRUPTED
+    assert kinds(journal) == ["started", "asked", "proposed", "stopped"]
+
+
+def test_a_provider_that_gives_up_stops_the_run_which_can_be_resumed(create: Create) -> None:
+    journal = create(strategy="greedy")
+
+    def down(request: Request, context: Context) -> Proposal:
+        if request.number == 2:
+            raise ProviderError("the provider said 401")
+        return step(request, context)
+
+    with pytest.raises(ProviderError, match="401"):
+        run(journal, FakeProposer(down))
+    assert journal.sessions()[0].reason == "error: the provider said 401"
+    assert [request.number for request in journal.open_requests()] == [2]
+    proposer = FakeProposer()
+    assert run(journal, proposer, budget=Budget(trials=4)).reason is StopReason.TRIALS
+    assert proposer.calls == [2, 3]
+
+
+def test_a_worker_that_dies_stops_the_run_and_the_evaluation_is_made_again(create: Create) -> None:
+    journal = create(strategy="greedy")
+
+    def dying(candidate: Candidate, purpose: str) -> Evaluation:
+        if candidate != STARTER:
+            raise WorkerError("the worker ended with status 139")
+        return evaluation_of(candidate, purpose)
+
+    proposer = FakeProposer()
+    with pytest.raises(WorkerError, match="139"):
+        run(journal, proposer, FakeWorker(dying))
+    run(journal, proposer, budget=Budget(trials=2))
+    assert proposer.calls == [1]
+    assert len(journal.trials()) == 2
+
+
+def test_a_resumed_run_whose_strategy_differs_is_refused_and_names_the_event(create: Create) -> None:
+    journal = create(strategy="beam", strategy_options=TWO_ROUNDS)
+    run(journal, budget=Budget(trials=4))
+    before = journal.events()
+    strategy = build_strategy("random", STARTER, 0, {"operator": "tune"})
+    with pytest.raises(RunFolderError) as caught:
+        optimize(journal, strategy, FakeProposer(), FakeWorker(), budget=Budget())
+    assert "at event 6" in str(caught.value)
+    assert "request 1 (improve, round 1, parents 0)" in str(caught.value)
+    assert "request 1 (tune, round 1, parents 0)" in str(caught.value)
+    assert journal.events() == before
+
+
+def test_a_resumed_run_with_another_starter_is_refused(create: Create) -> None:
+    journal = create(strategy="greedy")
+    run(journal, budget=Budget(trials=1))
+    strategy = build_strategy("greedy", Candidate(source="BLOCK = 8\n"), 0)
+    with pytest.raises(RunFolderError, match=f"candidate {STARTER.id}.*but the strategy now asks"):
+        optimize(journal, strategy, FakeProposer(), FakeWorker(), budget=Budget())
+
+
+@pytest.mark.parametrize("other", [{"device": "Other GPU"}, {"device": None}, {"target": "sm_100"}])
+def test_a_run_is_not_continued_on_another_kind_of_device(create: Create, other: dict[str, Any]) -> None:
+    journal = create(strategy="greedy")
+    run(journal, budget=Budget(trials=1))
+    with pytest.raises(RunFolderError, match=r"begun on Fake GPU \(sm_90\)"):
+        run(journal, worker=FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, **other)))
+    assert len(journal.sessions()) == 1
+
+
+def test_another_version_of_torch_is_said_and_accepted(create: Create, caplog: pytest.LogCaptureFixture) -> None:
+    journal = create(strategy="greedy")
+    run(journal, budget=Budget(trials=1))
+    worker = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, torch="2.10.0"))
+    assert run(journal, worker=worker, budget=Budget(trials=2)).reason is StopReason.TRIALS
+    assert "torch 2.9.0" in caplog.text
+    assert "2.10.0" in caplog.text
+
+
+def test_operators_reach_the_proposer_as_asked(create: Create) -> None:
+    journal = create(strategy_options={"width": 4, "rounds": 2, "repairs": 1})
+    run(journal)
+    operators = [trial.request.operator for trial in journal.trials()]
+    assert operators[0] is Operator.SEED
+    assert Operator.REPAIR in operators

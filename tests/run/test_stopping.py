@@ -1,0 +1,154 @@
+"""Budgets: the arithmetic, and that a limit holds in a real session with requests in flight."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
+from kernelwright.journal import EventKind, Journal
+from kernelwright.model import Budget, Operator, Proposal, Request, Usage
+from kernelwright.propose.protocol import Context
+from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run.state import State
+from kernelwright.run.stopping import obstacle
+from kernelwright.search import build_strategy
+
+
+def state(*tokens: int | None, usd: float | None = 0.5) -> State:
+    """A starter, then one request per entry; None is not answered yet."""
+    made = State(requests={0: Request(number=0, operator=Operator.SEED, candidate=STARTER)})
+    made.proposals[0] = Proposal(author="starter", candidate=STARTER)
+    for number, used in enumerate(tokens, start=1):
+        made.requests[number] = Request(number=number, operator=Operator.IMPROVE, parents=(0,))
+        if used is not None:
+            usage = Usage(input_tokens=used - 1, output_tokens=1, cost_usd=usd)
+            made.proposals[number] = Proposal(author="model:m", candidate=STARTER, usage=usage)
+    return made
+
+
+def reason(budget: Budget, made: State, elapsed_s: float = 0.0, trials_s: tuple[float, ...] = ()) -> StopReason | None:
+    found = obstacle(budget, made, elapsed_s, trials_s)
+    return found.reason if found else None
+
+
+def test_no_budget_is_no_obstacle() -> None:
+    assert obstacle(Budget(), state(10**9, None, None), 1e9, [1e9]) is None
+
+
+def test_trials_in_flight_count() -> None:
+    assert reason(Budget(trials=4), state(10, None)) is None
+    assert reason(Budget(trials=3), state(10, None)) is StopReason.TRIALS
+
+
+def test_what_is_in_flight_reserves_the_largest_answer_seen() -> None:
+    assert reason(Budget(tokens=1000), state(100, 300, None)) is None, "400 used, 300 in flight, 300 to come: 1000"
+    assert reason(Budget(tokens=999), state(100, 300, None)) is StopReason.TOKENS
+    assert reason(Budget(usd=2.0), state(100, 100, None)) is None
+    assert reason(Budget(usd=1.9), state(100, 100, None)) is StopReason.USD
+
+
+def test_until_the_first_answer_is_known_one_request_goes_at_a_time() -> None:
+    assert reason(Budget(tokens=1000), state()) is None
+    assert reason(Budget(tokens=1000), state(None)) is StopReason.TOKENS
+    assert reason(Budget(usd=1.0), state(None)) is StopReason.USD
+    assert reason(Budget(tokens=1000), state(10)) is None
+
+
+def test_a_limit_of_nothing_lets_nothing_through() -> None:
+    assert reason(Budget(tokens=0), state()) is StopReason.TOKENS
+    assert reason(Budget(usd=0.0), state()) is StopReason.USD
+
+
+def test_a_limit_in_usd_does_not_let_an_unknown_price_pass() -> None:
+    found = obstacle(Budget(usd=100.0), state(10, usd=None), 0.0, ())
+    assert found is not None
+    assert found.reason is StopReason.USD
+    assert "the price of model:m is not known" in found.detail
+    assert obstacle(Budget(tokens=100), state(10, usd=None), 0.0, ()) is None
+
+
+def test_a_proposer_that_costs_nothing_never_meets_a_limit_on_cost() -> None:
+    made = state(None)
+    made.proposals[1] = Proposal(author="builtin", candidate=STARTER)
+    assert reason(Budget(tokens=1, usd=0.01), made) is None
+
+
+def test_minutes_stop_before_a_trial_that_would_not_fit() -> None:
+    budget = Budget(minutes=1)
+    assert reason(budget, state(), 40.0, (90.0, 15.0, 20.0)) is None, "the first trial of a session starts things up"
+    assert reason(budget, state(), 41.0, (90.0, 15.0, 20.0)) is StopReason.MINUTES
+    assert reason(budget, state(), 50.0, (11.0,)) is StopReason.MINUTES
+    assert reason(budget, state(), 60.0, ()) is StopReason.MINUTES
+    assert reason(budget, state(), 59.0, ()) is None
+
+
+# --- in a session -------------------------------------------------------------------------------------------
+
+
+def session(folder: Path, budget: Budget, in_flight: int, proposer: FakeProposer, delay_s: float = 0.0) -> Outcome:
+    exists = (folder / "journal.db").exists()
+    info = run_info(strategy="random", in_flight=in_flight)
+    with Journal.open(folder, writable=True) if exists else Journal.create(folder, info) as journal:
+        strategy = build_strategy("random", journal.info.starter, 0)
+        return optimize(journal, strategy, proposer, FakeWorker(delay_s=delay_s), budget=budget)
+
+
+def costly(request: Request, context: Context) -> Proposal:
+    """100, 200 or 300 tokens; a cent per 100."""
+    hundreds = 1 + request.number % 3
+    usage = Usage(input_tokens=hundreds * 100, cost_usd=hundreds / 100, requests=1)
+    return Proposal(author="fake", candidate=step(request, context).candidate, usage=usage)
+
+
+def spent(folder: Path) -> tuple[int, int, float]:
+    with Journal.open(folder) as journal:
+        proposals = [event.payload for event in journal.events() if isinstance(event.payload, Proposal)]
+        return (
+            len([event for event in journal.events() if event.kind is EventKind.TOLD]),
+            sum(proposal.usage.input_tokens for proposal in proposals),
+            sum(proposal.usage.cost_usd or 0.0 for proposal in proposals),
+        )
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_a_limit_on_tokens_holds_and_leaves_no_room_for_another_request(tmp_path: Path, in_flight: int) -> None:
+    outcome = session(tmp_path / "run", Budget(tokens=2500), in_flight, FakeProposer(costly, delay_s=0.01))
+    assert outcome.reason is StopReason.TOKENS
+    assert 2500 - 300 < spent(tmp_path / "run")[1] <= 2500
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_a_limit_on_money_holds(tmp_path: Path, in_flight: int) -> None:
+    outcome = session(tmp_path / "run", Budget(usd=0.2), in_flight, FakeProposer(costly, delay_s=0.01))
+    assert outcome.reason is StopReason.USD
+    assert 0.17 - 1e-9 <= spent(tmp_path / "run")[2] <= 0.2 + 1e-9
+
+
+@pytest.mark.parametrize("in_flight", [1, 4])
+def test_a_limit_on_trials_is_met_exactly_and_can_be_raised(tmp_path: Path, in_flight: int) -> None:
+    assert session(tmp_path / "run", Budget(trials=6), in_flight, FakeProposer()).reason is StopReason.TRIALS
+    assert spent(tmp_path / "run")[0] == 6
+    assert session(tmp_path / "run", Budget(trials=9), in_flight, FakeProposer()).reason is StopReason.TRIALS
+    assert spent(tmp_path / "run")[0] == 9
+
+
+def test_a_limit_on_minutes_ends_a_run_and_counts_its_earlier_sessions(tmp_path: Path) -> None:
+    budget = Budget(minutes=0.4 / 60)
+    outcome = session(tmp_path / "run", budget, 2, FakeProposer(), delay_s=0.02)
+    assert outcome.reason is StopReason.MINUTES
+    trials = spent(tmp_path / "run")[0]
+    assert trials > 1
+    assert session(tmp_path / "run", budget, 2, FakeProposer(), delay_s=0.02).reason is StopReason.MINUTES
+    assert spent(tmp_path / "run")[0] <= trials + 2
+
+
+def test_requests_that_were_open_when_a_run_stopped_are_finished_even_without_budget_left(tmp_path: Path) -> None:
+    def late(request: Request, context: Context) -> Proposal | None:
+        return None
+
+    assert session(tmp_path / "run", Budget(trials=3), 2, FakeProposer(late)).waiting == (1, 2)
+    outcome = session(tmp_path / "run", Budget(trials=3, tokens=1), 2, FakeProposer(costly))
+    assert outcome.reason is StopReason.TRIALS
+    assert spent(tmp_path / "run")[0] == 3
