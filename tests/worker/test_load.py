@@ -77,9 +77,7 @@ def values(instance: Instance) -> dict[str, object]:
 
 def same(one: object, other: object) -> bool:
     return (
-        torch.equal(one, other)
-        if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor)
-        else one == other
+        torch.equal(one, other) if isinstance(one, torch.Tensor) and isinstance(other, torch.Tensor) else one == other
     )
 
 
@@ -403,9 +401,7 @@ def test_each_input_parameter_and_output_counts_once_and_what_is_expanded_too() 
     empty = TensorSpec(shape=(0, 8), dtype="float32", stride=(0, 1))
     flags = TensorSpec(shape=(3,), dtype="bool", stride=(1,))
     scalar = TensorSpec(shape=(), dtype="float64", stride=())
-    specs = load.Specs(
-        inputs=(full, 3, repeated, None), outputs=(full, flags), parameters={"a": scalar, "b": empty}
-    )
+    specs = load.Specs(inputs=(full, 3, repeated, None), outputs=(full, flags), parameters={"a": scalar, "b": empty})
     assert load.compulsory_bytes(specs) == 64 + 32 + 64 + 3 + 8
 
 

@@ -228,9 +228,6 @@ class _TooLargeError(ProblemError):
 class _OnlySmallTensors(TorchDispatchMode):
     """Refuses tensors above REAL_LIMIT_ELEMENTS, before they take memory where their size is an argument."""
 
-    def __init__(self) -> None:
-        super().__init__()  # type: ignore[no-untyped-call]  # torch does not annotate it
-
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for argument in args:
             if isinstance(argument, list | tuple) and all(type(size) is int for size in argument):
