@@ -46,9 +46,7 @@ class Anthropic:
     def complete(self, system: str, prompt: str) -> Reply:
         messages = [{"role": "user", "content": prompt}]
         start_s = time.monotonic()
-        answer = self._client.post(
-            self._url, self._headers, {**self._fixed, "system": system, "messages": messages}
-        )
+        answer = self._client.post(self._url, self._headers, {**self._fixed, "system": system, "messages": messages})
         body = answer.body
         try:
             text = "".join(block["text"] for block in body["content"] if block["type"] == "text")

@@ -1,0 +1,12 @@
+"""Who writes candidates. One small file per proposer; `PROPOSERS` in `table.py` is the table.
+
+To add one: a file, a record of options, and a line in the table; `tests/laws` then holds it to the laws of all.
+"""
+
+from __future__ import annotations
+
+from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting
+from kernelwright.propose.protocol import Context, Proposer
+from kernelwright.propose.table import PROPOSERS, build_proposer
+
+__all__ = ["PROPOSERS", "Context", "Proposer", "build_proposer", "deposit_reply", "prompt_path", "waiting"]

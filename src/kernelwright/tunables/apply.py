@@ -53,9 +53,7 @@ def check_unread_key(reader: Reader, key: str, value: int, known: tuple[str, ...
     kernel = read_kernels(reader).get(key.removeprefix("autotune:"))
     if key.startswith("autotune:") and kernel is not None and kernel.autotuned is not None:
         if type(value) is not int or value < 0:
-            raise ConfigError(
-                f"{key} cannot be {value!r}: expected the index of one of the kernel's configs, from 0"
-            )
+            raise ConfigError(f"{key} cannot be {value!r}: expected the index of one of the kernel's configs, from 0")
         return
     has = ", ".join(known) if known else "no tunables at all"
     raise ConfigError(f"this source has no tunable {key!r}: it has {has}")

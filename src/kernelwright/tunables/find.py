@@ -99,9 +99,7 @@ def with_unique_keys(places: list[Place]) -> tuple[Place, ...]:
         seen[key] = count = seen.get(key, 0) + 1
         tunable = place.tunable
         if count > 1:
-            tunable = Tunable(
-                key=f"{key}#{count}", default=tunable.default, choices=tunable.choices, kind=tunable.kind
-            )
+            tunable = Tunable(key=f"{key}#{count}", default=tunable.default, choices=tunable.choices, kind=tunable.kind)
         unique.append(Place(tunable, place.node, place.option))
     return tuple(unique)
 
@@ -145,9 +143,7 @@ def read_constexprs(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> N
                 feeds[id(origin.node)].blocked = True
 
 
-def read_signatures(
-    reader: Reader, kernels: dict[str, Kernel], launches: list[Launch], feeds: dict[int, Feed]
-) -> None:
+def read_signatures(reader: Reader, kernels: dict[str, Kernel], launches: list[Launch], feeds: dict[int, Feed]) -> None:
     """Defaults of constexpr parameters, where every launch is in sight and one relies on them."""
     called = {call.func.id for call, _ in reader.calls if isinstance(call.func, ast.Name)}
     for kernel in kernels.values():

@@ -73,12 +73,9 @@ def read_kernel(reader: Reader, node: ast.FunctionDef) -> Kernel | None:
     arguments = (*node.args.posonlyargs, *node.args.args)
     every = (*arguments, *node.args.kwonlyargs)
     defaults = dict(zip([a.arg for a in arguments][::-1], node.args.defaults[::-1], strict=False))
-    defaults |= {
-        a.arg: d for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None
-    }
+    defaults |= {a.arg: d for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None}
     has_dot = any(
-        isinstance(part, ast.Call)
-        and (reader.is_triton(part.func, "dot") or reader.is_triton(part.func, "dot_scaled"))
+        isinstance(part, ast.Call) and (reader.is_triton(part.func, "dot") or reader.is_triton(part.func, "dot_scaled"))
         for part in ast.walk(node)
     )
     return Kernel(

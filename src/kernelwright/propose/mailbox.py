@@ -1,0 +1,190 @@
+"""The mailbox proposer: prompts as files, replies as files, for a person, a coding agent or a batch service.
+
+`RUN/mailbox/NNN.prompt.md` asks request NNN; `NNN.reply.md` (or `NNN.reply.py`, the bare module) answers it. Nothing
+waits: a request without a reply stays open, and a later session takes the reply up, on this machine or another. The
+one rule: a file is written whole or not at all, and one that may still be growing is left alone.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.model import Operator, Proposal, Request
+from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.prompt import NoPrompt, prompt_for, render, template
+from kernelwright.propose.protocol import Context
+from kernelwright.propose.reply import (
+    Unusable,
+    author_in,
+    checked,
+    code_in,
+    docstring_line,
+    has_whole_block,
+    new_candidate,
+    note_in,
+)
+
+logger = logging.getLogger(__name__)
+
+AUTHOR = "mailbox"
+UNNAMED = "mailbox:unnamed"
+SETTLE_S = 5.0
+"""A reply that is not whole yet counts as unusable only when it has not changed for this long."""
+
+
+class Mailbox:
+    """Stateless beside its files, hence thread-safe: each request has files of its own."""
+
+    author = AUTHOR
+
+    def __init__(self, settle_s: float = SETTLE_S) -> None:
+        self._settle_s = settle_s
+        self._tuner = Builtin()
+
+    def propose(self, request: Request, context: Context) -> Proposal | None:
+        """None while there is no reply. Raises `RunFolderError` where the folder cannot be written."""
+        if request.operator is Operator.TUNE:
+            return self._tuner.propose(request, context)
+        path = prompt_path(context.folder, request.number)
+        if not path.exists():
+            try:
+                prompt = prompt_for(request, context)
+            except NoPrompt as error:
+                return Proposal(author=AUTHOR, error=str(error))
+            markdown, module = reply_paths(context.folder, request.number)
+            values = {
+                "number": str(request.number),
+                "run": context.folder.name,
+                "reply": markdown.name,
+                "bare": module.name,
+                "system": prompt.system.strip(),
+                "prompt": prompt.text.strip(),
+            }
+            write_whole(path, render(template("mailbox"), values, "mailbox.md"))
+        reply = self._reply(context.folder, request.number)
+        if reply is None:
+            return None
+        return read(reply, context.put_blob(path.read_text(encoding="utf-8")), context)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _reply(self, folder: Path, number: int) -> FileReply | None:
+        """A reply that is whole, or that will not become so; None while there is none."""
+        found = [path for path in reply_paths(folder, number) if path.is_file() and path.stat().st_size > 0]
+        if len(found) > 1:
+            logger.warning("request %d has two replies, %s: remove one", number, " and ".join(map(str, found)))
+        if len(found) != 1:
+            return None
+        (path,) = found
+        settled = time.time() - path.stat().st_mtime >= self._settle_s
+        reply = FileReply(path.read_bytes().decode("utf-8", "replace"), is_module=path.suffix == ".py")
+        if not settled and not is_whole(reply):
+            logger.info("%s is not whole yet", path)
+            return None
+        return reply
+
+
+@dataclass(frozen=True)
+class FileReply:
+    """is_module: the text is the module itself, not Markdown around it."""
+
+    text: str
+    is_module: bool
+
+
+def read(reply: FileReply, prompt: str, context: Context) -> Proposal:
+    """The proposal that a reply amounts to. prompt: the hash under which the prompt is kept."""
+    name = author_in(reply.text)
+    try:
+        source = checked(reply.text if reply.is_module else code_in(reply.text))
+        candidate = new_candidate(source, context.trials, context.in_flight)
+        error = None
+    except Unusable as unusable:
+        candidate, error = None, str(unusable)
+    return Proposal(
+        author=f"{AUTHOR}:{name}" if name else UNNAMED,
+        candidate=candidate,
+        error=error,
+        prompt=prompt,
+        reply=context.put_blob(reply.text),
+        note=docstring_line(reply.text) if reply.is_module else note_in(reply.text),
+    )
+
+
+def is_whole(reply: FileReply) -> bool:
+    """Whether nothing seems to be missing."""
+    if not reply.is_module:
+        return has_whole_block(reply.text)
+    try:
+        checked(reply.text)
+    except Unusable:
+        return False
+    return True
+
+
+def prompt_path(run: Path, number: int) -> Path:
+    return run / "mailbox" / f"{number:03d}.prompt.md"
+
+
+def reply_paths(run: Path, number: int) -> tuple[Path, Path]:
+    """Where a reply may lie: as Markdown, or as the bare module."""
+    return run / "mailbox" / f"{number:03d}.reply.md", run / "mailbox" / f"{number:03d}.reply.py"
+
+
+def waiting(run: Path) -> tuple[int, ...]:
+    """The numbers of the prompts that have no reply, ascending."""
+    numbers = [int(path.name.split(".")[0]) for path in (run / "mailbox").glob("[0-9]*.prompt.md")]
+    return tuple(sorted(n for n in numbers if not any(path.exists() for path in reply_paths(run, n))))
+
+
+def deposit_reply(run: Path, number: int, file: Path) -> Path:
+    """Put the reply in `file` (Markdown, or a module if it ends in .py) where the run looks for it; gives that path.
+
+    Raises `RequestError` for a number that waits for nothing and for a file that the run could not use.
+    """
+    if not run.is_dir():
+        raise RunFolderError(f"run folder {run} does not exist", "name the folder of a run that was started")
+    if number not in waiting(run):
+        waits = ", ".join(map(str, waiting(run))) or "none"
+        taken = next((path for path in reply_paths(run, number) if path.exists()), None)
+        what = f"has a reply already, {taken}" if taken else "waits for nothing"
+        raise RequestError(f"request {number} of {run} {what}", f"requests that wait for a reply: {waits}")
+    try:
+        text = file.read_text(encoding="utf-8")
+    except FileNotFoundError as error:
+        raise RequestError(f"no reply file at {file}", "give a Markdown file with the module, or the module") from error
+    except (UnicodeDecodeError, IsADirectoryError) as error:
+        raise RequestError(
+            f"{file} is not text in UTF-8", "give a Markdown file with the module, or the module"
+        ) from error
+    reply = FileReply(text, is_module=file.suffix == ".py")
+    try:
+        checked(text if reply.is_module else code_in(text))
+    except Unusable as unusable:
+        raise RequestError(f"{file} cannot be used: {unusable}", "mend it and hand it in again") from unusable
+    markdown, module = reply_paths(run, number)
+    target = module if reply.is_module else markdown
+    write_whole(target, text)
+    return target
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Write a file so that a reader sees all of it or nothing. Raises `RunFolderError`."""
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
+        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, 0o644)  # mkstemp keeps others out; a prompt is for them
+        os.replace(temporary, path)
+    except OSError as error:
+        raise RunFolderError(f"cannot write {path}: {error.strerror or error}") from error

@@ -1,0 +1,88 @@
+"""What each proposer may be given: one record of options per proposer, and how text becomes one.
+
+It makes no proposer (`table.py` does). The one rule: options are kept in the journal, so no secret is one; keys come
+from the environment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, TypeVar
+
+import msgspec
+from msgspec import Meta
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import Record, Scalar
+
+SECRET_WORDS = ("api_key", "apikey", "key", "token", "secret", "password")
+
+
+class NoOptions(Record, frozen=True, kw_only=True):
+    """The built-in proposer has none."""
+
+
+class MailboxOptions(Record, frozen=True, kw_only=True):
+    settle_s: Annotated[float, Meta(ge=0)] = 5.0
+    """A reply that is not whole counts as unusable after this long without a change."""
+
+
+class ReplayOptions(Record, frozen=True, kw_only=True):
+    run: str
+    """The folder of the recorded run."""
+
+
+class ScriptOptions(Record, frozen=True, kw_only=True):
+    file: str
+    """JSON lines, or a Python file with REPLIES."""
+
+
+class ModelOptions(Record, frozen=True, kw_only=True):
+    """Shared by the HTTP providers. None: the provider's own default, or not known."""
+
+    model: Annotated[str, Meta(min_length=1)]
+    """The provider's name of the model; none is guessed."""
+    base_url: str | None = None
+    """Where the interface is; None: the environment's, else the provider's own."""
+    key_env: str | None = None
+    """The environment variable that holds the key, where it is not the usual one."""
+    max_tokens: Annotated[int, Meta(ge=1)] | None = None
+    """The most that a reply may hold, thinking included."""
+    temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
+    timeout_s: Annotated[float, Meta(gt=0)] = 600.0
+    """For one attempt; all attempts of a request together get three times as long."""
+    attempts: Annotated[int, Meta(ge=1, le=20)] = 6
+    """How often a request is made before the run stops on a failure that may pass."""
+    input_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
+    output_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
+    """The price, where the built-in table does not know it or is out of date. Both or neither."""
+
+
+R = TypeVar("R", bound=Record)
+
+
+def read_options(proposer: str, options: Mapping[str, Scalar], type: type[R]) -> R:
+    """The record of type `type`; text from a command line ("4") is read as what the field wants.
+
+    Raises `ConfigError` for an option that the proposer does not have, one that is missing, and a value that does
+    not fit.
+    """
+    fields = msgspec.structs.fields(type)
+    names = [field.name for field in fields]
+    for name in options:
+        if name in names:
+            continue
+        if name.lower() in SECRET_WORDS:
+            raise ConfigError(
+                f"proposer {proposer} takes no option {name!r}: options are kept in the run's journal",
+                "put the key into the environment",
+            )
+        have = f"its options: {', '.join(names)}" if names else "it has none"
+        raise ConfigError(f"proposer {proposer} has no option {name!r}", have)
+    for field in fields:
+        if field.required and field.name not in options:
+            raise ConfigError(f"proposer {proposer} needs the option {field.name}", f"give {field.name}=…")
+    try:
+        return msgspec.convert(dict(options), type, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"proposer {proposer} cannot use {dict(options)}: {error}") from error

@@ -1,0 +1,69 @@
+"""The replay proposer: answers with the proposals of an earlier run, so that it can be judged again for nothing.
+
+It adapts nothing: request N gets what request N got. The one rule: a request that is not the recorded one is not
+answered, because a proposal is only worth something as the answer to its own question.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernelwright.errors import RunFolderError
+from kernelwright.journal import Journal
+from kernelwright.model import Proposal, Request, Trial, Usage
+from kernelwright.propose.protocol import Context
+
+
+class Replay:
+    """Thread-safe: the recorded run is read whole at the start. Raises `RunFolderError` where it cannot be."""
+
+    def __init__(self, run: Path) -> None:
+        self.author = f"replay:{run.resolve().name}"
+        with Journal.open(run) as journal:
+            self._trials = {trial.number: trial for trial in journal.trials()}
+            hashes = {
+                sha for trial in self._trials.values() for sha in (trial.proposal.prompt, trial.proposal.reply) if sha
+            }
+            self._texts = {sha: journal.blob(sha) for sha in hashes}
+        if not self._trials:
+            raise RunFolderError(f"the run in {run} has no finished trial to replay", "name another run")
+
+    def propose(self, request: Request, context: Context) -> Proposal:
+        trial = self._trials.get(request.number)
+        if trial is None:
+            return self._error(f"the recorded run has no trial {request.number}: its last is {max(self._trials)}")
+        if difference := differs(request, trial.request):
+            return self._error(f"this run has parted from the recorded one: request {request.number} {difference}")
+        recorded = trial.proposal
+        return Proposal(
+            author=self.author,
+            candidate=recorded.candidate,
+            error=recorded.error,
+            usage=Usage(),
+            prompt=self._keep(recorded.prompt, context),
+            reply=self._keep(recorded.reply, context),
+            note=noted(trial),
+        )
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+    def _keep(self, sha: str | None, context: Context) -> str | None:
+        return context.put_blob(self._texts[sha]) if sha is not None else None
+
+    def _error(self, reason: str) -> Proposal:
+        return Proposal(author=self.author, error=reason)
+
+
+def differs(request: Request, recorded: Request) -> str:
+    """How a request differs from the recorded one, "" where it does not."""
+    if request.operator is not recorded.operator:
+        return f"is to {request.operator.value}, and the recorded one was to {recorded.operator.value}"
+    if request.parents != recorded.parents:
+        return f"has the parents {request.parents}, and the recorded one had {recorded.parents}"
+    return ""
+
+
+def noted(trial: Trial) -> str:
+    """The note of the recorded proposal with its author, who is not the replay."""
+    return f"{trial.proposal.author}: {trial.proposal.note}" if trial.proposal.note else trial.proposal.author

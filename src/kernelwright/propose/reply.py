@@ -1,0 +1,138 @@
+"""A reply read: the module in it, its note and its author, or why it cannot be used. Pure.
+
+It does not judge the code (the worker does). The one rule: what was cut off is not taken for whole, so only a block
+with both of its fences counts.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from dataclasses import dataclass
+
+from kernelwright.model import Candidate, Trial
+
+OPENING = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^`\n]*$")
+PYTHON = ("python", "py", "python3")
+ENTRY_POINTS = ("ModelNew", "kernel_function")
+NOTE_CHARACTERS = 300
+
+
+class Unusable(Exception):
+    """Why there is no candidate in a reply, in words for whoever wrote it."""
+
+
+@dataclass(frozen=True)
+class Block:
+    language: str
+    text: str
+    closed: bool
+
+
+def blocks(text: str) -> list[Block]:
+    """The fenced blocks of a Markdown text, in order; the last may lack its end."""
+    found: list[Block] = []
+    opening: re.Match[str] | None = None
+    lines: list[str] = []
+    for line in text.splitlines():
+        if opening is None:
+            opening = OPENING.match(line)
+            lines = []
+        elif closes(line, opening["fence"]):
+            found.append(Block(opening["language"].lower(), "\n".join(lines) + "\n", closed=True))
+            opening = None
+        else:
+            lines.append(line)
+    if opening is not None:
+        found.append(Block(opening["language"].lower(), "\n".join(lines) + "\n", closed=False))
+    return found
+
+
+def closes(line: str, fence: str) -> bool:
+    """Whether a line is a fence of the same kind, at least as long, with nothing behind it."""
+    bare = line.strip()
+    return len(bare) >= len(fence) and set(bare) == {fence[0]}
+
+
+def has_whole_block(text: str) -> bool:
+    return any(block.closed and block.language in (*PYTHON, "") for block in blocks(text))
+
+
+def code_in(text: str) -> str:
+    """The module in a reply: its last whole Python block, else its last whole unmarked one. Raises `Unusable`."""
+    found = blocks(text)
+    whole = [block for block in found if block.closed]
+    marked = [block for block in whole if block.language in PYTHON]
+    chosen = (marked or [block for block in whole if not block.language])[-1:]
+    if chosen:
+        return chosen[0].text
+    if found and not found[-1].closed:
+        raise Unusable("the reply ends inside its code block: it was cut off")
+    raise Unusable("the reply has no fenced Python block")
+
+
+def checked(source: str) -> str:
+    """`source`, if it is a module with an entry point. Raises `Unusable`."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
+        where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        what = error.msg if isinstance(error, SyntaxError) else str(error)
+        raise Unusable(f"the code does not parse as Python{where}: {what}") from error
+    defined = {node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)}
+    if not defined.intersection(ENTRY_POINTS):
+        names = ", ".join(sorted(defined)) or "nothing"
+        raise Unusable(f"the code defines neither {' nor '.join(ENTRY_POINTS)} (it defines {names})")
+    return source
+
+
+def candidate_in(text: str, trials: tuple[Trial, ...], in_flight: tuple[Candidate, ...] = ()) -> Candidate:
+    """The candidate that a reply amounts to. Raises `Unusable`, also for one that was evaluated before."""
+    return new_candidate(checked(code_in(text)), trials, in_flight)
+
+
+def new_candidate(source: str, trials: tuple[Trial, ...], in_flight: tuple[Candidate, ...] = ()) -> Candidate:
+    """The candidate of that source as written. Raises `Unusable` where the run had it before."""
+    candidate = Candidate(source=source)
+    for trial in trials:
+        if trial.proposal.candidate is not None and same(trial.proposal.candidate, candidate):
+            raise Unusable(f"the code is that of trial {trial.number} again")
+    if any(same(other, candidate) for other in in_flight):
+        raise Unusable("the code is that of a candidate which is being evaluated")
+    return candidate
+
+
+def same(one: Candidate, other: Candidate) -> bool:
+    """Whether two candidates are the same text, ends of lines and of the file aside."""
+    return one.config == other.config and one.source.split() == other.source.split()
+
+
+def note_in(text: str) -> str:
+    """The line that starts with "Note:", else the first line before the code; one line."""
+    before: list[str] = []
+    for line in text.splitlines():
+        bare = line.strip().lstrip("#*>- ").replace("**", "")
+        if bare.lower().startswith("note:"):
+            return bare[len("note:") :].strip()[:NOTE_CHARACTERS]
+        if OPENING.match(line):
+            break
+        if before or author_in(line) is None:
+            before.append(bare)
+    return next((line for line in before if line), "")[:NOTE_CHARACTERS]
+
+
+def docstring_line(source: str) -> str:
+    """The first line of a module's docstring, "" where it has none."""
+    try:
+        docstring = ast.get_docstring(ast.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return ""
+    return (docstring or "").split("\n", 1)[0][:NOTE_CHARACTERS]
+
+
+def author_in(text: str) -> str | None:
+    """Who signed: a first line "author: NAME", which may be a comment."""
+    first = text.lstrip("\ufeff").split("\n", 1)[0].strip().lstrip("#").strip()
+    key, colon, name = first.partition(":")
+    name = " ".join(name.split())
+    return name if colon and key.strip().lower() == "author" and name else None

@@ -1,0 +1,113 @@
+"""The script proposer: answers with what a file says, in order. For tests and demonstrations.
+
+The file is JSON lines, or a Python file whose `REPLIES` is a list of texts; it is read, never run. The one rule:
+reply k answers the k-th request that asks for writing, so a resumed run goes on where it stopped.
+"""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+
+import msgspec
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import Candidate, Proposal, Record, Request, Usage
+from kernelwright.propose.protocol import Context
+from kernelwright.propose.reply import Unusable, candidate_in, note_in
+
+AUTHOR = "script"
+
+
+class ScriptLine(Record, frozen=True, kw_only=True):
+    """One answer: a whole reply as a model would give it, or a source with a config, or an error.
+
+    usage: what it is to have cost, so that budgets can be tried out.
+    """
+
+    reply: str | None = None
+    source: str | None = None
+    config: dict[str, int] = msgspec.field(default_factory=dict)
+    error: str | None = None
+    note: str = ""
+    usage: Usage = Usage()
+
+
+class Script:
+    """Stateless, hence thread-safe. Raises `ConfigError` for a file that is no script."""
+
+    author = AUTHOR
+
+    def __init__(self, file: Path) -> None:
+        self._file = file
+        self._lines = read_script(file)
+
+    def propose(self, request: Request, context: Context) -> Proposal:
+        index = request.number - sum(
+            trial.request.candidate is not None and trial.number < request.number for trial in context.trials
+        )
+        if index >= len(self._lines):
+            return Proposal(author=AUTHOR, error=f"{self._file.name} holds {len(self._lines)} replies, all given")
+        line = self._lines[index]
+        if line.source is not None:
+            candidate = Candidate(source=line.source, config=line.config)
+            return Proposal(author=AUTHOR, candidate=candidate, usage=line.usage, note=line.note)
+        if line.reply is None:
+            return Proposal(author=AUTHOR, error=line.error, usage=line.usage, note=line.note)
+        kept = context.put_blob(line.reply)
+        note = line.note or note_in(line.reply)
+        try:
+            candidate = candidate_in(line.reply, context.trials, context.in_flight)
+        except Unusable as unusable:
+            return Proposal(author=AUTHOR, error=str(unusable), usage=line.usage, reply=kept, note=note)
+        return Proposal(author=AUTHOR, candidate=candidate, usage=line.usage, reply=kept, note=note)
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+def read_script(file: Path) -> tuple[ScriptLine, ...]:
+    """The answers in a file. Raises `ConfigError`."""
+    try:
+        text = file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"cannot read the script {file}: {error}", "give a .jsonl or .py file") from error
+    lines = python_script(file, text) if file.suffix == ".py" else json_script(file, text)
+    if not lines:
+        raise ConfigError(f"the script {file} holds no reply", "write at least one")
+    return lines
+
+
+def json_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
+    """One object per line; empty lines count for nothing."""
+    found = []
+    for number, line in enumerate(text.splitlines(), 1):
+        if not line.strip():
+            continue
+        try:
+            answer = msgspec.json.decode(line, type=ScriptLine)
+        except msgspec.MsgspecError as error:
+            raise ConfigError(f"{file}, line {number} is no reply: {error}", EXPECTED) from error
+        if sum(part is not None for part in (answer.reply, answer.source, answer.error)) != 1:
+            raise ConfigError(f"{file}, line {number} has not exactly one of reply, source and error", EXPECTED)
+        found.append(answer)
+    return tuple(found)
+
+
+EXPECTED = 'write, for instance, {"reply": "…"} or {"source": "…", "config": {"BLOCK": 64}} or {"error": "…"}'
+
+
+def python_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
+    """`REPLIES = ["…", …]`, literals only."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise ConfigError(f"the script {file} does not parse: {error}") from error
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["REPLIES"]:
+            try:
+                replies = msgspec.convert(ast.literal_eval(node.value), list[str])
+            except (ValueError, msgspec.ValidationError) as error:
+                raise ConfigError(f"REPLIES of {file} is no list of texts: {error}") from error
+            return tuple(ScriptLine(reply=reply) for reply in replies)
+    raise ConfigError(f"the script {file} assigns no REPLIES", 'write REPLIES = ["…", …], a list of texts')

@@ -1,0 +1,292 @@
+"""The parts of a prompt: each a piece of Markdown that says one thing about the problem, a trial or the run.
+
+Pure. The one rule: a figure is never without its unit, and an estimate is never without the word.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Sequence
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import (
+    Candidate,
+    CaseResult,
+    Environment,
+    Evaluation,
+    ProblemInfo,
+    Scalar,
+    Status,
+    TensorSpec,
+    Timing,
+    Trial,
+)
+from kernelwright.propose.markdown import fenced, shortened, table
+from kernelwright.propose.reading import first_limit
+from kernelwright.tunables import apply_config, find_tunables
+
+HISTORY_ROWS = 24
+"""How many trials a prompt tells of: the best, and the latest."""
+DIFF_LINES = 120
+LOG_CHARACTERS = 1500
+NOTE_CHARACTERS = 140
+
+
+# --- the task -----------------------------------------------------------------------------------------------
+
+
+def problem(info: ProblemInfo) -> str:
+    parts = [info.docstring.strip(), fenced(info.source)]
+    if info.parameters:
+        rows = [[f"`{name}`", "×".join(map(str, shape)) or "scalar"] for name, shape in info.parameters.items()]
+        parts.append("Parameters and buffers of the reference:\n\n" + table(["name", "shape"], rows))
+    return "\n\n".join(part for part in parts if part)
+
+
+def cases(info: ProblemInfo) -> str:
+    """The cases that are shown: held-out ones stay unknown to whoever writes."""
+    shown = [case for case in info.cases if not case.case.held_out]
+    rows = [
+        [
+            case.case.name,
+            "yes" if case.case.timed else "no, checked only",
+            "; ".join(map(tensor, case.inputs)),
+            "; ".join(map(tensor, case.outputs)),
+            f"{case.bound.bound_us:.3g}" if case.case.timed else "-",
+            f"{case.bound.bound_by}" if case.case.timed else "-",
+        ]
+        for case in shown
+    ]
+    text = table(["case", "timed", "inputs", "outputs", "bound (µs)", "set by"], rows)
+    timed = [case for case in shown if case.case.timed]
+    if timed:
+        text += (
+            f"\n\nThe bound is the time that no kernel can beat for the work of a case (peaks: "
+            f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
+        )
+    return text
+
+
+def tensor(spec: TensorSpec | Scalar | None) -> str:
+    """`(64, 128) float16`, with strides where they are not those of a dense row-major tensor."""
+    if not isinstance(spec, TensorSpec):
+        return repr(spec)
+    dense, stride = [], 1
+    for size in reversed(spec.shape):
+        dense.append(stride)
+        stride *= size
+    shape = ", ".join(map(str, spec.shape)) + ("," if len(spec.shape) == 1 else "")
+    strides = "" if list(spec.stride) == dense[::-1] else f", strides {spec.stride}"
+    return f"({shape}) {spec.dtype}{strides}"
+
+
+def machine(environment: Environment) -> str:
+    versions = f"torch {environment.torch}, Triton {environment.triton}"
+    if environment.device is None:
+        return (
+            f"No GPU here: kernels are compiled for {environment.target} ({versions}), and every time below is an "
+            "estimate from bytes, FLOP and compiler resources, not a measurement."
+        )
+    lines = [f"{environment.device} ({environment.target}), {versions}."]
+    peaks = [
+        f"{name.removesuffix('_per_s').replace('_', ' ')}/s {value:.3g}" for name, value in environment.peaks.items()
+    ]
+    if peaks:
+        lines.append(f"Peaks ({environment.peaks_source}): {', '.join(peaks)}.")
+    return " ".join(lines)
+
+
+# --- a trial ------------------------------------------------------------------------------------------------
+
+
+def effective_source(candidate: Candidate) -> str:
+    """The source with its config written in; as it is where that cannot be done."""
+    try:
+        return apply_config(candidate.source, candidate.config)
+    except ConfigError:
+        return candidate.source
+
+
+def kernel(trial: Trial) -> str:
+    candidate = trial.proposal.candidate
+    if candidate is None:
+        return f"Trial {trial.number} has no candidate: {trial.proposal.error}"
+    source = effective_source(candidate)
+    parts = [fenced(source)]
+    values = {tunable.key: tunable.default for tunable in find_tunables(source)} | candidate.config
+    if values:
+        parts.append("Its tunables: " + ", ".join(f"`{key}` = {value}" for key, value in values.items()) + ".")
+    return "\n\n".join(parts)
+
+
+def results(trial: Trial, info: ProblemInfo) -> str:
+    """Per timed case: the time with its kind, the bound and the gap between them."""
+    evaluation = trial.evaluation
+    if evaluation is None or evaluation.score_us is None:
+        return f"It was not timed ({outcome(trial)})."
+    bounds = {case.case.name: case.bound for case in info.cases}
+    rows = [
+        [
+            result.case,
+            time(result.timing),
+            f"{bounds[result.case].bound_us:.3g}",
+            f"{result.timing.median_us / bounds[result.case].bound_us:.2f}×",
+            bounds[result.case].bound_by,
+        ]
+        for result in shown_results(evaluation, info)
+        if result.timing is not None and result.case in bounds and bounds[result.case].bound_us > 0
+    ]
+    text = table(["case", "time", "bound (µs)", "gap", "bound set by"], rows)
+    kind = "an estimate, nothing ran on a GPU" if evaluation.timing_kind == "estimate" else "measured"
+    return f"{text}\n\nGeometric mean over the timed cases: {evaluation.score_us:.4g} µs ({kind})."
+
+
+def compiler_resources(trial: Trial) -> str:
+    evaluation = trial.evaluation
+    if evaluation is None or not evaluation.kernels:
+        return "Nothing was compiled."
+    rows = [
+        [
+            f"`{one.kernel}`",
+            str(one.registers),
+            str(one.spill_bytes),
+            str(one.shared_bytes),
+            str(one.num_warps),
+            str(one.num_stages),
+            f"{100 * one.occupancy:.0f} % (by {one.limited_by})",
+        ]
+        for one in evaluation.kernels
+    ]
+    header = [
+        "kernel",
+        "registers/thread",
+        "spilled bytes/thread",
+        "shared bytes/block",
+        "warps",
+        "stages",
+        "occupancy",
+    ]
+    return table(header, rows)
+
+
+def reading(trial: Trial, info: ProblemInfo) -> str:
+    """The one thing to attack first, with its evidence."""
+    return first_limit(trial.evaluation, info) + (
+        "\n\nThis reads compiler figures and times; it is a hint to check against the source, not a profile."
+    )
+
+
+def failure(trial: Trial) -> str:
+    """Why a trial failed, case by case, and what it printed."""
+    evaluation = trial.evaluation
+    if evaluation is None:
+        return trial.proposal.error or "It has no evaluation."
+    parts = [f"Status: **{evaluation.status.value}**. {evaluation.reason}".strip()]
+    rows = [
+        [result.case, result.status.value, error_text(result), shortened(result.reason, 300)]
+        for result in evaluation.results
+        if result.status is not Status.PASSED
+    ]
+    if rows:
+        parts.append(table(["case", "status", "largest relative error (allowed)", "reason"], rows))
+    passed = [result.case for result in evaluation.results if result.status is Status.PASSED]
+    if passed:
+        parts.append(f"Cases that pass: {', '.join(passed)}.")
+    if evaluation.log.strip():
+        parts.append("What it printed (the end):\n\n" + fenced(evaluation.log.strip()[-LOG_CHARACTERS:], "text"))
+    return "\n\n".join(parts)
+
+
+def change(trial: Trial, trials: Sequence[Trial]) -> str:
+    """The diff from the parent of a trial to the trial, with what it was worth."""
+    by_number = {one.number: one for one in trials}
+    before = next((by_number[number] for number in trial.request.parents if number in by_number), None)
+    if before is None or before.proposal.candidate is None or trial.proposal.candidate is None:
+        return "There is no earlier version of this kernel."
+    old, new = effective_source(before.proposal.candidate), effective_source(trial.proposal.candidate)
+    lines = list(
+        difflib.unified_diff(
+            old.splitlines(), new.splitlines(), f"trial {before.number}", f"trial {trial.number}", "", "", 2, ""
+        )
+    )
+    if not lines:
+        return f"Nothing: it is the same as trial {before.number}."
+    cut = [] if len(lines) <= DIFF_LINES else [f"… {len(lines) - DIFF_LINES} more lines"]
+    worth = f"Trial {before.number}: {outcome(before)}. Trial {trial.number}: {outcome(trial)}{versus(before, trial)}."
+    return worth + "\n\n" + fenced("\n".join(lines[:DIFF_LINES] + cut), "diff")
+
+
+# --- the run ------------------------------------------------------------------------------------------------
+
+
+def history(trials: Sequence[Trial]) -> str:
+    """One line per trial: the best ones and the latest ones where there are many."""
+    if not trials:
+        return "Nothing yet."
+    scored = sorted((trial.score_us, trial.number) for trial in trials if trial.score_us is not None)
+    latest = [trial.number for trial in trials][-HISTORY_ROWS * 3 // 4 :]
+    room = HISTORY_ROWS - len(latest)
+    kept = {*latest, *[number for _, number in scored if number not in latest][:room]}
+    by_number = {trial.number: trial for trial in trials}
+    rows = [
+        [
+            str(trial.number),
+            trial.request.operator.value.replace("_", " "),
+            ", ".join(map(str, trial.request.parents)) or "-",
+            trial.proposal.author,
+            shortened(trial.proposal.note, NOTE_CHARACTERS) or "-",
+            outcome(trial) + versus(next((by_number.get(n) for n in trial.request.parents), None), trial),
+        ]
+        for trial in trials
+        if trial.number in kept
+    ]
+    text = table(["trial", "asked to", "of", "author", "note", "outcome"], rows)
+    if scored:
+        text += f"\n\nBest so far: trial {scored[0][1]}."
+    if len(kept) < len(trials):
+        text += f" {len(trials) - len(kept)} of {len(trials)} trials are left out."
+    return text
+
+
+def outcome(trial: Trial) -> str:
+    """How a trial ended, in a few words."""
+    if trial.evaluation is None:
+        return f"no candidate: {shortened(trial.proposal.error or '', NOTE_CHARACTERS)}"
+    evaluation = trial.evaluation
+    if evaluation.score_us is not None:
+        return f"{evaluation.score_us:.4g} µs" + (" (estimate)" if evaluation.timing_kind == "estimate" else "")
+    words = evaluation.status.value.replace("_", " ")
+    return f"{words}: {shortened(evaluation.reason, NOTE_CHARACTERS)}" if evaluation.reason else words
+
+
+def versus(before: Trial | None, after: Trial) -> str:
+    """How a trial compares with the one it came from."""
+    if before is None or before.score_us is None or after.score_us is None:
+        return ""
+    ratio = after.score_us / before.score_us
+    return f", {1 / ratio:.2f}× as fast as trial {before.number}"
+
+
+# --- words --------------------------------------------------------------------------------------------------
+
+
+def shown_results(evaluation: Evaluation, info: ProblemInfo) -> list[CaseResult]:
+    """The results of cases that may be shown."""
+    hidden = {case.case.name for case in info.cases if case.case.held_out}
+    return [result for result in evaluation.results if result.case not in hidden]
+
+
+def time(timing: Timing | None) -> str:
+    if timing is None:
+        return "-"
+    if timing.kind == "estimate":
+        return f"{timing.median_us:.4g} µs (estimate)"
+    low_high = f" (95 %: {timing.ci95_us[0]:.4g} to {timing.ci95_us[1]:.4g})" if timing.ci95_us else ""
+    return f"{timing.median_us:.4g} µs{low_high}"
+
+
+def error_text(result: CaseResult) -> str:
+    if result.max_rel_error is None:
+        return "-"
+    allowed = f" ({result.allowed_rel_error:.2g})" if result.allowed_rel_error is not None else ""
+    return f"{result.max_rel_error:.2g}{allowed}"

@@ -1,0 +1,150 @@
+"""The proposers by name, and how one is made from its options and the environment.
+
+What each does is in its own file; HTTP is imported only when a provider is made. The one rule: whatever is missing (an
+option, a key, a file) is said when the proposer is made, before a run begins.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import Scalar
+from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.mailbox import Mailbox
+from kernelwright.propose.model import ModelProposer
+from kernelwright.propose.options import (
+    MailboxOptions,
+    ModelOptions,
+    NoOptions,
+    ReplayOptions,
+    ScriptOptions,
+    read_options,
+)
+from kernelwright.propose.protocol import Proposer
+from kernelwright.propose.replay import Replay
+from kernelwright.propose.script import Script
+
+if TYPE_CHECKING:
+    from kernelwright.llm.http import JsonClient
+    from kernelwright.llm.prices import Price
+
+Options = Mapping[str, Scalar]
+Variables = Mapping[str, str]
+"""The environment."""
+
+
+def builtin(options: Options, variables: Variables) -> Proposer:
+    read_options("builtin", options, NoOptions)
+    return Builtin()
+
+
+def mailbox(options: Options, variables: Variables) -> Proposer:
+    return Mailbox(read_options("mailbox", options, MailboxOptions).settle_s)
+
+
+def replay(options: Options, variables: Variables) -> Proposer:
+    return Replay(Path(read_options("replay", options, ReplayOptions).run))
+
+
+def script(options: Options, variables: Variables) -> Proposer:
+    return Script(Path(read_options("script", options, ScriptOptions).file))
+
+
+def openai(options: Options, variables: Variables) -> Proposer:
+    """Keys: OPENAI_API_KEY, which a server of one's own (another base_url) may do without. OPENAI_BASE_URL."""
+    from kernelwright.llm.openai import OPENAI_URL, OpenAI
+
+    chosen = read_options("openai", options, ModelOptions)
+    base_url = address("openai", chosen.base_url or variables.get("OPENAI_BASE_URL") or OPENAI_URL)
+    optional = base_url.rstrip("/") != OPENAI_URL and chosen.key_env is None
+    provider = OpenAI(
+        client(chosen),
+        chosen.model,
+        base_url,
+        key=key("openai", chosen.key_env or "OPENAI_API_KEY", variables, optional),
+        price=price("openai", chosen),
+        max_tokens=chosen.max_tokens,
+        temperature=chosen.temperature,
+    )
+    return ModelProposer(provider, f"openai:{chosen.model}")
+
+
+def anthropic(options: Options, variables: Variables) -> Proposer:
+    """Keys: ANTHROPIC_API_KEY. ANTHROPIC_BASE_URL."""
+    from kernelwright.llm.anthropic import ANTHROPIC_URL, DEFAULT_MAX_TOKENS, Anthropic
+
+    chosen = read_options("anthropic", options, ModelOptions)
+    secret = key("anthropic", chosen.key_env or "ANTHROPIC_API_KEY", variables, optional=False)
+    assert secret is not None
+    provider = Anthropic(
+        client(chosen),
+        chosen.model,
+        secret,
+        address("anthropic", chosen.base_url or variables.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL),
+        price=price("anthropic", chosen),
+        max_tokens=chosen.max_tokens or DEFAULT_MAX_TOKENS,
+        temperature=chosen.temperature,
+    )
+    return ModelProposer(provider, f"anthropic:{chosen.model}")
+
+
+PROPOSERS: dict[str, Callable[[Options, Variables], Proposer]] = {
+    "builtin": builtin,
+    "openai": openai,
+    "anthropic": anthropic,
+    "mailbox": mailbox,
+    "replay": replay,
+    "script": script,
+}
+
+
+def build_proposer(name: str, options: Options | None = None, variables: Variables = os.environ) -> Proposer:
+    """Raises `ConfigError` for an unknown proposer, an option that does not fit and a missing key; `RunFolderError`
+    for a run that cannot be replayed."""
+    if name not in PROPOSERS:
+        raise ConfigError(f"there is no proposer {name!r}", f"choose one of {', '.join(PROPOSERS)}")
+    return PROPOSERS[name](options or {}, variables)
+
+
+# --- what the HTTP providers share --------------------------------------------------------------------------
+
+
+def client(chosen: ModelOptions) -> JsonClient:
+    from kernelwright.llm.http import JsonClient, Patience
+
+    return JsonClient(Patience(attempts=chosen.attempts, attempt_s=chosen.timeout_s, deadline_s=3 * chosen.timeout_s))
+
+
+def key(proposer: str, variable: str, variables: Variables, optional: bool) -> str | None:
+    """The key in that environment variable. Raises `ConfigError` where it has to be there and is not."""
+    secret = variables.get(variable, "").strip()
+    if not secret and not optional:
+        raise ConfigError(
+            f"proposer {proposer} needs a key, and the environment variable {variable} is not set",
+            f"export {variable}=…, or work without a model: builtin, mailbox",
+        )
+    return secret or None
+
+
+def address(proposer: str, url: str) -> str:
+    from kernelwright.llm.http import is_address
+
+    if not is_address(url):
+        raise ConfigError(f"proposer {proposer} cannot reach {url!r}: it is no http or https address")
+    return url
+
+
+def price(proposer: str, chosen: ModelOptions) -> Price | None:
+    """The stated price, else the table's; None: not known."""
+    from kernelwright.llm.prices import Price, price_of
+
+    given, written = chosen.input_usd_per_mtok, chosen.output_usd_per_mtok
+    if (given is None) != (written is None):
+        raise ConfigError(
+            f"proposer {proposer} was given half a price", "give both input_usd_per_mtok and output_usd_per_mtok"
+        )
+    return Price(given, written) if given is not None and written is not None else price_of(chosen.model)
