@@ -40,7 +40,7 @@ def test_the_report_is_text_for_people_and_json_for_scripts() -> None:
     assert "trial 4 by builtin, confirmed" in text.stdout
     document = json.loads(run("report", "runs/one", "--format", "json").stdout)
     assert document["best"]["trial"] == 4
-    assert document["waiting"] == [6]
+    assert document["open"] == [6]
 
 
 @pytest.mark.usefixtures("one")
@@ -55,8 +55,8 @@ def test_show_gives_a_table_or_one_trial() -> None:
 
 
 @pytest.mark.usefixtures("one")
-def test_a_trial_that_is_not_there_is_said_to_wait_or_to_be_missing() -> None:
-    assert "trial 6 of runs/one waits for a proposal" in fault(run("show", "runs/one", "6"))
+def test_a_trial_that_is_not_there_is_said_to_be_open_or_missing() -> None:
+    assert "trial 6 of runs/one is not finished yet" in fault(run("show", "runs/one", "6"))
     assert "trial 9 of runs/one is not there" in fault(run("show", "runs/one", "9"))
 
 

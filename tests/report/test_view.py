@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from kernelwright.errors import ConfigError
-from kernelwright.model import Status
+from kernelwright.model import Operator, Request, Status
+from kernelwright.report.text import verdict_text
 from kernelwright.report.view import share_of_bound, source_of
 from samples import BLOCK, failed, passed, problem_info, run_view, short_run, trial
 
@@ -29,6 +32,13 @@ def test_the_starter_needs_no_confirmation_but_a_better_one_comes_first() -> Non
     assert run_view((seed, trial(1, passed(41.0)))).best is seed
     assert run_view((seed, better)).best is None
     assert run_view((seed, better), confirmed={1: failed()}).best is seed
+
+
+def test_the_starter_does_not_stand_while_requests_are_open() -> None:
+    seed = short_run()[0]
+    view = replace(run_view((seed,)), open_requests=(Request(number=1, operator=Operator.IMPROVE),))
+    assert view.best is None
+    assert verdict_text(view).startswith("so far nothing is better than the starter\nsoftmax: 40.00 µs (estimate)")
 
 
 def test_a_lead_that_its_confirmation_lost_is_refused() -> None:

@@ -26,11 +26,13 @@ class Verb(NamedTuple):
 
 
 VERBS = {
+    "optimize": Verb("optimize", "Search for a faster kernel and prove it right; the main job."),
     "verify": Verb("verify", "Judge whether a candidate computes what the problem asks for."),
     "bench": Verb("bench", "Time the framework's own, the starter and candidates side by side."),
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),
+    "reply": Verb("reply", "Hand in the answer to a prompt that a run waits for."),
     "new": Verb("new", "Write a problem to start from."),
     "doctor": Verb("doctor", "Say what this machine can do, and what it cannot."),
 }

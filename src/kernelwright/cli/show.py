@@ -31,8 +31,8 @@ def show(run: str, trial: int | None, as_json: bool) -> None:
         view = read_run(journal)
     chosen = [one for one in view.trials if trial is None or one.number == trial]
     if trial is not None and not chosen:
-        waits = any(request.number == trial for request in view.open_requests)
-        state = "waits for a proposal" if waits else f"is not there; finished are {len(view.trials)}"
+        is_open = any(request.number == trial for request in view.open_requests)
+        state = "is not finished yet" if is_open else f"is not there; {len(view.trials)} are finished"
         raise RequestError(f"trial {trial} of {run} {state}", f"see `kernelwright show {run}`")
     if as_json:
         documents = [trial_document(one, view) for one in chosen]

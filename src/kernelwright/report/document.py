@@ -32,7 +32,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "best": _trial(view.best, view),
         "convergence": [asdict(row) for row in convergence(view.trials)],
         "trials_by_status": tally(view.trials),
-        "waiting": [request.number for request in view.open_requests],
+        "open": [request.number for request in view.open_requests],
         "stopped": view.sessions[-1].reason if view.sessions else None,
         "usage": plain(total_usage(view.trials)),
         "seconds": sum(session.seconds for session in view.sessions),

@@ -126,7 +126,11 @@ def environment_settings(environment: Environment) -> dict[str, str]:
 
 
 def _reasons(results: Sequence[CaseResult]) -> list[str]:
-    lines = [f"  {result.case}: {result.reason}" for result in results if result.reason]
+    cases: dict[str, list[str]] = {}
+    for result in results:
+        if result.reason:
+            cases.setdefault(result.reason, []).append(result.case)
+    lines = [f"  {', '.join(names)}: {reason}" for reason, names in cases.items()]
     return ["\n".join(["why:", *lines])] if lines else []
 
 

@@ -50,7 +50,9 @@ def verdict_text(view: RunView) -> str:
     evaluation = view.figure(shown)
     assert evaluation is not None
     verified = VERIFIED_ON[evaluation.verified_on]
-    if shown is seed:
+    if best is None and shown is seed:
+        lines = [f"so far nothing is better than {seed_name(view)}", _gain(evaluation, None, view), verified]
+    elif shown is seed:
         tried = count_text(len(view.trials) - 1, "further trial")
         lines = [f"no improvement: {seed_name(view)} stands after {tried}", _gain(evaluation, None, view), verified]
     elif best is not None:

@@ -21,8 +21,8 @@ from kernelwright.tunables import apply_config
 
 @dataclass(frozen=True)
 class RunView:
-    """confirmed: confirming evaluations by trial number. open_requests: what waits for a proposal. blob: the text
-    of a hash."""
+    """trials: the finished ones. open_requests: asked and not finished, so the search is not over. confirmed:
+    confirming evaluations by trial number. blob: the text of a hash."""
 
     folder: Path
     info: RunInfo
@@ -44,10 +44,11 @@ class RunView:
 
     @property
     def best(self) -> Trial | None:
-        """The lowest score of what stands; None where nothing does, and while a better one awaits confirmation."""
+        """The lowest score of what stands; None where nothing does, while a better one awaits confirmation, and
+        while nothing but the starter stands in a search that is not over."""
         for trial in ranked(self.trials):
             if self.stands(trial):
-                return trial
+                return None if self.open_requests and trial.number not in self.confirmed else trial
             if trial.number not in self.confirmed:
                 return None
         return None
@@ -77,12 +78,15 @@ class RunView:
 
 def read_run(journal: Journal) -> RunView:
     """Everything that is in `journal` now; the blobs are read when asked for, so keep it open meanwhile."""
+    trials = tuple(journal.trials())
+    finished = {trial.number for trial in trials}
+    asked = [event.payload for event in journal.events() if isinstance(event.payload, Request)]
     return RunView(
         folder=journal.folder,
         info=journal.info,
-        trials=tuple(journal.trials()),
+        trials=trials,
         confirmed=journal.confirmations(),
-        open_requests=tuple(journal.open_requests()),
+        open_requests=tuple(request for request in asked if request.number not in finished),
         sessions=tuple(journal.sessions()),
         blob=journal.blob,
     )

@@ -1,0 +1,75 @@
+"""Where progress is drawn: a display that renews itself on a terminal, else one line per event. Always on standard
+error.
+
+Not what it says (`progress`). The rule: with NO_COLOR, a dumb terminal or none at all there is only plain text.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from kernelwright.cli.output import note
+from kernelwright.cli.progress import Progress
+from kernelwright.journal import Event
+
+if TYPE_CHECKING:
+    from rich.table import Table
+
+DRAWS_PER_S = 4
+
+
+def wants_live(is_terminal: bool, environment: Mapping[str, str]) -> bool:
+    """Whether a display that renews itself is welcome. NO_COLOR: see no-color.org; set and not empty means plain."""
+    return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
+
+
+@contextmanager
+def shown(progress: Progress) -> Iterator[Callable[[Event], None]]:
+    """Draw `progress` while the block runs; yields what is to be called with each event."""
+    if wants_live(sys.stderr.isatty(), os.environ):
+        with _live(progress) as on_event:
+            yield on_event
+    else:
+        yield lambda event: _log(progress.take(event))
+
+
+def _log(line: str | None) -> None:
+    if line is not None:
+        note(line)
+
+
+@contextmanager
+def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
+    from rich.console import Console
+    from rich.live import Live
+
+    began_s = time.monotonic()
+    live = Live(
+        console=Console(stderr=True),
+        refresh_per_second=DRAWS_PER_S,
+        transient=True,
+        get_renderable=lambda: _table(progress, time.monotonic() - began_s),
+    )
+    with live:
+
+        def on_event(event: Event) -> None:
+            progress.take(event)
+
+        yield on_event
+
+
+def _table(progress: Progress, elapsed_s: float) -> Table:
+    from rich.table import Table
+    from rich.text import Text
+
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in progress.rows(elapsed_s):
+        grid.add_row(label, Text(text))
+    return grid

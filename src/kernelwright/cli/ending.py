@@ -1,0 +1,95 @@
+"""How `optimize` ends: the files that people look for in a run's folder, and the last words on the screen.
+
+Not the report, which it quotes. The rule: best_kernel.py is there only for a kernel that stands.
+"""
+
+from __future__ import annotations
+
+import shlex
+
+from kernelwright.model import Budget
+from kernelwright.propose import prompt_path
+from kernelwright.report.convergence import convergence_text, kind_of
+from kernelwright.report.kernel import kernel_text
+from kernelwright.report.text import report_text, verdict_text
+from kernelwright.report.trace import write_trace
+from kernelwright.report.view import RunView
+from kernelwright.run import Outcome, StopReason
+
+KERNEL = "best_kernel.py"
+REPORT = "report.txt"
+TRACE = "trace"
+
+
+def write_views(view: RunView) -> None:
+    """Write RUN/report.txt, RUN/trace/ and, where a kernel stands, RUN/best_kernel.py."""
+    (view.folder / REPORT).write_text(report_text(view), encoding="utf-8")
+    write_trace(view, view.folder / TRACE)
+    kernel = view.folder / KERNEL
+    if view.best is not None:
+        kernel.write_text(kernel_text(view.best, view), encoding="utf-8")
+    else:
+        kernel.unlink(missing_ok=True)
+
+
+def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
+    """Verdict, convergence, where everything is, and what to do next."""
+    places = [f"report  {view.folder / REPORT}", f"trace   {view.folder / TRACE}"]
+    if view.best is not None:
+        places.insert(0, f"kernel  {view.folder / KERNEL}")
+    parts = [verdict_text(view), convergence_text(view), f"stopped: {outcome.detail}", "\n".join(places)]
+    return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget)] if part)
+
+
+def next_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
+    """The commands that make sense now."""
+    run = str(view.folder)
+    resume = ["kernelwright", "optimize", "--resume", run]
+    if outcome.reason is StopReason.WAITING:
+        return waiting_text(view, outcome, shlex.join(resume))
+    if outcome.reason is StopReason.INTERRUPTED:
+        return f"next:\n  {shlex.join(resume)}"
+    lines = []
+    problem, kernel = view.info.settings.problem, str(view.folder / KERNEL)
+    if view.best is not None:
+        lines.append((["kernelwright", "verify", problem, kernel], "judge it again, on every case"))
+        where = ", on a machine with a GPU: the times above are estimates" if kind_of(view) == "estimate" else ""
+        lines.append((["kernelwright", "bench", problem, kernel], f"time it beside the framework's own{where}"))
+    more = more_of(outcome.reason, budget)
+    if more:
+        lines.append(([*resume, *more], "search on"))
+    elif view.info.settings.proposer == "builtin":
+        lines.append(
+            (
+                ["kernelwright", "optimize", problem, "--proposer", "mailbox"],
+                "change the code too: answer prompts yourself, or name a model (--proposer anthropic --model NAME)",
+            )
+        )
+    return "\n".join(["next:", *(f"  {shlex.join(words)}\n      {why}" for words, why in lines)]) if lines else ""
+
+
+def waiting_text(view: RunView, outcome: Outcome, resume: str) -> str:
+    """Which prompts wait, and how to answer them."""
+    prompts = [str(prompt_path(view.folder, number)) for number in outcome.waiting]
+    first = outcome.waiting[0]
+    return "\n".join(
+        [
+            "waiting for replies to:",
+            *(f"  {prompt}" for prompt in prompts),
+            "next: answer each in a file of its own, hand it in, and go on:",
+            f"  {shlex.join(['kernelwright', 'reply', str(view.folder), str(first), 'REPLY_FILE'])}",
+            f"  {resume}",
+        ]
+    )
+
+
+def more_of(reason: StopReason, budget: Budget) -> list[str]:
+    """Options that double the limit which ended the search; empty where no limit did."""
+    limits = {
+        StopReason.TRIALS: ("--trials", budget.trials),
+        StopReason.MINUTES: ("--minutes", budget.minutes),
+        StopReason.TOKENS: ("--tokens", budget.tokens),
+        StopReason.USD: ("--usd", budget.usd),
+    }
+    flag, limit = limits.get(reason, ("", None))
+    return [flag, str(2 * limit)] if limit is not None else []

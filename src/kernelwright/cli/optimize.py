@@ -1,0 +1,111 @@
+"""`optimize`: the main job. From a problem to a kernel that is verified, timed (or estimated, and then called so) and
+better, with the record of how it came about.
+
+Here are its options only; `session` does the work. The rule: what decides a run is said when it begins and kept in
+its journal, so that `--resume` takes nothing but limits.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import click
+from click.core import ParameterSource
+
+from kernelwright.cli import options, session
+from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.errors import RequestError
+from kernelwright.model import Budget, RunSettings, Scalar
+
+DEFAULT_TRIALS = 40
+"""Where no limit is given: enough for ten rounds of the default beam."""
+
+IN_FLIGHT = 4
+"""A round of the default beam at once: one candidate is timed while others compile."""
+
+EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_json", "target")
+"""What may stand beside --resume; everything else was decided when the run began."""
+
+
+@click.command()
+@click.argument("problem", required=False)
+@click.option("--starter", metavar="FILE", help="The kernel to start from (default: starter.py beside the problem).")
+@click.option("--strategy", default="beam", show_default=True, help="What to try next: beam, greedy or random.")
+@click.option("--option", "strategy_options", multiple=True, metavar="KEY=VALUE", help="For the strategy. Repeatable.")
+@click.option(
+    "--proposer",
+    default="builtin",
+    show_default=True,
+    help="Who writes candidates: builtin (varies tunables, no model), openai, anthropic, mailbox, replay or script.",
+)
+@click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
+@click.option("--base-url", metavar="URL", help="Where the model's interface is, if not at its usual place.")
+@click.option(
+    "--proposer-option", "proposer_options", multiple=True, metavar="KEY=VALUE", help="For the proposer. Repeatable."
+)
+@click.option(
+    "--trials",
+    type=click.IntRange(min=1),
+    help=f"Stop after so many trials (default where no limit is given: {DEFAULT_TRIALS}).",
+)
+@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop after so many minutes.")
+@click.option("--tokens", type=click.IntRange(min=1), help="Stop before more tokens than this are used.")
+@click.option("--usd", type=click.FloatRange(min=0, min_open=True), help="Stop before models cost more than this.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Decides every random choice.")
+@click.option(
+    "--in-flight", type=click.IntRange(min=1), default=IN_FLIGHT, show_default=True, help="Trials under way at once."
+)
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
+@click.option("--resume", metavar="RUN", help="Go on with the run in this folder; limits given here replace its own.")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@target_option
+@pass_parts
+@click.pass_context
+def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: str | None, **given: Any) -> None:
+    """Search for a faster kernel and prove it right.
+
+    PROBLEM is a file, a folder with problem.py, or a name in ./gallery. The run's folder gets best_kernel.py,
+    report.txt, trace/ and the journal that --resume goes on from. Exit status 1: no kernel passed, not even the
+    starter; 130: interrupted. No improvement is an answer too, with status 0.
+    """
+    if (problem is None) == (resume is None):
+        raise click.UsageError("give either PROBLEM or --resume RUN.")
+    limits = Budget(trials=given["trials"], minutes=given["minutes"], tokens=given["tokens"], usd=given["usd"])
+    if resume is not None:
+        refuse_what_is_decided(ctx)
+        ctx.exit(session.go_on(parts, Path(resume), limits, given["target"], given["as_json"]))
+    assert problem is not None
+    settings = settings_from(problem, limits, given)
+    ctx.exit(session.begin(parts, settings, given["starter"], given["out"], given["target"], given["as_json"]))
+
+
+def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> RunSettings:
+    """What decides a run, from the options as typed."""
+    proposer_options: dict[str, Scalar] = options.pairs(given["proposer_options"], "--proposer-option")
+    for name in ("model", "base_url"):
+        if given[name] is not None:
+            if name in proposer_options:
+                raise RequestError(f"{name} is given twice", f"leave --proposer-option {name}=… out")
+            proposer_options[name] = given[name]
+    return RunSettings(
+        problem=problem,
+        strategy=given["strategy"],
+        strategy_options=options.pairs(given["strategy_options"], "--option"),
+        proposer=given["proposer"],
+        proposer_options=proposer_options,
+        seed=given["seed"],
+        budget=Budget(trials=DEFAULT_TRIALS) if limits == Budget() else limits,
+        in_flight=given["in_flight"],
+        dtype=given["dtype"],
+    )
+
+
+def refuse_what_is_decided(ctx: click.Context) -> None:
+    """Raise a usage error for an option that a resumed run cannot take any more."""
+    for name in ctx.params:
+        if name not in EXTENDABLE and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            flag = next(param.opts[0] for param in ctx.command.params if param.name == name)
+            raise click.UsageError(f"{flag} was decided when the run began; --resume takes limits only.")

@@ -1,0 +1,155 @@
+"""How a run stands, in words, from its events: lines for a log, rows for a live display.
+
+Pure: it draws nothing (`display`) and reads no clock. The rule: it knows only what the journal was told, so what is
+shown is what a killed run would resume from.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Iterable
+
+from kernelwright.history import best_trial, seed_trial
+from kernelwright.journal import Event, EventKind, SessionEnd, SessionStart
+from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
+from kernelwright.report.trials import NO_CANDIDATE
+from kernelwright.report.units import count_text, share_text, time_text, times_text
+from kernelwright.report.view import share_of_bound
+
+
+class Progress:
+    """What the events so far say. Thread-safe: one thread tells, another draws."""
+
+    def __init__(self, info: RunInfo, budget: Budget, earlier: Iterable[Event] = (), spent_s: float = 0.0) -> None:
+        """budget: the whole run's. earlier: events of the run's earlier sessions, which took spent_s together."""
+        self._info = info
+        self._budget = budget
+        self._spent_s = spent_s
+        self._lock = threading.Lock()
+        self._requests: dict[int, Request] = {}
+        self._proposals: dict[int, Proposal] = {}
+        self._evaluations: dict[int, Evaluation] = {}
+        self._confirmed: dict[int, Evaluation] = {}
+        self._told: set[int] = set()
+        self._stopped = False
+        for event in earlier:
+            self._take(event)
+
+    def take(self, event: Event) -> str | None:
+        """Note the event; the line that a log gets for it, None where it needs none."""
+        with self._lock:
+            self._take(event)
+            return self._line(event)
+
+    def rows(self, elapsed_s: float) -> list[tuple[str, str]]:
+        """Label and text of each row of a display. elapsed_s: of this session."""
+        with self._lock:
+            settings = self._info.settings
+            search = f"{self._info.problem.name}, {settings.strategy} with {settings.proposer}"
+            return [
+                ("search", f"{search}, {elapsed_s:.0f} s"),
+                ("best so far", self._best_text()),
+                ("trials", self._tally_text()),
+                ("running", self._running_text()),
+                ("budget left", self._left_text(self._spent_s + elapsed_s)),
+            ]
+
+    def _take(self, event: Event) -> None:
+        number, payload = event.number, event.payload
+        self._stopped = event.kind is EventKind.STOPPED
+        if number is None:
+            return
+        if isinstance(payload, Request):
+            self._requests[number] = payload
+        elif isinstance(payload, Proposal):
+            self._proposals[number] = payload
+        elif isinstance(payload, Evaluation):
+            (self._confirmed if event.kind is EventKind.CONFIRMED else self._evaluations)[number] = payload
+        else:
+            self._told.add(number)
+
+    def _line(self, event: Event) -> str | None:
+        trial, payload = f"trial {event.number}", event.payload
+        if isinstance(payload, Request):
+            parents = f" of {', '.join(map(str, payload.parents))}" if payload.parents else ""
+            return f"{trial} asked: {payload.operator.value}{parents}, round {payload.round}"
+        if isinstance(payload, Proposal):
+            if payload.error is not None:
+                return f"{trial} has no candidate: {_first_line(payload.error)}"
+            return f"{trial} proposed by {payload.author}" + (f": {_first_line(payload.note)}" if payload.note else "")
+        if isinstance(payload, Evaluation):
+            if event.kind is EventKind.CONFIRMED:
+                return f"{trial} confirmation: {_outcome(payload)}"
+            best = best_trial(self._trials())
+            leads = best is not None and best.number == event.number
+            return f"{trial} evaluation: {_outcome(payload)}" + (f"; leads: {self._best_text()}" if leads else "")
+        if isinstance(payload, SessionStart):
+            return f"search starts; budget left: {self._left_text(self._spent_s)}"
+        if isinstance(payload, SessionEnd):
+            return f"search stops: {_first_line(payload.reason)}"
+        return None
+
+    def _trials(self) -> list[Trial]:
+        return [
+            Trial(request=self._requests[number], proposal=proposal, evaluation=self._evaluations.get(number))
+            for number, proposal in self._proposals.items()
+            if number in self._requests
+        ]
+
+    def _best_text(self) -> str:
+        trials = self._trials()
+        best, seed = best_trial(trials), seed_trial(trials)
+        if best is None or best.evaluation is None or best.score_us is None:
+            return "none yet"
+        parts = [f"{time_text(best.score_us, best.evaluation.timing_kind)} (trial {best.number})"]
+        if seed is not None and seed.score_us is not None and seed.number != best.number:
+            parts.append(f"{times_text(seed.score_us / best.score_us)} as fast as trial {seed.number}")
+        share = share_of_bound(best.evaluation, self._info.problem.cases)
+        if share is not None:
+            parts.append(f"{share_text(share)} of the bound")
+        return ", ".join(parts)
+
+    def _tally_text(self) -> str:
+        ended = Counter(
+            self._evaluations[number].status.value if number in self._evaluations else NO_CANDIDATE
+            for number, proposal in self._proposals.items()
+            if number in self._evaluations or proposal.candidate is None
+        )
+        return ", ".join(f"{count} {status}" for status, count in ended.most_common()) or "none finished"
+
+    def _running_text(self) -> str:
+        running = []
+        for number, request in self._requests.items():
+            if number not in self._told:
+                stage = "evaluating" if number in self._proposals else "proposing"
+                running.append(f"{number} {request.operator.value} ({stage})")
+        if running:
+            return ", ".join(running)
+        return "nothing" if self._stopped or not self._requests else "confirming what was found"
+
+    def _left_text(self, elapsed_s: float) -> str:
+        budget, usages = self._budget, [proposal.usage for proposal in self._proposals.values()]
+        parts = []
+        if budget.trials is not None:
+            left = max(budget.trials - len(self._requests), 0)
+            parts.append(f"{left} of {count_text(budget.trials, 'trial')}")
+        if budget.minutes is not None:
+            parts.append(f"{max(budget.minutes - elapsed_s / 60, 0):.1f} of {budget.minutes:g} minutes")
+        if budget.tokens is not None:
+            used = sum(usage.input_tokens + usage.output_tokens for usage in usages)
+            parts.append(f"{max(budget.tokens - used, 0)} of {budget.tokens} tokens")
+        if budget.usd is not None:
+            cost_usd = sum(usage.cost_usd or 0.0 for usage in usages)
+            parts.append(f"{max(budget.usd - cost_usd, 0):.2f} of {budget.usd:g} USD")
+        return ", ".join(parts) or "no limit"
+
+
+def _outcome(evaluation: Evaluation) -> str:
+    if evaluation.score_us is not None:
+        return f"{evaluation.status.value}, {time_text(evaluation.score_us, evaluation.timing_kind)}"
+    return f"{evaluation.status.value}: {_first_line(evaluation.reason)}"
+
+
+def _first_line(text: str) -> str:
+    return text.splitlines()[0] if text else ""

@@ -1,0 +1,32 @@
+"""`reply`: hand in the answer to a prompt that a run waits for.
+
+It neither judges nor runs the answer. The rule: a reply that the run could not use is refused now, not after resuming.
+"""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+
+import click
+
+from kernelwright.cli.output import say
+
+
+@click.command()
+@click.argument("run")
+@click.argument("number", type=click.IntRange(min=0))
+@click.argument("file")
+def reply(run: str, number: int, file: str) -> None:
+    """Hand in the answer to a prompt that a run waits for.
+
+    RUN is a run's folder, NUMBER the prompt's, FILE the answer: Markdown with one block of Python, or a .py file.
+    """
+    from kernelwright.journal import Journal
+    from kernelwright.propose import deposit_reply, waiting
+
+    with Journal.open(Path(run)):
+        placed = deposit_reply(Path(run), number, Path(file))
+    left = waiting(Path(run))
+    rest = f"{len(left)} more wait: {', '.join(map(str, left))}; or go on" if left else "go on"
+    say(f"written to {placed}\n{rest}: {shlex.join(['kernelwright', 'optimize', '--resume', run])}")

@@ -1,0 +1,154 @@
+"""One session of a run: begun or resumed, searched, and ended so that it can go on.
+
+Not the search (`run`) and not what is shown of it (`display`, `ending`). The rule: whatever ends a session (a budget,
+a wait, an interrupt, a fault), the run's folder holds all that was found and paid for, and says how to go on.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from kernelwright.cli import options
+from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.parts import Parts
+from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.model import Budget, Candidate, RunInfo, RunSettings
+
+if TYPE_CHECKING:
+    from kernelwright.journal import Journal
+    from kernelwright.pool import Worker
+    from kernelwright.problems import ProblemPath
+    from kernelwright.run import Outcome
+
+INTERRUPTED = 130
+"""What a shell reports for a command that was interrupted."""
+
+
+def begin(
+    parts: Parts,
+    settings: RunSettings,
+    starter_file: str | None,
+    out: str | None,
+    target: str | None,
+    as_json: bool,
+) -> int:
+    """A new run; whatever can be refused without a worker is refused before one starts."""
+    import datetime
+
+    from kernelwright import __version__
+    from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
+    from kernelwright.problems import copy_problem, find_problem, read_problem_text
+    from kernelwright.propose import build_proposer
+    from kernelwright.search import build_strategy
+
+    found = find_problem(settings.problem)
+    read_problem_text(found.file)
+    starter = read_starter(found, starter_file, settings.proposer)
+    build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
+    build_proposer(settings.proposer, settings.proposer_options).close()
+    now = datetime.datetime.now(datetime.timezone.utc)
+    folder = Path(out) if out is not None else fresh_folder(Path("runs"), f"{found.name}-{now:%Y%m%d-%H%M%S}")
+    if (folder / NAME).exists():
+        raise RunFolderError(f"{folder} already holds a run", f"go on with it: --resume {folder}, or name another")
+    note(f"run folder: {folder}")
+    with parts.start_worker(target) as worker:
+        info = RunInfo(
+            schema_version=SCHEMA_VERSION,
+            kernelwright=__version__,
+            created=now.isoformat(timespec="seconds"),
+            settings=settings,
+            problem=worker.load(str(found.file), settings.dtype),
+            environment=worker.environment(),
+            starter=starter,
+        )
+        folder.mkdir(parents=True, exist_ok=True)
+        copy_problem(found, folder)
+        with Journal.create(folder, info) as journal:
+            return search(journal, worker, settings.budget, as_json)
+
+
+def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_json: bool) -> int:
+    """A run that was begun before, here or elsewhere, with what `limits` sets in place of its own limits."""
+    from kernelwright.journal import Journal
+    from kernelwright.problems import problem_in_run
+    from kernelwright.propose import build_proposer
+
+    with Journal.open(folder, writable=True) as journal:
+        settings, known = journal.info.settings, journal.info.problem
+        build_proposer(settings.proposer, settings.proposer_options).close()
+        sessions = journal.sessions()
+        budget = merged(sessions[-1].budget if sessions else settings.budget, limits)
+        file = problem_in_run(folder).file
+        with parts.start_worker(target or journal.info.environment.target) as worker:
+            if worker.load(str(file), settings.dtype).source != known.source:
+                raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
+            return search(journal, worker, budget, as_json)
+
+
+def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> int:
+    """One session; whatever ends it, the run's views are written. Gives the exit status."""
+    from kernelwright.cli.display import shown
+    from kernelwright.cli.ending import ending_text, write_views
+    from kernelwright.cli.progress import Progress
+    from kernelwright.propose import build_proposer
+    from kernelwright.report.document import report_document
+    from kernelwright.report.view import read_run
+    from kernelwright.run import StopReason
+    from kernelwright.run import optimize as run_session
+    from kernelwright.search import build_strategy
+
+    settings = journal.info.settings
+    strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
+    proposer = build_proposer(settings.proposer, settings.proposer_options)
+    spent_s = sum(session.seconds for session in journal.sessions())
+    progress = Progress(journal.info, budget, journal.events(), spent_s)
+    outcome: Outcome | None = None
+    try:
+        with shown(progress) as on_event:
+            outcome = run_session(journal, strategy, proposer, worker, budget=budget, on_event=on_event)
+    finally:
+        proposer.close()
+        view = read_run(journal)
+        write_views(view)
+        if outcome is None:
+            note(
+                f"what was found so far is in {journal.folder}; go on: kernelwright optimize --resume {journal.folder}"
+            )
+    say(ending_text(view, outcome, budget), as_json)
+    if as_json:
+        say_document({**report_document(view), "reason": outcome.reason, "detail": outcome.detail})
+    if outcome.reason is StopReason.INTERRUPTED:
+        return INTERRUPTED
+    return 1 if view.leader is None and outcome.reason is not StopReason.WAITING else 0
+
+
+def merged(before: Budget, limits: Budget) -> Budget:
+    """The budget of a resumed run: a limit given now replaces the one it had."""
+    return Budget(
+        trials=before.trials if limits.trials is None else limits.trials,
+        minutes=before.minutes if limits.minutes is None else limits.minutes,
+        tokens=before.tokens if limits.tokens is None else limits.tokens,
+        usd=before.usd if limits.usd is None else limits.usd,
+    )
+
+
+def read_starter(problem: ProblemPath, file: str | None, proposer: str) -> Candidate | None:
+    """The kernel to start from; None where a proposer is to write the first one."""
+    if file is not None:
+        return options.candidate(file)
+    if problem.starter is not None:
+        return options.candidate(str(problem.starter))
+    if proposer == "builtin":
+        raise RequestError(
+            f"{problem.name} has no starter.py beside it, and the built-in proposer only varies a kernel that exists",
+            "give one with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
+        )
+    return None
+
+
+def fresh_folder(home: Path, name: str) -> Path:
+    """`home`/`name`, or with a number behind it where that is taken."""
+    taken = (home / name).exists()
+    numbered = (home / f"{name}-{number}" for number in range(2, 1000))
+    return next(path for path in numbered if not path.exists()) if taken else home / name
