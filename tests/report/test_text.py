@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import shlex
 
-from kernelwright.model import Budget, Operator, Status, Usage
-from kernelwright.report.text import repeat_commands, report_text, total_usage, verdict_text
+import msgspec
+
+from kernelwright.model import Budget, CaseResult, Operator, Status, Usage
+from kernelwright.report.text import confirmed_on, repeat_commands, report_text, total_usage, verdict_text
 from samples import failed, passed, run_view, short_run, trial
 
 
@@ -15,8 +17,18 @@ def test_the_first_lines_say_what_was_found_and_how_sure_that_is() -> None:
         lines[0]
         == "softmax: 26.00 µs (estimate), 1.54x as fast as the starter's 40.00 µs (estimate), 62 % of the bound"
     )
-    assert lines[1] == "trial 4 by builtin, confirmed on fresh inputs and held-out cases"
+    assert lines[1] == "trial 4 by builtin, confirmed on fresh inputs and 0 of 1 held-out case (the rest not here)"
     assert lines[2] == "verified on Triton's CPU interpreter, small cases only: plausible, not run on a GPU"
+
+
+def test_held_out_cases_are_claimed_only_where_they_passed() -> None:
+    odd = CaseResult(case="odd", status=Status.PASSED)
+    evaluation = passed(26.0)
+    judged = msgspec.structs.replace(evaluation, results=(*evaluation.results, odd))
+    assert confirmed_on(judged, run_view(())) == "confirmed on fresh inputs and every held-out case"
+    unjudged = msgspec.structs.replace(odd, status=Status.NOT_VERIFIED)
+    skipped = msgspec.structs.replace(evaluation, results=(*evaluation.results, unjudged))
+    assert "0 of 1 held-out case" in confirmed_on(skipped, run_view(()))
 
 
 def test_a_leader_without_confirmation_is_not_called_a_result() -> None:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from kernelwright.model import Budget, Evaluation, Trial, Usage
+from kernelwright.model import Budget, Evaluation, Status, Trial, Usage
 from kernelwright.report.convergence import convergence_text
 from kernelwright.report.evaluation import (
     VERIFIED_ON,
@@ -56,11 +56,21 @@ def verdict_text(view: RunView) -> str:
         tried = count_text(len(view.trials) - 1, "further trial")
         lines = [f"no improvement: {seed_name(view)} stands after {tried}", _gain(evaluation, None, view), verified]
     elif best is not None:
-        found = f"trial {best.number} by {best.proposal.author}, confirmed on fresh inputs and held-out cases"
+        found = f"trial {best.number} by {best.proposal.author}, {confirmed_on(evaluation, view)}"
         lines = [_gain(evaluation, seed, view), found, verified]
     else:
         lines = [f"leading: {_gain(evaluation, seed, view)}", f"trial {leader.number}: not confirmed, so not a result"]
     return "\n".join([*lines, *(refusal_text(trial, view) for trial in view.refused)])
+
+
+def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
+    """What a confirmation covered; a held-out case that could not be judged here is not counted in."""
+    held_out = {info.case.name for info in view.info.problem.cases if info.case.held_out}
+    judged = [result for result in confirmation.results if result.case in held_out]
+    passed = sum(result.status is Status.PASSED for result in judged)
+    if passed == len(held_out):
+        return "confirmed on fresh inputs" + (" and every held-out case" if held_out else "")
+    return f"confirmed on fresh inputs and {passed} of {count_text(len(held_out), 'held-out case')} (the rest not here)"
 
 
 def refusal_text(trial: Trial, view: RunView) -> str:
