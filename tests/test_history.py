@@ -47,7 +47,7 @@ def test_of_two_equal_scores_the_earlier_trial_is_the_best() -> None:
     assert best.number == 1
 
 
-def test_the_seed_is_the_first_that_passed_in_round_zero_even_if_a_starter_failed_before() -> None:
+def test_the_seed_is_the_first_that_passed_even_if_a_starter_failed_before() -> None:
     trials = [
         trial_of(0, candidate(64), operator=Operator.SEED, evaluation=WRONG),
         trial_of(1, candidate(32), operator=Operator.REPAIR, parents=(0,)),

@@ -1,6 +1,7 @@
 """How a search went, round by round: the data of the convergence table. Pure; renders nothing.
 
-The one rule: the seed is what every gain is measured against, and it is the first trial of round 0 that passed.
+The one rule: the seed is what every gain is measured against: the first trial that passed, from which all others
+descend.
 """
 
 from __future__ import annotations
@@ -30,9 +31,9 @@ class Round:
 
 
 def seed_trial(trials: Sequence[Trial]) -> Trial | None:
-    """What the search started from: the first of round 0 that has a score."""
+    """What the search started from: the first that has a score (a starter may have failed before)."""
     return min(
-        (trial for trial in trials if trial.request.round == 0 and trial.score_us is not None),
+        (trial for trial in trials if trial.score_us is not None),
         key=lambda trial: trial.number,
         default=None,
     )

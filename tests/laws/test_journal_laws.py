@@ -6,6 +6,7 @@ import os
 import random
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import threading
@@ -83,6 +84,8 @@ def test_after_closing_the_database_alone_is_the_whole_record(tmp_path: Path) ->
     (tmp_path / "copy").mkdir()
     shutil.copy(tmp_path / "run" / "journal.db", tmp_path / "copy")
     assert not list((tmp_path / "run").glob("journal.db-*"))
+    # sqlite.org/fileformat.html, 1.3.3: 2 would be WAL, which cannot be read from a read-only folder.
+    assert (tmp_path / "copy" / "journal.db").read_bytes()[18:20] == b"\x01\x01"
     (tmp_path / "copy").chmod(0o500)
     with Journal.open(tmp_path / "copy") as copy:
         assert copy.events() == events
@@ -162,6 +165,18 @@ def test_nothing_happens_to_a_trial_twice(tmp_path: Path, kind: str) -> None:
         with pytest.raises(KernelwrightError, match=f"trial 3 was already {kind}"):
             append()
         assert len(journal.events()) == 1
+
+
+def test_a_reader_in_the_middle_of_a_long_read_stops_no_append(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()) as journal:
+        journal.append_started(Budget())
+        reader = sqlite3.connect(tmp_path / "journal.db")
+        reader.execute("BEGIN")
+        assert reader.execute("SELECT count(*) FROM events").fetchone() == (1,)
+        journal.append_asked(Request(number=0, operator=Operator.SEED))
+        assert reader.execute("SELECT count(*) FROM events").fetchone() == (1,)
+        assert len(journal.events()) == 2
+        reader.close()
 
 
 WRITE_UNTIL_KILLED = """

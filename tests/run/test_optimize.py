@@ -13,10 +13,21 @@ from typing import Any
 import msgspec
 import pytest
 
-from fakes import ENVIRONMENT, STARTER, FakeProposer, FakeWorker, evaluation_of, run_info, step
+from fakes import ENVIRONMENT, STARTER, FakeProposer, FakeWorker, block_of, evaluation_of, run_info, step
 from kernelwright.errors import ProviderError, RunFolderError, WorkerError
 from kernelwright.journal import Event, EventKind, Journal
-from kernelwright.model import Budget, Candidate, Evaluation, Operator, Proposal, Request, Status, Usage
+from kernelwright.model import (
+    Budget,
+    Candidate,
+    CaseResult,
+    Evaluation,
+    Operator,
+    Proposal,
+    Request,
+    Status,
+    Timing,
+    Usage,
+)
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.search import build_strategy
@@ -269,6 +280,40 @@ def test_a_gain_that_vanishes_in_the_confirmation_is_no_gain(create: Create) -> 
     journal = create(strategy_options={"width": 1, "rounds": 1})
     outcome = run(journal, blocks("BLOCK = 512\n"), FakeWorker(lucky))
     assert (outcome.best, outcome.refused) == (0, (1,))
+
+
+def test_a_candidate_whose_confirmation_failed_is_not_confirmed_again_under_another_number(create: Create) -> None:
+    journal = create(strategy_options={"width": 2, "rounds": 1})
+    source = "BLOCK = 512\n# fails confirm: wrong\n"
+    outcome = run(journal, blocks(source, source))
+    assert (outcome.best, outcome.refused) == (0, (1,))
+    assert list(journal.confirmations()) == [1]
+
+
+def test_a_gain_within_the_intervals_is_a_tie_and_goes_to_the_starter_unconfirmed(create: Create) -> None:
+    def noisy(candidate: Candidate, purpose: str) -> Evaluation:
+        """Every kernel takes 400 µs; the microsecond or two between blocks are within the noise."""
+        score_us = 400.0 - block_of(candidate).bit_length() % 4
+        timing = Timing(kind="measured", median_us=score_us, ci95_us=(score_us - 4, score_us + 4))
+        results = (CaseResult(case="big", status=Status.PASSED, timing=timing),)
+        return Evaluation(status=Status.PASSED, results=results, score_us=score_us, timing_kind="measured")
+
+    journal = create(strategy_options={"width": 4, "rounds": 4}, starter=Candidate(source="BLOCK = 16\n"))
+    outcome = run(journal, worker=FakeWorker(noisy))
+    assert (outcome.seed_us, min(trial.score_us or 400.0 for trial in journal.trials())) == (399.0, 397.0)
+    assert (outcome.best, outcome.improved) == (0, False)
+    assert journal.confirmations() == {}
+
+
+def test_an_estimate_has_no_interval_and_the_lower_one_is_better(create: Create) -> None:
+    def estimate(candidate: Candidate, purpose: str) -> Evaluation:
+        score_us = 400.0 - block_of(candidate) / 1000
+        timing = Timing(kind="estimate", median_us=score_us)
+        results = (CaseResult(case="big", status=Status.PASSED, timing=timing),)
+        return Evaluation(status=Status.PASSED, results=results, score_us=score_us, timing_kind="estimate")
+
+    outcome = run(create(strategy_options={"width": 1, "rounds": 1}), blocks("BLOCK = 512\n"), FakeWorker(estimate))
+    assert (outcome.best, outcome.best_us) == (1, 400.0 - 0.512)
 
 
 def test_nothing_is_confirmed_where_nothing_is_better_than_the_starter(create: Create) -> None:

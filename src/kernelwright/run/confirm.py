@@ -1,18 +1,19 @@
 """Which trial is the best once it has been proven again: fresh process, fresh seeds, held-out cases.
 
 It evaluates nothing itself. The one rule: until a candidate is confirmed it is not the best, and only the
-confirmation's figure counts. The user's own starter needs no proof: it is what everything else is held against.
+confirmation's figure counts. The user's own starter needs no proof: it is what everything else is held against, and
+what remains in a tie.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from kernelwright.history import seed_trial
 from kernelwright.model import Candidate, Evaluation, Status, Trial
 from kernelwright.search.ranking import ranked
+from kernelwright.stats import geometric_mean
 
 
 @dataclass(frozen=True)
@@ -29,22 +30,50 @@ def confirmed_best(
     confirmations: Mapping[int, Evaluation],
     confirm: Callable[[int, Candidate], Evaluation],
 ) -> Confirmed:
-    """Tried best first. One that was better than the seed must be so again when it is confirmed.
+    """Tried best first. One that beat the seed in the search must do so again when it is confirmed.
 
     confirmations: those made in earlier sessions, which are not made again.
     """
     seed = seed_trial(trials)
     refused: dict[int, Candidate] = {}
+    ahead_of_seed = True
     for trial in ranked(trials):
-        candidate, score_us = trial.proposal.candidate, trial.score_us
-        if candidate is None or score_us is None or candidate in refused.values():
+        candidate, searched = trial.proposal.candidate, trial.evaluation
+        if seed is None or seed.evaluation is None or candidate is None or searched is None:
             continue
-        if trial is seed and trial.request.candidate is not None:
-            return Confirmed(trial.number, score_us, tuple(refused))
+        if trial is seed:
+            if trial.request.candidate is not None:
+                return Confirmed(trial.number, trial.score_us, tuple(refused))
+            ahead_of_seed = False
+        elif ahead_of_seed and not beats(searched, seed.evaluation):
+            continue
+        if candidate in refused.values():
+            continue
         evaluation = confirmations.get(trial.number) or confirm(trial.number, candidate)
-        limit_us = seed.score_us if seed and seed.score_us is not None and score_us < seed.score_us else math.inf
-        confirmed_us = evaluation.score_us if evaluation.status is Status.PASSED else None
-        if confirmed_us is not None and confirmed_us < limit_us:
-            return Confirmed(trial.number, confirmed_us, tuple(refused))
+        passed = evaluation.status is Status.PASSED and evaluation.score_us is not None
+        if passed and (not ahead_of_seed or beats(evaluation, seed.evaluation)):
+            return Confirmed(trial.number, evaluation.score_us, tuple(refused))
         refused[trial.number] = candidate
     return Confirmed(refused=tuple(refused))
+
+
+def beats(one: Evaluation, other: Evaluation) -> bool:
+    """A lower score, and intervals that do not overlap where both have them; estimates have none.
+
+    The intervals were taken apart in time, so this is weaker than the paired verdict of `bench`; it is what keeps
+    the luckiest of many equal candidates from being called an improvement.
+    """
+    if one.score_us is None or other.score_us is None or one.score_us >= other.score_us:
+        return False
+    ours, theirs = _intervals_us(one), _intervals_us(other)
+    if not theirs or not theirs.keys() <= ours.keys():
+        return True
+    return geometric_mean([ours[case][1] for case in theirs]) < geometric_mean([low for low, _ in theirs.values()])
+
+
+def _intervals_us(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
+    return {
+        result.case: result.timing.ci95_us
+        for result in evaluation.results
+        if result.timing is not None and result.timing.ci95_us is not None
+    }
