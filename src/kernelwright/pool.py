@@ -60,13 +60,17 @@ class Worker(Protocol):
 class ProcessWorker:
     """A worker behind an argv. Use as a context manager, or call `close`."""
 
-    def __init__(self, argv: Sequence[str] | None = None, target: str | None = None) -> None:
-        """argv: what to start, this Python's own worker by default. target: compile target on a machine without a
-        GPU. Raises MachineError where torch or Triton is missing."""
-        environment = os.environ | ({"KERNELWRIGHT_TARGET": target} if target else {})
+    def __init__(
+        self, argv: Sequence[str] | None = None, target: str | None = None, limits: dict[str, float] | None = None
+    ) -> None:
+        """argv: what starts a worker, this Python's own by default. target: compile target on a machine without a
+        GPU. limits: seconds, by the names of the worker's `limits.py`. Raises MachineError where torch or Triton is
+        missing."""
+        command = [*(argv or [sys.executable, "-m", "kernelwright.worker"])]
+        command += [*(["--target", target] if target else []), "--limits", json.dumps(limits or {})]
         self.process = subprocess.Popen(
-            list(argv) if argv else [sys.executable, "-m", "kernelwright.worker"],
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, start_new_session=True,
+            command,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
         )  # fmt: skip
         self.numbers = itertools.count()
         self.lock = threading.Lock()
@@ -155,6 +159,8 @@ class ProcessWorker:
                 future.set_exception(errors.WorkerError("the worker ended without an answer", "see its messages above"))
 
 
-def start_worker(argv: Sequence[str] | None = None, target: str | None = None) -> ProcessWorker:
-    """A worker on this machine, or behind `argv`."""
-    return ProcessWorker(argv, target)
+def start_worker(
+    argv: Sequence[str] | None = None, target: str | None = None, limits: dict[str, float] | None = None
+) -> ProcessWorker:
+    """A worker on this machine, or behind `argv` (see `ProcessWorker`)."""
+    return ProcessWorker(argv, target, limits)

@@ -24,12 +24,16 @@ NVIDIA Hopper GPU Architecture via Microbenchmarking", 2024, gives 478 cycles un
 
 def bound(bytes: int, flop: int, dtype: str, peaks: dict[str, float], source: str) -> Bound:
     """The larger of bytes over the best measured bandwidth and FLOP over the measured matrix rate of `dtype`."""
-    bandwidth = max(peaks[f"{kind}_bytes_per_s"] for kind in ("copy", "read", "write"))
     rate = peaks.get(f"{dtype}_flop_per_s") or max(v for k, v in peaks.items() if k.endswith("_flop_per_s"))
-    by_bytes, by_flop = bytes / bandwidth * 1e6, flop / rate * 1e6
+    by_bytes, by_flop = bytes / bandwidth(peaks) * 1e6, flop / rate * 1e6
     limit = "flop" if by_flop > by_bytes else "bytes"
     return Bound(bound_us=max(by_bytes, by_flop), bound_by="flop" if limit == "flop" else "bytes", bytes=bytes,
                  flop=flop, peaks=source)  # fmt: skip
+
+
+def bandwidth(peaks: dict[str, float]) -> float:
+    """The best measured of copy, read and write, in bytes per second: no mix of them can be faster."""
+    return max(peaks[f"{kind}_bytes_per_s"] for kind in ("copy", "read", "write"))
 
 
 def estimate_us(
@@ -37,19 +41,21 @@ def estimate_us(
 ) -> float:
     """A guess at the device time of a plan. launches: resources and number of blocks of each, in order.
 
-    bound × (1 / share of the bandwidth that resident warps can keep busy) × (whole waves / waves) × (1 + spills),
-    plus LAUNCH_US for each launch; the parts of several launches are weighted equally. The share is occupancy ×
-    warps × BYTES_IN_FLIGHT_PER_WARP over the bytes that Little's law asks for. Spills count as extra traffic of one
-    store and one load per spilled byte and thread, relative to 64 bytes of useful traffic per thread.
+    The work of `least` is shared equally among the launches. Each takes the larger of
+      its part of the bound × (1 / share of the bandwidth that its resident warps can keep busy)
+                            × (whole waves / waves) × (1 + spilled bytes per thread / 32), and
+      its waves × LATENCY_S: a block cannot end before its first load has come back,
+    plus LAUNCH_US. The share is resident warps × BYTES_IN_FLIGHT_PER_WARP over bandwidth × LATENCY_S (Little's law).
+    A spilled byte is stored and loaded once, against 64 useful bytes per thread.
     """
-    factor = 0.0
-    needed = bandwidth_bytes_per_s * LATENCY_S
+    total = 0.0
     for kernel, blocks in launches:
         per_multiprocessor = max(1, round(kernel.occupancy * target.warps_per_multiprocessor / kernel.num_warps))
         slots = per_multiprocessor * target.multiprocessors
-        resident = min(blocks, slots) * kernel.num_warps
-        share = min(1.0, resident * BYTES_IN_FLIGHT_PER_WARP / needed)
-        waves = blocks / slots
-        tail = 1.0 if waves <= 1 else -(-blocks // slots) / waves
-        factor += tail / max(share, 1e-3) * (1 + 2 * kernel.spill_bytes / 64)
-    return least.bound_us * factor / max(len(launches), 1) + LAUNCH_US * len(launches)
+        in_flight_bytes = min(blocks, slots) * kernel.num_warps * BYTES_IN_FLIGHT_PER_WARP
+        share = min(1.0, in_flight_bytes / (bandwidth_bytes_per_s * LATENCY_S))
+        waves = max(blocks / slots, 1.0)
+        tail = -(-max(blocks, slots) // slots) / waves
+        moving = least.bound_us / len(launches) / share * tail * (1 + kernel.spill_bytes / 32)
+        total += max(moving, waves * LATENCY_S * 1e6) + LAUNCH_US
+    return total

@@ -13,14 +13,13 @@ from dataclasses import dataclass, field
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, Clocks, Implementation, Status
-from kernelwright.worker.evaluate import REPLAY_TIMEOUT_S, Ended, Subject
-from kernelwright.worker.layout import Layout
+from kernelwright.worker.measure import estimate
+from kernelwright.worker.outcome import Ended
 from kernelwright.worker.site import Site
+from kernelwright.worker.subject import Subject
+from kernelwright.worker.verify import place, verify
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
-BASELINE_TIMEOUT_S = 900.0
-"""max-autotune of a large convolution has taken minutes."""
-
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
 ROUND_US = 20_000_000.0
 """Sampling of one case stops after about this much device time."""
@@ -76,7 +75,7 @@ def estimated_case(
         if failed is not None:
             rows.append(Implementation(name=name, status=failed.status, reason=failed.reason))
             continue
-        timing, result = subject.estimate(info.case.name), subject.verify(info.case)
+        timing, result = estimate(subject, info.case.name), verify(subject, info.case)
         rows.append(Implementation(
             name=name, status=result.status, reason=result.reason, median_us=timing.median_us, kind="estimate",
             method=timing.method, fraction_of_bound=info.bound.bound_us / timing.median_us))  # fmt: skip
@@ -105,7 +104,7 @@ def measured_case(
                 failed.append(outcome)
         if rows:
             sample_rounds(rows)
-        clocks = site.child("bench").ask({"verb": "clocks"}, 10.0)["ok"]
+        clocks = site.ask_bench({"verb": "clocks"})
         finished = concluded(info, rows, codec.record(clocks, Clocks) if clocks else None)
         site.ask_judge({"verb": "forget"})
         site.drop("bench")
@@ -114,7 +113,7 @@ def measured_case(
 
 def framework_row(site: Site, case: str, name: str) -> Row:
     message = {"case": case, "name": name}
-    prepared = site.ask_judge({"verb": "prepare"} | message, BASELINE_TIMEOUT_S)
+    prepared = site.ask_judge({"verb": "prepare"} | message, site.limits.baseline_s)
     return Row(name=name, method=prepared["method"],
                sample=lambda: float(site.ask_judge({"verb": "sample"} | message)),
                call=lambda: float(site.ask_judge({"verb": "call"} | message)[0]))  # fmt: skip
@@ -122,23 +121,21 @@ def framework_row(site: Site, case: str, name: str) -> Row:
 
 def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject) -> Row | Implementation:
     """A verified candidate ready to be sampled, or why it is not."""
-    case = info.case.name
-    result = subject.verify(info.case)
+    result = verify(subject, info.case)
     if result.status is not Status.PASSED:
         return Implementation(name=name, status=result.status, reason=result.reason)
-    plan = subject.plans[case]
-    shown = codec.plain(plan)
     try:
-        arena = subject._bench({"verb": "reserve", "nbytes": Layout(plan.buffers).nbytes}, REPLAY_TIMEOUT_S)
-        site.ask_judge({"verb": "fill", "case": case, "draw": 0, "plan": shown, "arena": arena})
-        prepared = subject._bench(
-            {"verb": "prepare", "key": name, "kernels": subject.kernels_path, "plan": shown}, 60.0
-        )
+        place(subject, info.case.name, draw=0)
+        plan = codec.plain(subject.plans[info.case.name])
+        prepared = site.ask_bench({"verb": "prepare", "key": name, "kernels": subject.kernels_path, "plan": plan})
     except Ended as ended:
         return Implementation(name=name, status=ended.status, reason=ended.reason)
-    return Row(name=name, method=prepared["method"],
-               sample=lambda: float(subject._bench({"verb": "sample", "key": name, "count": 1}, 60.0)[0]),
-               call=lambda: float(subject._bench({"verb": "call", "key": name}, 60.0)[0]))  # fmt: skip
+    return Row(
+        name=name,
+        method=prepared["method"],
+        sample=lambda: float(site.ask_bench({"verb": "sample", "key": name, "count": 1})[0]),
+        call=lambda: float(site.ask_bench({"verb": "call", "key": name})[0]),
+    )
 
 
 def sample_rounds(rows: list[Row]) -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import math
 import secrets
+import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
@@ -58,6 +59,7 @@ class Judge:
         self.device = device
         self.secret = secrets.randbits(62)
         self.answers: OrderedDict[tuple[str, int], Answer] = OrderedDict()
+        self.flop: dict[str, int] = {}
         self.arenas: dict[str, torch.Tensor] = {}
         self.timed: dict[tuple[str, str], clock.Timed] = {}
         self.pieces: dict[tuple[str, str], clock.Piece] = {}
@@ -73,11 +75,12 @@ class Judge:
         for name, (case, case_dtype) in self.cases.items():
             specs = self.specs[name]
             flop, size = self.problem.work(case)
+            self.flop[name] = self.problem.count_flop(case)
             described.append({
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
                 "bytes": compulsory_bytes(specs) if size is None else size,
-                "flop": self.problem.count_flop(case) if flop is None else flop,
+                "flop": self.flop[name] if flop is None else flop,
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
         return {
@@ -191,8 +194,7 @@ class Judge:
         produced = max(1, sum(math.prod(s.shape) for s in specs.outputs))
         consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
         longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
-        flop = self.problem.count_flop(self.cases[case][0])
-        return max(flop / (2 * produced), consumed / produced, float(longest))
+        return max(self.flop[case] / (2 * produced), consumed / produced, float(longest))
 
     def _bound(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
@@ -305,6 +307,10 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
                 channel.send({"ok": respond(judge, message)})
             except KernelwrightError as error:
                 channel.send({"error": str(error), "kind": type(error).__name__})
+            except Exception as error:  # noqa: BLE001 - our own fault, told before this process ends
+                traceback.print_exc()
+                channel.send({"error": f"{type(error).__name__}: {error}", "kind": "WorkerError"})
+                return
 
 
 def respond(judge: Judge, message: dict[str, Any]) -> Any:

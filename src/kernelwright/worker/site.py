@@ -20,19 +20,17 @@ from typing import Any
 from kernelwright import __version__, codec, roofline
 from kernelwright.devices import TARGETS, Target, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
-from kernelwright.model import Case, CaseInfo, Environment, ProblemInfo
+from kernelwright.model import Case, CaseInfo, Environment, ProblemInfo, Status
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.limits import Limits
+from kernelwright.worker.outcome import Ended
 
 DEFAULT_TARGET = "sm_90"
 
-JUDGE_TIMEOUT_S = 300.0
-"""A float64 reference of a 4 GB case takes seconds; a CPU one of a small case less."""
-
-COMPILE_TIMEOUT_S = 120.0
-
 
 class Site:
-    def __init__(self, target: str | None = None) -> None:
+    def __init__(self, target: str | None = None, limits: Limits | None = None) -> None:
+        self.limits = limits or Limits()
         self.scratch = Path(tempfile.mkdtemp(prefix="kernelwright-"))
         self.compilers = ForkServer(self.scratch)
         probe = self.compilers.spawn("probe")
@@ -136,8 +134,9 @@ class Site:
         if found is not None and found.alive:
             found.kill()
 
-    def ask_judge(self, message: dict[str, Any], timeout_s: float = JUDGE_TIMEOUT_S) -> Any:
+    def ask_judge(self, message: dict[str, Any], timeout_s: float | None = None) -> Any:
         """The judge's answer; a judge that has not read the problem yet reads it first."""
+        timeout_s = timeout_s or self.limits.judge_s
         with self.lease:
             fresh = "judge" not in self.children or not self.children["judge"].alive
             judge = self.child("judge")
@@ -146,6 +145,30 @@ class Site:
                 path, dtype = self.problem
                 described = self._answer(judge, {"verb": "load", "path": path, "dtype": dtype}, timeout_s)
             return described if message["verb"] == "describe" else self._answer(judge, message, timeout_s)
+
+    def ask_bench(self, message: dict[str, Any], timeout_s: float | None = None) -> Any:
+        """The bench's answer; what the replayed device code brought about is raised as Ended."""
+        timeout_s = timeout_s or self.limits.prepare_s
+        with self.lease:
+            try:
+                answer = self.child("bench").ask(message, timeout_s)
+            except ChildTimeout as error:
+                raise Ended(Status.TIMEOUT, f"the kernels did not finish in {timeout_s:g} s") from error
+            except ChildDied as error:
+                raise Ended(Status.CRASHED, f"the process that ran the kernels {error.how}") from error
+            if answer.get("sticky"):
+                self.drop("bench")
+        if "ok" in answer:
+            return answer["ok"]
+        if answer.get("unsupported") and not self.on_gpu:
+            raise Ended(Status.NOT_VERIFIED, f"not verified here: the interpreter cannot run it ({answer['reason']})")
+        raise Ended(Status(answer["status"]), answer["reason"])
+
+    def renew(self) -> None:
+        """New processes with new secret seeds, for a confirmation."""
+        with self.lease:
+            self.drop("bench")
+            self.drop("judge")
 
     def _answer(self, judge: Child, message: dict[str, Any], timeout_s: float) -> Any:
         try:
@@ -168,9 +191,9 @@ class Site:
     def _compile(self, job: dict[str, Any]) -> dict[str, Any]:
         child = self.compilers.spawn("compiler", {"target": self.target.name}, log=True)
         try:
-            return child.ask(job, COMPILE_TIMEOUT_S)
+            return child.ask(job, self.limits.compile_s)
         except ChildTimeout:
-            return {"status": "timeout", "reason": f"compiling took over {COMPILE_TIMEOUT_S:g} s"}
+            return {"status": "timeout", "reason": f"compiling took over {self.limits.compile_s:g} s"}
         except ChildDied as error:
             return {"status": "compile_error", "reason": f"the compiler was {error.how}: {child.printed(600)}"}
         finally:

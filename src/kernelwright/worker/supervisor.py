@@ -6,6 +6,7 @@ while another holds the GPU. A request is {"id", "verb", …}; an answer {"id", 
 
 from __future__ import annotations
 
+import argparse
 import json
 import os
 import sys
@@ -19,6 +20,7 @@ from kernelwright.errors import KernelwrightError, WorkerError
 from kernelwright.model import Candidate
 from kernelwright.worker.compare import bench
 from kernelwright.worker.evaluate import evaluate
+from kernelwright.worker.limits import Limits
 from kernelwright.worker.site import Site
 
 AT_ONCE = 16
@@ -30,7 +32,8 @@ def main() -> int:
     os.dup2(2, 1)  # whatever prints, prints to the log
     lock = threading.Lock()
     try:
-        site = Site(target=os.environ.get("KERNELWRIGHT_TARGET"))
+        options = arguments().parse_args()
+        site = Site(options.target, codec.decode(options.limits, Limits))
     except KernelwrightError as error:
         send(answers, lock, {"id": None} | failure(error))
         return 2
@@ -43,6 +46,13 @@ def main() -> int:
             threads.submit(serve, site, request, answers, lock)
     site.close()
     return 0
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(prog="python -m kernelwright.worker", description=__doc__)
+    parser.add_argument("--target", help="compile target on a machine without a GPU, such as sm_90")
+    parser.add_argument("--limits", default="{}", help='JSON of time limits, such as {"replay_s": 5}')
+    return parser
 
 
 def serve(site: Site, request: dict[str, Any], answers: TextIO, lock: threading.Lock) -> None:

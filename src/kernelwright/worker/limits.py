@@ -1,0 +1,30 @@
+"""How long each thing may take before it is called endless. All defaults in one place, each with its reason."""
+
+from __future__ import annotations
+
+from kernelwright.model import Record
+
+
+class Limits(Record, frozen=True, kw_only=True):
+    """Seconds. A test or a patient user gives others as JSON to the worker's `--limits`."""
+
+    record_s: float = 30.0
+    """Host code of all cases on fake tensors: honest candidates take milliseconds."""
+
+    compile_s: float = 60.0
+    """One launch: 0.3 to 3 s for honest kernels; absurd tiles take minutes and end in a refusal anyway."""
+
+    replay_s: float = 20.0
+    """One call on a GPU: honest ones take milliseconds; includes loading the machine code."""
+
+    interpret_s: float = 120.0
+    """One call on the CPU interpreter, at about 1 ms per operation and program; small cases take seconds."""
+
+    prepare_s: float = 60.0
+    """Capturing and warming up a plan, and one batch of samples."""
+
+    judge_s: float = 300.0
+    """A float64 reference of a 4 GB case takes seconds on a GPU; a CPU one of a small case less."""
+
+    baseline_s: float = 900.0
+    """torch.compile with max-autotune of a large convolution has taken minutes."""

@@ -1,0 +1,13 @@
+"""How a stage ends an evaluation before its time: a status and a reason, raised and turned into data by `evaluate`."""
+
+from __future__ import annotations
+
+from kernelwright.model import Status
+
+
+class Ended(Exception):
+    """The evaluation (or one case of it) is over, with this status."""
+
+    def __init__(self, status: Status, reason: str) -> None:
+        super().__init__(reason)
+        self.status, self.reason = status, reason

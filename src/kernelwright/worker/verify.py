@@ -1,0 +1,89 @@
+"""Are a candidate's values right? Replayed by the bench on the judge's inputs, compared by the judge.
+
+On a machine without a GPU the replay runs on Triton's CPU interpreter, for small cases; what that cannot judge is
+"not verified here", never "passed".
+"""
+
+from __future__ import annotations
+
+import ast
+from typing import Any
+
+from kernelwright import codec
+from kernelwright.model import Case, CaseResult, Status
+from kernelwright.worker.layout import Layout
+from kernelwright.worker.outcome import Ended
+from kernelwright.worker.plan import Plan, views
+from kernelwright.worker.subject import Subject
+
+INTERPRET_BYTES = 64 << 20
+"""A case with larger buffers is not for the interpreter."""
+
+
+def verify(subject: Subject, case: Case) -> CaseResult:
+    """Replay on every draw of a case and let the judge compare; the result with the largest error."""
+    if case.name in subject.unplanned:
+        return subject.unplanned[case.name]
+    site, plan = subject.site, subject.plans[case.name]
+    why = "" if site.on_gpu else not_for_interpreter(case, plan, subject.kernels_source)
+    if why:
+        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
+    results: list[CaseResult] = []
+    with subject.stage("verify"), site.lease:
+        for draw in range(site.ask_judge({"verb": "draws", "case": case.name})):
+            results.append(_replayed(subject, case.name, draw))
+            if results[-1].status is not Status.PASSED:
+                return results[-1]
+    return max(results, key=lambda result: result.max_rel_error or 0.0)
+
+
+def place(subject: Subject, case: str, draw: int) -> dict[str, Any]:
+    """Have the judge put inputs where the bench will replay; returns the message with which it checks afterwards."""
+    plan = subject.plans[case]
+    arena = subject.site.ask_bench({"verb": "reserve", "nbytes": Layout(plan.buffers).nbytes})
+    message = {"case": case, "draw": draw, "plan": codec.plain(plan), "arena": arena}
+    subject.site.ask_judge(message | {"verb": "fill"})
+    return message | {"verb": "check"}
+
+
+def check(subject: Subject, message: dict[str, Any]) -> CaseResult:
+    """The judge's word on what a replay left behind."""
+    return codec.record(subject.site.ask_judge(message), CaseResult)
+
+
+def _replayed(subject: Subject, case: str, draw: int) -> CaseResult:
+    limits, plan = subject.site.limits, codec.plain(subject.plans[case])
+    limit_s = limits.replay_s if subject.site.on_gpu else limits.interpret_s
+    try:
+        message = place(subject, case, draw)
+        subject.site.ask_bench({"verb": "run", "kernels": subject.kernels_path, "plan": plan}, limit_s)
+    except Ended as ended:
+        return CaseResult(case=case, status=ended.status, reason=ended.reason)
+    return check(subject, message)
+
+
+def not_for_interpreter(case: Case, plan: Plan, kernels: str) -> str:
+    """Why Triton's CPU interpreter cannot judge this case, "" where it can."""
+    if not case.small:
+        return "only small cases run on the CPU interpreter; a GPU is needed for this one"
+    if sum(buffer.nbytes for buffer in plan.buffers) > INTERPRET_BYTES:
+        return f"its buffers exceed {INTERPRET_BYTES >> 20} MiB"
+    dtypes = {view.dtype for view in views(plan)}
+    if "bfloat16" in dtypes or "bfloat16" in kernels:
+        return "the CPU interpreter computes bf16 wrongly"
+    if "float32" in dtypes and tf32_dot(kernels):
+        return "tl.dot on float32 without input_precision='ieee' is TF32 on the GPU and exact on the interpreter"
+    for word in ("inline_asm_elementwise", "libdevice"):
+        if word in kernels:
+            return f"the CPU interpreter has no {word}"
+    return ""
+
+
+def tf32_dot(kernels: str) -> bool:
+    """Whether any `tl.dot` leaves its precision to the default (TF32 for float32 operands)."""
+    for node in ast.walk(ast.parse(kernels)):
+        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("tl.dot", "tl.dot_scaled")):
+            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
+            if given.get("input_precision") not in ("'ieee'", "'tf32x3'"):
+                return True
+    return False
