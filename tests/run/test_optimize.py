@@ -30,6 +30,7 @@ from kernelwright.model import (
 )
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run.loop import HEAD_START_S
 from kernelwright.search import build_strategy
 
 
@@ -135,16 +136,17 @@ def test_requests_run_in_parallel_up_to_the_number_allowed(create: Create) -> No
     together, most, lock = 0, 0, threading.Lock()
 
     def propose(request: Request, context: Context) -> Proposal:
+        """As slow as a model: not back before the next request is put."""
         nonlocal together, most
         with lock:
             together += 1
             most = max(most, together)
-        time.sleep(0.02)
+        time.sleep(4 * HEAD_START_S)
         with lock:
             together -= 1
         return step(request, context)
 
-    journal = create(strategy_options={"width": 6, "rounds": 2}, in_flight=3)
+    journal = create(strategy_options={"width": 6, "rounds": 1, "repairs": 0}, in_flight=3)
     run(journal, FakeProposer(propose))
     assert most == 3
     open_now = largest = 0
@@ -171,6 +173,19 @@ def test_a_run_in_which_nothing_passes_ends_without_a_best(create: Create) -> No
     outcome = run(journal, worker=worker)
     assert (outcome.reason, outcome.seed, outcome.best) == (StopReason.FINISHED, None, None)
     assert journal.confirmations() == {}
+
+
+def test_a_proposer_that_answers_at_once_knows_everything_that_is_in_flight(create: Create) -> None:
+    """It need not repeat itself, however many requests are under way."""
+    known: dict[int, int] = {}
+
+    def propose(request: Request, context: Context) -> Proposal:
+        known[request.number] = len(context.trials) + len(context.in_flight)
+        return step(request, context)
+
+    journal = create(strategy_options={"width": 6, "rounds": 1, "repairs": 0}, in_flight=6)
+    run(journal, FakeProposer(propose), FakeWorker(delay_s=0.05))
+    assert known == {number: number for number in range(1, 7)}
 
 
 # --- duplicates ---------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ from kernelwright.journal import EventKind, Journal
 from kernelwright.model import Budget, Operator, Proposal, Request, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run.loop import HEAD_START_S
 from kernelwright.run.state import State
 from kernelwright.run.stopping import obstacle
 from kernelwright.search import build_strategy
@@ -102,6 +103,11 @@ def costly(request: Request, context: Context) -> Proposal:
     return Proposal(author="fake", candidate=step(request, context).candidate, usage=usage)
 
 
+def slow(in_flight: int) -> float:
+    """Seconds that keep several answers under way at once."""
+    return 1.5 * HEAD_START_S if in_flight > 1 else 0.0
+
+
 def spent(folder: Path) -> tuple[int, int, float]:
     with Journal.open(folder) as journal:
         proposals = [event.payload for event in journal.events() if isinstance(event.payload, Proposal)]
@@ -114,16 +120,16 @@ def spent(folder: Path) -> tuple[int, int, float]:
 
 @pytest.mark.parametrize("in_flight", [1, 4])
 def test_a_limit_on_tokens_holds_and_leaves_no_room_for_another_request(tmp_path: Path, in_flight: int) -> None:
-    outcome = session(tmp_path / "run", Budget(tokens=2500), in_flight, FakeProposer(costly, delay_s=0.01))
+    outcome = session(tmp_path / "run", Budget(tokens=1200), in_flight, FakeProposer(costly, delay_s=slow(in_flight)))
     assert outcome.reason is StopReason.TOKENS
-    assert 2500 - 300 < spent(tmp_path / "run")[1] <= 2500
+    assert 1200 - 300 < spent(tmp_path / "run")[1] <= 1200
 
 
 @pytest.mark.parametrize("in_flight", [1, 4])
 def test_a_limit_on_money_holds(tmp_path: Path, in_flight: int) -> None:
-    outcome = session(tmp_path / "run", Budget(usd=0.2), in_flight, FakeProposer(costly, delay_s=0.01))
+    outcome = session(tmp_path / "run", Budget(usd=0.115), in_flight, FakeProposer(costly, delay_s=slow(in_flight)))
     assert outcome.reason is StopReason.USD
-    assert 0.17 - 1e-9 <= spent(tmp_path / "run")[2] <= 0.2 + 1e-9
+    assert 0.085 < spent(tmp_path / "run")[2] <= 0.115
 
 
 @pytest.mark.parametrize("in_flight", [1, 4])
