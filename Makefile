@@ -15,6 +15,7 @@ STAMP := .venv/.installed
 
 $(STAMP): pyproject.toml requirements/tested.txt
 	@test -n "$(PYTHON)" || { echo "error: no Python 3.10 to 3.13 found on PATH; install one, or name it: make PYTHON=/path/to/python3" >&2; exit 2; }
+	@echo 'setting up .venv (minutes: torch is large)'
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements/tested.txt -e '.[worker,dev]'
 	@touch $(STAMP)

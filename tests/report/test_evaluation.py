@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kernelwright.model import Evaluation, Status
-from kernelwright.report.evaluation import evaluation_text, headline
-from samples import failed, passed, problem_info
+from kernelwright.report.evaluation import evaluation_text, headline, kernels_table
+from samples import failed, passed, problem_info, resources
 
 
 def test_an_estimate_is_called_one_and_the_interpreter_is_named() -> None:
@@ -32,6 +32,14 @@ def test_a_failure_shows_its_case_and_reason_and_no_time() -> None:
 def test_what_was_not_verified_is_never_called_verified() -> None:
     text = headline(Evaluation(status=Status.NOT_VERIFIED, reason="bf16 matrix product in the interpreter"))
     assert text == "not_verified: bf16 matrix product in the interpreter"
+
+
+def test_kernels_that_look_alike_share_a_row() -> None:
+    text = kernels_table([resources(40), resources(40), resources(48)])
+    assert [line.split()[0:2] for line in text.splitlines()[1:]] == [
+        ["softmax_kernel", "x2"],
+        ["softmax_kernel", "sm_90"],
+    ]
 
 
 def test_resources_and_confinement_are_shown() -> None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import shlex
+from dataclasses import replace
 
 import msgspec
 
-from kernelwright.model import Budget, CaseResult, Operator, Status, Usage
+from kernelwright.model import Budget, CaseResult, Evaluation, Operator, Status, Usage
 from kernelwright.report.text import confirmed_on, repeat_commands, report_text, total_usage, verdict_text
 from samples import failed, passed, run_view, short_run, trial
 
@@ -51,7 +52,7 @@ def test_a_gain_that_its_confirmation_did_not_show_is_no_improvement() -> None:
     trials = short_run(measured=True)[:2]
     text = verdict_text(run_view(trials, confirmed={1: passed(40.5, measured=True)}, device="NVIDIA H200"))
     assert text.startswith("no improvement: the starter stands after 1 further trial\nsoftmax: 40.00 µs, 40 %")
-    assert "but its confirmation took 40.50 µs, no better than the starter" in text
+    assert "but its confirmation took 40.50 µs, not surely less than the starter" in text
 
 
 def test_no_improvement_and_no_kernel_are_said_plainly() -> None:
@@ -66,6 +67,41 @@ def test_no_improvement_and_no_kernel_are_said_plainly() -> None:
     )
     assert verdict_text(run_view(nothing)) == "no kernel passed (1 timeout, 1 wrong)"
     assert "Best kernel" not in report_text(run_view(nothing))
+
+
+def test_a_lead_within_the_intervals_is_called_a_tie() -> None:
+    seed, ahead = (
+        trial(number, timed(passed(score_us, measured=True), half_us=0.5), round=number, operator=operator, parents=())
+        for number, score_us, operator in ((0, 40.0, Operator.SEED), (1, 39.8, Operator.IMPROVE))
+    )
+    text = verdict_text(run_view((seed, ahead), device="NVIDIA H200"))
+    assert text.startswith("no improvement: the starter stands")
+    assert text.endswith(
+        "trial 1 took 39.80 µs in the search: a tie, as the intervals overlap, and ties change nothing"
+    )
+
+
+def timed(evaluation: Evaluation, half_us: float) -> Evaluation:
+    """The same with an interval of that half width around each time."""
+    results = [
+        msgspec.structs.replace(
+            result,
+            timing=result.timing
+            and msgspec.structs.replace(
+                result.timing, ci95_us=(result.timing.median_us - half_us, result.timing.median_us + half_us)
+            ),
+        )
+        for result in evaluation.results
+    ]
+    return msgspec.structs.replace(evaluation, results=tuple(results))
+
+
+def test_nothing_stands_where_a_written_kernel_does_not_pass_again() -> None:
+    first = trial(0, passed(40.0), round=0, operator=Operator.IMPROVE, parents=())
+    view = replace(run_view((first,), confirmed={0: failed(Status.WRONG, "odd: off")}))
+    view = replace(view, info=msgspec.structs.replace(view.info, starter=None))
+    text = verdict_text(view)
+    assert text.startswith("no kernel stands: what passed in the search did not pass again\ntrial 0 does not count")
 
 
 def test_the_report_has_all_its_sections() -> None:

@@ -120,7 +120,7 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
         say_document({**report_document(view), "reason": outcome.reason, "detail": outcome.detail})
     if outcome.reason is StopReason.INTERRUPTED:
         return INTERRUPTED
-    return 1 if view.leader is None and outcome.reason is not StopReason.WAITING else 0
+    return 1 if view.best is None and outcome.reason is not StopReason.WAITING else 0
 
 
 def merged(before: Budget, limits: Budget) -> Budget:

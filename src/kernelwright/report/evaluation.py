@@ -6,6 +6,7 @@ good news stands.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kernelwright.model import CaseInfo, CaseResult, Environment, Evaluation, KernelResources, Status
@@ -84,7 +85,7 @@ def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ())
 
 
 def kernels_table(kernels: Sequence[KernelResources]) -> str:
-    """What the compiler says of each kernel."""
+    """What the compiler says of each kernel; those that differ in nothing shown (dtypes of one kernel) share a row."""
     header = ["kernel", "target", "registers", "spills", "shared", "warps", "stages", "occupancy", "limited by"]
     rows = [
         [
@@ -100,7 +101,9 @@ def kernels_table(kernels: Sequence[KernelResources]) -> str:
         ]
         for kernel in kernels
     ]
-    return table(header, rows, left=("target", "limited by"))
+    variants = Counter(tuple(row) for row in rows)
+    shown = [[f"{row[0]} x{count}" if count > 1 else row[0], *row[1:]] for row, count in variants.items()]
+    return table(header, shown, left=("target", "limited by"))
 
 
 def settings_text(title: str, settings: Mapping[str, object]) -> str:

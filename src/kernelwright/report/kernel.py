@@ -21,7 +21,7 @@ def kernel_text(trial: Trial, view: RunView) -> str:
 
 def _facts(trial: Trial, view: RunView) -> list[str]:
     evaluation, environment = trial.evaluation, view.info.environment
-    where = environment.device or f"no GPU, compiled for {environment.target}"
+    where = f"on {environment.device}" if environment.device else f"compiled for {environment.target}, no GPU"
     facts = [f"{view.info.problem.name}, {title(trial)}"]
     if evaluation is not None and evaluation.score_us is not None:
         facts.append(f"{outcome(trial)}: {time_text(evaluation.score_us, evaluation.timing_kind)} in the search")
@@ -32,7 +32,7 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
         time = confirmation.score_us
         figure = confirmation.reason if time is None else time_text(time, confirmation.timing_kind)
         facts.append(f"confirmation {confirmation.status.value}: {figure}")
-    facts.append(f"on {where}; torch {environment.torch}, Triton {environment.triton}")
+    facts.append(f"{where}; torch {environment.torch}, Triton {environment.triton}")
     candidate = trial.proposal.candidate
     if candidate is not None and candidate.config:
         facts.append("config: " + ", ".join(f"{key}={value}" for key, value in candidate.config.items()))

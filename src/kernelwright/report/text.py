@@ -10,7 +10,7 @@ import shlex
 from collections.abc import Sequence
 
 from kernelwright.model import Budget, Evaluation, Status, Trial, Usage
-from kernelwright.report.convergence import convergence_text
+from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.evaluation import (
     VERIFIED_ON,
     environment_settings,
@@ -42,24 +42,27 @@ def report_text(view: RunView) -> str:
 
 def verdict_text(view: RunView) -> str:
     """What was found and how sure that is, in a few lines."""
-    best, seed, leader = view.best, view.seed, view.leader
+    standing, best, seed, leader = view.standing, view.best, view.seed, view.leader
     if leader is None:
         failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
         return f"no kernel passed ({failures or 'nothing was tried'})"
     shown = best or leader
     evaluation = view.figure(shown)
     assert evaluation is not None
+    gain = _gain(evaluation, None if shown is seed else seed, view)
     verified = VERIFIED_ON[evaluation.verified_on]
-    if best is None and shown is seed:
-        lines = [f"so far nothing is better than {seed_name(view)}", _gain(evaluation, None, view), verified]
-    elif shown is seed:
+    if standing is None and shown is seed:
+        lines = [f"so far nothing is better than {seed_name(view)}", gain, verified]
+    elif standing is None:
+        lines = [f"leading: {gain}", f"trial {leader.number}: not confirmed, so not a result"]
+    elif best is None:
+        lines = ["no kernel stands: what passed in the search did not pass again"]
+    elif best is seed:
         tried = count_text(len(view.trials) - 1, "further trial")
-        lines = [f"no improvement: {seed_name(view)} stands after {tried}", _gain(evaluation, None, view), verified]
-    elif best is not None:
-        found = f"trial {best.number} by {best.proposal.author}, {confirmed_on(evaluation, view)}"
-        lines = [_gain(evaluation, seed, view), found, verified]
+        lines = [f"no improvement: {seed_name(view)} stands after {tried}", gain, verified, *_tie(view)]
     else:
-        lines = [f"leading: {_gain(evaluation, seed, view)}", f"trial {leader.number}: not confirmed, so not a result"]
+        found = f"trial {best.number} by {best.proposal.author}, {confirmed_on(evaluation, view)}"
+        lines = [gain, found, verified]
     return "\n".join([*lines, *(refusal_text(trial, view) for trial in view.refused)])
 
 
@@ -80,10 +83,20 @@ def refusal_text(trial: Trial, view: RunView) -> str:
     assert evaluation.score_us is not None
     ended = f"ended as {doubt.status.value}"
     if doubt.score_us is not None:
-        ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, no better than {seed_name(view)}"
+        ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, not surely less than {seed_name(view)}"
     reason = f": {doubt.reason}" if doubt.reason else ""
     score = time_text(evaluation.score_us, evaluation.timing_kind)
     return f"trial {trial.number} does not count: {score} in the search, but its confirmation {ended}{reason}"
+
+
+def _tie(view: RunView) -> list[str]:
+    leader = view.leader
+    if leader is None or leader is view.best or leader in view.refused or leader.score_us is None:
+        return []
+    score = time_text(leader.score_us, kind_of(view))
+    return [
+        f"trial {leader.number} took {score} in the search: a tie, as the intervals overlap, and ties change nothing"
+    ]
 
 
 def seed_name(view: RunView) -> str:

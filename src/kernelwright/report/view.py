@@ -6,15 +6,14 @@ The user's own starter needs no confirmation: it is what everything else is held
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.history import best_trial, seed_trial
 from kernelwright.journal import Journal, Session
-from kernelwright.model import CaseInfo, Evaluation, Request, RunInfo, Status, Trial
-from kernelwright.search.ranking import ranked
+from kernelwright.model import Candidate, CaseInfo, Evaluation, Request, RunInfo, Trial
+from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.stats import geometric_mean
 from kernelwright.tunables import apply_config
 
@@ -43,37 +42,42 @@ class RunView:
         return best_trial(self.trials)
 
     @property
+    def standing(self) -> Confirmed | None:
+        """What stands, by the rule that the run itself went by; None while that is open: requests are unfinished and
+        nothing but the starter would stand, or a confirmation is still to be made."""
+        try:
+            found = confirmed_best(self.trials, self.confirmed, _not_made)
+        except _NotMadeError:
+            return None
+        return None if self.open_requests and found.best not in self.confirmed else found
+
+    @property
     def best(self) -> Trial | None:
-        """The lowest score of what stands; None where nothing does, while a better one awaits confirmation, and
-        while nothing but the starter stands in a search that is not over."""
-        for trial in ranked(self.trials):
-            if self.stands(trial):
-                return None if self.open_requests and trial.number not in self.confirmed else trial
-            if trial.number not in self.confirmed:
-                return None
-        return None
+        """The trial that stands."""
+        standing = self.standing
+        return self._trial(standing.best) if standing is not None else None
 
     @property
     def refused(self) -> tuple[Trial, ...]:
-        """Better than the seed in the search, but not in their confirmation; best first."""
-        return tuple(
-            trial for trial in ranked(self.trials) if trial.number in self.confirmed and not self.stands(trial)
-        )
-
-    def stands(self, trial: Trial) -> bool:
-        """Whether it is the user's starter, or its confirmation passed and kept the lead over the seed."""
-        seed, confirmation = self.seed, self.confirmed.get(trial.number)
-        if trial is seed and trial.request.candidate is not None:
-            return True
-        if confirmation is None or confirmation.status is not Status.PASSED or confirmation.score_us is None:
-            return False
-        led = seed is not None and _score(trial) < _score(seed)
-        return not led or confirmation.score_us < _score(seed)
+        """Better in the search than what stands, but not so when confirmed."""
+        standing = self.standing
+        numbers = standing.refused if standing is not None else ()
+        return tuple(trial for number in numbers if (trial := self._trial(number)) is not None)
 
     def figure(self, trial: Trial) -> Evaluation | None:
-        """The evaluation whose numbers may be reported: the confirmation's where it stands."""
-        confirmation = self.confirmed.get(trial.number)
-        return confirmation if confirmation is not None and self.stands(trial) else trial.evaluation
+        """The evaluation whose numbers may be reported: the confirmation's for the trial that stands."""
+        return self.confirmed.get(trial.number, trial.evaluation) if trial is self.best else trial.evaluation
+
+    def _trial(self, number: int | None) -> Trial | None:
+        return next((trial for trial in self.trials if trial.number == number), None)
+
+
+class _NotMadeError(Exception):
+    """A confirmation that the answer depends on was not made yet."""
+
+
+def _not_made(number: int, candidate: Candidate) -> Evaluation:
+    raise _NotMadeError
 
 
 def read_run(journal: Journal) -> RunView:
@@ -90,10 +94,6 @@ def read_run(journal: Journal) -> RunView:
         sessions=tuple(journal.sessions()),
         blob=journal.blob,
     )
-
-
-def _score(trial: Trial | None) -> float:
-    return math.inf if trial is None or trial.score_us is None else trial.score_us
 
 
 def source_of(trial: Trial) -> str | None:
