@@ -9,17 +9,20 @@ from __future__ import annotations
 import random
 
 from kernelwright.model import Candidate, Operator, Proposal, Request, Trial
+from kernelwright.propose.forecast import Forecast, forecast
 from kernelwright.propose.protocol import Context
-from kernelwright.propose.space import Forecast, Point, Space, forecast, space_of, taken, untried
+from kernelwright.propose.space import Point, Space, space_of, taken, untried
 
 AUTHOR = "builtin"
 
 RESTART_SHARE = 0.1
-"""How often an improvement starts from a random point, to leave a local best."""
-PAIR_SHARE = 0.3
-"""How often two tunables change at once: a block and its warps often have to."""
-TRUST_SHARE = 0.7
-"""How often the move of the best forecast is taken rather than any."""
+"""How often an improvement leaves the parent's neighbourhood, and with it a local best."""
+RESTART_DRAWS = 16
+"""Of so many random configs the one of the best forecast is the restart."""
+TRUST_SHARE = 0.9
+"""How often the move of the best forecast is taken, rather than any of the better half."""
+MOST_MOVES = 200
+"""So many moves are compared, drawn at random where there are more."""
 
 
 class Builtin:
@@ -89,14 +92,14 @@ def choose(
         if crossed:
             return crossed[0]
     if chance.random() < RESTART_SHARE:
-        return anywhere
-    near = [point for point in space.neighbours(here) if point not in used]
-    far = [point for point in space.second_neighbours(here) if point not in used]
-    moves = far if far and (not near or chance.random() < PAIR_SHARE) else near
+        drawn = [space.numbered(chance.randrange(space.size)) for _ in range(RESTART_DRAWS)]
+        return min((point for point in drawn if point not in used), key=expected.of, default=anywhere)
+    moves = [point for point in (*space.neighbours(here), *space.second_neighbours(here)) if point not in used]
     if not moves:
         return anywhere
     chance.shuffle(moves)
-    return min(moves, key=expected.of) if chance.random() < TRUST_SHARE else moves[0]
+    ranked = sorted(moves[:MOST_MOVES], key=expected.of)
+    return ranked[0] if chance.random() < TRUST_SHARE else chance.choice(ranked[: (len(ranked) + 1) // 2])
 
 
 def crossings(here: Point, others: list[Point], chance: random.Random) -> list[Point]:

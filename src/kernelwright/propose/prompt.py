@@ -89,7 +89,7 @@ def parent_values(operator: Operator, parents: list[Trial], context: Context) ->
     if operator is Operator.IMPROVE:
         values["reading"] = sections.reading(parent, context.problem)
     if operator is Operator.REPAIR:
-        values["failure"] = sections.failure(parent)
+        values["failure"] = sections.failure(parent, context.problem)
     if operator in (Operator.IMPROVE, Operator.REPAIR):
         values["change"] = sections.change(parent, context.trials)
     if operator in (Operator.IMPROVE, Operator.MERGE):

@@ -65,7 +65,7 @@ def worst_case(evaluation: Evaluation, problem: ProblemInfo) -> tuple[str, Timin
 
 
 def limit_of(bound: Bound) -> str:
-    return f"{bound.bytes:.4g} compulsory bytes" if bound.bound_by == "bytes" else f"{bound.flop:.4g} FLOP"
+    return f"{bound.bytes:,} compulsory bytes" if bound.bound_by == "bytes" else f"{bound.flop:,} FLOP"
 
 
 def occupancy(kernel: KernelResources) -> str:

@@ -176,7 +176,7 @@ def reading(trial: Trial, info: ProblemInfo) -> str:
     )
 
 
-def failure(trial: Trial) -> str:
+def failure(trial: Trial, info: ProblemInfo) -> str:
     """Why a trial failed, case by case, and what it printed."""
     evaluation = trial.evaluation
     if evaluation is None:
@@ -184,12 +184,12 @@ def failure(trial: Trial) -> str:
     parts = [f"Status: **{evaluation.status.value}**. {evaluation.reason}".strip()]
     rows = [
         [result.case, result.status.value, error_text(result), shortened(result.reason, 300)]
-        for result in evaluation.results
+        for result in shown_results(evaluation, info)
         if result.status is not Status.PASSED
     ]
     if rows:
         parts.append(table(["case", "status", "largest relative error (allowed)", "reason"], rows))
-    passed = [result.case for result in evaluation.results if result.status is Status.PASSED]
+    passed = [result.case for result in shown_results(evaluation, info) if result.status is Status.PASSED]
     if passed:
         parts.append(f"Cases that pass: {', '.join(passed)}.")
     if evaluation.log.strip():

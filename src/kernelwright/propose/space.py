@@ -1,7 +1,8 @@
-"""The configs that a source can take, and what the trials so far say about them. Pure.
+"""The configs that a source can take, and which of them were tried. Pure.
 
-It chooses nothing (`builtin` does). A point is a config that gives every tunable a value. The one rule: a point
-stands for what the source then is, so a value left out and its default are the same point.
+It chooses nothing (`builtin` does) and expects nothing (`forecast` does). A point is a config that gives every
+tunable a value. The one rule: a point stands for what the source then is, so a value left out and its default are
+the same point.
 """
 
 from __future__ import annotations
@@ -10,14 +11,11 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from kernelwright.model import Candidate, Status, Trial
+from kernelwright.model import Candidate, Trial
 from kernelwright.tunables import Tunable, find_tunables
 
 Point = tuple[int, ...]
 """A value for each tunable, in the order of `Space.tunables`."""
-
-FAILURE_FACTOR = 4.0
-"""A config that failed counts as this many times slower than the slowest that passed."""
 
 
 @dataclass(frozen=True)
@@ -105,41 +103,3 @@ def untried(space: Space, taken: set[Point], start: int) -> Iterator[Point]:
         point = space.numbered((start + step) % size)
         if point not in taken:
             yield point
-
-
-@dataclass(frozen=True)
-class Forecast:
-    """How a point is expected to score, as the logarithm of its time against the mean: lower is better.
-
-    Each value of each tunable has an effect of its own, the mean of what its trials deviate by, drawn towards zero
-    where there are few; effects add up. Enough to prefer what worked and avoid what failed, and no more.
-    """
-
-    effects: dict[tuple[int, int], float]
-
-    def of(self, point: Point) -> float:
-        return sum(self.effects.get((place, value), 0.0) for place, value in enumerate(point))
-
-
-def forecast(space: Space, trials: Iterable[Trial]) -> Forecast:
-    """What the trials of this source say. A failure that no config can change says nothing."""
-    scores = []
-    failed = []
-    for trial in trials:
-        candidate, evaluation = trial.proposal.candidate, trial.evaluation
-        if candidate is None or evaluation is None or candidate.source != space.source:
-            continue
-        if trial.score_us is not None and trial.score_us > 0:
-            scores.append((space.point(candidate.config), math.log(trial.score_us)))
-        elif evaluation.status not in (Status.PASSED, Status.NOT_VERIFIED):
-            failed.append(space.point(candidate.config))
-    worst = max((score for _, score in scores), default=0.0) + math.log(FAILURE_FACTOR)
-    scores += [(point, worst) for point in failed]
-    if not scores:
-        return Forecast({})
-    mean = sum(score for _, score in scores) / len(scores)
-    deviations: dict[tuple[int, int], list[float]] = {}
-    for point, score in scores:
-        for place, value in enumerate(point):
-            deviations.setdefault((place, value), []).append(score - mean)
-    return Forecast({effect: sum(found) / (len(found) + 1) for effect, found in deviations.items()})

@@ -1,0 +1,242 @@
+"""What each prompt says: every section there, every figure with its unit, nothing left unfilled."""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import pytest
+
+from fakes import BOUND, ENVIRONMENT, PROBLEM, SPEC
+from kernelwright.errors import KernelwrightError
+from kernelwright.model import (
+    Case,
+    CaseInfo,
+    CaseResult,
+    Environment,
+    Evaluation,
+    KernelResources,
+    Operator,
+    Request,
+    Status,
+    TensorSpec,
+)
+from kernelwright.propose.prompt import NoPrompt, prompt_for, render, template
+from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
+
+RESOURCES = KernelResources(
+    kernel="double_kernel",
+    target="sm_90",
+    registers=40,
+    spill_bytes=0,
+    shared_bytes=2048,
+    num_warps=4,
+    num_stages=3,
+    occupancy=0.75,
+    limited_by="registers",
+    cubin_sha="c0ffee",
+)
+GOOD = msgspec.structs.replace(passed(100.0), kernels=(RESOURCES,))
+WRONG = Evaluation(
+    status=Status.WRONG,
+    reason="small: element (0, 3) is off",
+    results=(
+        CaseResult(case="small", status=Status.WRONG, reason="0.5 | 3", max_rel_error=0.5, allowed_rel_error=1e-6),
+        CaseResult(case="big", status=Status.PASSED),
+    ),
+    log="a printed line\n",
+)
+RUN = (
+    starter(GOOD),
+    trial(1, OTHER, evaluation=msgspec.structs.replace(GOOD, score_us=80.0), parents=(0,), note="adds instead"),
+    trial(2, KERNEL + "# changed\n", {"BLOCK": 512}, WRONG, parents=(1,)),
+    trial(3, None, parents=(1,)),
+)
+WRITERS = (Operator.SEED, Operator.IMPROVE, Operator.REPAIR, Operator.REWRITE_SIMPLY, Operator.MERGE)
+PARENTS = {Operator.SEED: (), Operator.REPAIR: (2, 1), Operator.MERGE: (0, 1)}
+
+
+def prompt_text(operator: Operator, **more: object) -> str:
+    request = Request(number=4, operator=operator, parents=PARENTS.get(operator, (1,)))
+    return prompt_for(request, context(*RUN, **more)).text  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("operator", WRITERS)
+def test_every_prompt_holds_the_problem_the_cases_the_machine_and_the_history(operator: Operator) -> None:
+    text = prompt_text(operator)
+    assert "`double`" in text
+    assert PROBLEM.source.strip() in text
+    assert PROBLEM.docstring in text
+    assert "| big | yes | (64, 64) float32 | (64, 64) float32 | 50 | bytes |" in text
+    assert "| small | no, checked only |" in text
+    assert "Fake GPU (sm_90), torch 2.9.0, Triton 3.5.0" in text
+    assert "measured Fake GPU 2026-01-01" in text
+    assert "| 1 | improve | 0 | test | adds instead | 80 µs, 1.25× as fast as trial 0 |" in text
+    assert "wrong: small: element (0, 3) is off" in text
+    assert "| 3 | improve | 1 | test | - | no candidate: the reply has no fenced Python block |" in text
+    assert "Best so far: trial 1." in text
+
+
+@pytest.mark.parametrize("operator", WRITERS)
+def test_no_prompt_has_an_unfilled_variable_or_an_empty_section(operator: Operator) -> None:
+    text = prompt_text(operator)
+    assert not re.search(r"\{\{|\}\}", text)
+    outside = re.sub(r"^(`{3,})\w*\n.*?^\1$", "code", text, flags=re.M | re.S)
+    headings = [(len(found[1]), found.end(), found.start()) for found in re.finditer(r"^(#+) .+$", outside, re.M)]
+    assert len(headings) >= 5
+    for (level, end, _), (next_level, _, start) in zip(headings, [*headings[1:], (0, 0, len(outside))], strict=True):
+        assert next_level > level or re.search(r"\w", outside[end:start]), outside[end - 80 : start]
+
+
+@pytest.mark.parametrize("operator", WRITERS)
+def test_held_out_cases_are_in_no_prompt(operator: Operator) -> None:
+    odd = CaseResult(case="odd", status=Status.WRONG, reason="the odd one")
+    run = (*RUN[:2], trial(2, KERNEL + "# changed\n", {"BLOCK": 512}, msgspec.structs.replace(WRONG, results=(odd,))))
+    request = Request(number=4, operator=operator, parents=PARENTS.get(operator, (1,)))
+    assert not re.search(r"\bodd\b", prompt_for(request, context(*run)).text)
+
+
+def test_the_system_prompt_says_what_a_candidate_must_and_must_not_be() -> None:
+    system = prompt_for(Request(number=0, operator=Operator.SEED), context()).system
+    for word in (
+        "ModelNew",
+        "kernel_function",
+        "@triton.jit",
+        ".data_ptr()",
+        "NaN",
+        "Note:",
+        "tl.constexpr",
+        "float32",
+    ):
+        assert word in system, word
+
+
+@pytest.mark.parametrize("operator", [Operator.IMPROVE, Operator.REWRITE_SIMPLY, Operator.MERGE])
+def test_a_timed_parent_comes_with_its_times_and_the_gap(operator: Operator) -> None:
+    text = prompt_text(operator)
+    assert "| big | 100 µs | 50 | 2.00× | bytes |" in text
+    assert "80 µs (measured)" in text
+    assert OTHER.strip() in text
+
+
+@pytest.mark.parametrize("operator", [Operator.IMPROVE, Operator.MERGE])
+def test_a_parent_comes_with_what_the_compiler_says_and_the_moves(operator: Operator) -> None:
+    text = prompt_text(operator)
+    assert "| `double_kernel` | 40 | 0 | 2048 | 4 | 3 | 75 % (by registers) |" in text
+    assert "Not available: explicit shared memory" in text
+
+
+def test_an_improvement_is_given_one_limit_and_the_last_change() -> None:
+    text = prompt_text(Operator.IMPROVE)
+    assert "Memory traffic. Case big takes 100 µs against a bound of 50 µs" in text
+    assert "a hint to check against the source, not a profile" in text
+    assert "Trial 0: 100 µs. Trial 1: 80 µs, 1.25× as fast as trial 0." in text
+    assert "```diff\n--- trial 0\n+++ trial 1\n" in text
+    assert "-    tl.store(y + offsets, 2 * tl.load(x + offsets, mask=mask), mask=mask)" in text
+
+
+def test_a_kernel_is_shown_with_its_config_written_in() -> None:
+    text = prompt_text(Operator.REPAIR)
+    assert "BLOCK = 512\n" in text
+    assert "Its tunables: `BLOCK` = 512, `double_kernel.num_warps` = 4, `double_kernel.num_stages` = 3." in text
+
+
+def test_a_repair_is_given_the_reason_case_by_case_and_the_log() -> None:
+    text = prompt_text(Operator.REPAIR)
+    assert "Status: **wrong**. small: element (0, 3) is off" in text
+    assert "| small | wrong | 0.5 (1e-06) | 0.5 \\| 3 |" in text
+    assert "Cases that pass: big." in text
+    assert "```text\na printed line\n```" in text
+    assert "+# changed" in text, "what was changed before it failed"
+
+
+def test_a_merge_shows_both_kernels() -> None:
+    text = prompt_text(Operator.MERGE)
+    assert "First kernel (trial 0)" in text
+    assert "Second kernel (trial 1)" in text
+    assert KERNEL.strip() in text
+    assert OTHER.strip() in text
+
+
+def test_without_a_gpu_every_time_is_called_an_estimate() -> None:
+    nowhere = msgspec.structs.replace(ENVIRONMENT, device=None)
+    run = (starter(passed(100.0, "estimate")), trial(1, OTHER, evaluation=passed(80.0, "estimate"), parents=(0,)))
+    request = Request(number=2, operator=Operator.IMPROVE, parents=(1,))
+    text = prompt_for(request, context(*run, environment=nowhere)).text
+    assert "No GPU here: kernels are compiled for sm_90" in text
+    for line in text.splitlines():
+        if re.search(r"\b(100|80) µs", line):
+            assert "estimate" in line, line
+
+
+def test_a_long_history_keeps_the_best_and_the_latest() -> None:
+    trials = [starter(passed(500.0))] + [
+        trial(n, KERNEL + f"# {n}\n", evaluation=passed(10.0 if n == 3 else 100.0 + n), parents=(0,))
+        for n in range(1, 90)
+    ]
+    text = prompt_for(Request(number=90, operator=Operator.IMPROVE, parents=(3,)), context(*trials)).text
+    rows = re.findall(r"^\| (\d+) \| (?:improve|seed) \|", text, re.M)
+    assert len(rows) == 24
+    assert {"3", "89", "72"} <= set(rows)
+    assert "Best so far: trial 3. 66 of 90 trials are left out." in text
+
+
+def test_strides_are_shown_where_they_are_not_dense() -> None:
+    spec = TensorSpec(shape=(8, 16), dtype="float16", stride=(1, 8))
+    info = CaseInfo(case=Case(name="big"), inputs=(spec, 3, None), outputs=(SPEC,), bytes=1, flop=1, bound=BOUND)
+    problem = msgspec.structs.replace(PROBLEM, cases=(info,), parameters={"weight": (4, 4), "scale": ()})
+    text = prompt_for(Request(number=0, operator=Operator.SEED), context(problem=problem)).text
+    assert "| (8, 16) float16, strides (1, 8); 3; None | (64, 64) float32 |" in text
+    assert "| `weight` | 4×4 |" in text
+    assert "| `scale` | scalar |" in text
+
+
+def test_peaks_of_the_machine_are_shown_with_where_they_come_from() -> None:
+    where = msgspec.structs.replace(ENVIRONMENT, peaks={"copy_bytes_per_s": 4.28e12}, peaks_source="measured today")
+    text = prompt_for(Request(number=0, operator=Operator.SEED), context(environment=where)).text
+    assert "Peaks (measured today): copy bytes/s 4.28e+12." in text
+
+
+def test_backticks_in_a_source_cannot_end_its_block() -> None:
+    source = KERNEL + '"""\n```\nnot the end\n"""\n'
+    text = prompt_for(Request(number=1, operator=Operator.IMPROVE, parents=(0,)), context(starter(GOOD, source))).text
+    assert f"````python\n{source.rstrip()}\n````" in text
+
+
+def test_braces_in_a_source_are_left_alone() -> None:
+    source = KERNEL + "# {{name}} and {{nothing}}\n"
+    text = prompt_for(Request(number=1, operator=Operator.IMPROVE, parents=(0,)), context(starter(GOOD, source))).text
+    assert "# {{name}} and {{nothing}}" in text
+
+
+def test_a_request_without_usable_parents_cannot_be_put_into_words() -> None:
+    with pytest.raises(NoPrompt, match="request 4 is to improve trial 3, which has no candidate"):
+        prompt_for(Request(number=4, operator=Operator.IMPROVE, parents=(3,)), context(*RUN))
+    with pytest.raises(NoPrompt, match="needs two parents with candidates, and request 4 has 1"):
+        prompt_for(Request(number=4, operator=Operator.MERGE, parents=(0, 3)), context(*RUN))
+    with pytest.raises(NoPrompt, match="numbers, not of writing"):
+        prompt_for(Request(number=4, operator=Operator.TUNE, parents=(0,)), context(*RUN))
+
+
+def test_an_unevaluated_or_failed_parent_is_described_as_such() -> None:
+    run = (starter(failed(Status.COMPILE_ERROR, "no such operation")),)
+    text = prompt_for(Request(number=1, operator=Operator.REWRITE_SIMPLY, parents=(0,)), context(*run)).text
+    assert "It was not timed (compile error: no such operation)." in text
+
+
+def test_a_missing_and_an_unused_variable_are_errors() -> None:
+    assert render("{{a}} and {{a}}", {"a": "x {{b}}"}) == "x {{b}} and x {{b}}"
+    with pytest.raises(KernelwrightError, match=r"t\.md asks for b, c, and nothing gives it a value"):
+        render("{{a}} {{b}} {{c}}", {"a": "1"}, "t.md")
+    with pytest.raises(KernelwrightError, match="does not use b, which it is given"):
+        render("{{a}}", {"a": "1", "b": "2"})
+
+
+def test_the_templates_name_no_device_and_no_vendor() -> None:
+    for name in ("system", "moves", "seed", "improve", "repair", "rewrite_simply", "merge", "mailbox"):
+        assert not re.search(r"H100|H200|A100|NVIDIA|AMD|OpenAI|Anthropic", template(name)), name
+
+
+def test_an_environment_without_peaks_says_nothing_of_them() -> None:
+    where = Environment(device="D", target="sm_90", python="3", torch="2", triton="3")
+    assert "Peaks (" not in prompt_for(Request(number=0, operator=Operator.SEED), context(environment=where)).text

@@ -1,0 +1,102 @@
+"""Reading replies: which code counts, which note, which author, and what is refused in which words."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelwright.model import Candidate
+from kernelwright.propose.reply import (
+    Unusable,
+    author_in,
+    candidate_in,
+    checked,
+    code_in,
+    docstring_line,
+    has_whole_block,
+    note_in,
+)
+from proposing import KERNEL, OTHER, REPLY, trial
+
+
+def test_the_python_block_of_a_reply_is_its_code() -> None:
+    assert code_in("Text.\n```python\nx = 1\n```\nMore.") == "x = 1\n"
+    assert candidate_in(REPLY, ()).source == KERNEL.replace("BLOCK = 256", "BLOCK = 1024")
+
+
+@pytest.mark.parametrize("opening", ["```python", "``` py", "```Python3", "~~~python", "````python title=k.py", "```"])
+def test_fences_of_all_kinds_are_understood(opening: str) -> None:
+    fence = opening[: len(opening) - len(opening.lstrip("`~"))]
+    assert code_in(f"{opening}\nx = 1\n{fence}\n") == "x = 1\n"
+
+
+def test_the_last_of_several_blocks_counts_and_marked_ones_before_unmarked() -> None:
+    assert code_in("```python\nx = 1\n```\n```python\nx = 2\n```\n") == "x = 2\n"
+    assert code_in("```python\nx = 1\n```\n```\noutput\n```\n```bash\nls\n```\n") == "x = 1\n"
+    assert code_in("```\nx = 1\n```\n```text\nno\n```\n") == "x = 1\n"
+
+
+def test_a_block_that_does_not_end_is_not_taken_for_whole() -> None:
+    assert code_in("```python\nx = 1\n```\n```python\nx = 2\n") == "x = 1\n"
+    with pytest.raises(Unusable, match="ends inside its code block: it was cut off"):
+        code_in("```python\nx = 1\n")
+    assert not has_whole_block("```python\nx = 1\n")
+    assert not has_whole_block("```bash\nls\n```\n")
+    assert has_whole_block(REPLY)
+
+
+def test_a_longer_fence_holds_shorter_ones() -> None:
+    assert code_in('````python\ndoc = """\n```\n"""\n````\n') == 'doc = """\n```\n"""\n'
+
+
+@pytest.mark.parametrize("text", ["", "I cannot do that.", "```bash\nls\n```\n", "`x = 1`", "import triton"])
+def test_a_reply_without_code_says_so(text: str) -> None:
+    with pytest.raises(Unusable, match="no fenced Python block"):
+        code_in(text)
+
+
+def test_code_that_does_not_parse_is_refused_with_its_line() -> None:
+    with pytest.raises(Unusable, match="does not parse as Python at line 2"):
+        checked("x = 1\ndef broken(:\n")
+    with pytest.raises(Unusable, match="does not parse"):
+        checked("x = '\0'")
+
+
+def test_code_without_an_entry_point_is_refused_with_what_it_has() -> None:
+    with pytest.raises(Unusable, match=r"neither ModelNew nor kernel_function \(it defines Model, helper\)"):
+        checked("class Model: pass\ndef helper(): pass\n")
+    with pytest.raises(Unusable, match="it defines nothing"):
+        checked("x = 1\n")
+
+
+def test_code_that_the_run_had_before_is_refused_whatever_its_line_ends() -> None:
+    reply = f"```python\n{KERNEL}```\n"
+    with pytest.raises(Unusable, match="that of trial 3 again"):
+        candidate_in(reply, (trial(3, KERNEL.replace("\n", "  \r\n")),))
+    with pytest.raises(Unusable, match="being evaluated"):
+        candidate_in(reply, (), (Candidate(source=KERNEL),))
+    assert candidate_in(reply, (trial(1, OTHER), trial(2, None))).source == KERNEL
+    assert candidate_in(reply, (trial(1, config={"BLOCK": 512}),)).source == KERNEL
+
+
+def test_the_note_is_the_marked_line_else_the_first_one() -> None:
+    assert note_in(REPLY) == "a wider block."
+    assert note_in("Some words.\n**Note:** wider loads\n```python\n```") == "wider loads"
+    assert note_in("# Plan\nSplit it.\n```python\nNot this\n```") == "Plan"
+    assert note_in("```python\nx = 1\n```\nNote: behind the code") == ""
+    assert note_in("author: Ada\n\nIt is wider now.\n```python\n```") == "It is wider now."
+    assert note_in("") == ""
+    assert len(note_in("Note: " + "x" * 1000)) == 300
+
+
+def test_an_author_is_signed_on_the_first_line_only() -> None:
+    assert author_in("author: Ada Lovelace\n...") == "Ada Lovelace"
+    assert author_in("# Author:  Ada  \nx = 1") == "Ada"
+    assert author_in("\ufeffauthor: Ada") == "Ada"
+    for text in ("", "author:\n", "Hello\nauthor: Ada", "authority: Ada", "```python\n# author: x\n```"):
+        assert author_in(text) is None, text
+
+
+def test_the_first_line_of_a_docstring_is_a_modules_note() -> None:
+    assert docstring_line('# author: Ada\n"""Wider loads.\n\nMore."""\nx = 1\n') == "Wider loads."
+    assert docstring_line("x = 1\n") == ""
+    assert docstring_line("def broken(:") == ""
