@@ -51,7 +51,6 @@ def begin(
     folder = Path(out) if out is not None else fresh_folder(Path("runs"), f"{found.name}-{now:%Y%m%d-%H%M%S}")
     if (folder / NAME).exists():
         raise RunFolderError(f"{folder} already holds a run", f"go on with it: --resume {folder}, or name another")
-    note(f"run folder: {folder}")
     with parts.start_worker(target) as worker:
         info = RunInfo(
             schema_version=SCHEMA_VERSION,
@@ -65,6 +64,7 @@ def begin(
         folder.mkdir(parents=True, exist_ok=True)
         copy_problem(found, folder)
         with Journal.create(folder, info) as journal:
+            note(f"run folder: {folder}")
             return search(journal, worker, settings.budget, as_json)
 
 
