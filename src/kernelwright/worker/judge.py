@@ -80,6 +80,7 @@ class Judge:
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
                 "bytes": compulsory_bytes(specs) if size is None else size,
+                "written_share": written_share(specs),
                 "flop": self.flop[name] if flop is None else flop,
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
@@ -256,6 +257,12 @@ def judged(instance: Instance) -> Answer:
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
     tensors = [t for t in (*instance.inputs, *expected) if isinstance(t, torch.Tensor)]
     return Answer(instance=instance, expected=expected, own=own, nbytes=sum(t.nbytes for t in tensors))
+
+
+def written_share(specs: Specs) -> float:
+    """Which part of the compulsory bytes is written; a stated number of bytes is taken to divide alike."""
+    written = compulsory_bytes(Specs(inputs=(), outputs=specs.outputs, parameters={}))
+    return written / max(compulsory_bytes(specs), 1)
 
 
 def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:

@@ -24,7 +24,7 @@ KEY = "candidate"
 
 def measure(subject: Subject, result: CaseResult) -> CaseResult:
     """Measured device time of a verified case; its outputs are checked again after the timed runs."""
-    with subject.stage("time"), subject.site.lease:
+    with subject.leased("time"):
         try:
             message = place(subject, result.case, draw=0)
             timing = _sampled(subject, result.case)
@@ -67,6 +67,6 @@ def estimate(subject: Subject, case: str) -> Timing:
     """A guess at a recorded and compiled case's time; nothing ran."""
     site = subject.site
     least = next(info.bound for info in site.loaded().cases if info.case.name == case)
-    bandwidth = roofline.bandwidth(site.peaks()[0])
-    us = roofline.estimate_us(least, subject.launches(subject.plans[case]), site.target, bandwidth)
+    bandwidth_bytes_per_s = site.peaks()[0]["copy_bytes_per_s"]
+    us = roofline.estimate_us(least, subject.launches(subject.plans[case]), site.target, bandwidth_bytes_per_s)
     return Timing(kind="estimate", median_us=us, method="roofline.estimate_us")

@@ -110,7 +110,9 @@ class Site:
     def _case(self, told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:
         case = codec.record(told["case"], Case)
         floats = [i["dtype"] for i in told["inputs"] if isinstance(i, dict) and "float" in i["dtype"]]
-        least = roofline.bound(told["bytes"], told["flop"], floats[0] if floats else "float32", peaks, source)
+        written_bytes = round(told["bytes"] * told.pop("written_share"))
+        dtype = floats[0] if floats else "float32"
+        least = roofline.bound(told["bytes"], written_bytes, told["flop"], dtype, peaks, source)
         return codec.record(told | {"case": codec.plain(case), "bound": codec.plain(least)}, CaseInfo)
 
     def loaded(self) -> ProblemInfo:

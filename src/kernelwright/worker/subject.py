@@ -59,6 +59,17 @@ class Subject:
         finally:
             self.stages_s[name] = round(self.stages_s.get(name, 0.0) + time.monotonic() - start, 4)
 
+    @contextmanager
+    def leased(self, name: str) -> Iterator[None]:
+        """A stage that holds the lease; waiting for it is counted apart."""
+        with self.stage("wait"):
+            self.site.lease.acquire()
+        try:
+            with self.stage(name):
+                yield
+        finally:
+            self.site.lease.release()
+
     # --- static, record, compile -----------------------------------------------------------------------------
 
     def prepare(self, cases: list[str]) -> None:

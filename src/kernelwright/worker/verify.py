@@ -29,7 +29,7 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     if why:
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
     results: list[CaseResult] = []
-    with subject.stage("verify"), site.lease:
+    with subject.leased("verify"):
         for draw in range(site.ask_judge({"verb": "draws", "case": case.name})):
             results.append(_replayed(subject, case.name, draw))
             if results[-1].status is not Status.PASSED:
