@@ -141,7 +141,7 @@ def test_a_limit_on_trials_is_met_exactly_and_can_be_raised(tmp_path: Path, in_f
 
 
 def test_a_limit_on_minutes_ends_a_run_and_counts_its_earlier_sessions(tmp_path: Path) -> None:
-    budget = Budget(minutes=0.4 / 60)
+    budget = Budget(minutes=1 / 60)
     outcome = session(tmp_path / "run", budget, 2, FakeProposer(), delay_s=0.02)
     assert outcome.reason is StopReason.MINUTES
     trials = spent(tmp_path / "run")[0]
