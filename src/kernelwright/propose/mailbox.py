@@ -7,9 +7,10 @@ one rule: a file is written whole or not at all, and one that may still be growi
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import os
-import tempfile
+import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
@@ -177,14 +178,16 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
 
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees all of it or nothing. Raises `RunFolderError`."""
+    content = text.encode()
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        descriptor, temporary = tempfile.mkstemp(prefix=f".{path.name}.", dir=path.parent)
-        with os.fdopen(descriptor, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
+        with temporary.open("wb") as file:
+            file.write(content)
             file.flush()
             os.fsync(file.fileno())
-        os.chmod(temporary, 0o644)  # mkstemp keeps others out; a prompt is for them
-        os.replace(temporary, path)
+        temporary.replace(path)
     except OSError as error:
+        with contextlib.suppress(OSError):
+            temporary.unlink()
         raise RunFolderError(f"cannot write {path}: {error.strerror or error}") from error
