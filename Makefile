@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo test test-gpu lint setup clean
+.PHONY: demo test test-gpu lint docs setup clean
 .DEFAULT_GOAL := test
 
 ifndef PYTHON
@@ -19,6 +19,9 @@ $(STAMP): pyproject.toml requirements/tested.txt
 	test -x $(BIN)/pip || $(PYTHON) -m venv .venv
 	$(BIN)/pip install --quiet --disable-pip-version-check -c requirements/tested.txt -e '.[worker,dev]'
 	@touch $(STAMP)
+
+docs: $(STAMP)
+	$(BIN)/python -m kernelwright.cli.reference > docs/commands.md
 
 setup: $(STAMP)
 

@@ -80,7 +80,10 @@ def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_jso
         sessions = journal.sessions()
         budget = merged(sessions[-1].budget if sessions else settings.budget, limits)
         file = problem_in_run(folder).file
-        with parts.start_worker(target or journal.info.environment.target) as worker:
+        begun_on = journal.info.environment
+        if target is None and begun_on.device is None:
+            target = begun_on.target
+        with parts.start_worker(target) as worker:
             if worker.load(str(file), settings.dtype).source != known.source:
                 raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
             return search(journal, worker, budget, as_json)

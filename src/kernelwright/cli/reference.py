@@ -1,0 +1,73 @@
+"""The page of commands, from the commands themselves: `python -m kernelwright.cli.reference > docs/commands.md`.
+
+Not help text of its own: every sentence about an option is the option's. The rule: docs/commands.md is what this
+prints, and a test holds it to that.
+"""
+
+from __future__ import annotations
+
+import inspect
+
+import click
+
+from kernelwright.cli.main import VERBS, cli
+
+PREAMBLE = """\
+# Commands
+
+Made from the commands themselves (`make docs`); `kernelwright VERB --help` says the same.
+
+Exit status: 0 done and good (for `optimize`, "no improvement" and "waiting for replies" too); 1 the answer is no: a
+candidate is wrong, rejected or failed, or no kernel passed; 2 the request or the machine is at fault, said in one line
+on standard error; 130 `optimize` was interrupted.
+
+With `--json` standard output holds one JSON document and nothing else. Times are microseconds and end in `_us`; beside
+each stands whether it was measured or is an estimate (`kind`, `timing_kind`). Absent values are null.
+
+What each document has at least:
+
+- `verify --json`: `status`, `reason`, `results` (each `case`, `status`, `reason`, `max_abs_error`, `max_rel_error`,
+  `allowed_rel_error`), `verified_on`, `confinement`, `kernels`, `environment`.
+- `bench --json [FILE]`: `schema_version`, `problem`, `environment`, `command`, `cases` (each `case`, `held_out`,
+  `bound_us`, `bound_by`, `implementations`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`,
+  `call_us`, `speedup` (against the best of the framework's own), `speedup_ci95`, `verdict`, `fraction_of_bound`.
+- `optimize --json` and `report --format json`: `schema_version`, `run`, `problem`, `settings`, `best`, `leader`,
+  `starter`, `convergence`, `trials_by_status`, `open`, `stopped`, `usage`, `seconds`, `environment`; `optimize` adds
+  `reason` and `detail`.
+- `show --json`: the trials, or the one that was named, as the journal has them, with `confirmation`.
+- `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
+- `doctor --json`: `environment`, `probe` (an evaluation), `providers`.
+"""
+
+
+def reference() -> str:
+    """The whole page."""
+    context = click.Context(cli, info_name="kernelwright")
+    sections = []
+    for name in VERBS:
+        command = cli.get_command(context, name)
+        assert command is not None
+        sections.append(_section(name, command, context))
+    return "\n".join([PREAMBLE, *sections])
+
+
+def _section(name: str, command: click.Command, parent: click.Context) -> str:
+    context = click.Context(command, info_name=name, parent=parent)
+    usage = " ".join(["kernelwright", name, *command.collect_usage_pieces(context)])
+    lines = [f"## {name}", "", f"    {usage}", "", inspect.cleandoc(command.help or ""), ""]
+    options = [option for option in command.params if isinstance(option, click.Option)]
+    if options:
+        lines += ["| option | does |", "|---|---|", *(_row(option, context) for option in options), ""]
+    return "\n".join(lines)
+
+
+def _row(option: click.Option, context: click.Context) -> str:
+    value = "" if option.is_flag else f" {option.metavar or option.type.name.upper().replace(' RANGE', '')}"
+    if isinstance(option.type, click.Choice):
+        value = " " + "/".join(map(str, option.type.choices))
+    default = f" Default: `{option.default}`." if option.show_default else ""
+    return f"| `{option.opts[0]}{value}` | {option.help}{default} |".replace("KEY=VALUE|FILE", "KEY=VALUE or FILE")
+
+
+if __name__ == "__main__":
+    click.echo(reference(), nl=False)
