@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from command_line import PROBLEM, fault, run
+from fakes import FakeWorker
 from kernelwright.cli.bench import named_candidates
 from kernelwright.codec import decode
 from kernelwright.errors import RequestError
@@ -73,6 +74,12 @@ def test_names_that_clash_are_refused() -> None:
     with pytest.raises(RequestError, match="both be called 'mine'"):
         named_candidates(None, ("mine.py", "sub/mine.py"))
     assert list(named_candidates(Path("double/starter.py"), ("double/starter.py",))) == ["starter"]
+
+
+def test_a_report_that_could_not_be_written_is_refused_before_anything_is_timed() -> None:
+    worker = FakeWorker()
+    assert "its folder does not exist" in fault(run("bench", "double", "--json", "gone/out.json", worker=worker))
+    assert not worker.closed
 
 
 def test_options_that_exclude_each_other_are_a_usage_error() -> None:

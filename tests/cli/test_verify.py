@@ -75,6 +75,17 @@ def test_the_source_goes_to_the_worker_as_it_is_even_if_it_does_not_parse() -> N
 
 
 @pytest.mark.usefixtures("files")
+def test_an_interrupt_is_status_130_not_an_answer() -> None:
+    def interrupted(candidate: Candidate, purpose: str) -> Evaluation:
+        raise KeyboardInterrupt
+
+    worker = FakeWorker(answer=interrupted)
+    result = run("verify", "double.py", "kernel.py", worker=worker)
+    assert (result.exit_code, result.stdout, result.stderr) == (130, "", "interrupted\n")
+    assert worker.closed
+
+
+@pytest.mark.usefixtures("files")
 def test_bad_requests_are_one_line_and_cost_no_worker() -> None:
     worker = FakeWorker(answer=evaluation_of)
     Path("notes.txt").write_text("hello")

@@ -66,6 +66,8 @@ def bench(
 
     if max_autotune and no_compile:
         raise click.UsageError("--max-autotune and --no-compile exclude each other.")
+    if json_file not in (None, "-") and not Path(json_file).resolve().parent.is_dir():
+        raise RequestError(f"{json_file} cannot be written: its folder does not exist", "make the folder first")
     found = find_problem(problem)
     read_problem_text(found.file)
     named = named_candidates(found.starter, candidates)

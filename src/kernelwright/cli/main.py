@@ -18,6 +18,10 @@ from kernelwright import __version__
 from kernelwright.errors import KernelwrightError
 
 
+INTERRUPTED = 130
+"""What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
+
+
 class Verb(NamedTuple):
     """Where a verb lives (its function bears the module's name) and what `--help` says of it."""
 
@@ -59,6 +63,9 @@ class VerbGroup(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
         except KernelwrightError as error:
             fault = str(error)
         except OSError as error:

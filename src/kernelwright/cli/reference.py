@@ -19,7 +19,7 @@ Made from the commands themselves (`make docs`); `kernelwright VERB --help` says
 
 Exit status: 0 done and good (for `optimize`, "no improvement" and "waiting for replies" too); 1 the answer is no: a
 candidate is wrong, rejected or failed, or no kernel passed; 2 the request or the machine is at fault, said in one line
-on standard error; 130 `optimize` was interrupted.
+on standard error; 130 interrupted.
 
 With `--json` standard output holds one JSON document and nothing else. Times are microseconds and end in `_us`; beside
 each stands whether it was measured or is an estimate (`kind`, `timing_kind`). Absent values are null.

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelwright.cli import options
+from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import RequestError, RunFolderError
@@ -20,9 +21,6 @@ if TYPE_CHECKING:
     from kernelwright.pool import Worker
     from kernelwright.problems import ProblemPath
     from kernelwright.run import Outcome
-
-INTERRUPTED = 130
-"""What a shell reports for a command that was interrupted."""
 
 
 def begin(
