@@ -17,7 +17,6 @@ import click
 from kernelwright import __version__
 from kernelwright.errors import KernelwrightError
 
-
 INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
 
