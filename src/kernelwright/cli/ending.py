@@ -37,7 +37,8 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
     places = [f"report  {view.folder / REPORT}", f"trace   {view.folder / TRACE}"]
     if view.best is not None:
         places.insert(0, f"kernel  {view.folder / KERNEL}")
-    parts = [verdict_text(view), convergence_text(view), f"stopped: {outcome.detail}", "\n".join(places)]
+    stopped = "" if outcome.reason is StopReason.WAITING else f"stopped: {outcome.detail}"
+    parts = [verdict_text(view), convergence_text(view), stopped, "\n".join(places)]
     return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget)] if part)
 
 
