@@ -102,9 +102,7 @@ def test_other_line_ends_survive() -> None:
 
 def test_a_form_feed_is_not_a_line_end() -> None:
     source = "# page\x0cbreak\u2028here\n" + SOURCE
-    assert apply_config(source, {"CHUNK": 32}) == "# page\x0cbreak\u2028here\n" + apply_config(
-        SOURCE, {"CHUNK": 32}
-    )
+    assert apply_config(source, {"CHUNK": 32}) == "# page\x0cbreak\u2028here\n" + apply_config(SOURCE, {"CHUNK": 32})
 
 
 def test_an_unknown_key_names_the_ones_that_exist() -> None:
@@ -115,9 +113,7 @@ def test_an_unknown_key_names_the_ones_that_exist() -> None:
 
 
 def test_a_value_that_is_no_choice_names_the_choices() -> None:
-    with pytest.raises(
-        ConfigError, match="CHUNK cannot be 48 in this source: expected one of 16, 32, 64, 128, 256"
-    ):
+    with pytest.raises(ConfigError, match="CHUNK cannot be 48 in this source: expected one of 16, 32, 64, 128, 256"):
         apply_config(SOURCE, {"CHUNK": 48})
     with pytest.raises(ConfigError, match="cannot be True"):
         apply_config(SOURCE, {"first.num_warps": True})
