@@ -22,6 +22,7 @@ from kernelwright.model import (
     TensorSpec,
 )
 from kernelwright.propose.prompt import NoPrompt, prompt_for, render, template
+from kernelwright.propose.shown import shown_source
 from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
 
 RESOURCES = KernelResources(
@@ -94,6 +95,32 @@ def test_held_out_cases_are_in_no_prompt(operator: Operator) -> None:
     run = (*RUN[:2], trial(2, KERNEL + "# changed\n", {"BLOCK": 512}, msgspec.structs.replace(WRONG, results=(odd,))))
     request = Request(number=4, operator=operator, parents=PARENTS.get(operator, (1,)))
     assert not re.search(r"\bodd\b", prompt_for(request, context(*run)).text)
+
+
+def test_a_problem_is_shown_without_its_list_of_cases() -> None:
+    source = (
+        "import torch\n\nSIZES = (3, 5)\n"
+        "CASES = [\n    dict(name='a', n=1),\n    dict(name='secret', held_out=True, n=7777),\n]\n"
+        "CASES += [dict(name='b', held_out=True, n=n) for n in SIZES]\n\n\nclass Model:\n    pass  # the end\n"
+    )
+    text = prompt_for(
+        Request(number=0, operator=Operator.SEED), context(problem=msgspec.structs.replace(PROBLEM, source=source))
+    ).text
+    assert "7777" not in text
+    assert "SIZES = (3, 5)\n# CASES: see the table below.\n\n\nclass Model:\n    pass  # the end\n```" in text
+
+
+def test_a_source_without_cases_or_that_does_not_parse_is_shown_as_it_is() -> None:
+    for source in ("class Model:\n    CASES = 1\n", "def f():\n    return CASES\n", "def broken(:\n", ""):
+        assert shown_source(source) == source
+
+
+def test_requests_that_start_from_the_same_kernel_are_told_apart() -> None:
+    texts = [
+        prompt_for(Request(number=number, operator=Operator.IMPROVE, parents=(1,)), context(*RUN)).text
+        for number in range(4, 8)
+    ]
+    assert len(set(texts)) == 4
 
 
 def test_the_system_prompt_says_what_a_candidate_must_and_must_not_be() -> None:

@@ -60,7 +60,7 @@ def prompt_for(request: Request, context: Context) -> Prompt:
         "history": sections.history(context.trials),
     }
     if operator is not Operator.SEED:
-        values |= parent_values(operator, parents, context)
+        values |= parent_values(operator, request.number, parents, context)
     name = operator.value
     return Prompt(system=render(template("system"), {}, "system.md"), text=render(template(name), values, f"{name}.md"))
 
@@ -78,7 +78,7 @@ def known_parents(request: Request, context: Context) -> list[Trial]:
     return parents
 
 
-def parent_values(operator: Operator, parents: list[Trial], context: Context) -> dict[str, str]:
+def parent_values(operator: Operator, number: int, parents: list[Trial], context: Context) -> dict[str, str]:
     """The variables about the parents that the operator's template uses."""
     parent = parents[0]
     values = {"parent_number": str(parent.number), "parent": sections.kernel(parent)}
@@ -87,6 +87,7 @@ def parent_values(operator: Operator, parents: list[Trial], context: Context) ->
     if operator in (Operator.IMPROVE, Operator.REPAIR, Operator.MERGE):
         values["resources"] = sections.compiler_resources(parent)
     if operator is Operator.IMPROVE:
+        values["focus"] = sections.focus(number)
         values["reading"] = sections.reading(parent, context.problem)
     if operator is Operator.REPAIR:
         values["failure"] = sections.failure(parent, context.problem)

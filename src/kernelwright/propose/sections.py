@@ -23,12 +23,19 @@ from kernelwright.model import (
 )
 from kernelwright.propose.markdown import fenced, shortened, table
 from kernelwright.propose.reading import first_limit
+from kernelwright.propose.shown import shown_source
 from kernelwright.tunables import apply_config, find_tunables
 
 HISTORY_ROWS = 24
 """How many trials a prompt tells of: the best, and the latest."""
 DIFF_LINES = 120
 LOG_CHARACTERS = 1500
+FOCUSES = (
+    "how the work is split: which index a program owns, the shape of its blocks, how many programs there are",
+    "the limit named below, by the shortest way",
+    "how memory is read and written: order, width, reuse, how often, how many loads are under way",
+    "doing less: fewer passes, fewer instructions per element, no work on padding, masks or addresses",
+)
 NOTE_CHARACTERS = 140
 
 
@@ -36,7 +43,7 @@ NOTE_CHARACTERS = 140
 
 
 def problem(info: ProblemInfo) -> str:
-    parts = [info.docstring.strip(), fenced(info.source)]
+    parts = [info.docstring.strip(), fenced(shown_source(info.source))]
     if info.parameters:
         rows = [[f"`{name}`", "×".join(map(str, shape)) or "scalar"] for name, shape in info.parameters.items()]
         parts.append("Parameters and buffers of the reference:\n\n" + table(["name", "shape"], rows))
@@ -94,6 +101,12 @@ def machine(environment: Environment) -> str:
     if peaks:
         lines.append(f"Peaks ({environment.peaks_source}): {', '.join(peaks)}.")
     return " ".join(lines)
+
+
+def focus(number: int) -> str:
+    """What a request is to look at first. Requests from one kernel are often written at the same time, and without
+    this they are the same prompt."""
+    return FOCUSES[number % len(FOCUSES)]
 
 
 # --- a trial ------------------------------------------------------------------------------------------------
