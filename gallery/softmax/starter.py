@@ -39,13 +39,14 @@ def softmax_kernel(x_ptr, out_ptr, rows, cols, BLOCK_ROWS: tl.constexpr, BLOCK_C
 
 
 BLOCK_ROWS = 1
-BLOCK_COLS = 1024
+MAX_BLOCK_COLS = 1024
 
 
 def kernel_function(x):
     x = x.contiguous()
     rows, cols = x.shape
     out = torch.empty_like(x)
+    block_cols = min(triton.next_power_of_2(cols), MAX_BLOCK_COLS)
     grid = (triton.cdiv(rows, BLOCK_ROWS),)
-    softmax_kernel[grid](x, out, rows, cols, BLOCK_ROWS=BLOCK_ROWS, BLOCK_COLS=BLOCK_COLS, num_warps=4)
+    softmax_kernel[grid](x, out, rows, cols, BLOCK_ROWS=BLOCK_ROWS, BLOCK_COLS=block_cols, num_warps=4)
     return out

@@ -168,9 +168,7 @@ def test_many_threads_share_a_client() -> None:
     client = JsonClient(QUICK)
     got: list[object] = []
     with llm_server(*[Scripted(body={"n": 1})] * 8) as server:
-        threads = [
-            threading.Thread(target=lambda: got.append(client.post(server.url, KEY, {}).body)) for _ in range(8)
-        ]
+        threads = [threading.Thread(target=lambda: got.append(client.post(server.url, KEY, {}).body)) for _ in range(8)]
         for thread in threads:
             thread.start()
         for thread in threads:

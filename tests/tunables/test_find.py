@@ -5,6 +5,8 @@ Every source here is text: nothing is imported or run. The rule: a doubtful numb
 
 from __future__ import annotations
 
+import textwrap
+
 from kernelwright.tunables import Tunable, default_config, find_tunables
 
 SOFTMAX = """\
@@ -321,3 +323,43 @@ def test_a_launch_in_a_method_finds_module_constants_past_the_class() -> None:
         "class ModelNew:\n    BLOCK = 32\n\n    def forward(self, x):\n        k[(1,)](x, BLOCK)\n"
     )
     assert constants_of(source) == {"BLOCK": 64}
+
+
+def test_a_largest_block_that_reaches_a_constexpr_through_min_is_a_tunable() -> None:
+    source = textwrap.dedent(
+        """
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def k(x, n, BLOCK: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 0.0)
+
+        MAX_BLOCK = 1024
+
+        def kernel_function(x):
+            block = min(triton.next_power_of_2(x.shape[0]), MAX_BLOCK)
+            k[(1,)](x, x.shape[0], BLOCK=block)
+            return x
+        """
+    )
+    found = {tunable.key: tunable.default for tunable in find_tunables(source)}
+    assert found["MAX_BLOCK"] == 1024
+
+
+def test_a_bare_number_inside_min_is_no_tunable() -> None:
+    source = textwrap.dedent(
+        """
+        import triton
+        import triton.language as tl
+
+        @triton.jit
+        def k(x, n, BLOCK: tl.constexpr):
+            tl.store(x + tl.arange(0, BLOCK), 0.0)
+
+        def kernel_function(x):
+            k[(1,)](x, x.shape[0], BLOCK=min(triton.next_power_of_2(x.shape[0]), 1024))
+            return x
+        """
+    )
+    assert all(tunable.kind != "constexpr" for tunable in find_tunables(source))

@@ -22,7 +22,7 @@ from kernelwright.tunables.names import (
     is_tunable_name,
     with_default,
 )
-from kernelwright.tunables.scopes import Origin, Reader
+from kernelwright.tunables.scopes import Origin, Reader, Scope
 
 
 @dataclass(frozen=True)
@@ -136,11 +136,28 @@ def read_constexprs(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> N
     """What the launch gives to constexpr parameters."""
     kernel = launch.kernel
     for parameter in sorted((kernel.constexprs & launch.given.keys()) - (kernel.computed or frozenset())):
-        origin = reader.origin(launch.given[parameter], launch.scope)
-        if origin is not None:
+        for origin in origins(reader, launch.given[parameter], launch.scope):
             use_constexpr(feed_of(feeds, origin, f"{kernel.name}.{parameter}"), parameter, kernel)
             if repeats_in_grid(reader, launch, origin):
                 feeds[id(origin.node)].blocked = True
+
+
+def origins(reader: Reader, value: ast.expr, scope: Scope) -> list[Origin]:
+    """The literals that a constexpr comes from: one directly, or the named ones in `min`, `max` and `//`."""
+    origin = reader.origin(value, scope)
+    if origin is not None:
+        return [origin]
+    if isinstance(value, ast.Name):
+        found = scope.lookup(value.id)
+        if found is None or len(found[1]) != 1 or found[1][0] is None:
+            return []
+        scope, value = found[0], found[1][0]
+    parts: list[ast.expr] = []
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("min", "max"):
+        parts = value.args
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv):
+        parts = [value.left, value.right]
+    return [found for part in parts for found in origins(reader, part, scope) if found.name is not None]
 
 
 def read_signatures(reader: Reader, kernels: dict[str, Kernel], launches: list[Launch], feeds: dict[int, Feed]) -> None:

@@ -241,7 +241,7 @@ class Judge:
 
         pieces = [piece(inputs) for inputs in sets]
         with torch.no_grad():
-            timed = clock.Timed(pieces)
+            timed = clock.Timed(pieces, either=True)
         self.timed[case, name], self.pieces[case, name] = timed, pieces[0]
         timed.warm_up()
         return {"method": timed.method, "sets": count, "calls": timed.calls}
