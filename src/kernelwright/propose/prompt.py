@@ -15,6 +15,7 @@ from kernelwright.errors import KernelwrightError
 from kernelwright.model import Operator, Request, Trial
 from kernelwright.propose import sections
 from kernelwright.propose.protocol import Context
+from kernelwright.propose.tried import history
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 
@@ -57,7 +58,7 @@ def prompt_for(request: Request, context: Context) -> Prompt:
         "problem": sections.problem(context.problem),
         "cases": sections.cases(context.problem),
         "machine": sections.machine(context.environment),
-        "history": sections.history(context.trials),
+        "history": history(context.trials),
     }
     if operator is not Operator.SEED:
         values |= parent_values(operator, request.number, parents, context)

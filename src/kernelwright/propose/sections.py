@@ -24,10 +24,9 @@ from kernelwright.model import (
 from kernelwright.propose.markdown import fenced, shortened, table
 from kernelwright.propose.reading import first_limit
 from kernelwright.propose.shown import shown_source
+from kernelwright.propose.tried import outcome, versus
 from kernelwright.tunables import apply_config, find_tunables
 
-HISTORY_ROWS = 24
-"""How many trials a prompt tells of: the best, and the latest."""
 DIFF_LINES = 120
 LOG_CHARACTERS = 1500
 FOCUSES = (
@@ -36,7 +35,6 @@ FOCUSES = (
     "how memory is read and written: order, width, reuse, how often, how many loads are under way",
     "doing less: fewer passes, fewer instructions per element, no work on padding, masks or addresses",
 )
-NOTE_CHARACTERS = 140
 
 
 # --- the task -----------------------------------------------------------------------------------------------
@@ -227,57 +225,6 @@ def change(trial: Trial, trials: Sequence[Trial]) -> str:
     cut = [] if len(lines) <= DIFF_LINES else [f"… {len(lines) - DIFF_LINES} more lines"]
     worth = f"Trial {before.number}: {outcome(before)}. Trial {trial.number}: {outcome(trial)}{versus(before, trial)}."
     return worth + "\n\n" + fenced("\n".join(lines[:DIFF_LINES] + cut), "diff")
-
-
-# --- the run ------------------------------------------------------------------------------------------------
-
-
-def history(trials: Sequence[Trial]) -> str:
-    """One line per trial: the best ones and the latest ones where there are many."""
-    if not trials:
-        return "Nothing yet."
-    scored = sorted((trial.score_us, trial.number) for trial in trials if trial.score_us is not None)
-    latest = [trial.number for trial in trials][-HISTORY_ROWS * 3 // 4 :]
-    room = HISTORY_ROWS - len(latest)
-    kept = {*latest, *[number for _, number in scored if number not in latest][:room]}
-    by_number = {trial.number: trial for trial in trials}
-    rows = [
-        [
-            str(trial.number),
-            trial.request.operator.value.replace("_", " "),
-            ", ".join(map(str, trial.request.parents)) or "-",
-            trial.proposal.author,
-            shortened(trial.proposal.note, NOTE_CHARACTERS) or "-",
-            outcome(trial) + versus(next((by_number.get(n) for n in trial.request.parents), None), trial),
-        ]
-        for trial in trials
-        if trial.number in kept
-    ]
-    text = table(["trial", "asked to", "of", "author", "note", "outcome"], rows)
-    if scored:
-        text += f"\n\nBest so far: trial {scored[0][1]}."
-    if len(kept) < len(trials):
-        text += f" {len(trials) - len(kept)} of {len(trials)} trials are left out."
-    return text
-
-
-def outcome(trial: Trial) -> str:
-    """How a trial ended, in a few words."""
-    if trial.evaluation is None:
-        return f"no candidate: {shortened(trial.proposal.error or '', NOTE_CHARACTERS)}"
-    evaluation = trial.evaluation
-    if evaluation.score_us is not None:
-        return f"{evaluation.score_us:.4g} µs" + (" (estimate)" if evaluation.timing_kind == "estimate" else "")
-    words = evaluation.status.value.replace("_", " ")
-    return f"{words}: {shortened(evaluation.reason, NOTE_CHARACTERS)}" if evaluation.reason else words
-
-
-def versus(before: Trial | None, after: Trial) -> str:
-    """How a trial compares with the one it came from."""
-    if before is None or before.score_us is None or after.score_us is None:
-        return ""
-    ratio = after.score_us / before.score_us
-    return f", {1 / ratio:.2f}× as fast as trial {before.number}"
 
 
 # --- words --------------------------------------------------------------------------------------------------
