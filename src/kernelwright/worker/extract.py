@@ -1,7 +1,8 @@
 """A candidate's kernels, taken out of its source by syntax alone.
 
 The result is the only code of a candidate that ever meets data. It is built from the AST: imports of Triton,
-constants, and functions under `@triton.jit` whose bodies pass an allow-list. Nothing is executed here.
+constants, and functions under `@triton.jit` whose bodies pass an allow-list (`body`). Nothing is executed here, and
+nothing in the result runs when it is imported but literals and `@triton.jit` itself.
 """
 
 from __future__ import annotations
@@ -10,172 +11,150 @@ import ast
 import copy
 from dataclasses import dataclass
 
-ALLOWED_IMPORTS = ("triton", "triton.language", "triton.language.extra", "triton.language.extra.cuda",
-                   "triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice",
-                   "triton.language.math")  # fmt: skip
-"""Modules that kernels may use. None of them runs host code, reads files or keeps state."""
+from kernelwright.worker.body import check_body, is_constant
+from kernelwright.worker.scope import ALLOWED_IMPORTS, Finding, Scope, bindings, names_in, scope_of
 
-ALLOWED_BUILTINS = frozenset(
-    {"range", "min", "max", "abs", "len", "int", "float", "bool", "isinstance", "tuple", "True", "False", "None"}
-)
+__all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract", "jit_decorator"]
 
-FORBIDDEN_NODES = {
-    ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",
-    ast.ClassDef: "class", ast.Lambda: "lambda", ast.Try: "try", ast.Raise: "raise", ast.Yield: "yield",
-    ast.YieldFrom: "yield", ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with",
-    ast.AsyncFunctionDef: "async def", ast.Delete: "del", ast.DictComp: "dict comprehension",
-    ast.SetComp: "set comprehension", ast.GeneratorExp: "generator",
-}  # fmt: skip
-"""Python that no Triton kernel needs; the CPU interpreter would execute it as ordinary Python."""
+DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics")
+"""What may stand over a kernel. Any other decorator could put different code in its place."""
 
-FORBIDDEN_ATTRIBUTES = frozenset({"core", "semantic", "standard", "target_info", "runtime", "compiler", "tools",
-                                  "builtins", "knobs", "driver", "constexpr_function"})  # fmt: skip
-"""Submodules reachable from `triton.language` through which a body could leave it."""
-
-
-@dataclass(frozen=True)
-class Finding:
-    """A rule that a source breaks, at a line (1-based)."""
-
-    line: int
-    rule: str
-
-    def __str__(self) -> str:
-        return f"line {self.line}: {self.rule}"
+KEPT_KEYWORDS = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
+"""Keywords of `@triton.jit` that decide the compiled code."""
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The extracted module text and the names of its kernels, or why there is none."""
+    """The extracted module text and its kernels: by name, whether each parameter is a constexpr."""
 
     source: str
-    names: tuple[str, ...]
+    parameters: dict[str, dict[str, bool]]
     findings: tuple[Finding, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.parameters)
 
 
 def extract(source: str) -> Kernels:
     """Take the kernels out of a candidate's source; raises SyntaxError where it does not parse."""
     tree = ast.parse(source)
-    imports = [kept for node in tree.body for kept in _kernel_imports(node)]
-    aliases = {name for node in imports for name in _bound_names(node)}
+    scope = scope_of(tree)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and jit_decorator(node)]
-    names = [function.name for function in functions]
-    findings = [Finding(f.lineno, f"the kernel {f.name!r} is defined more than once")
-                for i, f in enumerate(functions) if f.name in names[:i]]  # fmt: skip
-    findings += _rebinds(tree, set(names))
-    constants = {name: node for node in tree.body for name in _constant_names(node)}
-    known = aliases | set(names) | set(constants) | ALLOWED_BUILTINS
+    kernels = {function.name for function in functions}
+    constants: dict[str, ast.Assign | ast.AnnAssign] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            constants |= dict.fromkeys(_constant_names(node, scope, set(constants)), node)
+    used = _used(functions, constants)
+    findings = _bound_twice(tree, kernels | used | scope.all)
     for function in functions:
-        findings += check_body(function, known, aliases)
-    used = {node.id for function in functions for node in ast.walk(function) if isinstance(node, ast.Name)}
-    body: list[ast.stmt] = [ast.Import(names=[ast.alias(name="triton")]), *imports]
-    body += [node for node in tree.body if used & set(_constant_names(node))]
-    body += [_bare(function) for function in functions]
+        findings += _decorated(function, scope)
+        findings += check_body(function, scope, kernels, set(constants))
+    body: list[ast.stmt] = [ast.Import(names=[ast.alias(name="triton")]), *scope.imports]
+    kept = {id(node): node for name, node in constants.items() if name in used}
+    body += [_plain(node, scope) for node in kept.values()]
+    body += [_bare(function, scope, set(constants)) for function in functions]
     text = ast.unparse(ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))) + "\n"
-    return Kernels(source=text, names=tuple(names), findings=tuple(findings))
+    parameters = {function.name: _parameters(function) for function in functions}
+    return Kernels(source=text, parameters=parameters, findings=tuple(sorted(set(findings), key=_order)))
 
 
 def jit_decorator(function: ast.FunctionDef) -> ast.expr | None:
     """The `@triton.jit` (or `@jit`) decorator of a function, None when it has none."""
     for decorator in function.decorator_list:
-        target = decorator.func if isinstance(decorator, ast.Call) else decorator
-        if ast.unparse(target) in ("triton.jit", "jit"):
+        if ast.unparse(_called(decorator)) in ("triton.jit", "jit"):
             return decorator
     return None
 
 
-def check_body(function: ast.FunctionDef, known: set[str], modules: set[str]) -> list[Finding]:
-    """What a kernel's body (and signature) does that no kernel may."""
-    local = {argument.arg for argument in ast.walk(function) if isinstance(argument, ast.arg)}
-    local |= {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}
-    findings = [
-        Finding(function.lineno, f"the kernel {function.name!r} rebinds the module name {name!r}")
-        for name in sorted(local & modules)
-    ]
-    inner = [child for child in ast.iter_child_nodes(function) if child not in function.decorator_list]
-    for node in (n for child in inner for n in ast.walk(child)):
-        line = getattr(node, "lineno", function.lineno)
-        if type(node) in FORBIDDEN_NODES or isinstance(node, ast.FunctionDef):
-            what = FORBIDDEN_NODES.get(type(node), "nested function")
-            findings.append(Finding(line, f"a kernel body may not contain {what}"))
-        elif isinstance(node, ast.Attribute) and (node.attr.startswith("_") or node.attr in FORBIDDEN_ATTRIBUTES):
-            findings.append(Finding(line, f"a kernel body may not use the attribute {node.attr!r}"))
-        elif isinstance(node, ast.Name) and node.id not in known | local:
-            findings.append(
-                Finding(line, f"a kernel body may not use the name {node.id!r}: only its arguments, Triton, other "
-                              "@triton.jit functions of this file and tl.constexpr constants")
-            )  # fmt: skip
-    return findings
+def _called(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
-def _kernel_imports(node: ast.stmt) -> list[ast.stmt]:
-    """What a statement imports for kernels: the allowed names of it, as a statement of their own."""
-    if isinstance(node, ast.Import):
-        names = [alias for alias in node.names if alias.name in ALLOWED_IMPORTS]
-        return [ast.Import(names=names)] if names else []
-    if not isinstance(node, ast.ImportFrom) or node.level or node.module not in ALLOWED_IMPORTS:
+def _order(finding: Finding) -> tuple[int, str]:
+    return finding.line, finding.rule
+
+
+def _constant_names(node: ast.Assign | ast.AnnAssign, scope: Scope, known: set[str]) -> list[str]:
+    """Names of a module-level constant: numbers, strings, `tl.constexpr` of them, or an alias of a Triton dtype."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    if node.value is None or len(names) != len(targets) or not is_constant(node.value, scope, known):
         return []
-    whole = node.module in ("triton", "triton.language.extra", "triton.language.extra.cuda")
-    names = [
-        alias
-        for alias in node.names
-        if (f"{node.module}.{alias.name}" in ALLOWED_IMPORTS or alias.name == "jit" if whole else _public(alias.name))
-    ]
-    return [ast.ImportFrom(module=node.module, names=names, level=0)] if names else []
+    return names
 
 
-def _public(name: str) -> bool:
-    return not name.startswith("_") and name not in FORBIDDEN_ATTRIBUTES and name != "*"
+def _plain(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
+    """The assignment without an annotation that would run."""
+    if isinstance(node, ast.Assign) or is_constant(node.annotation, scope, set()):
+        return node
+    assert node.value is not None
+    return ast.Assign(targets=[node.target], value=node.value)
 
 
-def _bound_names(node: ast.stmt) -> list[str]:
-    if isinstance(node, ast.Import | ast.ImportFrom):
-        return [alias.asname or alias.name.split(".")[0] for alias in node.names]
-    return []
+def _used(functions: list[ast.FunctionDef], constants: dict[str, ast.Assign | ast.AnnAssign]) -> set[str]:
+    """Constants that kernels name, and those that these are made of."""
+    used: set[str] = set()
+    found = {name for function in functions for name in names_in(function)} & set(constants)
+    while found - used:
+        used |= found
+        found = {name for constant in used for name in names_in(constants[constant])} & set(constants)
+    return used
 
 
-def _constant_names(node: ast.stmt) -> list[str]:
-    """Names of a module-level constant: a literal number, a `tl.constexpr` of one, or an alias of a Triton dtype."""
-    if isinstance(node, ast.AnnAssign) and isinstance(node.target, ast.Name) and node.value is not None:
-        return [node.target.id] if _is_constant(node.value) else []
-    if isinstance(node, ast.Assign) and all(isinstance(t, ast.Name) for t in node.targets) and _is_constant(node.value):
-        return [t.id for t in node.targets if isinstance(t, ast.Name)]
-    return []
-
-
-def _is_constant(value: ast.expr) -> bool:
-    if isinstance(value, ast.Call):
-        return (ast.unparse(value.func) in ("tl.constexpr", "triton.language.constexpr", "constexpr")
-                and len(value.args) == 1 and not value.keywords and _is_constant(value.args[0]))  # fmt: skip
-    if isinstance(value, ast.Attribute):
-        return isinstance(value.value, ast.Name) and value.value.id == "tl" and not value.attr.startswith("_")
-    allowed = (ast.Constant, ast.UnaryOp, ast.BinOp, ast.operator, ast.unaryop)
-    return all(isinstance(node, allowed) for node in ast.walk(value))
-
-
-def _rebinds(tree: ast.Module, names: set[str]) -> list[Finding]:
-    """Module-level bindings that would replace a kernel after its definition."""
+def _bound_twice(tree: ast.Module, names: set[str]) -> list[Finding]:
+    """Names that the kernels rely on and that module-level code binds to a second thing."""
+    seen: dict[str, object] = {}
     found = []
-    for node in tree.body:
-        targets = [t for t in ast.walk(node) if isinstance(t, ast.Name) and isinstance(t.ctx, ast.Store)]
-        if not isinstance(node, ast.FunctionDef | ast.ClassDef):
-            found += [
-                Finding(node.lineno, f"{t.id!r} is bound twice at module level") for t in targets if t.id in names
-            ]
-        elif node.name in names and not (isinstance(node, ast.FunctionDef) and jit_decorator(node)):
-            found.append(Finding(node.lineno, f"{node.name!r} is bound twice at module level"))
+    for binding in bindings(tree):
+        if binding.name in names and seen.setdefault(binding.name, binding.what) != binding.what:
+            found.append(Finding(binding.line, f"{binding.name!r} is bound more than once at module level"))
     return found
 
 
-def _bare(function: ast.FunctionDef) -> ast.FunctionDef:
-    """The function under a plain `@triton.jit`, keeping only the decorator's literal keywords."""
-    decorator = jit_decorator(function)
+def _decorated(function: ast.FunctionDef, scope: Scope) -> list[Finding]:
+    """Decorators that are not Triton's, and keywords of `@triton.jit` that are not literals."""
+    found = []
+    for decorator in function.decorator_list:
+        text, line = ast.unparse(_called(decorator)), decorator.lineno
+        if scope.dotted(_called(decorator)) in DECORATORS:
+            continue
+        if text in ("triton.jit", "jit"):
+            found.append(Finding(line, f"{text.partition('.')[0]!r} does not name Triton here; import it as usual"))
+        else:
+            found.append(Finding(line, f"the decorator {text!r} on a kernel; allowed: {', '.join(DECORATORS)}"))
+    jit = jit_decorator(function)
+    for keyword in jit.keywords if isinstance(jit, ast.Call) else []:
+        if keyword.arg in KEPT_KEYWORDS and not _is_literal(keyword.value):
+            found.append(Finding(keyword.value.lineno, f"{keyword.arg} has to be a literal"))
+    return found
+
+
+def _is_literal(value: ast.expr) -> bool:
+    return all(isinstance(node, ast.Constant | ast.List | ast.Tuple | ast.Load) for node in ast.walk(value))
+
+
+def _parameters(function: ast.FunctionDef) -> dict[str, bool]:
+    """Name of each parameter, and whether it is a constexpr (Triton reads the annotation's text)."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return {a.arg: a.annotation is not None and "constexpr" in ast.unparse(a.annotation) for a in every}
+
+
+def _bare(function: ast.FunctionDef, scope: Scope, constants: set[str]) -> ast.FunctionDef:
+    """The function under a plain `@triton.jit`, without what would run at its definition."""
+    bare = copy.deepcopy(function)
+    decorator = jit_decorator(bare)
     keywords = [
-        keyword for keyword in (decorator.keywords if isinstance(decorator, ast.Call) else [])
-        if keyword.arg in ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
-    ]  # fmt: skip
+        keyword
+        for keyword in (decorator.keywords if isinstance(decorator, ast.Call) else [])
+        if keyword.arg in KEPT_KEYWORDS
+    ]
     jit = ast.Attribute(value=ast.Name(id="triton", ctx=ast.Load()), attr="jit", ctx=ast.Load())
-    plain = ast.Call(func=jit, args=[], keywords=keywords) if keywords else jit
-    bare = copy.copy(function)
-    bare.decorator_list, bare.returns = [plain], None
+    bare.decorator_list = [ast.Call(func=jit, args=[], keywords=keywords) if keywords else jit]
+    bare.returns = None
+    for argument in (node for node in ast.walk(bare.args) if isinstance(node, ast.arg)):
+        if argument.annotation is not None and not is_constant(argument.annotation, scope, constants):
+            argument.annotation = None
     return bare
