@@ -32,7 +32,8 @@ FORBIDDEN_NODES = {
 
 LEAF_ATTRIBUTES = frozenset({"primitive_bitwidth", "itemsize", "int_bitwidth", "int_signedness", "fp_mantissa_width",
                              "name", "scalar", "value", "is_floating", "is_int", "is_int_signed", "is_int_unsigned",
-                             "is_fp8", "is_fp16", "is_bf16", "is_fp32", "is_fp64", "is_bool", "is_ptr", "ALL", "NONE"})  # fmt: skip
+                             "is_fp8", "is_fp16", "is_bf16", "is_fp32", "is_fp64", "is_bool", "is_ptr", "ALL",
+                             "NONE"})  # fmt: skip
 """What may be asked of something that Triton names: about a dtype, the value of a constant, an enum."""
 
 
