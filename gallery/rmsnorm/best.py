@@ -43,6 +43,14 @@ class ModelNew(torch.nn.Module):
         BLOCK = 128
         grid = (triton.cdiv(positions, BLOCK), batch)
         rmsnorm_kernel[grid](
-            x, out, features, positions, self.eps, FEATURES=triton.next_power_of_2(features), BLOCK=BLOCK, num_warps=2, num_stages=2
+            x,
+            out,
+            features,
+            positions,
+            self.eps,
+            FEATURES=triton.next_power_of_2(features),
+            BLOCK=BLOCK,
+            num_warps=2,
+            num_stages=2,
         )
         return out
