@@ -1,80 +1,141 @@
-"""What a candidate's source may not contain, found by syntax before anything runs.
+"""What a candidate's host code may not contain, found by syntax before anything runs.
 
-Replay makes most of these harmless; they are refused because people read and ship the source. Each finding names a
-line and a rule in words that a model can act on.
+Replay makes most of these harmless; they are refused because people read and ship the source. What a call leaves
+behind is in `state`, kernels are in `body`. Each finding names a line and a rule in words that a model can act on.
 """
 
 from __future__ import annotations
 
 import ast
 
-from kernelwright.worker.extract import Finding, jit_decorator
+from kernelwright.worker.extract import jit_decorator
+from kernelwright.worker.scope import Finding, bindings
+from kernelwright.worker.state import kept
 
 ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton.language", "math", "typing",
-                   "__future__", "collections.abc", "dataclasses", "functools", "triton.language.extra",
-                   "triton.language.extra.libdevice", "triton.language.extra.cuda",
-                   "triton.language.extra.cuda.libdevice", "triton.language.math",
+                   "__future__", "collections.abc", "dataclasses", "functools", "itertools", "torch.nn.init",
+                   "torch.nn.parameter", "triton.language.extra", "triton.language.extra.libdevice",
+                   "triton.language.extra.cuda", "triton.language.extra.cuda.libdevice", "triton.language.math",
                    "triton.tools.tensor_descriptor", "triton.runtime", "triton.testing")  # fmt: skip
 """What a candidate may import: the framework's containers and shapes, Triton, and arithmetic."""
 
-FORBIDDEN_CALLS = frozenset({"exec", "eval", "compile", "open", "__import__", "globals", "locals", "vars", "input",
-                             "setattr", "delattr", "breakpoint", "memoryview", "id"})  # fmt: skip
+FORBIDDEN_NAMES = frozenset({"exec", "eval", "compile", "open", "__import__", "globals", "locals", "vars", "setattr",
+                             "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__"})  # fmt: skip
+"""Builtins that host code may not even name, unless it binds the name itself (an argument called `vars`)."""
 
-FORBIDDEN_ATTRIBUTES = frozenset({"data_ptr", "untyped_storage", "storage", "set_", "item", "tolist", "numpy", "cpu",
-                                  "Stream", "ExternalStream", "CUDAGraph", "compile", "ops", "_C"})  # fmt: skip
+FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id"})
+"""Builtins that are also ordinary names of arguments: calling them is what counts."""
 
-STATE_CALLS = frozenset({"lru_cache", "cache", "cached_property"})
+READS_VALUES = frozenset({"item", "tolist", "numpy", "cpu", "data_ptr", "untyped_storage", "storage", "set_"})
+"""What depends on more than shapes."""
+
+PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake"})
+"""What tells a recording from a call in use."""
+
+SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect", "ctypes", "gc", "threading",
+                    "multiprocessing", "socket", "pickle", "shutil", "tempfile", "traceback", "weakref", "atexit",
+                    "warnings", "platform", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
+                    "CUDAGraph"})  # fmt: skip
+"""Modules that the framework's own modules imported, reachable as attributes of them, and what schedules work."""
+
+FRAMEWORK = frozenset({
+    "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
+    "serialization", "fx", "export", "profiler", "backends", "manual_seed", "seed", "set_rng_state", "script", "trace",
+    "set_default_dtype", "set_default_device", "set_default_tensor_type", "set_float32_matmul_precision",
+    "use_deterministic_algorithms", "set_num_threads", "Event", "current_stream", "default_stream", "set_stream",
+    "stream", "graph", "synchronize", "do_bench", "make_graphed_callables",
+})  # fmt: skip
+"""Parts of the framework that compute, compile, keep, time or reorder: of `torch` and `triton`, not of tensors."""
+
+ALLOWED_SPECIAL = frozenset({"__init__", "__post_init__", "__version__", "__name__"})
 
 
 def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
     tree = ast.parse(source)
     jitted = [n for n in tree.body if isinstance(n, ast.FunctionDef) and jit_decorator(n)]
-    in_kernels = {id(node) for function in jitted for stmt in function.body for node in ast.walk(stmt)}
-    findings = [finding for node in ast.walk(tree) if id(node) not in in_kernels for finding in _node(node)]
-    for statement in tree.body:
-        findings += _module_level(statement)
+    kernels = {id(node) for function in jitted for stmt in function.body for node in ast.walk(stmt)}
+    host = [node for node in ast.walk(tree) if id(node) not in kernels]
+    own = {name for node in host for name in _bound(node)}
+    framework = {name for node in host for name in _framework_names(node)}
+    findings = [finding for node in host for finding in _node(node, own, framework)]
+    findings += kept(tree, kernels)
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
 
 
-def _node(node: ast.AST) -> list[Finding]:
+def _bound(node: ast.AST) -> list[str]:
+    """Names that functions take or bind for themselves."""
+    if isinstance(node, ast.FunctionDef):
+        inside = [b.name for statement in node.body for b in bindings(statement)]
+        return inside + [n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)]
+    return []
+
+
+def _framework_names(node: ast.AST) -> list[str]:
+    """Names that an import binds to (a part of) torch or Triton."""
+    names = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
+    module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
+    return [a.asname or a.name.partition(".")[0] for a in names
+            if (module or a.name).partition(".")[0] in ("torch", "triton")]  # fmt: skip
+
+
+def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:
     match node:
         case ast.Import(names=names):
             wrong = [a.name for a in names if a.name not in ALLOWED_MODULES]
-            return [
-                Finding(node.lineno, f"imports {name}; allowed: {', '.join(ALLOWED_MODULES[:5])}") for name in wrong
-            ]
-        case ast.ImportFrom(module=module, level=level):
+            return [Finding(node.lineno, f"imports {name}; {_allowed()}") for name in wrong]
+        case ast.ImportFrom(module=module, level=level, names=names):
             if level or module not in ALLOWED_MODULES:
-                return [Finding(node.lineno, f"imports from {module}; allowed: {', '.join(ALLOWED_MODULES[:5])}")]
-        case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS:
+                return [Finding(node.lineno, f"imports from {module}; {_allowed()}")]
+            return [Finding(node.lineno, f"imports {a.name}: {why}") for a in names
+                    if (why := _attribute(a.name, module.startswith(("torch", "triton"))))]  # fmt: skip
+        case ast.Name(id=name) if name in FORBIDDEN_NAMES and name not in own:
+            return [Finding(node.lineno, f"uses {name}; host code may only allocate, view, copy, cast and launch")]
+        case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and name not in own:
             return [Finding(node.lineno, f"calls {name}(); host code may only allocate, view, copy, cast and launch")]
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in STATE_CALLS:
-            return [Finding(node.lineno, f"uses {name}: nothing may be kept between calls")]
-        case ast.Attribute(attr=name) if name in FORBIDDEN_ATTRIBUTES:
-            return [Finding(node.lineno, f"uses .{name}: host code may depend on shapes only and compute nothing")]
-        case ast.Attribute(attr=name) if name.startswith("__") and name != "__init__":
-            return [Finding(node.lineno, f"uses the special attribute {name}")]
-        case ast.Global() | ast.Nonlocal():
-            return [Finding(node.lineno, "keeps state between calls through global or nonlocal")]
+        case ast.Call(func=ast.Name(id=("getattr" | "hasattr") as name), args=args):
+            return _named_at_run_time(node, name, args, framework)
+        case ast.Attribute(attr=name):
+            why = _attribute(name, _root(node) in framework)
+            return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
         case ast.Try():
             return [Finding(node.lineno, "catches exceptions: a failure has to be seen, not replaced by a fallback")]
         case ast.AsyncFunctionDef():
             return [Finding(node.lineno, "uses async code")]
+    if type(node).__name__ == "TryStar":  # Python 3.11
+        return [Finding(node.lineno, "catches exceptions: a failure has to be seen")]  # type: ignore[attr-defined]
     return []
 
 
-def _module_level(statement: ast.stmt) -> list[Finding]:
-    """Module-level containers can hold results from one call for the next."""
-    if not isinstance(statement, ast.Assign | ast.AnnAssign):
-        return []
-    value = statement.value
-    configs = (
-        isinstance(value, ast.List)
-        and value.elts
-        and all(isinstance(e, ast.Call) and ast.unparse(e.func).endswith("Config") for e in value.elts)
-    )
-    if isinstance(value, ast.Dict | ast.Set | ast.List) and not configs:
-        return [Finding(statement.lineno, "a module-level container could keep results between calls; use a tuple, or "
-                                          "write the values where they are used")]  # fmt: skip
-    return []
+def _allowed() -> str:
+    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more"
+
+
+def _attribute(name: str, of_framework: bool) -> str:
+    """Why host code may not use something of this name, "" where it may."""
+    if name in READS_VALUES:
+        return "host code may depend on shapes only and compute nothing"
+    if name in PROBES:
+        return "a call must do the same wherever it runs"
+    if name in SYSTEM:
+        return "host code may use the framework's tensors and Triton, and nothing behind them"
+    if name.startswith("__") and name not in ALLOWED_SPECIAL:
+        return "special attributes are not for host code"
+    if of_framework and (name in FRAMEWORK or (name.startswith("_") and name not in ALLOWED_SPECIAL)):
+        return "host code may only allocate, view, copy, cast and launch, on the current stream"
+    return ""
+
+
+def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], framework: set[str]) -> list[Finding]:
+    name = args[1].value if len(args) > 1 and isinstance(args[1], ast.Constant) else None
+    if not isinstance(name, str):
+        return [Finding(node.lineno, f"calls {function}() with a name that is not a literal")]
+    why = _attribute(name, _root(args[0]) in framework)
+    return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name at the start of a chain of attributes."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None
