@@ -133,6 +133,7 @@ class FakeWorker:
         cases: tuple[str, ...] = (),
         max_autotune: bool = False,
         compile: bool = True,
+        against: str | None = None,
     ) -> BenchReport:
         eager_us = 400.0
         rows = [Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)]

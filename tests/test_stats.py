@@ -13,6 +13,7 @@ from kernelwright.stats import (
     geometric_mean,
     median,
     paired_log_ratio_ci,
+    sign_evidence,
     verdict,
 )
 
@@ -124,3 +125,28 @@ def test_a_verdict_never_changes_sides_when_the_two_are_exchanged() -> None:
         lower = rng.uniform(0.8, 1.2)
         upper = lower + rng.uniform(0, 0.2)
         assert verdict((1 / upper, 1 / lower), 0.03) == opposite[verdict((lower, upper), 0.03)]
+
+
+def test_evidence_against_a_fair_coin_grows_with_one_sided_pairs() -> None:
+    assert sign_evidence(0, 0) == pytest.approx(1.0)
+    assert sign_evidence(0, 6) < 20 < sign_evidence(0, 8)
+    assert sign_evidence(4, 8) < 1
+    assert sign_evidence(0, 10) == pytest.approx(sign_evidence(10, 10))
+
+
+def test_a_fair_coin_looked_at_after_every_pair_seldom_reaches_the_evidence_of_one_in_twenty() -> None:
+    rng = random.Random(7)
+    reached = 0
+    for _ in range(1000):
+        below = 0
+        for pairs in range(1, 101):
+            below += rng.random() < 0.5
+            if sign_evidence(below, pairs) >= 20:
+                reached += 1
+                break
+    assert reached <= 50
+
+
+def test_evidence_from_more_pairs_than_there_are_is_refused() -> None:
+    with pytest.raises(ValueError, match="7 of 6 pairs"):
+        sign_evidence(7, 6)

@@ -315,11 +315,18 @@ class Implementation(Record, frozen=True, kw_only=True):
     median_us: float | None = None
     ci95_us: tuple[float, float] | None = None
     call_us: float | None = None
+    issue_us: float | None = None
+    warm_us: float | None = None
+    """Device time when the inputs were just used; `median_us` is with a cold cache."""
     speedup: float | None = None
     speedup_ci95: tuple[float, float] | None = None
     verdict: Literal["faster", "tie", "slower"] | None = None
     fraction_of_bound: float | None = None
     kind: Literal["measured", "estimate"] = "measured"
+    repeats_us: tuple[float, ...] = ()
+    """Medians of the processes of `bench --repeat`, this row being the middle one; empty without repeats."""
+    spread: float | None = None
+    """Largest less smallest of `repeats_us`, as a fraction of their median."""
     samples_us: tuple[float, ...] = ()
     method: str = ""
     clocks: Clocks | None = None

@@ -48,8 +48,12 @@ class Worker(Protocol):
         cases: tuple[str, ...] = (),
         max_autotune: bool = False,
         compile: bool = True,
+        against: str | None = None,
     ) -> BenchReport:
-        """Paired timing of the framework's own and the named candidates. cases: names, () for all but small."""
+        """Paired timing of the framework's own and the named candidates. cases: names, () for all but small.
+
+        against: a candidate that ratios and verdicts refer to; the framework is then left out.
+        """
         ...
 
     def close(self) -> None:
@@ -98,10 +102,17 @@ class ProcessWorker:
         cases: tuple[str, ...] = (),
         max_autotune: bool = False,
         compile: bool = True,
+        against: str | None = None,
     ) -> BenchReport:
         framework = ["eager", *["compile"] * compile, *["compile_max_autotune"] * max_autotune]
-        given = {name: codec.plain(candidate) for name, candidate in candidates.items()}
-        return codec.record(self._ask("bench", candidates=given, cases=list(cases), framework=framework), BenchReport)
+        answer = self._ask(
+            "bench",
+            candidates={name: codec.plain(candidate) for name, candidate in candidates.items()},
+            cases=list(cases),
+            framework=framework if against is None else [],
+            against=against,
+        )
+        return codec.record(answer, BenchReport)
 
     def close(self) -> None:
         with contextlib.suppress(OSError, ValueError):

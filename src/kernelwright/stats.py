@@ -93,6 +93,21 @@ def verdict(ci: tuple[float, float], noise_floor: float) -> Verdict:
     return "slower" if upper < 1 / (1 + noise_floor) else "tie"
 
 
+def sign_evidence(below: int, pairs: int) -> float:
+    """Evidence against "each is as often the faster one", valid however often it is looked at.
+
+    below: pairs in which the ratio is under 1, of `pairs`. Under the hypothesis the chance that this ever reaches
+    1/alpha is at most alpha (Ville 1939), so sampling may stop at any moment. It is the likelihood of the signs
+    under coins of unknown bias, with Jeffreys' prior, over that under a fair coin (Robbins 1970).
+    """
+    if not 0 <= below <= pairs:
+        raise ValueError(f"{below} of {pairs} pairs; between none and all was expected")
+    log_mixture = (
+        math.lgamma(below + 0.5) + math.lgamma(pairs - below + 0.5) - math.lgamma(pairs + 1) - math.log(math.pi)
+    )
+    return math.exp(log_mixture + pairs * math.log(2))
+
+
 def _log(value: float) -> float:
     if not (value > 0 and math.isfinite(value)):
         raise ValueError(f"{value} where a positive, finite number was expected")

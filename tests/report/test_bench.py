@@ -27,6 +27,7 @@ def test_a_measured_row_shows_interval_verdict_and_share() -> None:
                 median_us=20.0,
                 ci95_us=(19.9, 20.1),
                 call_us=25.0,
+                warm_us=18.0,
                 speedup=2.0,
                 speedup_ci95=(1.97, 2.03),
                 verdict="faster",
@@ -41,6 +42,7 @@ def test_a_measured_row_shows_interval_verdict_and_share() -> None:
         "19.90",
         "to",
         "20.10",
+        "18.00",
         "25.00",
         "2.00x",
         "1.97",
@@ -70,5 +72,5 @@ def test_without_a_device_every_time_is_marked_and_said_in_one_line() -> None:
 
 def test_a_failed_row_gives_its_reason_instead_of_a_time() -> None:
     text = bench_text(_report("NVIDIA H200", Implementation(name="mine", status=Status.WRONG, reason="off by 0.5")))
-    assert _row(text, "mine") == ["mine", "-", "-", "-", "-", "-", "-", "-"]
+    assert _row(text, "mine") == ["mine", "-", "-", "-", "-", "-", "-", "-", "-"]
     assert "  mine: wrong: off by 0.5" in text

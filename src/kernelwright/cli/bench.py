@@ -39,6 +39,13 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
 )
 @click.option("--max-autotune", is_flag=True, help="Add torch.compile in its max-autotune mode (slow).")
 @click.option("--no-compile", is_flag=True, help="Leave torch.compile out.")
+@click.option(
+    "--repeat",
+    type=click.IntRange(min=1),
+    default=1,
+    metavar="N",
+    help="Measure N times, each in processes of its own, and show the spread between them.",
+)
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
 @target_option
 @pass_parts
@@ -52,6 +59,7 @@ def bench(
     json_file: str | None,
     max_autotune: bool,
     no_compile: bool,
+    repeat: int,
     dtype: str | None,
     target: str | None,
 ) -> None:
@@ -63,6 +71,7 @@ def bench(
     """
     from kernelwright.problems import find_problem, read_problem_text
     from kernelwright.report.bench import bench_text
+    from kernelwright.report.repeat import repeated
 
     if max_autotune and no_compile:
         raise click.UsageError("--max-autotune and --no-compile exclude each other.")
@@ -72,10 +81,12 @@ def bench(
     read_problem_text(found.file)
     named = named_candidates(found.starter, candidates)
     to_stdout = json_file == "-"
-    with parts.start_worker(target) as worker:
-        check_cases(worker.load(str(found.file), dtype), cases)
-        report = worker.bench(named, cases, max_autotune=max_autotune, compile=not no_compile)
-    report = msgspec.structs.replace(report, command=command_line(problem, candidates, ctx))
+    reports = []
+    for _ in range(repeat):
+        with parts.start_worker(target) as worker:
+            check_cases(worker.load(str(found.file), dtype), cases)
+            reports.append(worker.bench(named, cases, max_autotune=max_autotune, compile=not no_compile))
+    report = msgspec.structs.replace(repeated(reports), command=command_line(problem, candidates, ctx))
     say(bench_text(report), to_stdout)
     if to_stdout:
         say_document(report)
@@ -117,6 +128,8 @@ def command_line(problem: str, candidates: tuple[str, ...], ctx: click.Context) 
     for option in ("dtype", "target"):
         if ctx.params[option]:
             words += [f"--{option}", ctx.params[option]]
+    if ctx.params["repeat"] > 1:
+        words += ["--repeat", str(ctx.params["repeat"])]
     for flag in ("max_autotune", "no_compile"):
         if ctx.params[flag]:
             words.append("--" + flag.replace("_", "-"))

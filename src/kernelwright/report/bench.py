@@ -32,6 +32,7 @@ def case_text(case: BenchCase) -> str:
         "implementation",
         f"time ({unit.name})",
         "95 % interval",
+        f"warm ({unit.name})",
         f"call ({unit.name})",
         "speedup",
         "95 % interval",
@@ -39,6 +40,10 @@ def case_text(case: BenchCase) -> str:
         "share of bound",
     ]
     rows = [_row(implementation, unit) for implementation in case.implementations]
+    if any(row.spread is not None for row in case.implementations):
+        header.append("between processes")
+        for cells, row in zip(rows, case.implementations, strict=True):
+            cells.append(f"{row.spread:.1%} over {len(row.repeats_us)}" if row.spread is not None else "-")
     reasons = [
         f"  {row.name}: {row.status.value}{': ' + row.reason if row.reason else ''}"
         for row in case.implementations
@@ -54,6 +59,7 @@ def _row(implementation: Implementation, unit: Unit) -> list[str]:
         implementation.name,
         number_text(implementation.median_us, unit) + estimate,
         _interval(implementation.ci95_us, unit),
+        number_text(implementation.warm_us, unit),
         number_text(implementation.call_us, unit),
         times_text(speedup) + estimate if speedup is not None else "-",
         f"{speedup_ci95[0]:.2f} to {speedup_ci95[1]:.2f}" if speedup_ci95 is not None else "-",

@@ -1,49 +1,62 @@
 """`bench`: the framework's own implementations and the candidates, sampled in turn, paired round by round.
 
 Each round samples every implementation once, forwards and then backwards (ABC CBA), so that drift of clocks and
-temperature falls on all alike; ratios are taken within a round. The noise floor is the same framework
-implementation sampled twice a round against itself.
+temperature falls on all alike; ratios are taken within a round.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from typing import Any
 
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, Clocks, Implementation, Status
-from kernelwright.worker.measure import estimate
+from kernelwright.worker.measure import PHYSICAL, estimate
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
-from kernelwright.worker.verify import place, verify
+from kernelwright.worker.verify import check, place, verify
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
+
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
-ROUND_US = 20_000_000.0
+CASE_US = 20_000_000.0
 """Sampling of one case stops after about this much device time."""
 
 PRECISE = 0.005
 """Enough rounds when every interval of a ratio is narrower than this fraction."""
 
+FLOOR = 0.005
+"""Least noise floor: how far apart two copies of one kernel may seem only because their buffers lie elsewhere."""
+
 
 @dataclass
 class Row:
-    """One implementation while it is being sampled. rounds_us: the mean of a round's two samples."""
+    """One implementation while it is being sampled. rounds_us: the mean of a round's two samples; drift: their
+    ratio, which is 1 but for noise."""
 
     name: str
-    sample: Callable[[], float]
-    call: Callable[[], float]
     method: str
+    sample: Callable[[], float]
+    warm: Callable[[], float]
+    call: Callable[[], tuple[float, float]]
     rounds_us: list[float] = field(default_factory=list)
-    again_us: list[float] = field(default_factory=list)
+    drift: list[float] = field(default_factory=list)
 
 
 def bench(
-    site: Site, candidates: dict[str, Candidate], names: tuple[str, ...], framework: tuple[str, ...]
+    site: Site,
+    candidates: dict[str, Candidate],
+    names: tuple[str, ...],
+    framework: tuple[str, ...],
+    against: str | None = None,
 ) -> BenchReport:
-    """Every implementation on every named case (all but the small ones where none is named)."""
+    """Every implementation on every named case (all but the small ones where none is named).
+
+    against: the row that ratios and verdicts refer to; the fastest of the framework's own where None.
+    """
     known = {info.case.name: info for info in site.loaded().cases}
     unknown = [name for name in names if name not in known]
     if unknown:
@@ -57,15 +70,15 @@ def bench(
             subjects[name] = subject
         except Ended as ended:
             subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
-    one = measured_case if site.on_gpu else estimated_case
-    cases = tuple(one(site, info, subjects, framework) for info in chosen)
+    if site.on_gpu:
+        cases = tuple(measured_case(site, info, subjects, framework, against) for info in chosen)
+    else:
+        cases = tuple(estimated_case(info, subjects) for info in chosen)
     return BenchReport(problem=site.loaded().name, environment=site.environment(), cases=cases)
 
 
-def estimated_case(
-    site: Site, info: CaseInfo, subjects: dict[str, Subject | Implementation], framework: tuple[str, ...]
-) -> BenchCase:
-    """Without a GPU: an estimate per candidate from its resources, no values compared, no framework rows."""
+def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]) -> BenchCase:
+    """Without a GPU: an estimate per candidate from its resources, and no rows of the framework."""
     rows = []
     for name, subject in subjects.items():
         if isinstance(subject, Implementation):
@@ -76,14 +89,26 @@ def estimated_case(
             rows.append(Implementation(name=name, status=failed.status, reason=failed.reason))
             continue
         timing, result = estimate(subject, info.case.name), verify(subject, info.case)
-        rows.append(Implementation(
-            name=name, status=result.status, reason=result.reason, median_us=timing.median_us, kind="estimate",
-            method=timing.method, fraction_of_bound=info.bound.bound_us / timing.median_us))  # fmt: skip
+        rows.append(
+            Implementation(
+                name=name,
+                status=result.status,
+                reason=result.reason,
+                median_us=timing.median_us,
+                kind="estimate",
+                method=timing.method,
+                fraction_of_bound=info.bound.bound_us / timing.median_us,
+            )
+        )
     return framed(info, rows)
 
 
 def measured_case(
-    site: Site, info: CaseInfo, subjects: dict[str, Subject | Implementation], framework: tuple[str, ...]
+    site: Site,
+    info: CaseInfo,
+    subjects: dict[str, Subject | Implementation],
+    framework: tuple[str, ...],
+    against: str | None,
 ) -> BenchCase:
     """Verify, then sample everything in turn, on one case."""
     case = info.case.name
@@ -102,21 +127,28 @@ def measured_case(
                 rows.append(outcome)
             else:
                 failed.append(outcome)
-        if rows:
-            sample_rounds(rows)
+        sample_rounds(rows)
         clocks = site.ask_bench({"verb": "clocks"})
-        finished = concluded(info, rows, codec.record(clocks, Clocks) if clocks else None)
+        reference = referred(rows, against)
+        observed = codec.record(clocks, Clocks) if clocks else None
+        finished = [concluded(info, row, reference, observed) for row in rows]
+        failed += spoilt(subjects, case, finished)
         site.ask_judge({"verb": "forget"})
         site.drop("bench")
-    return framed(info, [*finished, *failed])
+    bad = {row.name for row in failed}
+    return framed(info, [*(row for row in finished if row.name not in bad), *failed])
 
 
 def framework_row(site: Site, case: str, name: str) -> Row:
     message = {"case": case, "name": name}
     prepared = site.ask_judge({"verb": "prepare"} | message, site.limits.baseline_s)
-    return Row(name=name, method=prepared["method"],
-               sample=lambda: float(site.ask_judge({"verb": "sample"} | message)),
-               call=lambda: float(site.ask_judge({"verb": "call"} | message)[0]))  # fmt: skip
+    return Row(
+        name=name,
+        method=described(prepared),
+        sample=lambda: float(site.ask_judge({"verb": "sample"} | message)),
+        warm=lambda: float(site.ask_judge({"verb": "warm"} | message)),
+        call=lambda: site.ask_judge({"verb": "call"} | message),
+    )
 
 
 def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject) -> Row | Implementation:
@@ -132,10 +164,15 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject) -> Ro
         return Implementation(name=name, status=ended.status, reason=ended.reason)
     return Row(
         name=name,
-        method=prepared["method"],
+        method=described(prepared),
         sample=lambda: float(site.ask_bench({"verb": "sample", "key": name, "count": 1})[0]),
-        call=lambda: float(site.ask_bench({"verb": "call", "key": name})[0]),
+        warm=lambda: float(site.ask_bench({"verb": "warm", "key": name})),
+        call=lambda: site.ask_bench({"verb": "call", "key": name}),
     )
+
+
+def described(prepared: dict[str, Any]) -> str:
+    return f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache"
 
 
 def sample_rounds(rows: list[Row]) -> None:
@@ -146,9 +183,9 @@ def sample_rounds(rows: list[Row]) -> None:
         backwards = [row.sample() for row in reversed(rows)][::-1]
         for row, there, back in zip(rows, forwards, backwards, strict=True):
             row.rounds_us.append((there + back) / 2)
-            row.again_us.append(there / back)
-        spent_us += 2 * sum(max(s, 1000.0) for s in forwards)
-        if count >= MIN_ROUNDS and (spent_us > ROUND_US or all(narrow(rows[0], row) for row in rows)):
+            row.drift.append(there / back)
+        spent_us += 2 * sum(max(sample_us, 1000.0) for sample_us in forwards)
+        if count >= MIN_ROUNDS and (spent_us > CASE_US or all(narrow(rows[0], row) for row in rows)):
             return
 
 
@@ -158,31 +195,71 @@ def narrow(first: Row, row: Row) -> bool:
 
 
 def noise_floor(row: Row) -> float:
-    """How far the interval of an implementation against itself, within rounds, reaches from 1."""
-    low, high = stats.bootstrap_ci(row.again_us, stats.median)
-    return max(abs(low - 1), abs(high - 1))
+    """How far an implementation seems to differ from itself: FLOOR, or more where its own samples say so."""
+    low, high = stats.bootstrap_ci(row.drift, stats.median)
+    return max(FLOOR, abs(low - 1), abs(high - 1))
 
 
-def concluded(info: CaseInfo, rows: list[Row], clocks: Clocks | None) -> list[Implementation]:
-    """Rows as implementations, each against the fastest of the framework's own."""
-    own = [row for row in rows if row.name in FRAMEWORK]
-    best = min(own, key=lambda row: stats.median(row.rounds_us), default=None)
+def referred(rows: list[Row], against: str | None) -> Row | None:
+    """The row that ratios refer to: the named one, or the fastest of the framework's own."""
+    own = [row for row in rows if (row.name in FRAMEWORK if against is None else row.name == against)]
+    return min(own, key=lambda row: stats.median(row.rounds_us), default=None)
+
+
+def concluded(info: CaseInfo, row: Row, reference: Row | None, clocks: Clocks | None) -> Implementation:
+    """A sampled row as an implementation, with its ratio to the reference."""
+    middle = stats.median(row.rounds_us)
+    call_us, issue_us = row.call()
+    speedup, interval, verdict = None, None, None
+    if reference is not None:
+        speedup, interval = stats.paired_log_ratio_ci(reference.rounds_us, row.rounds_us)
+        if row.name not in FRAMEWORK and row is not reference:
+            verdict = stats.verdict(interval, max(noise_floor(reference), noise_floor(row)))
+    return Implementation(
+        name=row.name,
+        status=Status.PASSED,
+        median_us=middle,
+        ci95_us=stats.bootstrap_ci(row.rounds_us, stats.median),
+        call_us=call_us,
+        issue_us=issue_us,
+        warm_us=row.warm(),
+        speedup=speedup,
+        speedup_ci95=interval,
+        verdict=verdict,
+        fraction_of_bound=info.bound.bound_us / middle,
+        samples_us=tuple(row.rounds_us),
+        method=row.method,
+        clocks=clocks,
+    )
+
+
+def spoilt(
+    subjects: dict[str, Subject | Implementation], case: str, finished: list[Implementation]
+) -> list[Implementation]:
+    """Candidates whose timed runs left a wrong output, or that beat the physical bound."""
     found = []
-    for row in rows:
-        middle = stats.median(row.rounds_us)
-        speedup, interval, verdict = None, None, None
-        if best is not None:
-            speedup, interval = stats.paired_log_ratio_ci(best.rounds_us, row.rounds_us)
-            if row not in own:
-                verdict = stats.verdict(interval, max(noise_floor(best), noise_floor(row)))
-        found.append(Implementation(
-            name=row.name, status=Status.PASSED, median_us=middle, call_us=row.call(),
-            ci95_us=stats.bootstrap_ci(row.rounds_us, stats.median), speedup=speedup, speedup_ci95=interval,
-            verdict=verdict, fraction_of_bound=info.bound.bound_us / middle, samples_us=tuple(row.rounds_us),
-            method=f"CUDA {row.method} over rotating input sets, cold cache", clocks=clocks))  # fmt: skip
+    for row in finished:
+        subject = subjects.get(row.name)
+        if not isinstance(subject, Subject):
+            continue
+        message = place(subject, case, draw=0)
+        subject.site.ask_bench({"verb": "recall", "key": row.name})
+        again = check(subject, message)
+        if again.status is not Status.PASSED:
+            found.append(
+                Implementation(name=row.name, status=again.status, reason=f"in the timed runs: {again.reason}")
+            )
+        elif row.fraction_of_bound is not None and row.fraction_of_bound > 1 / PHYSICAL:
+            reason = f"{row.median_us:.4g} µs is less than any kernel can take; a fault or a trick, not a record"
+            found.append(Implementation(name=row.name, status=Status.REJECTED, reason=reason))
     return found
 
 
 def framed(info: CaseInfo, rows: list[Implementation]) -> BenchCase:
-    return BenchCase(case=info.case.name, held_out=info.case.held_out, bound_us=info.bound.bound_us,
-                     bound_by=info.bound.bound_by, implementations=tuple(rows))  # fmt: skip
+    return BenchCase(
+        case=info.case.name,
+        held_out=info.case.held_out,
+        bound_us=info.bound.bound_us,
+        bound_by=info.bound.bound_by,
+        implementations=tuple(rows),
+    )

@@ -340,6 +340,8 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
         return judge.timed[message["case"], message["name"]].sample_us()
     if verb == "call":
         return clock.call_us(judge.pieces[message["case"], message["name"]])
+    if verb == "warm":
+        return judge.timed[message["case"], message["name"]].warm_us()
     if verb == "forget":
         judge.timed.clear()
         judge.pieces.clear()

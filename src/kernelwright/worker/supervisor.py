@@ -76,7 +76,7 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
         return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"])
     if verb == "bench":
         candidates = {name: codec.record(c, Candidate) for name, c in request["candidates"].items()}
-        return bench(site, candidates, tuple(request["cases"]), tuple(request["framework"]))
+        return bench(site, candidates, tuple(request["cases"]), tuple(request["framework"]), request["against"])
     raise WorkerError(f"the worker has no verb {verb!r}")
 
 

@@ -1,0 +1,46 @@
+"""Several reports of the same bench, each from processes of its own, as one with the spread between them.
+
+Pure arithmetic. The rule: a row is that of the process whose median is the middle one, whole and unchanged, so that
+its interval and samples stay what was measured; the other medians stand beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from kernelwright.model import BenchCase, BenchReport, Implementation
+from kernelwright.stats import median
+
+
+def repeated(reports: Sequence[BenchReport]) -> BenchReport:
+    """One report out of one per process, in the order and with the environment of the first."""
+    first = reports[0]
+    if len(reports) == 1:
+        return first
+    cases = []
+    for index, case in enumerate(first.cases):
+        rows = [together([row for report in reports for row in report.cases[index].implementations if row.name == name])
+                for name in (row.name for row in case.implementations)]  # fmt: skip
+        cases.append(
+            BenchCase(
+                case=case.case,
+                held_out=case.held_out,
+                bound_us=case.bound_us,
+                bound_by=case.bound_by,
+                implementations=tuple(rows),
+            )
+        )
+    return msgspec.structs.replace(first, cases=tuple(cases))
+
+
+def together(rows: Sequence[Implementation]) -> Implementation:
+    """The middle one of the same implementation's rows; a row that failed anywhere stands as failed."""
+    failed = next((row for row in rows if row.median_us is None), None)
+    if failed is not None:
+        return failed
+    medians = [row.median_us for row in rows if row.median_us is not None]
+    middle = sorted(rows, key=lambda row: row.median_us or 0.0)[len(rows) // 2]
+    spread = (max(medians) - min(medians)) / median(medians)
+    return msgspec.structs.replace(middle, repeats_us=tuple(medians), spread=spread)
