@@ -246,6 +246,20 @@ def test_an_ended_search_stays_ended(name: str, order: int) -> None:
 
 
 @everywhere
+def test_a_strategy_that_is_told_nothing_more_stops_asking(name: str) -> None:
+    """Whoever answers prompts by hand gets a round, not an endless list."""
+    strategy = build(name)
+    first = strategy.ask()
+    assert first is not None
+    strategy.tell(
+        Trial(request=first, proposal=Proposal(author="law", candidate=STARTER), evaluation=device(first, STARTER))
+    )
+    asked = [request for request in (strategy.ask() for _ in range(64)) if request is not None]
+    assert 1 <= len(asked) <= 16
+    assert [strategy.ask() for _ in range(3)] == [None] * 3
+
+
+@everywhere
 @orders
 def test_no_concrete_candidate_is_asked_for_twice(name: str, order: int) -> None:
     search = run(build(name), order)

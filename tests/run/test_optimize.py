@@ -1,4 +1,4 @@
-"""One session of a run: the stages, waiting, duplicates, interrupts, faults, and what a resumption accepts."""
+"""One session of a run: the stages, duplicates, interrupts, faults, and what a resumption accepts."""
 
 from __future__ import annotations
 
@@ -6,14 +6,12 @@ import os
 import signal
 import threading
 import time
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
-from fakes import ENVIRONMENT, STARTER, FakeProposer, FakeWorker, block_of, evaluation_of, run_info, step
+from fakes import ENVIRONMENT, STARTER, FakeProposer, FakeWorker, block_of, evaluation_of, step
 from kernelwright.errors import ProviderError, RunFolderError, WorkerError
 from kernelwright.journal import Event, EventKind, Journal
 from kernelwright.model import (
@@ -29,38 +27,10 @@ from kernelwright.model import (
     Usage,
 )
 from kernelwright.propose.protocol import Context
-from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run import StopReason, optimize
 from kernelwright.run.loop import HEAD_START_S
 from kernelwright.search import build_strategy
-
-
-@pytest.fixture
-def create(tmp_path: Path) -> Any:
-    journals: list[Journal] = []
-
-    def create(**settings: Any) -> Journal:
-        journals.append(Journal.create(tmp_path / f"run {len(journals)}", run_info(**settings)))
-        return journals[-1]
-
-    yield create
-    for journal in journals:
-        journal.close()
-
-
-Create = Callable[..., Journal]
-
-
-def run(
-    journal: Journal,
-    proposer: FakeProposer | None = None,
-    worker: FakeWorker | None = None,
-    budget: Budget | None = None,
-    on_event: Callable[[Event], None] = lambda event: None,
-) -> Outcome:
-    settings = journal.info.settings
-    strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
-    proposer, worker = proposer or FakeProposer(), worker or FakeWorker()
-    return optimize(journal, strategy, proposer, worker, budget=budget or Budget(), on_event=on_event)
+from running import Create, run
 
 
 def kinds(journal: Journal) -> list[str]:
@@ -220,45 +190,6 @@ def test_a_repeated_failure_keeps_its_reason(create: Create) -> None:
     assert repeated is not None
     assert repeated.status is Status.WRONG
     assert repeated.reason == "the same candidate as trial 1: the source says that it fails: wrong"
-
-
-# --- waiting ------------------------------------------------------------------------------------------------
-
-
-def test_a_run_whose_requests_all_wait_ends_and_takes_up_the_replies_when_resumed(create: Create) -> None:
-    replies: set[int] = set()
-
-    def mailbox(request: Request, context: Context) -> Proposal | None:
-        return step(request, context) if request.number in replies else None
-
-    journal = create(strategy_options={"width": 3, "rounds": 1}, in_flight=3)
-    outcome = run(journal, FakeProposer(mailbox))
-    assert (outcome.reason, outcome.waiting, outcome.best) == (StopReason.WAITING, (1, 2, 3), None)
-    assert [request.number for request in journal.open_requests()] == [1, 2, 3]
-
-    replies.add(2)
-    outcome = run(journal, FakeProposer(mailbox))
-    assert outcome.waiting == (1, 3)
-    assert [trial.number for trial in journal.trials()] == [0, 2]
-
-    replies.update({1, 3, 4, 5})
-    outcome = run(journal, FakeProposer(mailbox))
-    assert (outcome.reason, outcome.waiting, outcome.improved) == (StopReason.FINISHED, (), True)
-    assert [trial.number for trial in journal.trials()] == list(range(len(journal.trials())))
-    assert [session.reason for session in journal.sessions()] == ["waiting", "waiting", "finished"]
-
-
-def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_session(create: Create) -> None:
-    asked: list[int] = []
-
-    def late(request: Request, context: Context) -> Proposal | None:
-        asked.append(request.number)
-        return None if request.number == 1 and asked.count(1) < 2 else step(request, context)
-
-    journal = create(strategy_options={"width": 2, "rounds": 1}, in_flight=2)
-    outcome = run(journal, FakeProposer(late))
-    assert outcome.reason is StopReason.FINISHED
-    assert asked.count(1) == 2
 
 
 # --- confirmation -------------------------------------------------------------------------------------------

@@ -101,7 +101,7 @@ def test_greedy_ends_after_the_steps_it_was_given() -> None:
 
 
 def test_random_draws_every_passing_trial_about_equally_often() -> None:
-    strategy = build_strategy("random", STARTER, 0)
+    strategy = build_strategy("random", STARTER, 0, {"ahead": 400})
     strategy.tell(finish(asked(strategy), 64))
     for block in (128, 256, 512):
         strategy.tell(finish(asked(strategy), block))
@@ -113,7 +113,7 @@ def test_random_draws_every_passing_trial_about_equally_often() -> None:
 
 def test_random_draws_depend_on_the_seed_and_not_on_the_order_of_the_tells() -> None:
     def draws(seed: int, backwards: bool) -> list[tuple[int, ...]]:
-        strategy = build_strategy("random", STARTER, seed)
+        strategy = build_strategy("random", STARTER, seed, {"ahead": 30})
         strategy.tell(finish(asked(strategy), 64))
         children = [asked(strategy) for _ in range(6)]
         for child in reversed(children) if backwards else children:

@@ -1,4 +1,4 @@
-"""The loop: keep up to `in_flight` requests under way, and move each through its stages.
+"""The loop: keep up to `in_flight` requests under way (those that wait for a reply apart), and move each on.
 
 It decides neither what to try (the strategy) nor how long (`stopping`). The one rule: whatever happens is in the
 journal before anything follows from it. A proposal, which may have cost money, is written by the thread that got
@@ -78,7 +78,8 @@ class Loop:
                 self._evaluated(number, finished.result())
             self._fill()
         if self.waiting:
-            return StopReason.WAITING, f"{len(self.waiting)} requests wait for a reply"
+            what = "request waits" if len(self.waiting) == 1 else "requests wait"
+            return StopReason.WAITING, f"{len(self.waiting)} {what} for a reply"
         if self._obstacle is not None:
             return self._obstacle.reason, self._obstacle.detail
         return StopReason.FINISHED, "the strategy has nothing more to ask"
@@ -104,7 +105,9 @@ class Loop:
     # --- one request at a time ------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        while len(self.state.open_numbers()) < self._settings.in_flight:
+        """What waits for a reply takes up nothing here, so it does not count as under way: whoever answers prompts gets
+        all that the strategy has to ask."""
+        while len(self.state.open_numbers()) - len(self.waiting) < self._settings.in_flight:
             self._obstacle = obstacle(self._budget, self.state, self._spent_s + self.elapsed_s(), self._trials_s)
             if self._obstacle is not None:
                 return

@@ -23,6 +23,9 @@ class RandomOptions(Record, frozen=True, kw_only=True):
     draws configs at random this is plain random sampling."""
     seeds: Annotated[int, Meta(ge=1)] = 3
     """Seeds to ask for, the starter included, until one passes."""
+    ahead: Annotated[int, Meta(ge=1)] = 16
+    """Requests asked and not yet told, at most. It has no rounds, and whoever answers prompts by hand must not be asked
+    without end; a machine has rarely as many under way."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE
     """Nothing further after so many trials in a row without a new candidate."""
 
@@ -47,7 +50,7 @@ class RandomSearch:
             if self._told < self._asked or self._asked == self._options.seeds:
                 return None
             return self._request(Operator.SEED, candidate=self._starter if self._asked == 0 else None)
-        if self._staleness.count >= self._options.patience:
+        if self._staleness.count >= self._options.patience or self._asked - self._told >= self._options.ahead:
             return None
         parents = sorted(self._passed)
         if self._options.operator == "tune":
