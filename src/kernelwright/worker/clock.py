@@ -26,8 +26,11 @@ COLD_FACTOR = 4
 
 MAX_CALLS = 1024
 
-WARM_UP_US = 20_000.0
-"""Device work before the first sample: clocks rise within some milliseconds of load."""
+STEADY = 0.01
+"""Warmed up when four samples in a row lie within this fraction: clocks rise within milliseconds of load."""
+
+WARM_UP_SAMPLES = 40
+"""More than this is not warming up but noise; the interval will show it."""
 
 Piece = Callable[[], Any]
 
@@ -108,9 +111,11 @@ class Timed:
         return statistics.median(warm.sample_us() for _ in range(5))
 
     def warm_up(self) -> None:
-        spent_us = 0.0
-        while spent_us < WARM_UP_US:
-            spent_us += self.sample_us() * self.calls
+        last = [self.sample_us() for _ in range(4)]
+        for _ in range(WARM_UP_SAMPLES):
+            if max(last) <= (1 + STEADY) * min(last):
+                return
+            last = [*last[1:], self.sample_us()]
 
 
 def call_us(piece: Piece, repeats: int = 20) -> tuple[float, float]:

@@ -1,0 +1,285 @@
+"""How far the clock can be trusted: A/A, A/B, agreement with other clocks, and the cost of a race.
+
+Not a test: nothing is asserted. It prints one table per question and writes the figures to --json.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import re
+import shutil
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from kernelwright import tunables
+from kernelwright.model import Candidate
+from kernelwright.pool import start_worker
+
+GALLERY = Path(__file__).parent.parent / "gallery"
+
+SAME = (
+    ("max_pool3d", "3x5x33x47x65_fp32"),
+    ("softmax", "4096x1024_fp32"),
+    ("softmax", "4096x4096_fp32"),
+    ("matmul", "4096_fp16"),
+    ("depthwise_conv2d", "16x64x512x512_bf16"),
+    ("rmsnorm", "112x64x512x512_bf16"),
+)
+"""Kernels from about 5 µs to 2 ms; memory-bound but for the matrix product."""
+
+AGREE = (
+    ("softmax", "4096x4096_fp32"),
+    ("softmax", "4096x4096_bf16"),
+    ("softmax", "1024x16384_bf16"),
+    ("softmax", "65536x256_bf16"),
+    ("matmul", "4096_fp16"),
+    ("depthwise_conv2d", "16x64x512x512_bf16"),
+    ("max_pool3d", "16x32x128x128x128_bf16"),
+    ("rmsnorm", "112x64x512x512_bf16"),
+)
+
+KNOWN_PROBLEM = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+CASES = [dict(name="512MB", n=1 << 26, dtype="float32"), dict(name="64MB", n=1 << 23, dtype="float32"),
+         dict(name="small", n=5000, dtype="float32", small=True)]
+
+
+def get_inputs(n=1 << 26):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+KNOWN_KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, programs, BLOCK: tl.constexpr):
+    # Programs past the last one do the first ones' work again: PERCENT more work, the same result.
+    at = (tl.program_id(0) % programs) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    programs = triton.cdiv(x.numel(), 1024)
+    grid = (programs * PERCENT // 100,)
+    double_kernel[grid](x, out, x.numel(), programs, BLOCK=1024, num_warps=4)
+    return out
+"""
+
+
+def same(worker: Any, times: int) -> list[dict[str, Any]]:
+    """Each kernel against itself: two copies under different names, in fresh bench processes each time."""
+    found = []
+    for problem, case in SAME:
+        worker.load(str(GALLERY / problem))
+        source = (GALLERY / problem / "starter.py").read_text()
+        verdicts, ratios, seconds, medians = [], [], [], []
+        for _ in range(times):
+            start = time.monotonic()
+            row = compared(worker, case, source, source + "\n# the same\n")
+            seconds.append(time.monotonic() - start)
+            verdicts.append(row.verdict)
+            ratios.append(row.speedup)
+            medians.append(row.median_us)
+        found.append({
+            "kernel": f"{problem} {case}", "us": statistics.median(medians), "times": times,
+            "faster": verdicts.count("faster"), "slower": verdicts.count("slower"), "tie": verdicts.count("tie"),
+            "largest_ratio": max(max(r, 1 / r) for r in ratios), "seconds_each": statistics.median(seconds),
+        })  # fmt: skip
+    return found
+
+
+def differ(worker: Any, times: int) -> list[dict[str, Any]]:
+    """A kernel with 2 % more work against the one without."""
+    folder = Path(tempfile.mkdtemp())
+    (folder / "problem.py").write_text(KNOWN_PROBLEM)
+    worker.load(str(folder))
+    found = []
+    for case in ("512MB", "64MB"):
+        verdicts, ratios, seconds = [], [], []
+        for _ in range(times // 2):
+            start = time.monotonic()
+            row = compared(worker, case, KNOWN_KERNEL.replace("PERCENT", "100"), KNOWN_KERNEL.replace("PERCENT", "102"))
+            seconds.append(time.monotonic() - start)
+            verdicts.append(row.verdict)
+            ratios.append(row.speedup)
+        found.append({
+            "kernel": f"2 % more work, {case}", "times": len(verdicts), "slower": verdicts.count("slower"),
+            "tie": verdicts.count("tie"), "faster": verdicts.count("faster"),
+            "median_ratio": statistics.median(ratios), "smallest_ratio": min(ratios), "largest_ratio": max(ratios),
+            "seconds_each": statistics.median(seconds),
+        })  # fmt: skip
+    shutil.rmtree(folder)
+    return found
+
+
+def compared(worker: Any, case: str, first: str, second: str) -> Any:
+    """The row of `second` in a bench against `first`."""
+    report = worker.bench({"a": Candidate(source=first), "b": Candidate(source=second)}, (case,), against="a")
+    rows = {row.name: row for row in report.cases[0].implementations}
+    if rows["b"].median_us is None:
+        raise SystemExit(f"{case}: {rows['b'].status} {rows['b'].reason}")
+    return rows["b"]
+
+
+def agree(worker: Any) -> list[dict[str, Any]]:
+    """Our device time beside Triton's two clocks and Nsight Compute's, for single-kernel starters."""
+    found = []
+    for problem, case in AGREE:
+        worker.load(str(GALLERY / problem))
+        source = (GALLERY / problem / "starter.py").read_text()
+        report = worker.bench({"a": Candidate(source=source)}, (case,), against="a")
+        (row,) = report.cases[0].implementations
+        others = json.loads(in_process(["clocks", problem, case]).splitlines()[-1])
+        found.append(
+            {"kernel": f"{problem} {case}", "ours_us": row.median_us, "ncu_us": ncu_us(problem, case), **others}
+        )
+    return found
+
+
+def in_process(arguments: list[str]) -> str:
+    command = [sys.executable, __file__, *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
+
+
+def ncu_us(problem: str, case: str) -> float | None:
+    """Median of `gpu__time_duration` over ten launches with flushed caches and free clocks; None without ncu."""
+    if shutil.which("ncu") is None:
+        return None
+    command = ["ncu", "--clock-control", "none", "--cache-control", "all", "--metrics", "gpu__time_duration.sum",
+               "--kernel-name", "regex:_kernel$", "--launch-skip", "20", "--launch-count", "10", "--csv", "--page", "raw",
+               sys.executable, __file__, "launches", problem, case]  # fmt: skip
+    text = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
+    rows = [line for line in text.splitlines() if line.startswith('"')]
+    if len(rows) < 3:
+        print(text[-2000:], file=sys.stderr)
+        return None
+    unit = rows[1].split(",")[-1].strip('"')
+    scale = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}[unit]
+    values = [float(re.findall(r'"([^"]*)"', line)[-1].replace(",", "")) * scale for line in rows[2:]]
+    return statistics.median(values)
+
+
+def call_of(problem: str, case_name: str) -> Any:
+    """The starter of a gallery problem as a plain call on real inputs."""
+    import importlib.util
+
+    import torch
+
+    def module(path: Path) -> Any:
+        spec = importlib.util.spec_from_file_location(path.stem, path)
+        assert spec is not None
+        assert spec.loader is not None
+        loaded = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(loaded)
+        return loaded
+
+    reference, starter = module(GALLERY / problem / "problem.py"), module(GALLERY / problem / "starter.py")
+    case = dict(next(c for c in reference.CASES if c["name"] == case_name))
+    dtype = getattr(torch, case.pop("dtype", "float32"))
+    params = {k: v for k, v in case.items() if k not in ("name", "held_out", "small")}
+    wanted = reference.get_inputs.__code__.co_varnames[: reference.get_inputs.__code__.co_argcount]
+    with torch.device("cuda"):
+        inputs = [t.to(dtype) for t in reference.get_inputs(**{k: v for k, v in params.items() if k in wanted})]
+        if hasattr(starter, "ModelNew"):
+            model = starter.ModelNew(*reference.get_init_inputs()).to(dtype)
+            return lambda: model(*inputs)
+        weights = [p.to(dtype) for p in reference.Model(*reference.get_init_inputs()).parameters()]
+    return lambda: starter.kernel_function(*inputs, *weights)
+
+
+def clocks(problem: str, case: str) -> None:
+    """Triton's clocks on one starter, as JSON on the last line."""
+    import torch
+    import triton
+
+    call = call_of(problem, case)
+    with torch.no_grad():
+        for _ in range(20):
+            call()
+        found = {"do_bench_us": triton.testing.do_bench(call, return_mode="median") * 1e3}
+        with torch.cuda.stream(torch.cuda.Stream()):
+            found["do_bench_cudagraph_us"] = triton.testing.do_bench_cudagraph(call, return_mode="median") * 1e3
+    print(json.dumps(found))
+
+
+def launches(problem: str, case: str) -> None:
+    """Forty launches of a starter, for a profiler to look at."""
+    import torch
+
+    call = call_of(problem, case)
+    with torch.no_grad():
+        for _ in range(40):
+            call()
+    torch.cuda.synchronize()
+
+
+def race(worker: Any, count: int = 100) -> list[dict[str, Any]]:
+    """Time spent timing `count` configurations of the softmax starter, and the same choice among them."""
+    worker.load(str(GALLERY / "softmax"))
+    source = (GALLERY / "softmax" / "starter.py").read_text()
+    space = {t.key: t.choices for t in tunables.find_tunables(source)}
+    configs: list[dict[str, int]] = [{}]
+    for key, choices in space.items():
+        configs = [{**config, key: choice} for config in configs for choice in choices]
+    step = max(1, len(configs) // count)
+    chosen = configs[::step][:count]
+    evaluations = [worker.evaluate(Candidate(source=source, config=config), "search") for config in chosen]
+    timed = [(e.score_us, c, e.stages_s["time"]) for e, c in zip(evaluations, chosen, strict=True) if e.score_us]
+    cases = 4
+    best = min(timed, key=lambda entry: entry[0])
+    return [{
+        "configs": len(chosen), "passed": len(timed), "timing_s": sum(t for _, _, t in timed),
+        "fixed_s": 0.125 * cases * len(timed), "best_us": best[0], "best": best[1],
+        "stopped": {r.timing.stopped: 0 for e in evaluations for r in e.results if r.timing},
+    }]  # fmt: skip
+
+
+def show(rows: list[dict[str, Any]]) -> None:
+    for row in rows:
+        print("  ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items()),
+              flush=True)  # fmt: skip
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("question", choices=("same", "differ", "agree", "race", "clocks", "launches"))
+    parser.add_argument("rest", nargs="*")
+    parser.add_argument("--times", type=int, default=40)
+    parser.add_argument("--json", type=Path)
+    given = parser.parse_args()
+    if given.question in ("clocks", "launches"):
+        (clocks if given.question == "clocks" else launches)(*given.rest)
+        return
+    with start_worker() as worker:
+        if given.question in ("same", "differ"):
+            rows = (same if given.question == "same" else differ)(worker, given.times)
+        else:
+            rows = (agree if given.question == "agree" else race)(worker)
+    show(rows)
+    if given.json:
+        given.json.write_text(json.dumps(rows, indent=1) + "\n")
+
+
+if __name__ == "__main__":
+    main()
