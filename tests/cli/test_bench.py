@@ -13,6 +13,10 @@ from kernelwright.cli.bench import named_candidates
 from kernelwright.codec import decode
 from kernelwright.errors import RequestError
 from kernelwright.model import BenchReport
+from kernelwright.problems import ProblemPath, find_problem
+
+SINGLE = ProblemPath(name="single", file=Path("single.py"))
+"""A problem with nothing beside it."""
 
 
 @pytest.fixture(autouse=True)
@@ -60,9 +64,34 @@ def test_a_wrong_candidate_makes_the_answer_no() -> None:
     assert "mine: wrong" in result.stdout
 
 
-def test_a_run_s_best_kernel_is_called_best() -> None:
+def test_the_best_kernel_of_the_problem_takes_part() -> None:
+    Path("double/best.py").write_text("BLOCK = 512\n")
+    document = json.loads(run("bench", "double", "--json").stdout)
+    assert [row["name"] for row in document["cases"][0]["implementations"]] == ["eager", "starter", "best"]
+
+
+def test_a_run_s_best_kernel_is_called_best_unless_the_problem_has_one() -> None:
     Path("best_kernel.py").write_text("BLOCK = 256\n")
-    assert list(named_candidates(None, ("best_kernel.py", "mine.py"))) == ["best", "mine"]
+    assert list(named_candidates(SINGLE, ("best_kernel.py", "mine.py"))) == ["best", "mine"]
+    Path("double/best.py").write_text("BLOCK = 512\n")
+    named = named_candidates(find_problem("double"), ("best_kernel.py",))
+    assert {name: candidate.source for name, candidate in named.items()} == {
+        "starter": "BLOCK = 64\n",
+        "best": "BLOCK = 512\n",
+        "best_kernel": "BLOCK = 256\n",
+    }
+
+
+def test_json_has_every_field_of_the_contract() -> None:
+    document = json.loads(run("bench", "double", "--json").stdout)
+    assert set(document) >= {"schema_version", "problem", "environment", "cases", "command"}
+    for case in document["cases"]:
+        assert set(case) >= {"case", "held_out", "bound_us", "bound_by", "implementations"}
+        for row in case["implementations"]:
+            assert set(row) >= {
+                "name", "median_us", "ci95_us", "call_us", "speedup", "speedup_ci95", "verdict", "fraction_of_bound",
+                "kind", "status",
+            }  # fmt: skip
 
 
 def test_names_that_clash_are_refused() -> None:
@@ -70,10 +99,10 @@ def test_names_that_clash_are_refused() -> None:
     Path("sub").mkdir()
     Path("sub/mine.py").write_text("")
     with pytest.raises(RequestError, match="framework's own"):
-        named_candidates(None, ("eager.py",))
+        named_candidates(SINGLE, ("eager.py",))
     with pytest.raises(RequestError, match="both be called 'mine'"):
-        named_candidates(None, ("mine.py", "sub/mine.py"))
-    assert list(named_candidates(Path("double/starter.py"), ("double/starter.py",))) == ["starter"]
+        named_candidates(SINGLE, ("mine.py", "sub/mine.py"))
+    assert list(named_candidates(find_problem("double"), ("double/starter.py",))) == ["starter"]
 
 
 def test_a_report_that_could_not_be_written_is_refused_before_anything_is_timed() -> None:

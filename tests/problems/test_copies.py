@@ -14,7 +14,7 @@ from kernelwright.problems import copy_problem, find_problem, problem_in_run
 def folder_problem(tmp_path: Path) -> Path:
     folder = tmp_path / "scan"
     folder.mkdir()
-    for name in ("problem.py", "starter.py", "problem.cases.json", "result.json"):
+    for name in ("problem.py", "starter.py", "best.py", "problem.cases.json", "result.json"):
         (folder / name).write_text(f"{name} of scan")
     return folder
 

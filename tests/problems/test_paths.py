@@ -42,6 +42,15 @@ def test_a_folder_is_found_with_its_starter(tmp_path: Path) -> None:
     assert found.is_folder
 
 
+def test_the_best_kernel_known_lies_in_the_folder_too(tmp_path: Path) -> None:
+    _write(tmp_path / "scan" / "problem.py")
+    best = _write(tmp_path / "scan" / "best.py")
+    _write(tmp_path / "relu.py")
+    _write(tmp_path / "best.py")
+    assert find_problem("scan").best == best
+    assert find_problem("relu.py").best is None
+
+
 def test_a_folders_problem_file_means_the_folder(tmp_path: Path) -> None:
     _write(tmp_path / "scan" / "problem.py")
     assert find_problem("scan/problem.py") == find_problem("scan")

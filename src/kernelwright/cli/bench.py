@@ -1,13 +1,15 @@
 """`bench`: the framework's own, the starter and any candidates, timed side by side on every case.
 
 Not a search, and no substitute for `verify` on hidden cases. The rule: names in the report are the contract
-(`eager`, `compile`, `compile_max_autotune`, `starter`, `best`, else a candidate's file name without its suffix).
+(`eager`, `compile`, `compile_max_autotune`, `starter`, `best`, else a candidate's file name without its suffix). A
+run's `best_kernel.py` is `best` where the problem has none of its own.
 """
 
 from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import click
 import msgspec
@@ -17,6 +19,9 @@ from kernelwright.cli.output import document_text, note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import RequestError
 from kernelwright.model import BenchReport, Candidate, ProblemInfo, Status
+
+if TYPE_CHECKING:
+    from kernelwright.problems import ProblemPath
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
 NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
@@ -65,7 +70,8 @@ def bench(
 ) -> None:
     """Time the framework's own, the starter and candidates side by side.
 
-    PROBLEM is a file, a folder with problem.py (its starter.py takes part as `starter`), or a name in ./gallery.
+    PROBLEM is a file, a folder with problem.py, or a name in ./gallery. A folder's starter.py and best.py take part as
+    `starter` and `best`; CANDIDATE under its file's name (a run's best_kernel.py as `best`, where that is free).
     Without a GPU nothing is timed: the bound is shown, and estimates that are called estimates.
     Exit status 1: a candidate was wrong, rejected, or failed.
     """
@@ -79,7 +85,7 @@ def bench(
         raise RequestError(f"{json_file} cannot be written: its folder does not exist", "make the folder first")
     found = find_problem(problem)
     read_problem_text(found.file)
-    named = named_candidates(found.starter, candidates)
+    named = named_candidates(found, candidates)
     to_stdout = json_file == "-"
     reports = []
     for _ in range(repeat):
@@ -96,12 +102,13 @@ def bench(
     ctx.exit(1 if failed_candidates(report) else 0)
 
 
-def named_candidates(starter: Path | None, files: tuple[str, ...]) -> dict[str, Candidate]:
-    """Candidates by the names that the report gives them, the starter first."""
-    places: dict[str, Path] = {} if starter is None else {"starter": starter}
+def named_candidates(problem: ProblemPath, files: tuple[str, ...]) -> dict[str, Candidate]:
+    """Candidates by the names that the report gives them, the problem's own first."""
+    own = {"starter": problem.starter, "best": problem.best}
+    places = {name: place for name, place in own.items() if place is not None}
     for file in files:
         stem = Path(file).stem
-        name = "best" if stem == "best_kernel" else stem
+        name = "best" if stem == "best_kernel" and problem.best is None else stem
         if name in FRAMEWORK:
             raise RequestError(
                 f"candidate {file} would be called {name!r}, which is the framework's own row", "rename it"

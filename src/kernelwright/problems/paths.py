@@ -1,8 +1,8 @@
 """From what a user typed to the files of a problem. Reads no file's content.
 
 A problem is a file `NAME.py` (with its cases in it, or in `NAME.cases.json` beside it), or a folder `NAME/`
-holding `problem.py` and, if there is one, `starter.py`. The one rule: a path that exists wins over a gallery
-name, and nothing is guessed beyond the places that the error lists.
+holding `problem.py` and, where there are such, `starter.py` and `best.py`. The one rule: a path that exists
+wins over a gallery name, and nothing is guessed beyond the places that the error lists.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kernelwright.errors import ProblemError
 
 PROBLEM_FILE = "problem.py"
 STARTER_FILE = "starter.py"
+BEST_FILE = "best.py"
 GALLERY = "gallery"
 
 
@@ -24,6 +25,8 @@ class ProblemPath:
     name: str
     file: Path
     starter: Path | None = None
+    best: Path | None = None
+    """The best kernel known so far, for comparison; a search neither starts from it nor sees it."""
     sidecar: Path | None = None
 
     @property
@@ -36,12 +39,17 @@ def problem_at(file: Path) -> ProblemPath:
     """The problem whose file is `file`, which exists."""
     file = file.resolve()
     sidecar = file.with_suffix(".cases.json")
-    starter = file.with_name(STARTER_FILE)
     owns_folder = file.name == PROBLEM_FILE
+
+    def beside(name: str) -> Path | None:
+        found = file.with_name(name)
+        return found if owns_folder and found.is_file() else None
+
     return ProblemPath(
         name=file.parent.name if owns_folder else file.stem,
         file=file,
-        starter=starter if owns_folder and starter.is_file() else None,
+        starter=beside(STARTER_FILE),
+        best=beside(BEST_FILE),
         sidecar=sidecar if sidecar.is_file() else None,
     )
 
