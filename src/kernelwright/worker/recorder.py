@@ -70,7 +70,7 @@ class Recording(Record, frozen=True, kw_only=True):
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
     scratch = Path(options["scratch"])
-    in_force = confine.enter(scratch)
+    in_force = confine.enter(scratch, channel.socket.fileno())
     channel.send({"confinement": in_force})
     job = codec.record(channel.receive(30.0), Job)
     recordings, autotune = record(job, scratch)

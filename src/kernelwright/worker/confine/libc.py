@@ -1,0 +1,30 @@
+"""Calls into the C library that Python has no function for. A failed call is an OSError that names the call."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38  # linux/prctl.h
+
+
+def libc(function: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
+    """The result of a call that gives a negative number on failure; every integer goes as a C long."""
+    library = ctypes.CDLL(None, use_errno=True)
+    words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
+    called = getattr(library, function, None)
+    if called is None:
+        raise OSError(f"this C library has no {function}")
+    result = int(called(*words))
+    if result < 0:
+        number = ctypes.get_errno()
+        raise OSError(number, f"{function}: {os.strerror(number)}")
+    return result
+
+
+def system_call(number: int, name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
+    """A system call that the C library does not wrap. name: for the message."""
+    try:
+        return libc("syscall", number, *arguments)
+    except OSError as error:
+        raise OSError(error.errno, f"{name}: {os.strerror(error.errno or 0)}") from error

@@ -1,0 +1,63 @@
+"""Namespaces: a user of its own without privileges outside, no network, no shared memory, no sight of other processes.
+
+Each is asked for apart, because kernels refuse some of them and a combined request fails as a whole.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+from pathlib import Path
+from typing import NoReturn
+
+from kernelwright.worker.confine.libc import PR_SET_PDEATHSIG, libc
+
+NEW_MOUNT, NEW_UTS, NEW_IPC = 0x00020000, 0x04000000, 0x08000000  # linux/sched.h, CLONE_NEW*
+NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
+
+
+def own_user() -> None:
+    """A user namespace in which this process keeps its numbers; being its root, it may make the others."""
+    uid, gid = os.geteuid(), os.getegid()
+    libc("unshare", NEW_USER)
+    for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
+        Path(f"/proc/self/{name}").write_text(text)
+
+
+def no_network() -> None:
+    """A network namespace: empty but for a loopback that is down."""
+    libc("unshare", NEW_NET)
+
+
+def own_ipc() -> None:
+    """System V shared memory and message queues of its own, and a host name of its own."""
+    libc("unshare", NEW_IPC)
+    libc("unshare", NEW_UTS)
+
+
+def own_mounts() -> None:
+    libc("unshare", NEW_MOUNT)
+
+
+def own_processes() -> None:
+    """Go on in a child that is the first process of its own process namespace: it sees and signals no other.
+
+    This process stays behind, waits, and ends as the child ended, so whoever waits for it learns the truth.
+    """
+    libc("unshare", NEW_PID)
+    child = os.fork()
+    if child:
+        wait_and_end_alike(child)
+    libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+
+
+def wait_and_end_alike(child: int) -> NoReturn:
+    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the channel too: the child's end closes with the child
+    _, status = os.waitpid(child, 0)
+    if os.WIFSIGNALED(status):
+        number = os.WTERMSIG(status)
+        if number != signal.SIGKILL:
+            signal.signal(number, signal.SIG_DFL)
+        signal.pthread_sigmask(signal.SIG_UNBLOCK, [number])
+        os.kill(os.getpid(), number)
+    os._exit(os.waitstatus_to_exitcode(status) if os.WIFEXITED(status) else 1)

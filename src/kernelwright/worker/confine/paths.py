@@ -1,0 +1,42 @@
+"""Which folders a recorder may read: Python, what is installed beside torch, system libraries. Nothing else.
+
+The one rule: never a whole entry of `sys.path`, since one may be a project folder with problems and runs in it. Found
+from where the modules in use came from.
+"""
+
+from __future__ import annotations
+
+import sys
+import sysconfig
+from collections.abc import Iterable
+from pathlib import Path
+
+INSTALLED = ("torch", "triton", "numpy", "msgspec", "sympy", "typing_extensions")
+"""What a recorder imports from is where these lie (one site-packages mostly, several with PYTHONPATH)."""
+
+SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/etc/ld.so.cache")
+"""Shared libraries that torch and Python load late."""
+
+DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
+"""Read and written; no GPU, terminal or disk among them."""
+
+
+def readable() -> tuple[Path, ...]:
+    """Existing paths as they are named, those inside of another left out."""
+    wanted = [Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib")]
+    wanted += [Path(sys.base_prefix) / "lib", *map(Path, SYSTEM), Path(__file__).parents[2]]
+    for name in INSTALLED:
+        origin = getattr(sys.modules.get(name), "__file__", None)
+        if origin is not None:
+            file = Path(origin)
+            wanted.append(file.parent.parent if file.stem == "__init__" else file.parent)
+    return outermost(path for path in wanted if path.exists())
+
+
+def outermost(paths: Iterable[Path]) -> tuple[Path, ...]:
+    """Paths without those that lie inside of another."""
+    found: list[Path] = []
+    for path in sorted(set(paths), key=lambda path: (len(path.parts), path)):
+        if not any(path.is_relative_to(kept) for kept in found):
+            found.append(path)
+    return tuple(found)

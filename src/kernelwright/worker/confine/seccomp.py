@@ -1,0 +1,68 @@
+"""A filter in the kernel that lets through only the system calls of `syscalls`.
+
+What is refused fails with EPERM instead of killing the process, so that a candidate's author reads a Python exception
+with a line number. The filter is classic BPF over `struct seccomp_data` (linux/seccomp.h).
+"""
+
+from __future__ import annotations
+
+import ctypes
+import errno
+import os
+import struct
+from collections.abc import Iterable
+
+from kernelwright.worker.confine.libc import PR_SET_SECCOMP, libc
+from kernelwright.worker.confine.syscalls import FCNTL_COMMANDS, IOCTL_REQUESTS, Architecture, architecture
+
+FILTER_MODE = 2
+
+LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # ld [k], jeq #k, jge #k, ret #k (linux/filter.h)
+NUMBER, ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
+ARGUMENT_0, ARGUMENT_1 = 16, 24  # their low halves: both architectures are little-endian
+ALLOW = 0x7FFF0000
+REFUSE = 0x00050000 | errno.EPERM
+UNKNOWN = 0x00050000 | errno.ENOSYS
+
+
+class Filter(ctypes.Structure):
+    """struct sock_fprog."""
+
+    _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
+
+
+def only_these_calls() -> None:
+    """From here on; needs `no_new_privileges` or the right to administer."""
+    instructions = program(architecture(), os.getpid())
+    text = b"".join(instructions)
+    whole = Filter(len(instructions), text)
+    libc("prctl", PR_SET_SECCOMP, FILTER_MODE, ctypes.addressof(whole), 0, 0)
+
+
+def program(known: Architecture, pid: int) -> list[bytes]:
+    """The filter for one architecture; pid may signal itself (as `abort` does), and nobody else."""
+    parts = [
+        step(LOAD, ARCHITECTURE), step(IF_EQUAL, known.audit, then=1), step(RETURN, REFUSE),
+        step(LOAD, NUMBER),
+        step(IF_EQUAL, known.clone3, otherwise=1), step(RETURN, UNKNOWN),
+        step(IF_AT_LEAST, known.newest + 1, otherwise=1), step(RETURN, UNKNOWN),
+        *argument_among(known.fcntl, ARGUMENT_1, FCNTL_COMMANDS),
+        *argument_among(known.ioctl, ARGUMENT_1, IOCTL_REQUESTS),
+        *argument_among(known.tgkill, ARGUMENT_0, (pid,)),
+        *argument_among(known.prlimit64, ARGUMENT_0, (0, pid)),
+    ]  # fmt: skip
+    for number in sorted(known.allowed):
+        parts += [step(IF_EQUAL, number, otherwise=1), step(RETURN, ALLOW)]
+    return [*parts, step(RETURN, REFUSE)]
+
+
+def argument_among(call: int, offset: int, values: Iterable[int]) -> list[bytes]:
+    """Instructions that decide one call by one argument and leave every other call, still loaded, to what follows."""
+    tests = [part for value in values for part in (step(IF_EQUAL, value, otherwise=1), step(RETURN, ALLOW))]
+    body = [step(LOAD, offset), *tests, step(RETURN, REFUSE)]
+    return [step(IF_EQUAL, call, otherwise=len(body)), *body]
+
+
+def step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
+    """One instruction (struct sock_filter). then, otherwise: how many to skip after a test."""
+    return struct.pack("=HBBI", code, then, otherwise, value)
