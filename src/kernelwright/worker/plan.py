@@ -13,6 +13,11 @@ from typing import Literal
 import msgspec
 
 from kernelwright import codec
+from kernelwright.model import Status
+
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid",
+           "launch_pdl")  # fmt: skip
+"""Launch keywords that are the compiler's, not the kernel's. Others (`ir_override`, …) would replace the code."""
 
 MAX_STEPS = 4096
 """More launches than this in one call is not a kernel but a host loop; refused by the recorder."""
@@ -106,25 +111,20 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return tuple(step for step in self.steps if isinstance(step, Launch))
 
 
-def faults(plan: Plan, names: tuple[str, ...]) -> list[str]:
-    """What makes a plan unfit for replay: views outside their buffer, unknown kernels, buffers or dtypes.
+class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the recorder says of one case: a plan, or a status with its reason."""
 
-    The recorder that wrote the plan ran the candidate's code, so nothing in it is taken on trust.
-    """
-    buffers = {buffer.id: buffer for buffer in plan.buffers}
-    found = [f"a launch of {launch.kernel!r}, which is not a kernel of the candidate"
-             for launch in plan.launches if launch.kernel not in names]  # fmt: skip
-    if not plan.launches:
-        found.append("no kernel is launched")
-    if len(plan.steps) > MAX_STEPS or len(buffers) != len(plan.buffers):
-        found.append("too many steps, or a buffer declared twice")
-    for view in views(plan):
-        buffer = buffers.get(view.buffer)
-        if buffer is None or view.dtype not in _ITEMSIZE or len(view.shape) != len(view.stride):
-            found.append(f"a view of an unknown buffer or dtype: {view}")
-        elif min((view.offset, *view.shape, *view.stride)) < 0 or _end(view) > buffer.nbytes:
-            found.append(f"a view outside its buffer of {buffer.nbytes} bytes: {view}")
-    return found
+    case: str
+    plan: Plan | None = None
+    status: Status = Status.PASSED
+    reason: str = ""
+
+
+class Recorded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The recorder's answer. autotune: the number of configs of each kernel under `triton.autotune`."""
+
+    recordings: tuple[Recording, ...]
+    autotune: dict[str, int]
 
 
 def views(plan: Plan) -> list[View]:
@@ -147,7 +147,7 @@ def views(plan: Plan) -> list[View]:
     return found
 
 
-def _end(view: View) -> int:
+def end_bytes(view: View) -> int:
     """Bytes from the buffer's start to past the view's last element."""
     if 0 in view.shape:
         return 0
@@ -155,9 +155,12 @@ def _end(view: View) -> int:
     return (last + 1) * itemsize(view.dtype)
 
 
-def launch_identity(launch: Launch, buffers: dict[int, Buffer]) -> str:
+def launch_identity(launch: Launch, constexpr: dict[str, bool]) -> str:
     """Hash of what decides the compiled code of a launch: kernel, dtypes, constexprs, options, the specialisation
-    of integers (1, and divisible by 16) and of pointers (16-byte aligned)."""
+    of integers (1, divisible by 16, width) and of pointers (16-byte aligned).
+
+    constexpr: for each parameter of the kernel whether it is one (`extract.Kernels.parameters`).
+    """
 
     def key(argument: Argument) -> object:
         match argument:
@@ -168,20 +171,20 @@ def launch_identity(launch: Launch, buffers: dict[int, Buffer]) -> str:
             case Tuple(items=items):
                 return [key(item) for item in items]
             case Value(kind="int", text=text):
-                return ("int", text == "1", int(text) % 16 == 0, abs(int(text)) >= 2**31)
-            case Value():
+                number = int(text)
+                width = 32 if -(2**31) <= number < 2**31 else 64 if number < 2**63 else 65
+                return ("int", number == 1, number % 16 == 0, width)
+            case Value(kind="float" | "bool"):
                 return (argument.kind,)
+        return codec.plain(argument)  # None, strings, dtypes and kernels are constants wherever they are passed
 
-    def constexpr(argument: Argument) -> object:
-        return codec.plain(argument)
-
-    described: list[object] = [launch.kernel, sorted(launch.options.items(), key=str)]
+    described: list[object] = [launch.kernel, sorted(launch.options.items())]
     for name, argument in sorted(launch.arguments.items()):
-        described.append([name, key(argument), constexpr(argument) if isinstance(argument, Value | Tuple) else None])
+        described.append([name, codec.plain(argument) if constexpr.get(name) else key(argument)])
     return hashlib.sha256(codec.encode(described)).hexdigest()
 
 
-_ITEMSIZE = {
+ITEMSIZE = {
     "float64": 8, "int64": 8, "uint64": 8, "complex64": 8, "float32": 4, "int32": 4, "uint32": 4,
     "float16": 2, "bfloat16": 2, "int16": 2, "uint16": 2, "int8": 1, "uint8": 1, "bool": 1,
     "float8_e4m3fn": 1, "float8_e5m2": 1,
@@ -190,4 +193,4 @@ _ITEMSIZE = {
 
 def itemsize(dtype: str) -> int:
     """Bytes of one element; KeyError for a dtype that a plan does not know."""
-    return _ITEMSIZE[dtype]
+    return ITEMSIZE[dtype]

@@ -26,18 +26,8 @@ from kernelwright.model import Record, Scalar, Status, TensorSpec
 from kernelwright.worker import confine, plan
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.fake import Refused, Trace, faked
+from kernelwright.worker.plan import Recorded, Recording
 from kernelwright.worker.target import install
-
-OPTIONS = (
-    "num_warps",
-    "num_stages",
-    "num_ctas",
-    "maxnreg",
-    "enable_fp_fusion",
-    "launch_cooperative_grid",
-    "launch_pdl",
-)
-"""Launch keywords that are the compiler's, not the kernel's."""
 
 
 class CaseShape(Record, frozen=True, kw_only=True):
@@ -59,25 +49,15 @@ class Job(Record, frozen=True, kw_only=True):
     cases: tuple[CaseShape, ...]
 
 
-class Recording(Record, frozen=True, kw_only=True):
-    """The outcome for one case: a plan, or a status with its reason."""
-
-    case: str
-    plan: plan.Plan | None = None
-    status: Status = Status.PASSED
-    reason: str = ""
-
-
 def main(channel: Channel, options: dict[str, Any]) -> None:
     scratch = Path(options["scratch"])
     in_force = confine.enter(scratch, channel.socket.fileno())
     channel.send({"confinement": in_force})
     job = codec.record(channel.receive(30.0), Job)
-    recordings, autotune = record(job, scratch)
-    channel.send({"recordings": codec.plain(recordings), "autotune": autotune})
+    channel.send(codec.plain(record(job, scratch)))
 
 
-def record(job: Job, scratch: Path) -> tuple[list[Recording], dict[str, int]]:
+def record(job: Job, scratch: Path) -> Recorded:
     """One recording per case, and the number of configs of each autotuned kernel."""
     target = find_target(job.target)
     install(target)
@@ -97,7 +77,7 @@ def record(job: Job, scratch: Path) -> tuple[list[Recording], dict[str, int]]:
             except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a result
                 status, reason = blame(error)
                 recordings.append(Recording(case=case.name, status=status, reason=reason))
-    return recordings, tuned
+    return Recorded(recordings=tuple(recordings), autotune=tuned)
 
 
 def imported(source: str, scratch: Path) -> ModuleType:
@@ -248,7 +228,7 @@ class launches_to:  # noqa: N801 - reads as a verb at its use
         name = self.names.get(id(kernel))
         if name is None:
             raise Refused("a kernel was launched that is not a module-level @triton.jit function of the candidate")
-        options = {k: kwargs.pop(k) for k in OPTIONS if k in kwargs}
+        options = {k: kwargs.pop(k) for k in plan.OPTIONS if k in kwargs}
         signature = inspect.signature(kernel.fn)
         arguments = signature.bind(*args, **kwargs)
         arguments.apply_defaults()

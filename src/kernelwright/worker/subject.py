@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import hashlib
 import math
-import shutil
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
 
 from kernelwright import codec, tunables
 from kernelwright.model import Candidate, CaseResult, KernelResources, Status
 from kernelwright.worker import extract, static
-from kernelwright.worker.children import ChildDied, ChildTimeout
+from kernelwright.worker.faults import Expected
 from kernelwright.worker.outcome import Ended
-from kernelwright.worker.plan import Plan, faults, launch_identity
+from kernelwright.worker.plan import Launch, Plan, launch_identity
+from kernelwright.worker.recording import accepted, given, read, told
 from kernelwright.worker.site import Site
 
 AUTOTUNE = "autotune:"
@@ -45,7 +44,7 @@ class Subject:
         self.kernels_path = ""
         self.kernels_source = ""
         self.kernels_sha = ""
-        self.kernel_names: tuple[str, ...] = ()
+        self.kernels: dict[str, dict[str, bool]] = {}
 
     def _rendered(self, candidate: Candidate) -> str:
         config = {k: v for k, v in candidate.config.items() if not k.startswith(AUTOTUNE)}
@@ -85,8 +84,11 @@ class Subject:
         try:
             kernels = extract.extract(self.source)
             findings = [*static.check(self.source), *kernels.findings]
+            kernels.source.encode()
         except SyntaxError as error:
             raise Ended(Status.COMPILE_ERROR, f"line {error.lineno}: {error.msg}") from error
+        except (ValueError, RecursionError, MemoryError) as error:  # a zero byte, a lone surrogate, endless nesting
+            raise Ended(Status.COMPILE_ERROR, f"not Python source: {error or type(error).__name__}") from error
         if findings:
             raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in findings[:8]))
         if not kernels.names:
@@ -98,54 +100,32 @@ class Subject:
             part.write_text(kernels.source)
             part.replace(path)
         self.kernels_sha, self.kernels_path, self.kernels_source = sha, str(path), kernels.source
-        self.kernel_names = kernels.names
+        self.kernels = kernels.parameters
 
     def _record(self, cases: list[str]) -> None:
-        limit_s = self.site.limits.record_s
-        scratch = self.site.scratch / f"recorder_{time.monotonic_ns()}"
-        recorder = self.site.compilers.spawn("recorder", {"scratch": str(scratch)}, log=True)
-        job = {"source": self.source, "autotune": self.autotune_choice, "target": self.site.target.name,
-               "cases": [shape for shape in self.site.shapes if shape["name"] in cases]}  # fmt: skip
-        try:
-            self.confinement = recorder.channel.receive(limit_s)["confinement"]
-            answer = recorder.ask(job, limit_s)
-        except ChildTimeout as error:
-            raise Ended(Status.TIMEOUT, f"the host code did not finish in {limit_s:g} s") from error
-        except ChildDied as error:
-            raise Ended(Status.CRASHED, f"the host code's process {error.how}") from error
-        finally:
-            if recorder.alive:
-                recorder.kill()
-            self.log = recorder.printed()
-            shutil.rmtree(scratch, ignore_errors=True)
-            if recorder.log is not None:
-                recorder.log.unlink(missing_ok=True)
-        self.autotune = answer["autotune"]
-        for recording in answer["recordings"]:
-            self._accept(recording)
+        shapes = [shape for shape in self.site.shapes if shape["name"] in cases]
+        found = told(self.site, self.source, self.autotune_choice, shapes)
+        self.confinement, self.log = found.confinement, found.log
+        if found.ended is not None:
+            raise found.ended
+        recorded = read(found.answer, [shape["name"] for shape in shapes])
+        self.autotune = recorded.autotune
+        for shape, recording in zip(shapes, recorded.recordings, strict=True):
+            outcome = accepted(recording, Expected(kernels=self.kernels, given=given(shape)))
+            if isinstance(outcome, Plan):
+                self.plans[recording.case] = outcome
+            else:
+                self.unplanned[recording.case] = outcome
 
-    def _accept(self, recording: dict[str, Any]) -> None:
-        """Take over one case's plan if it is fit for replay; nothing in it is trusted."""
-        case = str(recording["case"])
-        if recording["plan"] is None:
-            self.unplanned[case] = CaseResult(case=case, status=Status(recording["status"]), reason=recording["reason"])
-            return
-        plan = codec.record(recording["plan"], Plan)
-        found = faults(plan, self.kernel_names)
-        if found:
-            self.unplanned[case] = CaseResult(case=case, status=Status.REJECTED, reason="; ".join(found[:3]))
-        else:
-            self.plans[case] = plan
+    def _key(self, launch: Launch) -> str:
+        return f"{self.kernels_sha}:{launch_identity(launch, self.kernels[launch.kernel])}"
 
     def _compile(self) -> None:
-        pending = {}
-        for plan in self.plans.values():
-            buffers = {buffer.id: buffer for buffer in plan.buffers}
-            for launch in plan.launches:
-                key = f"{self.kernels_sha}:{launch_identity(launch, buffers)}"
-                if key not in pending:
-                    job = {"kernels": self.kernels_path, "launch": codec.plain(launch)}
-                    pending[key] = self.site.compile(key, job)
+        launches = {self._key(launch): launch for plan in self.plans.values() for launch in plan.launches}
+        pending = {
+            key: self.site.compile(key, {"kernels": self.kernels_path, "launch": codec.plain(launch)})
+            for key, launch in launches.items()
+        }
         for key, future in pending.items():
             answer = future.result()
             if "resources" not in answer:
@@ -154,12 +134,7 @@ class Subject:
 
     def launches(self, plan: Plan) -> list[tuple[KernelResources, int]]:
         """Resources and number of blocks of each launch of a plan."""
-        buffers = {buffer.id: buffer for buffer in plan.buffers}
-        found = []
-        for launch in plan.launches:
-            key = f"{self.kernels_sha}:{launch_identity(launch, buffers)}"
-            found.append((self.resources[key], math.prod(launch.grid)))
-        return found
+        return [(self.resources[self._key(launch)], math.prod(launch.grid)) for launch in plan.launches]
 
     def identity(self) -> str | None:
         """Hash over the machine code and the order and grids of launches: two sources with it are one kernel."""
