@@ -102,7 +102,8 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     settings = journal.info.settings
     strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
     proposer = build_proposer(settings.proposer, settings.proposer_options)
-    spent_s = sum(session.seconds for session in journal.sessions())
+    earlier = journal.sessions()
+    spent_s = sum(session.seconds for session in earlier)
     progress = Progress(journal.info, budget, journal.events(), spent_s)
     outcome: Outcome | None = None
     try:
@@ -112,7 +113,7 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
         proposer.close()
         view = read_run(journal)
         write_views(view)
-        if outcome is None:
+        if outcome is None and len(journal.sessions()) > len(earlier):
             note(
                 f"what was found so far is in {journal.folder}; go on: kernelwright optimize --resume {journal.folder}"
             )
