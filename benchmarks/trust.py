@@ -167,16 +167,18 @@ def ncu_us(problem: str, case: str) -> float | None:
     if shutil.which("ncu") is None:
         return None
     command = ["ncu", "--clock-control", "none", "--cache-control", "all", "--metrics", "gpu__time_duration.sum",
-               "--kernel-name", "regex:_kernel$", "--launch-skip", "20", "--launch-count", "10", "--csv", "--page", "raw",
+               "--kernel-name", "regex:_kernel$", "--launch-skip", "20", "--launch-count", "10", "--csv",
+               "--page", "raw",
                sys.executable, __file__, "launches", problem, case]  # fmt: skip
     text = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
     rows = [line for line in text.splitlines() if line.startswith('"')]
     if len(rows) < 3:
         print(text[-2000:], file=sys.stderr)
         return None
-    unit = rows[1].split(",")[-1].strip('"')
+    column = re.findall(r'"([^"]*)"', rows[0]).index("gpu__time_duration.sum")
+    unit = re.findall(r'"([^"]*)"', rows[1])[column]
     scale = {"ns": 1e-3, "nsecond": 1e-3, "us": 1.0, "usecond": 1.0, "ms": 1e3, "msecond": 1e3}[unit]
-    values = [float(re.findall(r'"([^"]*)"', line)[-1].replace(",", "")) * scale for line in rows[2:]]
+    values = [float(re.findall(r'"([^"]*)"', line)[column].replace(",", "")) * scale for line in rows[2:]]
     return statistics.median(values)
 
 
@@ -257,8 +259,8 @@ def race(worker: Any, count: int = 100) -> list[dict[str, Any]]:
 
 def show(rows: list[dict[str, Any]]) -> None:
     for row in rows:
-        print("  ".join(f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items()),
-              flush=True)  # fmt: skip
+        cells = (f"{key}={value:.4g}" if isinstance(value, float) else f"{key}={value}" for key, value in row.items())
+        print("  ".join(cells), flush=True)
 
 
 def main() -> None:

@@ -13,11 +13,11 @@ from typing import Any
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, Clocks, Implementation, Status
-from kernelwright.worker.measure import PHYSICAL, estimate
+from kernelwright.worker.measure import PHYSICAL, check_timed, estimate
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
-from kernelwright.worker.verify import check, place, verify
+from kernelwright.worker.verify import place, verify
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
 
@@ -29,7 +29,7 @@ PRECISE = 0.005
 """Enough rounds when every interval of a ratio is narrower than this fraction."""
 
 FLOOR = 0.005
-"""Least noise floor: how far apart two copies of one kernel may seem only because their buffers lie elsewhere."""
+"""Least noise floor, above what a kernel compared with itself shows (`benchmarks/trust.py same`)."""
 
 
 @dataclass
@@ -159,7 +159,14 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject) -> Ro
     try:
         place(subject, info.case.name, draw=0)
         plan = codec.plain(subject.plans[info.case.name])
-        prepared = site.ask_bench({"verb": "prepare", "key": name, "kernels": subject.kernels_path, "plan": plan})
+        message = {
+            "verb": "prepare",
+            "key": name,
+            "case": info.case.name,
+            "kernels": subject.kernels_path,
+            "plan": plan,
+        }
+        prepared = site.ask_bench(message)
     except Ended as ended:
         return Implementation(name=name, status=ended.status, reason=ended.reason)
     return Row(
@@ -196,8 +203,7 @@ def narrow(first: Row, row: Row) -> bool:
 
 def noise_floor(row: Row) -> float:
     """How far an implementation seems to differ from itself: FLOOR, or more where its own samples say so."""
-    low, high = stats.bootstrap_ci(row.drift, stats.median)
-    return max(FLOOR, abs(low - 1), abs(high - 1))
+    return max(FLOOR, abs(stats.median(row.drift) - 1))
 
 
 def referred(rows: list[Row], against: str | None) -> Row | None:
@@ -242,9 +248,7 @@ def spoilt(
         subject = subjects.get(row.name)
         if not isinstance(subject, Subject):
             continue
-        message = place(subject, case, draw=0)
-        subject.site.ask_bench({"verb": "recall", "key": row.name})
-        again = check(subject, message)
+        again = check_timed(subject, case, row.name, place(subject, case, draw=0))
         if again.status is not Status.PASSED:
             found.append(
                 Implementation(name=row.name, status=again.status, reason=f"in the timed runs: {again.reason}")
