@@ -19,6 +19,7 @@ from pathlib import Path
 
 from kernelwright.journal import SCHEMA_VERSION
 from kernelwright.model import (
+    Attempt,
     BenchCase,
     BenchReport,
     Bound,
@@ -29,6 +30,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     Implementation,
+    Machine,
     Operator,
     ProblemInfo,
     Proposal,
@@ -55,6 +57,13 @@ PROBLEM = ProblemInfo(
         CaseInfo(case=case, inputs=(SPEC,), outputs=(SPEC,), bytes=32768, flop=4096, bound=BOUND) for case in CASES
     ),
     docstring="Twice the input.",
+)
+MACHINE = Machine(
+    gpu="Fake GPU, sm_90, 1 GiB",
+    nvml="answers",
+    profiler="no ncu on PATH",
+    measures={"limits": "in force", "landlock": "not available: a fake kernel"},
+    attempts=(Attempt(what="run a program", refused=True, how="PermissionError"),),
 )
 ENVIRONMENT = Environment(device="Fake GPU", target="sm_90", python="3.10.0", torch="2.9.0", triton="3.5.0")
 
@@ -109,6 +118,7 @@ class FakeWorker:
 
     answer: Callable[[Candidate, str], Evaluation] = evaluation_of
     where: Environment = ENVIRONMENT
+    found: Machine = MACHINE
     problem: ProblemInfo = PROBLEM
     log: Path | None = None
     delay_s: float = 0.0
@@ -117,6 +127,9 @@ class FakeWorker:
 
     def environment(self) -> Environment:
         return self.where
+
+    def machine(self) -> Machine:
+        return self.found
 
     def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
         return self.problem

@@ -69,11 +69,13 @@ class Case(Record, frozen=True, kw_only=True):
 
 
 class TensorSpec(Record, frozen=True, kw_only=True):
-    """Shape, dtype and strides (in elements) of a tensor, without its values."""
+    """Shape, dtype and strides (in elements) of a tensor, without its values. offset: of its first element in its
+    storage, in elements."""
 
     shape: tuple[int, ...]
     dtype: str
     stride: tuple[int, ...]
+    offset: int = 0
 
 
 class Bound(Record, frozen=True, kw_only=True):
@@ -110,6 +112,53 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     parameters: dict[str, tuple[int, ...]] = {}
     """Names and shapes of the reference module's parameters and buffers (for the first case)."""
     docstring: str = ""
+
+
+class TrivialAnswer(Record, frozen=True, kw_only=True):
+    """An answer that takes no computing (or ignores something), held against the tolerance of a case.
+
+    name: what was answered, such as "zeros" or "input x as it is". output: which output of the problem. accepted: a
+    kernel that answers so would pass. Errors are relative to the output's own scale, on the draw that tells most;
+    None where NaN or infinity stands in the way. margin: how many times over the tolerance, at most 1 is accepted;
+    None where no tolerance would do. allclose_from: the smallest atol = rtol at which `torch.allclose` accepts it.
+    """
+
+    name: str
+    output: int
+    accepted: bool
+    max_rel_error: float | None
+    rms_rel_error: float | None
+    allowed_rel_error: float
+    allowed_rms_error: float
+    margin: float | None
+    allclose_from: float | None
+
+
+class CaseQualification(Record, frozen=True, kw_only=True):
+    """What a case tells apart. answers: trivial ones. ignored: for each input and parameter, the answer of a kernel that
+    ignores it (its right answer for other values). constant: inputs that are the same in every draw."""
+
+    case: str
+    answers: tuple[TrivialAnswer, ...]
+    ignored: tuple[TrivialAnswer, ...] = ()
+    constant: tuple[str, ...] = ()
+
+    @property
+    def accepted(self) -> tuple[TrivialAnswer, ...]:
+        """Those that should not pass and would."""
+        return tuple(answer for answer in (*self.answers, *self.ignored) if answer.accepted)
+
+
+class QualificationReport(Record, frozen=True, kw_only=True):
+    """Whether a problem can tell a kernel from a trivial answer. qualifies: None where no case could be judged here.
+    not_judged: the reason for each case that this machine could not judge."""
+
+    schema_version: int = 1
+    problem: str
+    qualifies: bool | None
+    reason: str = ""
+    cases: tuple[CaseQualification, ...] = ()
+    not_judged: dict[str, str] = {}
 
 
 # --- candidate ----------------------------------------------------------------------------------------------
@@ -276,6 +325,27 @@ class Environment(Record, frozen=True, kw_only=True):
     peaks: dict[str, float] = {}
     """Measured peaks: copy_bytes_per_s, read_bytes_per_s, write_bytes_per_s, <dtype>_flop_per_s."""
     peaks_source: str = ""
+
+
+class Attempt(Record, frozen=True, kw_only=True):
+    """Something that confined host code must not be able to do, tried on this machine. how: what stopped it."""
+
+    what: str
+    refused: bool
+    how: str
+
+
+class Machine(Record, frozen=True, kw_only=True):
+    """What a worker found on its machine by trying. Each text says what is there, or why not.
+
+    measures: of confinement, by name, with "in force" or why not.
+    """
+
+    gpu: str
+    nvml: str
+    profiler: str
+    measures: dict[str, str]
+    attempts: tuple[Attempt, ...]
 
 
 class Trial(Record, frozen=True, kw_only=True):

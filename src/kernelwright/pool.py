@@ -20,7 +20,7 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from kernelwright import codec, errors
-from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
+from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, Machine, ProblemInfo
 
 
 class Worker(Protocol):
@@ -28,6 +28,10 @@ class Worker(Protocol):
 
     def environment(self) -> Environment:
         """What this worker runs on."""
+        ...
+
+    def machine(self) -> Machine:
+        """What is there and what holds, found by trying (see `doctor`)."""
         ...
 
     def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
@@ -89,6 +93,9 @@ class ProcessWorker:
 
     def environment(self) -> Environment:
         return codec.record(self._ask("environment"), Environment)
+
+    def machine(self) -> Machine:
+        return codec.record(self._ask("machine"), Machine)
 
     def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
         return codec.record(self._ask("load", path=os.path.abspath(path), dtype=dtype), ProblemInfo)

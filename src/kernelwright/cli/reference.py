@@ -36,7 +36,8 @@ What each document has at least:
   `reason` and `detail`.
 - `show --json`: the trials, or the one that was named, as the journal has them, with `confirmation`.
 - `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
-- `doctor --json`: `environment`, `probe` (an evaluation), `providers`.
+- `doctor --json`: `environment`, `machine` (`gpu`, `nvml`, `profiler`, `measures`, `attempts` of an intruder),
+  `canaries` (each with `what`, `expected`, `got`, `good`), `providers`.
 """
 
 

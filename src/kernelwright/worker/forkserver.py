@@ -26,6 +26,7 @@ ROLES = {
     "judge": "kernelwright.worker.judge",
     "bench": "kernelwright.worker.bench",
     "recorder": "kernelwright.worker.recorder",
+    "intruder": "kernelwright.worker.confine.intruder",
     "compiler": "kernelwright.worker.compiler",
 }
 """Role to the module whose `main(channel, options)` the child runs."""

@@ -21,6 +21,7 @@ from kernelwright.model import Candidate
 from kernelwright.worker.compare import bench
 from kernelwright.worker.evaluate import evaluate
 from kernelwright.worker.limits import Limits
+from kernelwright.worker.machine import machine
 from kernelwright.worker.site import Site
 
 AT_ONCE = 16
@@ -70,6 +71,8 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
     verb = request["verb"]
     if verb == "environment":
         return site.environment()
+    if verb == "machine":
+        return machine(site)
     if verb == "load":
         return site.load(request["path"], request["dtype"])
     if verb == "evaluate":

@@ -22,22 +22,22 @@ IN_FORCE = "in force"
 
 Measure = Callable[[Path], None]
 
-MEASURES: dict[str, tuple[str, Measure]] = {
-    "environment": ("only named variables, of this folder's making", lambda scratch: own_environment(scratch)),
-    "limits": ("memory, processor time, file sizes, open files", lambda scratch: set_limits()),
-    "user_namespace": ("no privileges over the user's files and processes", lambda scratch: own_user()),
-    "network_namespace": ("no network, not even the loopback", lambda scratch: no_network()),
-    "ipc_namespace": ("no shared memory with others", lambda scratch: own_ipc()),
-    "mount_namespace": ("a view of the files of its own", lambda scratch: own_mounts()),
-    "own_root": ("sees Python, libraries and a scratch folder in memory", lambda scratch: own_root(scratch)),
-    "process_namespace": ("sees and signals no other process", lambda scratch: own_processes()),
-    "process_limit": ("few processes and threads", lambda scratch: few_processes()),
-    "no_capabilities": ("no rights of an administrator", lambda scratch: no_capabilities()),
-    "no_new_privileges": ("no program that gives rights", lambda scratch: no_new_privileges()),
-    "landlock": ("opens Python, libraries and its scratch folder", lambda scratch: only_these_files(scratch)),
-    "system_calls": ("no sockets, processes, threads, programs, tracing", lambda scratch: only_these_calls()),
+MEASURES: dict[str, Measure] = {
+    "environment": lambda scratch: own_environment(scratch),
+    "limits": lambda scratch: set_limits(),
+    "user_namespace": lambda scratch: own_user(),
+    "network_namespace": lambda scratch: no_network(),
+    "ipc_namespace": lambda scratch: own_ipc(),
+    "mount_namespace": lambda scratch: own_mounts(),
+    "own_root": own_root,
+    "process_namespace": lambda scratch: own_processes(),
+    "process_limit": lambda scratch: few_processes(),
+    "no_capabilities": lambda scratch: no_capabilities(),
+    "no_new_privileges": lambda scratch: no_new_privileges(),
+    "landlock": only_these_files,
+    "system_calls": lambda scratch: only_these_calls(),
 }
-"""In this order: later ones take away what earlier ones need. With what each is for, in a few words."""
+"""In this order: later ones take away what earlier ones need. docs/confinement.md says what each is for."""
 
 NEEDS = {
     "own_root": "mount_namespace",
@@ -54,7 +54,7 @@ def enter(scratch: Path, keep: int) -> dict[str, str]:
     """
     scratch.mkdir(parents=True, exist_ok=True)
     report = {"descriptors": attempt(lambda path: only_these_descriptors(keep), scratch)}
-    for name, (_, measure) in MEASURES.items():
+    for name, measure in MEASURES.items():
         needed = NEEDS.get(name)
         if needed is not None and report[needed] != IN_FORCE:
             report[name] = f"not available: it needs {needed}"

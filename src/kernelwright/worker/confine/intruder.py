@@ -1,0 +1,143 @@
+"""The intruder: confines itself as a recorder does, then tries what host code must not be able to do.
+
+Ours, and harmless where it succeeds. What it finds shows whether the measures hold here, beyond their having been
+accepted. The rule: an attempt that raises nothing has succeeded.
+"""
+
+from __future__ import annotations
+
+import os
+import socket
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from kernelwright import codec
+from kernelwright.model import Attempt, Record
+from kernelwright.worker import confine
+from kernelwright.worker.channel import Channel
+from kernelwright.worker.confine.libc import libc
+
+PTRACE_SEIZE = 0x4206  # linux/ptrace.h; does not stop the other process
+PROCESSES = 64
+MEMORY_BYTES = 64 << 30
+FILE_BYTES = 128 << 20
+
+
+class Target(Record, frozen=True, kw_only=True):
+    """What stands ready outside: a listening port of this machine, a file, a process of the same user, devices."""
+
+    port: int
+    file: str
+    process: int
+    devices: tuple[str, ...]
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    measures = confine.enter(Path(options["scratch"]), channel.socket.fileno())
+    target = codec.record(options["target"], Target)
+    attempts = [tried(what, attempt) for what, attempt in attempts_on(target).items()]
+    channel.send({"measures": measures, "attempts": codec.plain(attempts)})
+
+
+def tried(what: str, attempt: Callable[[], object]) -> Attempt:
+    try:
+        attempt()
+    except (OSError, MemoryError, RuntimeError, LookupError) as error:
+        return Attempt(what=what, refused=True, how=f"{type(error).__name__}: {error}".rstrip(": "))
+    return Attempt(what=what, refused=False, how="nothing stopped it")
+
+
+def attempts_on(target: Target) -> dict[str, Callable[[], object]]:
+    """What is tried, in order; the devices only where there are any."""
+    address = ("127.0.0.1", target.port)
+    found: dict[str, Callable[[], object]] = {
+        "connect to a port of this machine": lambda: connect(address),
+        "read a file outside of its folders": lambda: Path(target.file).read_bytes(),
+        "write outside of its folders": lambda: Path(target.file).with_suffix(".written").write_text("here"),
+        "change an installed module": lambda: open_for_appending(Path(codec.__file__)),
+        "read another process's environment": lambda: Path(f"/proc/{target.process}/environ").read_bytes(),
+        "signal another process": lambda: os.kill(target.process, 0),
+        "trace another process": lambda: libc("ptrace", PTRACE_SEIZE, target.process, 0, 0),
+        "start 64 processes": start_processes,
+        "start 64 threads": start_threads,
+        "run a program": lambda: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}), 0),
+        "take 64 GiB of memory": lambda: bytearray(MEMORY_BYTES),
+        "write 128 MiB into its folder": write_much,
+        "find an inherited variable of a service": service_variable,
+    }
+    if target.devices:
+        found["open the GPU's device files"] = lambda: open_one_of(target.devices)
+    return found
+
+
+def connect(address: tuple[str, int]) -> None:
+    with socket.create_connection(address, 2):
+        pass
+
+
+def open_for_appending(file: Path) -> None:
+    with file.open("ab"):
+        pass
+
+
+def open_one_of(devices: tuple[str, ...]) -> None:
+    """One is enough; raises what the last said where none can be opened."""
+    for path in devices:
+        try:
+            os.close(os.open(path, os.O_RDWR))
+        except OSError:
+            if path == devices[-1]:
+                raise
+        else:
+            return
+
+
+def start_processes() -> None:
+    """All of them at once, each gone again when its pipe closes."""
+    read, write = os.pipe()
+    children = []
+    try:
+        for _ in range(PROCESSES):
+            child = os.fork()
+            if child == 0:
+                os.close(write)
+                os.read(read, 1)
+                os._exit(0)
+            children.append(child)
+    finally:
+        os.close(write)
+        for child in children:
+            os.waitpid(child, 0)
+        os.close(read)
+
+
+def start_threads() -> None:
+    done = threading.Event()
+    started = []
+    try:
+        for _ in range(PROCESSES):
+            thread = threading.Thread(target=done.wait, args=(60.0,))
+            thread.start()
+            started.append(thread)
+    finally:
+        done.set()
+        for thread in started:
+            thread.join()
+
+
+def write_much() -> None:
+    block = bytes(1 << 20)
+    with Path("much").open("wb") as file:
+        for _ in range(FILE_BYTES // len(block)):
+            file.write(block)
+
+
+def service_variable() -> str:
+    words = ("KEY", "TOKEN", "SECRET", "PASSWORD", "BASE_URL")
+    for name in os.environ:
+        if any(word in name for word in words):
+            return name
+    raise LookupError("none of the kind is set")

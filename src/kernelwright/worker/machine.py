@@ -1,0 +1,90 @@
+"""What this machine has and what holds on it, for `doctor`: the GPU, NVML, a profiler, and confinement put to the test.
+
+Imports no torch. The rule: confinement is judged by what an intruder of our own could do, with something real standing
+ready outside (an open port, a file, a process), not by which measures the kernel accepted.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import glob
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+
+from kernelwright import codec
+from kernelwright.errors import WorkerError
+from kernelwright.model import Attempt, Machine
+from kernelwright.worker.channel import ChannelClosed, ChannelTimeout
+from kernelwright.worker.site import Site
+
+INTRUDER_S = 60.0
+"""All attempts together; they take about a second where nothing hangs."""
+
+DEVICES = ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/kfd", "/dev/dri/render*")
+PROFILERS = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
+
+
+def machine(site: Site) -> Machine:
+    """Everything found out; takes a second or two."""
+    measures, attempts = intrusion(site)
+    return Machine(gpu=gpu(site), nvml=nvml(site), profiler=profiler(), measures=measures, attempts=attempts)
+
+
+def gpu(site: Site) -> str:
+    found = site.machine
+    if not site.on_gpu:
+        return f"none: {found['why_not']}; kernels are compiled for {site.target.name} and interpreted on the CPU"
+    return f"{found['device']}, {site.target.name}, {found['memory_bytes'] / 2**30:.0f} GiB"
+
+
+def nvml(site: Site) -> str:
+    if not site.on_gpu:
+        return "not asked: no GPU"
+    driver = site.machine["driver"]
+    if driver is None:
+        return "not available: nvidia-ml-py is not installed (pip install 'kernelwright[gpu]'); clocks go unseen"
+    return f"answers; driver {driver}"
+
+
+def profiler() -> str:
+    """Where Nsight Compute's command line is. Whether it may read counters is not tried."""
+    places = [shutil.which("ncu"), *(path for pattern in PROFILERS for path in sorted(glob.glob(pattern)))]
+    found = next((path for path in places if path is not None and os.access(path, os.X_OK)), None)
+    return f"ncu at {found}; whether it may read counters is not tried" if found else "no ncu on PATH"
+
+
+def intrusion(site: Site) -> tuple[dict[str, str], tuple[Attempt, ...]]:
+    """The measures as the kernel accepted them, and what a confined process could do all the same."""
+    scratch = site.scratch / f"intruder_{time.monotonic_ns()}"
+    secret = site.scratch / "outside.txt"
+    secret.write_text("not for candidates\n")
+    with port_and_process() as (port, process):
+        devices = sorted(path for pattern in DEVICES for path in glob.glob(pattern))
+        target = {"port": port, "file": str(secret), "process": process, "devices": devices}
+        intruder = site.compilers.spawn("intruder", {"scratch": str(scratch), "target": target}, log=True)
+        try:
+            found = intruder.channel.receive(INTRUDER_S)
+        except (ChannelClosed, ChannelTimeout) as error:
+            what = str(error) or "no answer in time"
+            raise WorkerError(f"confinement could not be tried: {what}", intruder.printed(800) or None) from error
+        finally:
+            intruder.kill()
+            shutil.rmtree(scratch, ignore_errors=True)
+    return found["measures"], codec.record(found["attempts"], tuple[Attempt, ...])
+
+
+@contextlib.contextmanager
+def port_and_process() -> Iterator[tuple[int, int]]:
+    """A port that accepts connections and a process of this user, to be reached or not."""
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={})
+        try:
+            yield server.getsockname()[1], sleeper.pid
+        finally:
+            sleeper.kill()
+            sleeper.communicate()
