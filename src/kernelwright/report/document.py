@@ -12,6 +12,7 @@ from typing import Any
 from kernelwright.codec import plain
 from kernelwright.history import convergence
 from kernelwright.model import Trial
+from kernelwright.report.convergence import kind_of
 from kernelwright.report.text import total_usage
 from kernelwright.report.trials import outcome, tally
 from kernelwright.report.view import RunView, share_of_bound
@@ -30,7 +31,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "starter": _trial(view.seed, view),
         "leader": _trial(view.leader, view),
         "best": _trial(view.best, view),
-        "convergence": [asdict(row) for row in convergence(view.trials)],
+        "convergence": [{**asdict(row), "timing_kind": kind_of(view)} for row in convergence(view.trials)],
         "trials_by_status": tally(view.trials),
         "open": [request.number for request in view.open_requests],
         "stopped": view.sessions[-1].reason if view.sessions else None,

@@ -141,7 +141,9 @@ def cost_text(view: RunView) -> str:
     for evaluation in [*evaluations, *view.confirmed.values()]:
         for stage, seconds in evaluation.stages_s.items():
             stages_s[stage] = stages_s.get(stage, 0.0) + seconds
-    lines += [f"{stage}: {seconds:.1f} s" for stage, seconds in sorted(stages_s.items(), key=lambda entry: -entry[1])]
+    if stages_s:
+        lines.append("by stage, summed over trials that ran side by side:")
+    lines += [f"  {stage}: {seconds:.1f} s" for stage, seconds in sorted(stages_s.items(), key=lambda entry: -entry[1])]
     return "\n".join(lines)
 
 

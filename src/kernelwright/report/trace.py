@@ -115,6 +115,7 @@ def _strategy(view: RunView, trials: list[Trial]) -> dict[str, Any]:
             "note": trial.proposal.note,
             "outcome": outcome(trial),
             "score_us": trial.score_us,
+            "timing_kind": trial.evaluation.timing_kind if trial.evaluation is not None else None,
         }
         for trial in trials
     ]
