@@ -20,7 +20,7 @@ from kernelwright.devices import Target, find_target, occupancy
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker import plan as plans
 from kernelwright.worker.channel import Channel
-from kernelwright.worker.replay import arguments, load_kernels
+from kernelwright.worker.replay import arguments, given, load_kernels
 from kernelwright.worker.target import install
 
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
@@ -40,8 +40,8 @@ def compiled(path: str, launch: plans.Launch, target: Target) -> dict[str, Any]:
     try:
         kernels = load_kernels(path)
         kernel = getattr(kernels, launch.kernel)
-        values = arguments(launch, kernels, Pointer) | dict(launch.options)
-        binary = kernel.run(grid=launch.grid, warmup=True, **values)
+        args, kwargs = given(launch, arguments(launch, kernels, Pointer))
+        binary = kernel.run(*args, grid=launch.grid, warmup=True, **kwargs)
     except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
         return failure(launch.kernel, error)
     resources = resources_of(launch.kernel, binary, target)

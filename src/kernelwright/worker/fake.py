@@ -60,10 +60,15 @@ class Trace(TorchDispatchMode):
 
     def __init__(self) -> None:
         super().__init__()
+        self.alive: list[torch.Tensor] = []
+        self.start()
+
+    def start(self) -> None:
+        """Begin a plan anew; tensors of earlier ones are unknown to it."""
         self.recording = False
         self.buffers: dict[int, Buffer] = {}
         self.by_storage: dict[int, int] = {}
-        self.alive: list[torch.Tensor] = []
+        self.constants: dict[int, Any] = {}
         self.steps: list[Fill | Copy | Launch] = []
 
     def bind(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
@@ -101,6 +106,13 @@ class Trace(TorchDispatchMode):
         if packet is aten.copy_:
             self._copy(args[0], args[1])
             return args[0]
+        if packet is aten.scalar_tensor:  # the right side of `y[:, 0] = 0`, on its way to copy_
+            result = func(*args, **kwargs)
+            self.alive.append(result)
+            self.constants[result.untyped_storage()._cdata] = args[0]
+            return result
+        if packet is aten._local_scalar_dense:
+            raise Refused("the host code reads a value of a tensor; what it does may depend on shapes only")
         if packet in ALLOCATE or packet in ALLOCATE_AND_FILL or packet in COPY:
             result = func(*args, **kwargs)
             self._new_buffer(result, "scratch", "")
@@ -140,6 +152,10 @@ class Trace(TorchDispatchMode):
         self.append(Fill(view=self.view(target, "what is filled"), value=repr(value)))
 
     def _copy(self, target: torch.Tensor, source: torch.Tensor) -> None:
+        constant = self.constants.get(source.untyped_storage()._cdata)
+        if constant is not None:
+            self._fill(target, constant)
+            return
         if source.shape != target.shape:
             source = source.expand(target.shape)
         self.append(Copy(target=self.view(target, "what is copied to"), source=self.view(source, "what is copied")))
@@ -192,7 +208,7 @@ class SayCuda(TorchFunctionMode):
             return (1 << 30) + args[0].storage_offset() * args[0].element_size()
         elif name in ("cuda", "pin_memory"):
             return args[0]
-        elif name in ("cpu", "numpy", "tolist", "item"):
+        elif name in ("cpu", "numpy", "tolist", "item", "__repr__", "__format__"):
             raise Refused(f"the host code reads values ({name}()); what it does may depend on shapes only")
         elif name == "to":
             args, kwargs = self._without_device(args, kwargs)

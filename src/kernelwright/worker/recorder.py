@@ -10,6 +10,7 @@ import importlib.util
 import inspect
 import sys
 import traceback
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -26,6 +27,7 @@ from kernelwright.model import Record, Scalar, Status, TensorSpec
 from kernelwright.worker import confine, plan
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.fake import Refused, Trace, faked
+from kernelwright.worker.faults import MAX_GRID
 from kernelwright.worker.plan import Recorded, Recording
 from kernelwright.worker.target import install
 
@@ -71,9 +73,7 @@ def record(job: Job, scratch: Path) -> Recorded:
                 if module is None:
                     module = imported(job.source, scratch)
                 names.update(kernel_names(module))
-                recordings.append(Recording(case=case.name, plan=one_call(module, case, trace)))
-            except Refused as error:
-                recordings.append(Recording(case=case.name, status=Status.REJECTED, reason=str(error)))
+                recordings.append(Recording(case=case.name, plan=planned(module, case, trace)))
             except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a result
                 status, reason = blame(error)
                 recordings.append(Recording(case=case.name, status=status, reason=reason))
@@ -104,36 +104,61 @@ def kernel_names(module: ModuleType) -> dict[int, str]:
     return found
 
 
-def one_call(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
-    """Construct (where there is a ModelNew) and call once, recording the call."""
-    inputs = [meta(spec) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
+def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
+    """Construct (where there is a ModelNew) and call twice; the plan, if both calls do the same."""
     parameters = {name: meta(spec) for name, spec in case.parameters.items()}
     init = [meta(value) if isinstance(value, TensorSpec) else value for value in case.init]
+    if hasattr(module, "ModelNew"):
+        model = module.ModelNew(*init)
+        adopt(model, parameters)
+        model.eval()
+        first, second = (one_call(model, lambda inputs: (inputs, {}), case, parameters, trace) for _ in range(2))
+    elif hasattr(module, "kernel_function"):
+        call = module.kernel_function
+        first, second = (
+            one_call(call, lambda inputs: bound(call, case, inputs, parameters, init), case, parameters, trace)
+            for _ in range(2)
+        )
+    else:
+        raise Refused("the candidate defines neither a class ModelNew nor a function kernel_function")
+    if first != second:
+        raise Refused("a second call with inputs of the same shapes does something else than the first; nothing may be "
+                      "kept between calls")  # fmt: skip
+    return first
+
+
+def one_call(
+    call: Callable[..., Any],
+    arguments: Callable[[list[Any]], tuple[list[Any], dict[str, Any]]],
+    case: CaseShape,
+    parameters: dict[str, torch.Tensor],
+    trace: Trace,
+) -> plan.Plan:
+    """Record one call on inputs of its own."""
+    trace.start()
+    inputs = [meta(spec) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
     for name, tensor in zip(case.input_names, inputs, strict=False):
         if isinstance(tensor, torch.Tensor):
             trace.bind(tensor, "input", name)
     for name, tensor in parameters.items():
         trace.bind(tensor, "parameter", name)
-    if hasattr(module, "ModelNew"):
-        model = module.ModelNew(*init)
-        adopt(model, parameters)
-        model.eval()
-        arguments, call = inputs, model
-    elif hasattr(module, "kernel_function"):
-        call = module.kernel_function
-        arguments = bound(call, case, inputs, parameters, init)
-    else:
-        raise Refused("the candidate defines neither a class ModelNew nor a function kernel_function")
+    args, kwargs = arguments(inputs)
     trace.recording = True
-    result = call(*arguments)
+    result = call(*args, **kwargs)
     trace.recording = False
     outputs = [result] if isinstance(result, torch.Tensor) else result
     if not isinstance(outputs, tuple | list) or not all(isinstance(o, torch.Tensor) for o in outputs):
-        raise Refused(f"the call returned {type(result).__name__}; a tensor or a tuple of tensors was expected")
+        raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected")
     return plan.Plan(
         buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps),
         outputs=tuple(trace.view(o, "an output") for o in outputs), single=isinstance(result, torch.Tensor),
     )  # fmt: skip
+
+
+def described(result: Any) -> str:
+    """The type of what a call returned, and of what is in it."""
+    inside = ", ".join(type(item).__name__ for item in result[:8]) if isinstance(result, tuple | list) else ""
+    return f"{type(result).__name__}({inside})" if inside else type(result).__name__
 
 
 def meta(spec: TensorSpec) -> torch.Tensor:
@@ -141,26 +166,28 @@ def meta(spec: TensorSpec) -> torch.Tensor:
 
 
 def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
-    """Give a candidate's module the reference's parameters and buffers, by name; refuses a differing shape."""
-    owned = [(name, name in dict(model.named_parameters())) for name in
-             [*dict(model.named_parameters()), *dict(model.named_buffers())]]  # fmt: skip
-    for name, is_parameter in owned:
-        if name not in parameters:
-            continue  # refused when a kernel or copy uses it
-        holder = model.get_submodule(name.rpartition(".")[0])
-        leaf, tensor = name.rpartition(".")[2], parameters[name]
-        mine = getattr(holder, leaf)
-        if tuple(mine.shape) != tuple(tensor.shape):
-            raise Refused(f"the parameter {name} has shape {tuple(mine.shape)}, the reference's {tuple(tensor.shape)}")
-        value = torch.nn.Parameter(tensor, requires_grad=False) if is_parameter else tensor
-        setattr(holder, leaf, value)
+    """Give a candidate's module the reference's parameters and buffers, by name; refuses a differing shape.
+
+    One that the reference does not have is refused when a kernel or copy uses it.
+    """
+    own = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    for name, tensor in own:
+        same = [other for other, shared in own if shared is tensor and other in parameters]
+        if not same:
+            continue
+        given = parameters[name if name in same else same[0]]
+        if tuple(tensor.shape) != tuple(given.shape):
+            raise Refused(f"the parameter {name} has shape {tuple(tensor.shape)}, the reference's {tuple(given.shape)}")
+        holder, leaf = model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        setattr(holder, leaf, torch.nn.Parameter(given, requires_grad=False) if is_parameter else given)
 
 
 def bound(
     call: Any, case: CaseShape, inputs: list[Any], parameters: dict[str, torch.Tensor], init: list[Any]
-) -> list[Any]:
+) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of `kernel_function`, by name: forward arguments, parameters (dots as underscores, or a unique
-    last part), constructor arguments, defaults; what is left takes the inputs not yet named, in order."""
+    last part), constructor arguments; what is left takes the inputs not yet named, in order, and then its default."""
     named: dict[str, Any] = dict(zip(case.init_names, init, strict=False))
     leaves = [name.rpartition(".")[2] for name in parameters]
     named |= {
@@ -170,18 +197,28 @@ def bound(
     by_input = dict(zip(case.input_names, inputs, strict=False))
     named |= by_input
     wanted = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    unnamed = iter([value for name, value in by_input.items() if name not in {p.name for p in wanted}])
-    arguments = []
+    unnamed = [value for name, value in by_input.items() if name not in {p.name for p in wanted}]
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
     for parameter in wanted:
-        if parameter.name in named:
-            arguments.append(named[parameter.name])
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args += unnamed
+            unnamed = []
             continue
-        value = next(unnamed, parameter.default)
-        if value is parameter.empty:
+        if parameter.name in named:
+            value = named[parameter.name]
+        elif unnamed and parameter.default in (parameter.empty, None):
+            value = unnamed.pop(0)
+        elif parameter.default is not parameter.empty:
+            value = parameter.default
+        else:
             known = ", ".join(named)
             raise Refused(f"kernel_function's argument {parameter.name!r} is none of the problem's: {known}")
-        arguments.append(value)
-    return arguments
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    return args, kwargs
 
 
 class launches_to:  # noqa: N801 - reads as a verb at its use
@@ -228,15 +265,19 @@ class launches_to:  # noqa: N801 - reads as a verb at its use
         name = self.names.get(id(kernel))
         if name is None:
             raise Refused("a kernel was launched that is not a module-level @triton.jit function of the candidate")
-        options = {k: kwargs.pop(k) for k in plan.OPTIONS if k in kwargs}
         signature = inspect.signature(kernel.fn)
+        options = {k: kwargs[k] for k in plan.OPTIONS if k in kwargs}
+        kwargs = {k: v for k, v in kwargs.items() if k not in options or k in signature.parameters}
         arguments = signature.bind(*args, **kwargs)
         arguments.apply_defaults()
         if callable(grid):
             grid = grid({**arguments.arguments, **options})
         grid = tuple(grid) if isinstance(grid, tuple | list | torch.Size) else (grid,)
-        if not 1 <= len(grid) <= 3 or not all(isinstance(g, int) and 0 <= g < 2**31 for g in grid):
-            raise Refused(f"the grid of {name} is {grid!r}; one to three integers were expected")
+        if not 1 <= len(grid) <= 3 or not all(isinstance(g, int) for g in grid):
+            shown = [g if isinstance(g, int | float | str) else type(g).__name__ for g in grid]
+            raise Refused(f"the grid of {name} is {shown}; one to three integers were expected")
+        if not all(0 <= g <= most for g, most in zip(grid, MAX_GRID, strict=False)):
+            raise Refused(f"the grid of {name} is {grid!r}; a device takes at most {MAX_GRID}")
         self.trace.append(
             plan.Launch(
                 kernel=name,
@@ -272,11 +313,13 @@ class launches_to:  # noqa: N801 - reads as a verb at its use
 
 def blame(error: BaseException) -> tuple[Status, str]:
     """The status and a short reason for whatever the candidate raised, with the line in its source."""
-    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith("candidate.py")]
-    where = f"line {lines[-1]}: " if lines else ""
-    text = f"{where}{type(error).__name__}: {error}".strip()[:600]
     if isinstance(error, SyntaxError):
         return Status.COMPILE_ERROR, f"line {error.lineno}: {error.msg}"
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith("candidate.py")]
+    where = f"line {lines[-1]}: " if lines else ""
+    if isinstance(error, Refused):
+        return Status.REJECTED, f"{where}{error}"
+    text = f"{type(error).__name__}: {error}".strip()[:600]
     if "meta" in str(error).lower() and isinstance(error, RuntimeError | NotImplementedError):
         return Status.REJECTED, f"{where}the host code depends on values, which a launch plan cannot hold ({text})"
-    return Status.RUNTIME_ERROR, text
+    return Status.RUNTIME_ERROR, f"{where}{text}"

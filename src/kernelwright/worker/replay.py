@@ -71,6 +71,17 @@ def arguments(launch: plans.Launch, kernels: ModuleType, tensor: Callable[[plans
     return {name: value(argument) for name, argument in launch.arguments.items()}
 
 
+def given(launch: plans.Launch, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+    """How a kernel is called with `values`: by name, unless that would make one an option of the launch as well.
+
+    Triton reads `num_stages=4` as the option and as a parameter of that name; host code that passed the parameter by
+    position got the option's default.
+    """
+    if any(name in plans.OPTIONS and name not in launch.options for name in values):
+        return list(values.values()), dict(launch.options)
+    return [], values | dict(launch.options)
+
+
 class Replay:
     """A plan bound to memory. `run` does what one call of the candidate would do on the device."""
 
@@ -93,10 +104,10 @@ class Replay:
                 return lambda: to.copy_(source)
             case plans.Launch():
                 kernel = getattr(kernels, step.kernel)[step.grid]
-                values = arguments(step, kernels, self.tensor) | dict(step.options)
+                args, kwargs = given(step, arguments(step, kernels, self.tensor))
                 if 0 in step.grid:
                     return lambda: None
-                return lambda: kernel(**values)
+                return lambda: kernel(*args, **kwargs)
 
 
 def scratch_allocator(size: int, alignment: int, stream: int | None) -> torch.Tensor:
