@@ -135,8 +135,8 @@ class TrivialAnswer(Record, frozen=True, kw_only=True):
 
 
 class CaseQualification(Record, frozen=True, kw_only=True):
-    """What a case tells apart. answers: trivial ones. ignored: for each input and parameter, the answer of a kernel that
-    ignores it (its right answer for other values). constant: inputs that are the same in every draw."""
+    """What a case tells apart. answers: trivial ones. ignored: for each input, parameter and buffer, the answer of a
+    kernel that ignores it (right for other values). constant: those that are the same in every draw."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]

@@ -12,10 +12,11 @@ from kernelwright import stats
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, KernelResources, Status
 from kernelwright.worker.measure import estimate, measure
+from kernelwright.worker.necessity import superfluous
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
-from kernelwright.worker.verify import verify
+from kernelwright.worker.verify import verify, verify_strided
 
 GOOD = (Status.PASSED, Status.NOT_VERIFIED)
 
@@ -31,6 +32,7 @@ def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
         return Evaluation(status=Status.REJECTED, reason=str(error))
     except SyntaxError as error:
         return Evaluation(status=Status.COMPILE_ERROR, reason=f"line {error.lineno}: {error.msg}")
+    ordered = with_strided(site, ordered)
     results: list[CaseResult] = []
     try:
         subject.prepare([case.name for case in ordered])
@@ -45,9 +47,27 @@ def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
     return concluded(subject, results)
 
 
+def with_strided(site: Site, cases: list[Case]) -> list[Case]:
+    """The cases, and after the one that it is made from the one whose inputs lie in memory otherwise."""
+    known = {info.case.name for info in site.loaded().cases}
+    added = {name.rpartition("/")[0]: name for shape in site.shapes if (name := shape["name"]) not in known}
+    found = []
+    for case in cases:
+        found.append(case)
+        if case.name in added:
+            found.append(msgspec.structs.replace(case, name=added[case.name]))
+    return found
+
+
 def judged(subject: Subject, case: Case, timed: bool) -> CaseResult:
-    """One case verified and, where asked for and possible, timed."""
+    """One case verified, its kernels shown to be needed, and (where asked for and possible) timed."""
+    if case.name not in {info.case.name for info in subject.site.loaded().cases}:
+        return verify_strided(subject, case)
     result = verify(subject, case)
+    if result.status is Status.PASSED:
+        rejection = superfluous(subject, case.name)
+        if rejection is not None:
+            return rejection
     if timed and not case.small:
         if result.status is Status.PASSED:
             return measure(subject, result)

@@ -9,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import math
+import random
 import secrets
 import traceback
 import warnings
 from collections import OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,36 +22,33 @@ import torch
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
-from kernelwright.model import Case, CaseResult, Status, TensorSpec
-from kernelwright.worker import clock, load, peaks, tolerance
+from kernelwright.model import Case, CaseQualification, CaseResult, Status, TensorSpec
+from kernelwright.worker import clock, load, peaks, tolerance, values
+from kernelwright.worker.answer import Answer, answered
 from kernelwright.worker.arena import attach, window
 from kernelwright.worker.channel import Channel
-from kernelwright.worker.instance import Instance, Specs, cast, compulsory_bytes, outputs
+from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
+from kernelwright.worker.trivial import qualification
 
 POISONS = (0xFF, 0x5A)
 """Byte patterns for memory that a call must write: 0xFF is NaN in every float format, 0x5A a large finite number."""
 
-REPEATS = 2
-"""Inputs drawn per case, so that the framework's error is pooled and one lucky pass is not enough."""
-
 LARGE_BYTES = 1 << 28
-"""A case with more input than this is judged on one draw: its many elements pool the error by themselves."""
+"""Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
 
 KEPT_FRACTION = 0.25
 """Share of the device's memory for inputs and expected outputs kept between candidates."""
 
+KEPT_ON_CPU_BYTES = 1 << 30
+"""The same without a GPU, where only small cases are judged."""
 
-@dataclass
-class Answer:
-    """One draw of a case: instance, expected outputs (float64, or float32 for half-precision ones) and the
-    framework's own errors."""
+CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
+"""Up to here a case that is not small can be qualified without a GPU, in a second or two."""
 
-    instance: Instance
-    expected: list[torch.Tensor]
-    own: list[tolerance.Errors]
-    nbytes: int
+STRIDED = "strided"
+"""The last part of the name of a case whose inputs lie in memory otherwise than the problem's."""
 
 
 class Judge:
@@ -71,6 +68,7 @@ class Judge:
         self.problem = load.load_problem(path)
         self.cases = {case.name: (case, None if case.small else dtype) for case in self.problem.cases}
         self.specs = {name: self.problem.specs(case, d) for name, (case, d) in self.cases.items()}
+        self.strided: dict[str, str] = {}
         described = []
         for name, (case, case_dtype) in self.cases.items():
             specs = self.specs[name]
@@ -84,6 +82,7 @@ class Judge:
                 "flop": self.flop[name] if flop is None else flop,
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
+        self._add_strided()
         return {
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
             "docstring": self.problem.docstring, "cases": described,
@@ -91,11 +90,12 @@ class Judge:
         }  # fmt: skip
 
     def shapes(self) -> list[dict[str, Any]]:
-        """Per case, what a recorder is told: no values, no reference."""
+        """Per case, what a recorder is told: no values, no reference. After the problem's own cases, one whose inputs
+        lie in memory otherwise."""
         found = []
-        for name, (case, dtype) in self.cases.items():
+        for name, specs in self.specs.items():
+            case, dtype = self.cases[self.strided.get(name, name)]
             instance = self.problem.outline(case, dtype)
-            specs = self.specs[name]
             found.append({
                 "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
                 "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
@@ -103,32 +103,65 @@ class Judge:
             })  # fmt: skip
         return found
 
-    def draws(self, case: str) -> int:
-        specs = self.specs[case]
-        size = sum(compulsory_bytes(Specs(inputs=(s,), outputs=(), parameters={}))
-                   for s in specs.inputs if isinstance(s, TensorSpec))  # fmt: skip
-        return 1 if size > LARGE_BYTES else REPEATS
+    def _add_strided(self) -> None:
+        """The smallest small case once more, its inputs padded and not aligned."""
+        small = [name for name, (case, _) in self.cases.items() if case.small]
+        if small:
+            name = min(small, key=self._input_bytes)
+            self.specs[f"{name}/{STRIDED}"] = strided(self.specs[name])
+            self.strided[f"{name}/{STRIDED}"] = name
+
+    def _input_bytes(self, case: str) -> int:
+        inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
+        return compulsory_bytes(Specs(inputs=tuple(inputs), outputs=(), parameters={}))
+
+    def _is_large(self, case: str) -> bool:
+        return self._input_bytes(case) > LARGE_BYTES
+
+    def draws(self, case: str, candidate: str) -> list[int]:
+        """Which draws judge a candidate, most telling first: the inputs as given, then others dealt out by the secret
+        and the candidate, so that small cases between them see every distribution.
+
+        Draw d is from distribution d % len(values.DISTRIBUTIONS); odd and even draws see different poison, and here
+        they alternate.
+        """
+        if case in self.strided:
+            return [0]
+        small = [name for name, (known, _) in self.cases.items() if known.small]
+        dealt = list(range(1, len(values.DISTRIBUTIONS)))
+        random.Random(f"{self.secret} {candidate}").shuffle(dealt)
+        count, position = 1, list(self.cases).index(case)
+        if case in small:
+            count, position = math.ceil(len(dealt) / len(small)), small.index(case)
+        elif self._is_large(case):
+            dealt = [d for d in dealt if values.DISTRIBUTIONS[d] in values.CHEAP]
+        turned = [dealt[(position * count + i) % len(dealt)] for i in range(count)]
+        return [0, *(d if d % 2 == i % 2 else d + len(values.DISTRIBUTIONS) for i, d in enumerate(turned, 1))]
 
     def answer(self, case: str, draw: int) -> Answer:
         """Inputs and expected outputs of one draw, from memory or made now."""
+        case = self.strided.get(case, case)
         key = (case, draw)
         if key not in self.answers:
             self._make_room()
             made, dtype = self.cases[case]
-            instance = self.problem.instance(made, seed=self.secret + draw, device=self.device, dtype=dtype)
-            self.answers[key] = judged(instance)
+            self.answers[key] = answered(
+                self.problem, made, seed=self.secret + draw, device=self.device, dtype=dtype,
+                distribution=values.DISTRIBUTIONS[draw % len(values.DISTRIBUTIONS)],
+            )  # fmt: skip
             if self.device != "cpu":
                 torch.cuda.empty_cache()  # float64 intermediates of a large case would starve the bench
         self.answers.move_to_end(key)
         return self.answers[key]
 
     def _make_room(self) -> None:
-        if self.device == "cpu":
-            return
-        limit = KEPT_FRACTION * torch.cuda.get_device_properties(0).total_memory
+        limit: float = KEPT_ON_CPU_BYTES
+        if self.device != "cpu":
+            limit = KEPT_FRACTION * torch.cuda.get_device_properties(0).total_memory
         while self.answers and sum(a.nbytes for a in self.answers.values()) > limit:
             self.answers.popitem(last=False)
-            torch.cuda.empty_cache()
+            if self.device != "cpu":
+                torch.cuda.empty_cache()
 
     def arena(self, handle: dict[str, Any]) -> torch.Tensor:
         """Our mapping of a bench's arena; only the newest is kept."""
@@ -166,11 +199,13 @@ class Judge:
             if any(stride == 0 and size > 1 for size, stride in zip(view.shape, view.stride, strict=True)):
                 return wrong(f"output {i} is expanded (stride 0), not written")
         worst: CaseResult | None = None
+        inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
         for i, view in enumerate(plan.outputs):
             actual = window(arena, layout, view)
-            found = tolerance.errors(actual, answer.expected[i])
-            limit = tolerance.allowed(self._pooled(case, i), actual.dtype, self._reduction(case))
-            result = wrong(tolerance.verdict(found, limit), found, limit.max_rel)
+            found = tolerance.errors(actual, answer.expected[i], lenient=not answer.as_given)
+            limit = self.limit(case, draw, i)
+            why = tolerance.verdict(found, limit)
+            result = wrong(why and inputs + why, found, limit.max_rel)
             if result.status is Status.WRONG:
                 return result
             if worst is None or (result.max_rel_error or 0) > (worst.max_rel_error or 0):
@@ -180,18 +215,38 @@ class Judge:
             if bool((arena[start:end] != poison).any()):
                 return wrong("memory outside every buffer was written: an unmasked store")
         for target, source in self._bound(case, draw, plan, arena, layout):
-            if not bool(_bits(target).eq(_bits(source)).all()):
+            if not _same_bits(target, source):
                 return wrong("an input or parameter was changed by the call")
         if worst is None:
             return wrong("the candidate returned no outputs")
         return worst
 
-    def _pooled(self, case: str, output: int) -> list[tolerance.Errors]:
-        return [self.answer(case, draw).own[output] for draw in range(self.draws(case))]
+    def limit(self, case: str, draw: int, output: int) -> tolerance.Allowed:
+        """What a candidate may deviate on a draw: from the framework's own error on inputs of that distribution."""
+        dtype, exact = self.answer(case, draw).dtypes[output], tolerance.is_exact(self._own(case, 0, output))
+        return tolerance.allowed(self._own(case, draw, output), dtype, self._reduction(case), exact)
+
+    def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
+        """The framework's errors, pooled over two draws of one distribution (one where the case is large)."""
+        period, this = len(values.DISTRIBUTIONS), self.answer(case, draw)
+        other = None if self._is_large(case) else self.answer(case, (draw + period) % (2 * period))
+        alike = [a for a in (this, other) if a is not None and a.distribution == this.distribution]
+        return [a.own[output] for a in alike]
+
+    def qualify(self, case: str) -> CaseQualification | str:
+        """Whether trivial answers would pass on this case; a reason where this machine cannot tell."""
+        known, _ = self.cases[case]
+        size = compulsory_bytes(self.specs[case])
+        if self.device == "cpu" and not known.small and (size > CPU_BYTES or self.flop[case] > CPU_FLOP):
+            return "too large to be computed without a GPU"
+        answers = [self.answer(case, 0), self.answer(case, len(values.DISTRIBUTIONS))]
+        outputs = range(len(self.specs[case].outputs))
+        limits = [self.limit(case, 0, output) for output in outputs]
+        return qualification(case, answers, limits)
 
     def _reduction(self, case: str) -> float:
         """Terms summed into one output: from FLOP, or from how many inputs there are to an output."""
-        specs = self.specs[case]
+        specs, case = self.specs[case], self.strided.get(case, case)
         produced = max(1, sum(math.prod(s.shape) for s in specs.outputs))
         consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
         longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
@@ -203,18 +258,18 @@ class Judge:
         """(window in the arena, our pristine tensor) of each input and parameter."""
         instance = self.answer(case, draw).instance
         inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
+        laid = dict(zip(instance.input_names, self.specs[case].inputs, strict=True))
         named = dict(instance.module.named_parameters()) | dict(instance.module.named_buffers())
         for buffer in plan.buffers:
             if buffer.origin == "scratch":
                 continue
             source = inputs[buffer.name] if buffer.origin == "input" else named[buffer.name]
             assert isinstance(source, torch.Tensor)
+            spec = laid[buffer.name] if buffer.origin == "input" else _spec(source)
+            assert isinstance(spec, TensorSpec)
             start = layout.offsets[buffer.id]
-            size = min(
-                buffer.nbytes, source.untyped_storage().nbytes() - source.storage_offset() * source.element_size()
-            )
-            flat = arena[start : start + size].view(source.dtype)
-            yield flat.as_strided(source.shape, source.stride(), flat.storage_offset()), source
+            flat = arena[start : start + buffer.nbytes - buffer.nbytes % source.element_size()].view(source.dtype)
+            yield flat.as_strided(spec.shape, spec.stride, flat.storage_offset() + spec.offset), source
 
     def _settle(self) -> None:
         if self.device != "cpu":
@@ -247,34 +302,25 @@ class Judge:
         return {"method": timed.method, "sets": count, "calls": timed.calls}
 
 
-def judged(instance: Instance) -> Answer:
-    """Expected outputs in float64 and the framework's own error in the instance's dtype."""
-    produced = framework_outputs(instance)
-    exact = outputs(cast(instance, "float64"))
-    own = [tolerance.errors(p, e) for p, e in zip(produced, exact, strict=True)]
-    halves = (torch.float16, torch.bfloat16)
-    expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
-                for p, e in zip(produced, exact, strict=True)]  # fmt: skip
-    tensors = [t for t in (*instance.inputs, *expected) if isinstance(t, torch.Tensor)]
-    return Answer(instance=instance, expected=expected, own=own, nbytes=sum(t.nbytes for t in tensors))
+def strided(specs: Specs) -> Specs:
+    """The same values to be laid out otherwise: every tensor starts one element into its storage and its rows are
+    three elements further apart than they are long; a vector takes every second element."""
+
+    def laid(spec: Any) -> Any:
+        if not isinstance(spec, TensorSpec) or math.prod(spec.shape) < 2 or 0 in spec.stride:
+            return spec
+        stride = [2 if len(spec.shape) == 1 else 1]
+        for position, size in enumerate(reversed(spec.shape[1:])):
+            stride.insert(0, stride[0] * (size + (3 if position == 0 else 0)))
+        return TensorSpec(shape=spec.shape, dtype=spec.dtype, stride=tuple(stride), offset=1)
+
+    return Specs(inputs=tuple(map(laid, specs.inputs)), outputs=specs.outputs, parameters=specs.parameters)
 
 
 def written_share(specs: Specs) -> float:
     """Which part of the compulsory bytes is written; a stated number of bytes is taken to divide alike."""
     written = compulsory_bytes(Specs(inputs=(), outputs=specs.outputs, parameters={}))
     return written / max(compulsory_bytes(specs), 1)
-
-
-def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:
-    """What eager PyTorch gives; where the CPU has no half-precision kernel, float32 rounded to the dtype."""
-    try:
-        return outputs(instance)
-    except ProblemError as error:
-        if "not implemented for" not in str(error):
-            raise
-        wide = outputs(cast(instance, "float32"))
-        dtype = next(v.dtype for v in instance.inputs if isinstance(v, torch.Tensor) and v.is_floating_point())
-        return tuple(w.to(dtype) if w.is_floating_point() else w for w in wide)
 
 
 def compiled(module: torch.nn.Module, name: str) -> Any:
@@ -296,11 +342,15 @@ def _spec(tensor: torch.Tensor) -> TensorSpec:
                       stride=tuple(tensor.stride()))  # fmt: skip
 
 
-def _bits(tensor: torch.Tensor) -> torch.Tensor:
-    """The same elements as integers, so that NaN equals itself and −0 differs from 0."""
-    if not tensor.is_floating_point():
-        return tensor
-    return tensor.view({2: torch.int16, 4: torch.int32, 8: torch.int64, 1: torch.int8}[tensor.element_size()])
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the same elements lie in both, as integers: NaN equals itself and −0 differs from 0."""
+    if one.is_floating_point():
+        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[one.element_size()]
+        one, other = one.view(integers), other.view(integers)
+    if one.is_contiguous() and other.is_contiguous():
+        pairs = zip(one.view(-1).split(tolerance.CHUNK), other.view(-1).split(tolerance.CHUNK), strict=True)
+        return all(torch.equal(a, b) for a, b in pairs)
+    return torch.equal(one, other)
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -329,7 +379,9 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
     if verb == "peaks":
         return peaks.measured(Path(message["cache"]))
     if verb == "draws":
-        return judge.draws(message["case"])
+        return judge.draws(message["case"], message["candidate"])
+    if verb == "qualify":
+        return codec.plain(judge.qualify(message["case"]))
     if verb in ("fill", "check"):
         plan = codec.record(message["plan"], Plan)
         result = getattr(judge, verb)(message["case"], message["draw"], plan, message["arena"])

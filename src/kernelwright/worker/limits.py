@@ -20,6 +20,9 @@ class Limits(Record, frozen=True, kw_only=True):
     interpret_s: float = 120.0
     """One call on the CPU interpreter, at about 1 ms per operation and program; small cases take seconds."""
 
+    suppressed_s: float = 5.0
+    """One call with a kernel left out: one that then loops over poison, or waits for ever, has been missed."""
+
     prepare_s: float = 60.0
     """Capturing and warming up a plan, and one batch of samples."""
 

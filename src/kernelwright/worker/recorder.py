@@ -162,7 +162,12 @@ def described(result: Any) -> str:
 
 
 def meta(spec: TensorSpec) -> torch.Tensor:
-    return torch.empty_strided(spec.shape, spec.stride, dtype=getattr(torch, spec.dtype), device="meta")
+    dtype = getattr(torch, spec.dtype)
+    if not spec.offset:
+        return torch.empty_strided(spec.shape, spec.stride, dtype=dtype, device="meta")
+    reach = spec.offset + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.stride, strict=True)) + 1
+    storage = torch.empty(reach, dtype=dtype, device="meta")
+    return storage.as_strided(spec.shape, spec.stride, spec.offset)
 
 
 def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:

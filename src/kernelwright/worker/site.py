@@ -20,7 +20,7 @@ from typing import Any
 from kernelwright import __version__, codec, roofline
 from kernelwright.devices import TARGETS, Target, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
-from kernelwright.model import Case, CaseInfo, Environment, ProblemInfo, Status
+from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Status
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.outcome import Ended
@@ -52,6 +52,7 @@ class Site:
         self.info: ProblemInfo | None = None
         self.shapes: list[dict[str, Any]] = []
         self.best_us: dict[str, float] = {}
+        self.qualified: dict[str, CaseQualification | str] = {}
 
     def _target(self, name: str | None) -> Target:
         if not self.on_gpu:
@@ -100,6 +101,7 @@ class Site:
             self.problem = (path, dtype)
             self.drop("judge")
             self.best_us.clear()
+            self.qualified.clear()
             told = self.ask_judge({"verb": "describe"})
             self.shapes = self.ask_judge({"verb": "shapes"})
             peaks, source = self.peaks()

@@ -1,0 +1,94 @@
+"""One draw of a case as the judge knows it: inputs, expected outputs in float64, and how far the framework is off.
+
+It judges nothing. The one rule: a distribution that the reference does not bear in the problem's dtype (it overflows,
+or gives NaN nearly everywhere) is not held against a candidate; the next milder one is drawn instead.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import torch
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case
+from kernelwright.worker import tolerance, values
+from kernelwright.worker.instance import Instance, cast, outputs
+from kernelwright.worker.load import LoadedProblem
+
+LEAST_FINITE = 0.5
+"""Where fewer of the expected outputs are finite, a comparison says little."""
+
+HEADROOM = 0.5
+"""Expected values above this share of the dtype's largest leave a rounding error away from infinity."""
+
+
+@dataclass
+class Answer:
+    """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
+    framework's own error for each output. dtypes: what a candidate has to return."""
+
+    instance: Instance
+    distribution: str
+    expected: list[torch.Tensor]
+    own: list[tolerance.Errors]
+    dtypes: list[torch.dtype]
+    nbytes: int
+
+    @property
+    def as_given(self) -> bool:
+        return self.distribution == values.AS_GIVEN
+
+
+def answered(
+    problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str
+) -> Answer:
+    """A draw from `distribution`, or from the mildest that the reference bears."""
+    for tried in values.fallbacks(distribution):
+        instance = problem.instance(case, seed=seed, device=device, dtype=dtype)
+        values.vary_buffers(instance.module, seed)
+        values.redraw(instance.inputs, tried, seed)
+        if tried == values.AS_GIVEN:
+            break
+        try:
+            answer = judged(instance, tried)
+        except ProblemError:
+            continue  # the reference asserts something about its inputs
+        if all(map(usable, answer.own, answer.dtypes)):
+            return answer
+    return judged(instance, values.AS_GIVEN)
+
+
+def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
+    """Expected outputs in float64 and the framework's own error in the instance's dtype."""
+    produced = framework_outputs(instance)
+    exact = outputs(cast(instance, "float64"))
+    lenient = distribution != values.AS_GIVEN
+    own = [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
+    halves = (torch.float16, torch.bfloat16)
+    expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
+                for p, e in zip(produced, exact, strict=True)]  # fmt: skip
+    tensors = [t for t in (*instance.inputs, *expected) if isinstance(t, torch.Tensor)]
+    return Answer(
+        instance=instance, distribution=distribution, expected=expected, own=own,
+        dtypes=[p.dtype for p in produced], nbytes=sum(t.nbytes for t in tensors),
+    )  # fmt: skip
+
+
+def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
+    """Whether the framework, in `dtype`, agrees with float64 on where the output is finite, and most of it is."""
+    if own.special or own.finite < LEAST_FINITE:
+        return False
+    return not dtype.is_floating_point or own.scale <= HEADROOM * torch.finfo(dtype).max
+
+
+def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:
+    """What eager PyTorch gives; where the CPU has no half-precision kernel, float32 rounded to the dtype."""
+    try:
+        return outputs(instance)
+    except ProblemError as error:
+        if "not implemented for" not in str(error):
+            raise
+        wide = outputs(cast(instance, "float32"))
+        dtype = next(v.dtype for v in instance.inputs if isinstance(v, torch.Tensor) and v.is_floating_point())
+        return tuple(w.to(dtype) if w.is_floating_point() else w for w in wide)

@@ -1,0 +1,57 @@
+"""Does a problem qualify? Asked of the judge case by case, once per worker and case.
+
+It tries nothing itself (`trivial`). The one rule: what this machine could not judge neither qualifies nor fails.
+"""
+
+from __future__ import annotations
+
+from kernelwright import codec
+from kernelwright.model import CaseInfo, CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.worker.site import Site
+
+SHOWN = 3
+"""Answers named in a reason; the report holds them all."""
+
+
+def qualify(site: Site, every: bool) -> QualificationReport:
+    """The report on the small cases and the smallest timed one; on every case where asked for."""
+    info = site.loaded()
+    judged: list[CaseQualification] = []
+    missed: dict[str, str] = {}
+    for one in info.cases if every else gate(info.cases):
+        found = _case(site, one.case.name)
+        if isinstance(found, str):
+            missed[one.case.name] = found
+        else:
+            judged.append(found)
+    accepted = [(found, answer) for found in judged for answer in found.accepted]
+    words = [in_words(found.case, answer) for found, answer in accepted[:SHOWN]]
+    if len(accepted) > SHOWN:
+        words.append(f"and {len(accepted) - SHOWN} more")
+    return QualificationReport(
+        problem=info.name, qualifies=not accepted if judged else None, reason="; ".join(words),
+        cases=tuple(judged), not_judged=missed,
+    )  # fmt: skip
+
+
+def gate(cases: tuple[CaseInfo, ...]) -> list[CaseInfo]:
+    """The cases that decide before a run: cheap ones, and one of those that count."""
+    timed = min((one for one in cases if one.case.timed), key=lambda one: (one.bytes, one.flop))
+    return [*(one for one in cases if one.case.small), timed]
+
+
+def in_words(case: str, answer: TrivialAnswer) -> str:
+    """Why an accepted answer disqualifies a case."""
+    what = answer.name.removeprefix("without ")
+    if answer.name.startswith("without "):
+        return f"on case {case} a kernel that ignores {what} would pass"
+    error = "exactly right" if not answer.max_rel_error else f"off by {answer.max_rel_error:.2g} of the output's scale"
+    return f"on case {case} {answer.name} would pass ({error})"
+
+
+def _case(site: Site, case: str) -> CaseQualification | str:
+    with site.lease:
+        if case not in site.qualified:
+            answer = site.ask_judge({"verb": "qualify", "case": case})
+            site.qualified[case] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
+        return site.qualified[case]

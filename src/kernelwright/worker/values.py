@@ -1,0 +1,168 @@
+"""Which values a draw of inputs takes: as the problem gives them, or from another distribution of the same structure.
+
+Not the tolerance, and not the seeds (the judge's). The one rule: a redraw keeps what a kernel may rely on. Zeros stay
+zero, equal elements stay equal (unless only order is changed), integers stay among those given, masks stay as they are.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kernelwright.worker.instance import Input
+
+AS_GIVEN = "as given"
+CENTRED, SCALED_UP, SCALED_DOWN, OFFSET = "centred", "scaled by 16", "scaled by 1/16", "offset"
+RAMP, OUTLIER, HEAVY, SPECIAL = "in ascending order", "with one outlier", "with heavy tails", "with special values"
+FINITE_SPECIAL = "with signed zeros and denormals"
+
+DISTRIBUTIONS = (AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL)
+"""By draw number. An odd count, so that draw d and draw d + 9 of one distribution see different poison."""
+
+CHEAP = frozenset({AS_GIVEN, CENTRED, SCALED_UP, SCALED_DOWN, OFFSET, OUTLIER, HEAVY})
+"""Elementwise and in place, so that they can be had for inputs of several gigabytes; the others sort or index."""
+
+SCALE = 16.0
+"""A power of two, so that scaling rounds nothing; exp of 16 standard deviations still fits float32."""
+
+OFFSET_DEVIATIONS = 4.0
+"""Moderate: E[x²] - E[x]² loses a factor of 17 then, which the tolerance bears; much more would judge the formula."""
+
+OUTLIER_FACTOR = 64.0
+BUFFER_SPREAD = 0.1
+"""As `load.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
+
+ORDER_ELEMENTS = 1 << 24
+"""Larger tensors are not sorted or permuted: the indices alone would take 8 bytes an element."""
+
+SAMPLE_ELEMENTS = 1 << 16
+CHUNK_ELEMENTS = 1 << 26
+
+
+def fallbacks(distribution: str) -> tuple[str, ...]:
+    """What to draw instead, in order, where a reference does not bear `distribution`."""
+    return (distribution, FINITE_SPECIAL, AS_GIVEN) if distribution == SPECIAL else (distribution, AS_GIVEN)
+
+
+def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
+    """Change tensors in place (they are the caller's own, made for this draw)."""
+    if distribution == AS_GIVEN:
+        return
+    floats: list[Tensor] = []
+    for position, value in enumerate(inputs):
+        if not isinstance(value, Tensor):
+            continue
+        generator = torch.Generator(device=value.device).manual_seed(seed + position)
+        if _may_change(value):
+            floats.append(value)
+            if distribution in (SPECIAL, FINITE_SPECIAL):
+                _place(value, _finite_specials(value.dtype), generator)
+            else:
+                _changed(value, distribution)
+        elif _may_permute(value):
+            order = torch.randperm(value.numel(), generator=generator, device=value.device)
+            value.view(-1).copy_(value.view(-1)[order])
+    if distribution == SPECIAL and floats:
+        # One tensor only: infinities in several would make most outputs of a product NaN, which compares nothing.
+        chosen = floats[seed % len(floats)]
+        generator = torch.Generator(device=chosen.device).manual_seed(seed)
+        _place(chosen, (math.inf, -math.inf, math.nan), generator)
+
+
+def vary_buffers(module: nn.Module, seed: int) -> None:
+    """Draw constant floating-point buffers (a running mean of zeros) around that constant, as parameters are."""
+    for position, buffer in enumerate(module.buffers()):
+        if not buffer.is_floating_point() or buffer.numel() == 0 or buffer.element_size() < 2:
+            continue
+        value = float(buffer.flatten()[0])
+        if math.isfinite(value) and bool((buffer == value).all()):
+            generator = torch.Generator(device=buffer.device).manual_seed(seed + position)
+            noise = torch.randn(buffer.shape, generator=generator, device=buffer.device)
+            buffer.copy_(value + (abs(value) or 1.0) * BUFFER_SPREAD * noise)
+
+
+def _changed(tensor: Tensor, distribution: str) -> None:
+    """A tensor that `_may_change`, by a function of each non-zero value or by its order."""
+    sample = _sample(tensor)
+    sample = sample[sample != 0]
+    mean, deviation = float(sample.mean()), float(sample.std(correction=0))
+    if distribution == RAMP:
+        if tensor.numel() <= ORDER_ELEMENTS and tensor.is_contiguous() and not _symmetric(tensor):
+            flat = tensor.view(-1)
+            there = flat != 0
+            flat[there] = flat[there].sort().values
+        return
+    largest = max(float(tensor.max()), -float(tensor.min()))
+    functions: dict[str, Callable[[Tensor], Tensor]] = {
+        CENTRED: lambda v: v - mean,
+        SCALED_UP: lambda v: v * SCALE,
+        SCALED_DOWN: lambda v: v / SCALE,
+        OFFSET: lambda v: v + OFFSET_DEVIATIONS * deviation,
+        OUTLIER: lambda v: torch.where(v.abs() == largest, v * OUTLIER_FACTOR, v),
+        HEAVY: lambda v: v * (v / (deviation or 1.0)) ** 2,
+    }
+    for piece in _pieces(tensor):
+        wide = piece.double() if piece.dtype == torch.float64 else piece.float()
+        piece.copy_(torch.where(wide == 0, wide, functions[distribution](wide)))
+
+
+def _may_change(tensor: Tensor) -> bool:
+    """Real-valued data: not a mask or labels in floating point, not memory shared between elements."""
+    if not tensor.is_floating_point() or tensor.element_size() < 2 or tensor.numel() == 0 or _expanded(tensor):
+        return False
+    sample = _sample(tensor)
+    return bool(sample.isfinite().all()) and not bool((sample == sample.round()).all())
+
+
+def _may_permute(tensor: Tensor) -> bool:
+    """Integers without an order to keep (offsets and positions ascend)."""
+    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool or _expanded(tensor):
+        return False
+    if not tensor.is_contiguous() or not 1 < tensor.numel() <= ORDER_ELEMENTS:
+        return False
+    flat = tensor.view(-1)
+    return not bool((flat[1:] >= flat[:-1]).all())
+
+
+def _place(tensor: Tensor, specials: tuple[float, ...], generator: torch.Generator) -> None:
+    """Put `specials` at neighbouring elements, where those are not zero and the tensor is not symmetric."""
+    if not tensor.is_contiguous() or _symmetric(tensor):
+        return
+    flat = tensor.view(-1)
+    count = min(len(specials), flat.numel())
+    start = int(torch.randint(flat.numel() - count + 1, (), generator=generator, device=tensor.device))
+    window = flat[start : start + count]
+    values = torch.tensor(specials[:count], dtype=tensor.dtype, device=tensor.device)
+    window.copy_(torch.where(window == 0, window, values))
+
+
+def _finite_specials(dtype: torch.dtype) -> tuple[float, ...]:
+    denormal = torch.finfo(dtype).smallest_normal / 4
+    return (0.0, -0.0, denormal, -denormal)
+
+
+def _symmetric(tensor: Tensor) -> bool:
+    """Whether it is a symmetric matrix (or a batch of them), which a kernel may read one half of."""
+    return tensor.dim() >= 2 and 1 < tensor.shape[-1] == tensor.shape[-2] and torch.equal(tensor, tensor.mT)
+
+
+def _expanded(tensor: Tensor) -> bool:
+    return any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True))
+
+
+def _sample(tensor: Tensor) -> Tensor:
+    """Some of the elements, in float64."""
+    flat: Any = tensor.view(-1) if tensor.is_contiguous() else tensor.reshape(-1)
+    return torch.as_tensor(flat[:: max(1, flat.numel() // SAMPLE_ELEMENTS)]).double()
+
+
+def _pieces(tensor: Tensor) -> Iterator[Tensor]:
+    """Views that together are the tensor, each small enough to be computed on in a wider type."""
+    if not tensor.is_contiguous():
+        yield tensor
+        return
+    yield from tensor.view(-1).split(CHUNK_ELEMENTS)

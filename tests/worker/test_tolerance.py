@@ -1,0 +1,98 @@
+"""When two outputs are equal."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+
+from kernelwright.worker import tolerance
+
+NAN, INF = math.nan, math.inf
+
+
+def judged(actual: list[float], expected: list[float], lenient: bool = False) -> str:
+    found = tolerance.errors(torch.tensor(actual), torch.tensor(expected, dtype=torch.float64), lenient)
+    limit = tolerance.Allowed(max_rel=1e-3, rms_rel=1e-3, exact=False)
+    return tolerance.verdict(found, limit)
+
+
+def test_nan_passes_only_where_it_is_expected() -> None:
+    assert judged([1.0, NAN], [1.0, NAN]) == ""
+    assert "at (1,)" in judged([1.0, NAN], [1.0, 2.0])
+    assert "at (1,)" in judged([1.0, 2.0], [1.0, NAN])
+    assert judged([NAN, NAN], [1.0, 2.0])
+
+
+def test_an_infinity_has_to_be_the_same_one() -> None:
+    assert judged([1.0, INF], [1.0, INF]) == ""
+    assert judged([1.0, -INF], [1.0, INF])
+    assert judged([1.0, 3e38], [1.0, INF])
+    assert judged([1.0, INF], [1.0, 2.0])
+
+
+def test_on_inputs_with_nan_only_what_has_to_be_is_asked_for() -> None:
+    assert judged([1.0, 5.0], [1.0, NAN], lenient=True) == ""
+    assert judged([1.0, NAN], [1.0, INF], lenient=True) == ""
+    assert judged([1.0, NAN], [1.0, 2.0], lenient=True)
+    assert judged([1.0, 3.0], [1.0, INF], lenient=True)
+    assert judged([1.0, -INF], [1.0, INF], lenient=True)
+
+
+def test_errors_are_relative_to_the_output_s_own_scale() -> None:
+    found = tolerance.errors(torch.tensor([0.0, 101.0]), torch.tensor([0.5, 100.0], dtype=torch.float64))
+    assert (found.max_abs, found.max_rel, found.scale, found.finite) == (1.0, 0.01, 100.0, 1.0)
+    assert found.worst == "at (1,) got 101, expected 100"
+
+
+def test_the_share_of_finite_values_is_known() -> None:
+    found = tolerance.errors(torch.tensor([1.0, NAN, INF, 1.0]), torch.tensor([1.0, NAN, INF, 1.0]))
+    assert (found.finite, found.special, found.scale) == (0.5, False, 1.0)
+
+
+def test_comparing_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    expected = torch.randn(37, 41, generator=torch.Generator().manual_seed(1)).double()
+    actual = (expected * (1 + 1e-4)).float()
+    actual[20, 3] += 1
+    whole = tolerance.errors(actual, expected)
+    monkeypatch.setattr(tolerance, "CHUNK", 100)
+    pieces = tolerance.errors(actual, expected)
+    assert pieces.worst == whole.worst
+    assert pieces.max_rel == whole.max_rel
+    assert pieces.rms_rel == pytest.approx(whole.rms_rel)
+
+
+EXACT = tolerance.Errors(max_abs=0.0, max_rel=0.0, rms_rel=0.0, worst="", special=False)
+ROUNDED = tolerance.Errors(max_abs=1e-3, max_rel=1e-3, rms_rel=1e-4, worst="", special=False)
+
+
+def test_where_the_framework_is_exact_so_must_the_candidate_be() -> None:
+    assert tolerance.allowed([EXACT, EXACT], torch.float32, 10).exact
+    assert not tolerance.allowed([EXACT, ROUNDED], torch.float32, 10).exact
+    assert tolerance.allowed([ROUNDED], torch.int64, 10).exact
+
+
+def test_exact_by_chance_is_not_held_against_a_candidate() -> None:
+    by_chance = tolerance.allowed([EXACT], torch.float32, 100, exact=False)
+    assert not by_chance.exact
+    assert 0 < by_chance.max_rel < 1e-4
+    assert tolerance.allowed([EXACT], torch.float32, 100, exact=True).exact
+    assert not tolerance.allowed([ROUNDED], torch.float32, 100, exact=True).exact
+
+
+def test_the_limit_is_a_multiple_of_the_framework_s_own_error() -> None:
+    limit = tolerance.allowed([ROUNDED], torch.float32, 1)
+    assert (limit.max_rel, limit.rms_rel) == (16 * 1e-3, 8 * 1e-4)
+    assert tolerance.excess(ROUNDED, limit) == pytest.approx(1 / 8)
+    assert tolerance.verdict(ROUNDED, limit) == ""
+
+
+def test_excess_says_how_far_beyond_the_limit() -> None:
+    limit = tolerance.Allowed(max_rel=1e-4, rms_rel=1e-4, exact=False)
+    assert tolerance.excess(ROUNDED, limit) == pytest.approx(10)
+    exact = tolerance.Allowed(max_rel=0.0, rms_rel=0.0, exact=True)
+    assert tolerance.excess(EXACT, exact) == 0
+    assert tolerance.excess(ROUNDED, exact) == math.inf
+    special = tolerance.Errors(max_abs=0.0, max_rel=0.0, rms_rel=0.0, worst="", special=True)
+    assert tolerance.excess(special, limit) == math.inf

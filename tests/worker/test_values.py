@@ -1,0 +1,148 @@
+"""Distributions of inputs: what each changes, and what a kernel may go on relying on."""
+
+from __future__ import annotations
+
+import math
+
+import pytest
+import torch
+from torch import nn
+
+from kernelwright.worker import values
+
+EVERY = [name for name in values.DISTRIBUTIONS if name != values.AS_GIVEN]
+
+
+def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(seed)).to(dtype)
+
+
+def redrawn(tensor: torch.Tensor, distribution: str, seed: int = 7) -> torch.Tensor:
+    copy = tensor.clone()
+    values.redraw((copy,), distribution, seed)
+    return copy
+
+
+def test_an_odd_number_of_distributions_lets_each_meet_both_poisons() -> None:
+    assert len(values.DISTRIBUTIONS) == len(set(values.DISTRIBUTIONS)) == 9
+    assert values.DISTRIBUTIONS[0] == values.AS_GIVEN
+    assert len(values.CHEAP) >= 3
+
+
+def test_as_given_changes_nothing() -> None:
+    x = normal(5, 7)
+    assert torch.equal(redrawn(x, values.AS_GIVEN), x)
+
+
+def test_each_distribution_is_what_its_name_says() -> None:
+    x = 3 + normal(40, 50)
+    assert abs(float(redrawn(x, values.CENTRED).mean())) < 1e-5
+    assert torch.equal(redrawn(x, values.SCALED_UP), x * 16)
+    assert torch.equal(redrawn(x, values.SCALED_DOWN), x / 16)
+    assert torch.allclose(redrawn(x, values.OFFSET), x + 4 * x.std(), atol=1e-2)
+    ramp = redrawn(x, values.RAMP).flatten()
+    assert torch.equal(ramp, x.flatten().sort().values)
+    outlier = redrawn(x, values.OUTLIER)
+    assert int((outlier != x).sum()) == 1
+    assert float(outlier.abs().max()) == 64 * float(x.abs().max())
+    heavy = redrawn(normal(100, 100), values.HEAVY)
+    kurtosis = float((heavy**4).mean() / (heavy**2).mean() ** 2)
+    assert kurtosis > 20  # 3 for normal values
+    special = redrawn(x, values.SPECIAL)
+    assert (int(special.isnan().sum()), int(special.isposinf().sum()), int(special.isneginf().sum())) == (1, 1, 1)
+
+
+def test_special_values_include_both_zeros_and_denormals() -> None:
+    special = redrawn(normal(300), values.FINITE_SPECIAL)
+    changed = special[special.abs() < torch.finfo(torch.float32).smallest_normal]
+    assert len(changed) == 4
+    assert int((changed > 0).sum()) == int((changed < 0).sum()) == 1
+    assert int(torch.signbit(changed).sum()) == 2
+
+
+def test_infinities_go_into_one_input_only() -> None:
+    a, b = normal(9, 9), normal(9, 9, seed=1)
+    values.redraw((a, b), values.SPECIAL, 3)
+    assert sorted([bool(a.isfinite().all()), bool(b.isfinite().all())]) == [False, True]
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+def test_the_same_seed_gives_the_same_values(distribution: str) -> None:
+    x = normal(6, 50)
+    once, again = redrawn(x, distribution), redrawn(x, distribution)
+    assert torch.equal(once.view(torch.int32), again.view(torch.int32))
+    assert once.stride() == x.stride()
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+def test_zeros_stay_zero_so_that_a_triangular_matrix_stays_one(distribution: str) -> None:
+    x = torch.tril(normal(40, 40))
+    assert not redrawn(x, distribution).triu(1).any()
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+def test_a_symmetric_matrix_stays_symmetric(distribution: str) -> None:
+    x = normal(30, 30)
+    x = x + x.T
+    made = redrawn(x, distribution)
+    assert torch.equal(made, made.T)
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+@pytest.mark.parametrize(
+    "kept",
+    [
+        torch.tensor([True, False, True]),
+        torch.tensor([0.0, 1.0, 1.0, 0.0]),
+        torch.tensor([0.0, -math.inf, 0.5]),
+        torch.arange(10),
+        torch.tensor([0, 3, 3, 8]),
+        torch.tensor(0.5).expand(4),
+    ],
+    ids=["mask", "labels", "infinite mask", "positions", "offsets", "expanded"],
+)
+def test_masks_labels_and_offsets_stay_as_they_are(kept: torch.Tensor, distribution: str) -> None:
+    copy = kept.clone() if kept.is_contiguous() else kept
+    values.redraw((copy,), distribution, 5)
+    assert torch.equal(copy, kept)
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+def test_integers_are_permuted_within_their_range(distribution: str) -> None:
+    x = torch.randint(0, 1000, (20, 30), generator=torch.Generator().manual_seed(2))
+    made = redrawn(x, distribution)
+    assert not torch.equal(made, x)
+    assert torch.equal(made.flatten().sort().values, x.flatten().sort().values)
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+def test_numbers_none_and_empty_tensors_are_let_be(distribution: str) -> None:
+    values.redraw((3, None, 2.5, True, torch.empty(0, 4)), distribution, 1)
+
+
+@pytest.mark.parametrize("distribution", sorted(values.CHEAP))
+def test_what_is_not_contiguous_is_changed_in_place(distribution: str) -> None:
+    x = normal(20, 30)
+    transposed = x.clone().T
+    values.redraw((transposed,), distribution, 4)
+    assert torch.equal(transposed.T.contiguous(), redrawn(x, distribution, 4))
+
+
+def test_pieces_of_a_large_tensor_are_changed_alike(monkeypatch: pytest.MonkeyPatch) -> None:
+    x = normal(50, 70)
+    whole = redrawn(x, values.HEAVY)
+    monkeypatch.setattr(values, "CHUNK_ELEMENTS", 64)
+    assert torch.equal(redrawn(x, values.HEAVY), whole)
+
+
+def test_constant_buffers_vary_and_others_do_not() -> None:
+    module = nn.BatchNorm1d(8)
+    module.register_buffer("mask", torch.tril(torch.ones(8, 8)))
+    mask = module.mask.clone()
+    values.vary_buffers(module, 11)
+    assert module.running_mean is not None
+    assert module.running_var is not None
+    assert len(module.running_mean.unique()) == 8
+    assert 0.5 < float(module.running_var.min()) < 1 < float(module.running_var.max()) < 1.5
+    assert torch.equal(module.mask, mask)
+    assert int(module.num_batches_tracked) == 0
