@@ -104,7 +104,8 @@ def given(shape: dict[str, Any]) -> dict[tuple[str, str], int]:
 
 def _storage_bytes(spec: dict[str, Any]) -> int:
     view = View(
-        buffer=0, dtype=spec["dtype"], shape=tuple(spec["shape"]), stride=tuple(spec["stride"]), offset=spec.get("offset", 0)
+        buffer=0, dtype=spec["dtype"], shape=tuple(spec["shape"]), stride=tuple(spec["stride"]),
+        offset=spec.get("offset", 0),
     )  # fmt: skip
     if spec["dtype"] not in ITEMSIZE:
         raise WorkerError(f"a plan cannot hold a tensor of {spec['dtype']}", f"known: {', '.join(ITEMSIZE)}")
