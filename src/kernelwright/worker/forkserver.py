@@ -7,6 +7,7 @@ the child's own socket as an ancillary descriptor, a `poll` collects a child's e
 
 from __future__ import annotations
 
+import contextlib
 import faulthandler
 import importlib
 import os
@@ -15,11 +16,13 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
 
 from kernelwright.worker.channel import Channel
+from kernelwright.worker.confine.libc import PR_SET_CHILD_SUBREAPER, libc
 
 ROLES = {
     "probe": "kernelwright.worker.probe",
@@ -46,6 +49,9 @@ def main(argv: list[str]) -> int:
     if threading.active_count() != 1:
         raise RuntimeError(f"forking needs one thread, found {threading.active_count()} after the imports")
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    adopt_orphans()
+    children: set[int] = set()
+    ended: dict[int, int] = {}
     reply(control, {"ready": True, "torch": str(torch.__version__), "triton": str(triton.__version__)})
     while True:
         data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
@@ -53,10 +59,32 @@ def main(argv: list[str]) -> int:
             return 0
         command = msgspec.json.decode(data)
         if command["verb"] == "spawn":
-            reply(control, {"pid": spawn(command, descriptors[0], control)})
+            pid = spawn(command, descriptors[0], control)
+            children.add(pid)
+            reply(control, {"pid": pid})
         else:
-            pid, status = os.waitpid(command["pid"], os.WNOHANG)
-            reply(control, {"exit": os.waitstatus_to_exitcode(status) if pid else None})
+            for pid, status in reaped():
+                if pid in children:
+                    ended[pid] = status
+            reply(control, {"exit": ended.pop(command["pid"], None)})
+
+
+def adopt_orphans() -> None:
+    """Be the parent of what a killed child leaves behind, so that it is reaped whatever the machine's init does."""
+    with contextlib.suppress(OSError):  # without it they go to init
+        libc("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def reaped() -> Iterator[tuple[int, int]]:
+    """Process id and exit status of everything of ours that has ended."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, os.waitstatus_to_exitcode(status)
 
 
 def reply(control: socket.socket, message: dict[str, Any]) -> None:

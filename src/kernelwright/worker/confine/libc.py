@@ -5,7 +5,8 @@ from __future__ import annotations
 import ctypes
 import os
 
-PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP, PR_SET_NO_NEW_PRIVS = 1, 22, 24, 38  # linux/prctl.h
+PR_SET_PDEATHSIG, PR_SET_SECCOMP, PR_CAPBSET_DROP = 1, 22, 24  # linux/prctl.h
+PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 
 
 def libc(function: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:

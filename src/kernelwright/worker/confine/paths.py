@@ -14,8 +14,9 @@ from pathlib import Path
 INSTALLED = ("torch", "triton", "numpy", "msgspec", "sympy", "typing_extensions")
 """What a recorder imports from is where these lie (one site-packages mostly, several with PYTHONPATH)."""
 
-SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/etc/ld.so.cache")
-"""Shared libraries that torch and Python load late."""
+SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/etc/ld.so.cache",
+          "/proc/cpuinfo", "/sys/devices/system/cpu")  # fmt: skip
+"""Shared libraries that torch and Python load late, and what torch asks about the processor."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 """Read and written; no GPU, terminal or disk among them."""

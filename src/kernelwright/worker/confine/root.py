@@ -21,9 +21,27 @@ DETACH = 2  # MNT_DETACH, sys/mount.h
 
 
 def own_root(scratch: Path) -> None:
-    """Make the tree on top of `scratch` (an empty folder) and move into it; `scratch` is the only place to write."""
+    """Make the tree on top of `scratch` (an empty folder) and move into it; `scratch` is the only place to write.
+
+    Where that fails, everything is as before.
+    """
     mount(None, Path("/"), None, RECURSIVE | PRIVATE)
     mount("tmpfs", scratch, "tmpfs", NO_SUID | NO_DEV, "size=1m,mode=755")
+    try:
+        fill(scratch)
+        os.chdir(scratch)
+        libc("pivot_root", b".", b".")  # the old root now lies over the new one
+    except OSError:
+        os.chdir("/")
+        libc("umount2", str(scratch).encode(), DETACH)
+        os.chdir(scratch)
+        raise
+    libc("umount2", b".", DETACH)
+    os.chdir(scratch)
+
+
+def fill(scratch: Path) -> None:
+    """Build the tree in the empty file system at `scratch`, then close it for writing."""
     for path in readable():
         show(path, scratch)
     for device in DEVICES:
@@ -32,10 +50,6 @@ def own_root(scratch: Path) -> None:
     inner.mkdir(parents=True)
     mount("tmpfs", inner, "tmpfs", NO_SUID | NO_DEV, f"size={SCRATCH_BYTES},nr_inodes=4096,mode=700")
     mount(None, scratch, None, REMOUNT | BIND | READ_ONLY | NO_SUID | NO_DEV)
-    os.chdir(scratch)
-    libc("pivot_root", b".", b".")  # the old root now lies over the new one
-    libc("umount2", b".", DETACH)
-    os.chdir(scratch)
 
 
 def beneath(root: Path, path: Path) -> Path:

@@ -1,0 +1,79 @@
+"""A coordinator with keys in its environment that has candidates recorded, below the static check.
+
+A program of its own, because /proc shows the environment that a process was started with. Reads a JSON object of
+candidates by name from standard input, prints one of what came of each: `answer`, `ended`, `log`, `confinement`,
+`left` (whether a process of it is), `seconds` until the confinement was reported.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any
+
+from kernelwright.worker.children import ChildDied, ChildTimeout, ForkServer
+
+DEADLINE_S = 5.0
+CASE = {
+    "name": "only",
+    "inputs": [{"shape": [16], "dtype": "float32", "stride": [1]}],
+    "input_names": ["x"],
+    "parameters": {},
+    "init": [],
+    "init_names": [],
+}
+
+
+def recorded(server: ForkServer, source: str, scratch: Path) -> dict[str, Any]:
+    began = time.monotonic()
+    recorder = server.spawn("recorder", {"scratch": str(scratch)}, log=True)
+    found: dict[str, Any] = {"ended": "", "answer": None}
+    found["confinement"] = recorder.channel.receive(30.0)["confinement"]
+    found["seconds"] = time.monotonic() - began
+    try:
+        found["answer"] = recorder.ask(
+            {"source": source, "autotune": {}, "target": "sm_90", "cases": [CASE]}, DEADLINE_S
+        )
+    except ChildDied as error:
+        found["ended"] = error.how
+    except ChildTimeout:
+        found["ended"] = "timeout"
+    if recorder.alive:
+        recorder.kill()
+    found["log"] = recorder.printed(100_000)
+    found["left"] = anything_left(server, recorder.pid)
+    return found
+
+
+def anything_left(server: ForkServer, group: int) -> bool:
+    """Whether a process of the group is still there a second after it was killed, be it only to be reaped."""
+    for _ in range(100):
+        server.wait(group, 0.0)
+        try:
+            os.killpg(group, 0)
+        except ProcessLookupError:
+            return False
+        time.sleep(0.01)
+    return True
+
+
+def main() -> None:
+    candidates = json.load(sys.stdin)
+    with tempfile.TemporaryDirectory() as folder:
+        server = ForkServer(Path(folder))
+        try:
+            found = {
+                name: recorded(server, source.replace("@COORDINATOR@", str(os.getpid())), Path(folder) / name)
+                for name, source in candidates.items()
+            }
+        finally:
+            server.close()
+    print(json.dumps(found))
+
+
+if __name__ == "__main__":
+    main()
