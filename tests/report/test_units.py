@@ -9,7 +9,6 @@ from kernelwright.report.units import (
     MILLISECOND,
     bytes_text,
     count_text,
-    flop_text,
     label,
     number_text,
     share_text,
@@ -48,7 +47,6 @@ def test_small_shares_keep_a_decimal() -> None:
     ]
 
 
-def test_sizes_and_work_are_given_with_a_decimal_prefix() -> None:
+def test_sizes_are_given_with_a_decimal_prefix() -> None:
     assert [bytes_text(size) for size in (0, 2048, 67108864, 4.3e9)] == ["0 B", "2.05 kB", "67.1 MB", "4.3 GB"]
-    assert flop_text(29e9) == "29 GFLOP"
     assert [count_text(count, "trial") for count in (0, 1, 2)] == ["0 trials", "1 trial", "2 trials"]

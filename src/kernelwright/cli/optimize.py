@@ -55,7 +55,11 @@ EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_jso
 @click.option("--usd", type=click.FloatRange(min=0, min_open=True), help="Stop before models cost more than this.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides every random choice.")
 @click.option(
-    "--in-flight", type=click.IntRange(min=1), default=IN_FLIGHT, show_default=True, help="Trials under way at once."
+    "--in-flight",
+    type=click.IntRange(min=1),
+    default=IN_FLIGHT,
+    show_default=True,
+    help="Trials under way at once, those that wait for a reply apart.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")

@@ -67,14 +67,6 @@ def bytes_text(size_bytes: float) -> str:
     return f"{size_bytes:.0f} B"
 
 
-def flop_text(work_flop: float) -> str:
-    """Floating-point operations with a decimal prefix."""
-    for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
-        if work_flop >= scale:
-            return f"{work_flop / scale:.3g} {prefix}FLOP"
-    return f"{work_flop:.0f} FLOP"
-
-
 def count_text(count: int, noun: str) -> str:
     """ "1 trial", "2 trials"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
