@@ -36,7 +36,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def compiled(path: str, launch: plans.Launch, target: Target) -> dict[str, Any]:
-    """{"resources": …} of the compiled launch, or {"status": …, "reason": …}."""
+    """{"resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}."""
     try:
         kernels = load_kernels(path)
         kernel = getattr(kernels, launch.kernel)
@@ -49,7 +49,26 @@ def compiled(path: str, launch: plans.Launch, target: Target) -> dict[str, Any]:
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
         return {"status": Status.COMPILE_ERROR.value, "reason": reason}
-    return {"resources": codec.plain(resources)}
+    return {"resources": codec.plain(resources), "untrue": untrue_on_interpreter(binary.asm["ttir"])}
+
+
+UNTRUE = {
+    "bf16 arithmetic": r"(?:x|<|: )bf16\b",
+    "fp8 arithmetic": r"(?:x|<|: )f8E\w+",
+    "TF32 in tl.dot (input_precision='ieee' is not)": r"tt\.dot\b.*inputPrecision = (?!ieee).*tensor<\w+xf32> \*",
+    "tl.dot adding up in fp16": r"tt\.dot\b.*-> tensor<\w+xf16>",
+    "scaled products": r"tt\.dot_scaled\b",
+    "inline assembly": r"tt\.elementwise_inline_asm\b",
+    "libdevice": r"tt\.extern_elementwise\b",
+}
+"""What Triton's CPU interpreter computes otherwise than a GPU, or not at all, as it reads in Triton's own IR: found
+after names, aliases and constants were resolved, so that no way of writing it is missed."""
+
+
+def untrue_on_interpreter(ttir: str) -> list[str]:
+    """Which of UNTRUE a kernel's code holds."""
+    lines = [re.sub(r"loc\(.*", "", line) for line in ttir.splitlines()]
+    return [what for what, pattern in UNTRUE.items() if any(re.search(pattern, line) for line in lines)]
 
 
 def failure(kernel: str, error: Exception) -> dict[str, Any]:
@@ -98,10 +117,9 @@ def resources_of(name: str, binary: Any, target: Target) -> KernelResources:
 
 def code_of(binary: Any) -> bytes:
     """What makes two kernels the same code: PTX without comments, names and line information."""
-    ptx = binary.asm["ptx"]
-    lines = [line for line in ptx.splitlines() if not re.match(r"\s*(//|\.loc|\.file|\.section)", line)]
-    text = re.split(r"\.section\s+\.debug", "\n".join(lines))[0]
-    return str(text).replace(binary.metadata.name, "kernel").encode()
+    text = re.split(r"\.section\s+\.debug", binary.asm["ptx"])[0]  # holds the file's name
+    lines = [line for line in text.splitlines() if not re.match(r"\s*(//|\.loc|\.file)", line)]
+    return "\n".join(lines).replace(binary.metadata.name, "kernel").encode()
 
 
 def usage(cubin: bytes) -> tuple[int, int]:
