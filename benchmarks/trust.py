@@ -151,8 +151,15 @@ def agree(worker: Any) -> list[dict[str, Any]]:
         report = worker.bench({"a": Candidate(source=source)}, (case,), against="a")
         (row,) = report.cases[0].implementations
         others = json.loads(in_process(["clocks", problem, case]).splitlines()[-1])
+        flushed, steady = (ncu_us(problem, case, control) for control in ("all", "none"))
         found.append(
-            {"kernel": f"{problem} {case}", "ours_us": row.median_us, "ncu_us": ncu_us(problem, case), **others}
+            {
+                "kernel": f"{problem} {case}",
+                "ours_us": row.median_us,
+                "ncu_steady_us": steady,
+                "ncu_flushed_us": flushed,
+            }
+            | others
         )
     return found
 
@@ -162,12 +169,16 @@ def in_process(arguments: list[str]) -> str:
     return subprocess.run(command, check=True, capture_output=True, text=True, timeout=300).stdout
 
 
-def ncu_us(problem: str, case: str) -> float | None:
-    """Median of `gpu__time_duration` over ten launches with flushed caches and free clocks; None without ncu."""
+def ncu_us(problem: str, case: str, cache_control: str) -> float | None:
+    """Median of `gpu__time_duration` over twenty launches with free clocks; None without ncu.
+
+    cache_control "all": caches emptied before each launch, so that no dirty line of another launch has to leave
+    while the kernel runs, and its own last writes stay behind. "none": launches in a row on rotating memory, as in use.
+    """
     if shutil.which("ncu") is None:
         return None
-    command = ["ncu", "--clock-control", "none", "--cache-control", "all", "--metrics", "gpu__time_duration.sum",
-               "--kernel-name", "regex:_kernel$", "--launch-skip", "20", "--launch-count", "10", "--csv",
+    command = ["ncu", "--clock-control", "none", "--cache-control", cache_control, "--metrics", "gpu__time_duration.sum",
+               "--kernel-name", "regex:_kernel$", "--launch-skip", "30", "--launch-count", "20", "--csv",
                "--page", "raw",
                sys.executable, __file__, "launches", problem, case]  # fmt: skip
     text = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
@@ -226,13 +237,17 @@ def clocks(problem: str, case: str) -> None:
 
 
 def launches(problem: str, case: str) -> None:
-    """Forty launches of a starter, for a profiler to look at."""
+    """Sixty launches of a starter on rotating inputs and outputs, for a profiler to look at."""
     import torch
 
-    call = call_of(problem, case)
+    first = call_of(problem, case)
     with torch.no_grad():
-        for _ in range(40):
-            call()
+        nbytes = first().nbytes
+        sets = max(2, min(16, (1 << 28) // nbytes + 1))
+        calls = [first, *(call_of(problem, case) for _ in range(sets - 1))]
+        kept: list[Any] = [None] * sets
+        for i in range(60):
+            kept[i % sets] = calls[i % sets]()
     torch.cuda.synchronize()
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import msgspec
 import pytest
 
 from kernelwright.errors import ConfigError
-from kernelwright.model import Operator, Request, Status
+from kernelwright.model import Operator, Request, Status, Timing
 from kernelwright.report.text import verdict_text
 from kernelwright.report.view import share_of_bound, source_of
 from samples import BLOCK, failed, passed, problem_info, run_view, short_run, trial
@@ -69,3 +70,10 @@ def test_the_source_of_a_trial_has_its_config_written_in() -> None:
 def test_the_share_of_the_bound_counts_timed_cases_only() -> None:
     assert share_of_bound(passed(32.0), problem_info().cases) == pytest.approx(0.5)
     assert share_of_bound(failed(), problem_info().cases) is None
+
+
+def test_the_share_of_the_bound_leaves_held_out_cases_out_as_the_score_does() -> None:
+    evaluation = passed(32.0)
+    slow = msgspec.structs.replace(evaluation.results[-1], case="odd", timing=Timing(kind="measured", median_us=9e9))
+    both = msgspec.structs.replace(evaluation, results=(*evaluation.results, slow))
+    assert share_of_bound(both, problem_info().cases) == pytest.approx(0.5)

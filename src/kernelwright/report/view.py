@@ -103,8 +103,11 @@ def source_of(trial: Trial) -> str | None:
 
 
 def share_of_bound(evaluation: Evaluation, cases: tuple[CaseInfo, ...]) -> float | None:
-    """Geometric mean over the timed cases of bound over time; None where nothing was timed."""
-    bounds_us = {info.case.name: info.bound.bound_us for info in cases}
+    """Geometric mean over the timed cases of bound over time; None where nothing was timed.
+
+    A confirmation times held-out cases, too; like the score, the share leaves them out.
+    """
+    bounds_us = {info.case.name: info.bound.bound_us for info in cases if info.case.timed}
     shares = [
         bounds_us[result.case] / result.timing.median_us
         for result in evaluation.results

@@ -81,9 +81,9 @@ class Bench:
         copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers))
         replays = [Replay(plan, module, copy, layout) for copy in copies]
         timed = clock.Timed([replay.run for replay in replays])
-        timed.warm_up()
+        steady_us = timed.warm_up()
         self.prepared[key] = Prepared(timed, case, replays[0])
-        return {"method": timed.method, "sets": len(replays), "calls": timed.calls, "known": list(self.prepared)}
+        return {"method": timed.method, "sets": len(replays), "steady_us": steady_us, "known": list(self.prepared)}
 
     def _copies(self, case: str, nbytes: int, touched_bytes: int) -> list[torch.Tensor]:
         """Copies of the arena's present contents, each of nbytes or more, together several times the L2 cache."""

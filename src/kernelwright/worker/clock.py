@@ -110,12 +110,14 @@ class Timed:
         warm.warm_up()
         return statistics.median(warm.sample_us() for _ in range(5))
 
-    def warm_up(self) -> None:
+    def warm_up(self) -> list[float]:
+        """Sample until the work is steady; the last samples, in µs."""
         last = [self.sample_us() for _ in range(4)]
         for _ in range(WARM_UP_SAMPLES):
             if max(last) <= (1 + STEADY) * min(last):
-                return
+                break
             last = [*last[1:], self.sample_us()]
+        return last
 
 
 def call_us(piece: Piece, repeats: int = 20) -> tuple[float, float]:

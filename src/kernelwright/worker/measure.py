@@ -19,7 +19,7 @@ HOPELESS = 1.5
 PRECISE = 0.005
 """Sampling stops when the 95 % interval of the median is narrower than this fraction of it."""
 
-FIRST_SAMPLES, MORE_SAMPLES, MAX_SAMPLES = 3, 10, 123
+MORE_SAMPLES, MAX_SAMPLES = 10, 124
 MOST_ROUNDS = 60
 """Of a race, each two samples of both."""
 
@@ -38,16 +38,21 @@ def measure(subject: Subject, result: CaseResult) -> CaseResult:
         try:
             message = place(subject, case, draw=0)
             timing = _timing(subject, case)
-            again = check_timed(subject, case, KEY, message)
-            _settle(subject, case, timing, again)
+            judged = _judged(subject, result, timing, check_timed(subject, case, KEY, message))
+            _settle(subject, judged)
         except Ended as ended:
             return CaseResult(case=case, status=ended.status, reason=ended.reason)
+    return judged
+
+
+def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseResult) -> CaseResult:
+    """The timed case, unless its timed runs left something wrong or it took less time than physics allows."""
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
-    least = next(info.bound for info in subject.site.loaded().cases if info.case.name == case)
+    least = next(info.bound for info in subject.site.loaded().cases if info.case.name == result.case)
     if timing.median_us < PHYSICAL * least.bound_us:
         reason = f"{timing.median_us:.4g} µs is less than the {least.bound_us:.4g} µs that no kernel can beat"
-        return CaseResult(case=case, status=Status.REJECTED, reason=reason, timing=timing)
+        return CaseResult(case=result.case, status=Status.REJECTED, reason=reason, timing=timing)
     return msgspec.structs.replace(result, timing=timing)
 
 
@@ -62,7 +67,7 @@ def _timing(subject: Subject, case: str) -> Timing:
     site = subject.site
     prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case, "kernels": subject.kernels_path,
                                "plan": codec.plain(subject.plans[case])})  # fmt: skip
-    samples: list[float] = site.ask_bench({"verb": "sample", "key": KEY, "count": FIRST_SAMPLES})
+    samples: list[float] = prepared["steady_us"]
     best_us, best = site.best_us.get(case), incumbent(case)
     if best_us and stats.median(samples) > HOPELESS * best_us:
         stopped = f"over {HOPELESS} times the best so far"
@@ -91,12 +96,13 @@ def _sample_alone(subject: Subject, samples: list[float]) -> str:
     return "most samples"
 
 
-def _settle(subject: Subject, case: str, timing: Timing, checked: CaseResult) -> None:
+def _settle(subject: Subject, judged: CaseResult) -> None:
     """The best so far of a case stays prepared, to be raced against; everything else is forgotten."""
-    site, best_us = subject.site, subject.site.best_us.get(case)
-    if checked.status is Status.PASSED and (best_us is None or timing.median_us < best_us):
-        site.best_us[case] = timing.median_us
-        site.ask_bench({"verb": "rename", "key": KEY, "name": incumbent(case)})
+    site, best_us = subject.site, subject.site.best_us.get(judged.case)
+    passed_us = judged.timing.median_us if judged.timing is not None and judged.status is Status.PASSED else None
+    if passed_us is not None and (best_us is None or passed_us < best_us):
+        site.best_us[judged.case] = passed_us
+        site.ask_bench({"verb": "rename", "key": KEY, "name": incumbent(judged.case)})
     else:
         site.ask_bench({"verb": "forget", "key": KEY})
 
