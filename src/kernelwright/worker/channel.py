@@ -33,8 +33,8 @@ class Channel:
 
     def send(self, message: Any) -> None:
         data = msgspec.json.encode(message)
-        self.socket.settimeout(30.0)
         try:
+            self.socket.settimeout(30.0)
             self.socket.sendall(struct.pack("!I", len(data)) + data)
         except OSError as error:
             raise ChannelClosed(str(error)) from error
@@ -45,7 +45,10 @@ class Channel:
         (size,) = struct.unpack("!I", self._exactly(4, deadline))
         if size > MAX_FRAME_BYTES:
             raise ChannelClosed(f"a frame of {size} bytes, at most {MAX_FRAME_BYTES} expected")
-        return msgspec.json.decode(self._exactly(size, deadline))
+        try:
+            return msgspec.json.decode(self._exactly(size, deadline))
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+            raise ChannelClosed(f"a frame of {size} bytes that is not JSON: {error}") from error
 
     def _exactly(self, count: int, deadline: float | None) -> bytes:
         parts = bytearray()
@@ -53,8 +56,8 @@ class Channel:
             left = None if deadline is None else deadline - time.monotonic()
             if left is not None and left <= 0:
                 raise ChannelTimeout
-            self.socket.settimeout(left)
             try:
+                self.socket.settimeout(left)
                 chunk = self.socket.recv(min(count - len(parts), 1 << 20))
             except TimeoutError as error:
                 raise ChannelTimeout from error
