@@ -1,6 +1,6 @@
 """The memory that a judge and a bench share, and where each buffer of a plan lies in it.
 
-One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file in shared memory. The judge
+One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file that both map. The judge
 writes inputs and reads outputs through its own mapping; the bench's kernels can reach nothing else of the judge's.
 """
 
@@ -28,10 +28,13 @@ def window(arena: torch.Tensor, layout: Layout, view: View) -> torch.Tensor:
 
 
 def create(nbytes: int, device: str) -> tuple[torch.Tensor, dict[str, Any]]:
-    """A new arena and the handle by which another process opens it; raises torch.OutOfMemoryError."""
+    """A new arena and the handle by which another process opens it; raises torch.OutOfMemoryError.
+
+    The file lies in the worker's scratch folder, where its processes work, and goes with it: a bench that is killed
+    removes nothing, so in /dev/shm every one would stay until the machine is started anew.
+    """
     if device == "cpu":
-        folder = Path("/dev/shm") if Path("/dev/shm").is_dir() else Path.cwd()
-        path = folder / f"kernelwright-{uuid.uuid4().hex}"
+        path = Path.cwd() / f"arena-{uuid.uuid4().hex}"
         arena = torch.from_file(str(path), shared=True, size=nbytes, dtype=torch.uint8)
         return arena, {"file": str(path), "nbytes": nbytes}
     arena = torch.empty(nbytes, dtype=torch.uint8, device=device)
