@@ -1,0 +1,38 @@
+# rmsnorm, trial 1, round 1: improve of 0, by mailbox:assistant
+# passed: 1.870 ms in the search
+# on NVIDIA H200; torch 2.11.0+cu130, Triton 3.6.0
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rmsnorm_kernel(x_ptr, out_ptr, features, positions, eps, FEATURES: tl.constexpr, BLOCK: tl.constexpr):
+    feature = tl.arange(0, FEATURES)[:, None]
+    position = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)[None, :]
+    inside = (feature < features) & (position < positions)  # FEATURES is the next power of two
+    image = tl.program_id(1).to(tl.int64) * features * positions  # passes 2^31 - 1 in the largest case
+    tile = image + feature * positions + position
+    x = tl.load(x_ptr + tile, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
+    mean = tl.sum(x * x, axis=0) / features
+    scale = 1.0 / tl.sqrt(mean + eps)
+    tl.store(out_ptr + tile, x * scale[None, :], mask=inside, eviction_policy="evict_first")
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self, eps):
+        super().__init__()
+        self.eps = eps
+
+    def forward(self, x):
+        x = x.contiguous()
+        batch, features, height, width = x.shape
+        positions = height * width
+        out = torch.empty_like(x)
+        BLOCK = 128
+        grid = (triton.cdiv(positions, BLOCK), batch)
+        rmsnorm_kernel[grid](
+            x, out, features, positions, self.eps, FEATURES=triton.next_power_of_2(features), BLOCK=BLOCK, num_warps=4
+        )
+        return out
