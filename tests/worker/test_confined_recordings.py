@@ -25,11 +25,12 @@ import ctypes, gc, json, os, re, socket
 from pathlib import Path
 
 def everything_in_memory():
-    """Keys among the strings of every container that the collector knows."""
+    """Keys among the strings that the collector's objects hold, or hold in a dict (of plain strings it tracks none)."""
+    held = [thing for thing in gc.get_objects() if type(thing) in (dict, list, tuple, set)]
+    held += [inner for thing in list(held) for inner in gc.get_referents(thing) if type(inner) is dict]
     found = []
-    for thing in gc.get_objects():
-        values = thing.values() if type(thing) is dict else thing if type(thing) in (list, tuple, set) else ()
-        texts = [value.decode("latin-1") if type(value) is bytes else value for value in values]
+    for thing in held:
+        texts = [v.decode("latin-1") if type(v) is bytes else v for v in gc.get_referents(thing)]
         found += [text for text in texts if type(text) is str and re.fullmatch("sk-planted-[a-z]+-[0-9]+", text)]
     if not found:
         raise LookupError("none")
