@@ -17,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 
+import msgspec
+
 from kernelwright.journal import SCHEMA_VERSION
 from kernelwright.model import (
     Attempt,
@@ -34,6 +36,7 @@ from kernelwright.model import (
     Operator,
     ProblemInfo,
     Proposal,
+    QualificationReport,
     Request,
     RunInfo,
     RunSettings,
@@ -66,6 +69,8 @@ MACHINE = Machine(
     attempts=(Attempt(what="run a program", refused=True, how="PermissionError"),),
 )
 ENVIRONMENT = Environment(device="Fake GPU", target="sm_90", python="3.10.0", torch="2.9.0", triton="3.5.0")
+
+QUALIFIED = QualificationReport(problem="double", qualifies=True)
 
 
 def run_info(**settings: object) -> RunInfo:
@@ -120,6 +125,7 @@ class FakeWorker:
     where: Environment = ENVIRONMENT
     found: Machine = MACHINE
     problem: ProblemInfo = PROBLEM
+    qualification: QualificationReport = QUALIFIED
     log: Path | None = None
     delay_s: float = 0.0
     calls: list[tuple[str, str]] = field(default_factory=list)
@@ -133,6 +139,9 @@ class FakeWorker:
 
     def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
         return self.problem
+
+    def qualify(self, every: bool = False) -> QualificationReport:
+        return msgspec.structs.replace(self.qualification, problem=self.problem.name)
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
         self.calls.append((candidate.id, purpose))

@@ -308,6 +308,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     confinement: dict[str, str] = {}
     log: str = ""
     """What the candidate printed (the end of it)."""
+    unqualified: str = ""
+    """Why the problem cannot tell a kernel from a trivial answer, where somebody went on all the same."""
 
 
 class Environment(Record, frozen=True, kw_only=True):
@@ -418,6 +420,8 @@ class BenchReport(Record, frozen=True, kw_only=True):
     environment: Environment
     cases: tuple[BenchCase, ...]
     command: str = ""
+    unqualified: str = ""
+    """As in `Evaluation`."""
 
 
 # --- run ----------------------------------------------------------------------------------------------------
@@ -445,6 +449,8 @@ class RunSettings(Record, frozen=True, kw_only=True):
     in_flight: int = 1
     """How many requests may be under way at once."""
     dtype: str | None = None
+    unqualified: bool = False
+    """Whether to go on with a problem that does not qualify; every result then says so."""
 
 
 class RunInfo(Record, frozen=True, kw_only=True):

@@ -20,7 +20,15 @@ from types import TracebackType
 from typing import Any, Protocol
 
 from kernelwright import codec, errors
-from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, Machine, ProblemInfo
+from kernelwright.model import (
+    BenchReport,
+    Candidate,
+    Environment,
+    Evaluation,
+    Machine,
+    ProblemInfo,
+    QualificationReport,
+)
 
 
 class Worker(Protocol):
@@ -39,6 +47,11 @@ class Worker(Protocol):
 
         dtype overrides the dtype of every case that is not small.
         """
+        ...
+
+    def qualify(self, every: bool = False) -> QualificationReport:
+        """Whether the loaded problem can tell a kernel from a trivial answer, by its small cases and the smallest timed
+        one; every: by all that this machine can compute. Where it cannot, results from here on say so."""
         ...
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
@@ -99,6 +112,9 @@ class ProcessWorker:
 
     def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
         return codec.record(self._ask("load", path=os.path.abspath(path), dtype=dtype), ProblemInfo)
+
+    def qualify(self, every: bool = False) -> QualificationReport:
+        return codec.record(self._ask("qualify", every=every), QualificationReport)
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
         return codec.record(self._ask("evaluate", candidate=codec.plain(candidate), purpose=purpose), Evaluation)

@@ -15,6 +15,7 @@ import click
 import msgspec
 
 from kernelwright.cli import options
+from kernelwright.cli.gate import pass_gate, unqualified_option
 from kernelwright.cli.output import document_text, note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import RequestError
@@ -52,6 +53,7 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
     help="Measure N times, each in processes of its own, and show the spread between them.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@unqualified_option
 @target_option
 @pass_parts
 @click.pass_context
@@ -66,6 +68,7 @@ def bench(
     no_compile: bool,
     repeat: int,
     dtype: str | None,
+    unqualified: bool,
     target: str | None,
 ) -> None:
     """Time the framework's own, the starter and candidates side by side.
@@ -91,6 +94,7 @@ def bench(
     for _ in range(repeat):
         with parts.start_worker(target) as worker:
             check_cases(worker.load(str(found.file), dtype), cases)
+            pass_gate(worker, problem, unqualified)
             reports.append(worker.bench(named, cases, max_autotune=max_autotune, compile=not no_compile))
     report = msgspec.structs.replace(repeated(reports), command=command_line(problem, candidates, ctx))
     say(bench_text(report), to_stdout)
@@ -137,7 +141,7 @@ def command_line(problem: str, candidates: tuple[str, ...], ctx: click.Context) 
             words += [f"--{option}", ctx.params[option]]
     if ctx.params["repeat"] > 1:
         words += ["--repeat", str(ctx.params["repeat"])]
-    for flag in ("max_autotune", "no_compile"):
+    for flag in ("max_autotune", "no_compile", "unqualified"):
         if ctx.params[flag]:
             words.append("--" + flag.replace("_", "-"))
     return shlex.join(words)

@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from kernelwright.cli import options, session
+from kernelwright.cli.gate import unqualified_option
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import RequestError
 from kernelwright.model import Budget, RunSettings, Scalar
@@ -62,6 +63,7 @@ EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_jso
     help="Trials under way at once, those that wait for a reply apart.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@unqualified_option
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
 @click.option("--resume", metavar="RUN", help="Go on with the run in this folder; limits given here replace its own.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
@@ -104,6 +106,7 @@ def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> Run
         budget=Budget(trials=DEFAULT_TRIALS) if limits == Budget() else limits,
         in_flight=given["in_flight"],
         dtype=given["dtype"],
+        unqualified=given["unqualified"],
     )
 
 

@@ -26,6 +26,8 @@ each stands whether it was measured or is an estimate (`kind`, `timing_kind`). A
 
 What each document has at least:
 
+- `check --json`: `problem`, `qualifies`, `reason`, `cases` (each `case`, `answers`, `ignored`, `constant`; an answer
+  has `name`, `accepted`, its errors and what is allowed, `margin`, `allclose_from`), `not_judged`, `environment`.
 - `verify --json`: `status`, `reason`, `results` (each `case`, `status`, `reason`, `max_abs_error`, `max_rel_error`,
   `allowed_rel_error`), `verified_on`, `confinement`, `kernels`, `environment`.
 - `bench --json [FILE]`: `schema_version`, `problem`, `environment`, `command`, `cases` (each `case`, `held_out`,

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelwright.cli import options
+from kernelwright.cli.gate import pass_gate
 from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts
@@ -50,12 +51,14 @@ def begin(
     if (folder / NAME).exists():
         raise RunFolderError(f"{folder} already holds a run", f"go on with it: --resume {folder}, or name another")
     with parts.start_worker(target) as worker:
+        problem = worker.load(str(found.file), settings.dtype)
+        pass_gate(worker, settings.problem, settings.unqualified)
         info = RunInfo(
             schema_version=SCHEMA_VERSION,
             kernelwright=__version__,
             created=now.isoformat(timespec="seconds"),
             settings=settings,
-            problem=worker.load(str(found.file), settings.dtype),
+            problem=problem,
             environment=worker.environment(),
             starter=starter,
         )
@@ -84,6 +87,7 @@ def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_jso
         with parts.start_worker(target) as worker:
             if worker.load(str(file), settings.dtype).source != known.source:
                 raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
+            pass_gate(worker, settings.problem, settings.unqualified)
             return search(journal, worker, budget, as_json)
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import options
+from kernelwright.cli.gate import pass_gate, unqualified_option
 from kernelwright.cli.output import say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.codec import plain
@@ -25,6 +26,7 @@ from kernelwright.model import Status
     help="Values for the candidate's tunables, or a JSON file of them. Repeatable.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@unqualified_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
 @pass_parts
@@ -36,6 +38,7 @@ def verify(
     candidate: str,
     config: tuple[str, ...],
     dtype: str | None,
+    unqualified: bool,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -52,6 +55,7 @@ def verify(
     judged = options.candidate(candidate, config)
     with parts.start_worker(target) as worker:
         info = worker.load(str(found.file), dtype)
+        pass_gate(worker, problem, unqualified)
         environment = worker.environment()
         evaluation = worker.evaluate(judged, "verify")
     say(f"{candidate} for {info.name}\n\n{evaluation_text(evaluation, info.cases)}\n", as_json)

@@ -6,7 +6,7 @@ Not the measurement. The rule: a time that is an estimate says so in its own cel
 from __future__ import annotations
 
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
-from kernelwright.report.evaluation import environment_settings, settings_text
+from kernelwright.report.evaluation import environment_settings, settings_text, unqualified_text
 from kernelwright.report.table import table
 from kernelwright.report.units import Unit, number_text, share_text, time_text, times_text, unit_for
 
@@ -18,6 +18,8 @@ def bench_text(report: BenchReport) -> str:
     parts = [f"bench of {report.problem}"]
     if report.environment.device is None:
         parts[0] += f"\n{NO_DEVICE}"
+    if report.unqualified:
+        parts[0] += f"\n{unqualified_text(report.unqualified)}"
     parts += [case_text(case) for case in report.cases]
     parts.append(settings_text("environment", environment_settings(report.environment)))
     return "\n\n".join(parts)

@@ -51,11 +51,18 @@ def headline(evaluation: Evaluation) -> str:
     lines = [status]
     if evaluation.status is Status.PASSED:
         lines.append(VERIFIED_ON[evaluation.verified_on])
+    if evaluation.unqualified:
+        lines.append(unqualified_text(evaluation.unqualified))
     if evaluation.score_us is not None:
         timed = sum(result.timing is not None for result in evaluation.results)
         over = f", geometric mean over {timed} timed cases" if timed > 1 else ""
         lines.append(f"{time_text(evaluation.score_us, evaluation.timing_kind)}{over}")
     return "\n".join(lines)
+
+
+def unqualified_text(reason: str) -> str:
+    """The mark of a result on a problem that does not qualify."""
+    return f"NOT QUALIFIED: this proves little, the problem cannot tell a kernel from a trivial answer ({reason})"
 
 
 def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ()) -> str:

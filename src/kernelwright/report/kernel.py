@@ -8,6 +8,7 @@ journal does not hold.
 from __future__ import annotations
 
 from kernelwright.model import Trial
+from kernelwright.report.evaluation import unqualified_text
 from kernelwright.report.trials import outcome, readable_source, title, why
 from kernelwright.report.units import time_text
 from kernelwright.report.view import RunView
@@ -27,6 +28,8 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
         facts.append(f"{outcome(trial)}: {time_text(evaluation.score_us, evaluation.timing_kind)} in the search")
     else:
         facts.append(f"{outcome(trial)}: {why(trial)}")
+    if evaluation is not None and evaluation.unqualified:
+        facts.append(unqualified_text(evaluation.unqualified))
     confirmation = view.confirmed.get(trial.number)
     if confirmation is not None:
         time = confirmation.score_us

@@ -17,6 +17,7 @@ from kernelwright.report.evaluation import (
     kernels_table,
     results_table,
     settings_text,
+    unqualified_text,
 )
 from kernelwright.report.table import indented
 from kernelwright.report.trials import tally, usage_text
@@ -51,6 +52,8 @@ def verdict_text(view: RunView) -> str:
     assert evaluation is not None
     gain = _gain(evaluation, None if shown is seed else seed, view)
     verified = VERIFIED_ON[evaluation.verified_on]
+    if evaluation.unqualified:
+        verified += f"\n{unqualified_text(evaluation.unqualified)}"
     if standing is None and shown is seed:
         lines = [f"so far nothing is better than {seed_name(view)}", gain, verified]
     elif standing is None:

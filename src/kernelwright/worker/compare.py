@@ -74,7 +74,9 @@ def bench(
         cases = tuple(measured_case(site, info, subjects, framework, against) for info in chosen)
     else:
         cases = tuple(estimated_case(info, subjects) for info in chosen)
-    return BenchReport(problem=site.loaded().name, environment=site.environment(), cases=cases)
+    return BenchReport(
+        problem=site.loaded().name, environment=site.environment(), cases=cases, unqualified=site.unqualified
+    )
 
 
 def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]) -> BenchCase:

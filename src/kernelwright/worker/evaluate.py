@@ -107,6 +107,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         stages_s=subject.stages_s,
         confinement=subject.confinement,
         log=subject.log,
+        unqualified=site.unqualified,
     )
 
 

@@ -14,7 +14,10 @@ SHOWN = 3
 
 
 def qualify(site: Site, every: bool) -> QualificationReport:
-    """The report on the small cases and the smallest timed one; on every case where asked for."""
+    """The report on the small cases and the smallest timed one; on every case where asked for.
+
+    A problem that fails is remembered, and what is evaluated from then on says so.
+    """
     info = site.loaded()
     judged: list[CaseQualification] = []
     missed: dict[str, str] = {}
@@ -28,8 +31,9 @@ def qualify(site: Site, every: bool) -> QualificationReport:
     words = [in_words(found.case, answer) for found, answer in accepted[:SHOWN]]
     if len(accepted) > SHOWN:
         words.append(f"and {len(accepted) - SHOWN} more")
+    site.unqualified = "; ".join(words)
     return QualificationReport(
-        problem=info.name, qualifies=not accepted if judged else None, reason="; ".join(words),
+        problem=info.name, qualifies=not accepted if judged else None, reason=site.unqualified,
         cases=tuple(judged), not_judged=missed,
     )  # fmt: skip
 

@@ -53,6 +53,7 @@ class Site:
         self.shapes: list[dict[str, Any]] = []
         self.best_us: dict[str, float] = {}
         self.qualified: dict[str, CaseQualification | str] = {}
+        self.unqualified = ""
 
     def _target(self, name: str | None) -> Target:
         if not self.on_gpu:
@@ -102,6 +103,7 @@ class Site:
             self.drop("judge")
             self.best_us.clear()
             self.qualified.clear()
+            self.unqualified = ""
             told = self.ask_judge({"verb": "describe"})
             self.shapes = self.ask_judge({"verb": "shapes"})
             peaks, source = self.peaks()

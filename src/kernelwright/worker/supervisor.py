@@ -22,6 +22,7 @@ from kernelwright.worker.compare import bench
 from kernelwright.worker.evaluate import evaluate
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.machine import machine
+from kernelwright.worker.qualify import qualify
 from kernelwright.worker.site import Site
 
 AT_ONCE = 16
@@ -75,6 +76,8 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
         return machine(site)
     if verb == "load":
         return site.load(request["path"], request["dtype"])
+    if verb == "qualify":
+        return qualify(site, request["every"])
     if verb == "evaluate":
         return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"])
     if verb == "bench":

@@ -1,0 +1,78 @@
+"""A qualification as text: for each case, which trivial answers would pass, how far off they are, and at what
+tolerance they would pass.
+
+Not the judgement. The rule: an answer that the usual atol = rtol = 1e-2 would let through is named even where the
+problem qualifies, because that is what other evaluators use.
+"""
+
+from __future__ import annotations
+
+from kernelwright.model import CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.report.table import table
+
+USUAL = 1e-2
+"""The atol = rtol that KernelBench and most evaluators compare with."""
+
+
+def qualification_text(report: QualificationReport) -> str:
+    """The verdict, one table per case, and what could not be judged."""
+    parts = [verdict(report), *(case_text(case) for case in report.cases)]
+    if report.cases:
+        parts.append(usual_text(report))
+    if report.not_judged:
+        parts.append("\n".join(["not judged here:", *(f"  {case}: {why}" for case, why in report.not_judged.items())]))
+    return "\n\n".join(parts)
+
+
+def verdict(report: QualificationReport) -> str:
+    """One line."""
+    if report.qualifies is None:
+        return f"{report.problem}: no case could be judged on this machine"
+    if report.qualifies:
+        return f"{report.problem} qualifies: no trivial answer passes, and everything that a kernel is given matters"
+    return f"{report.problem} does not qualify: {report.reason}"
+
+
+def case_text(case: CaseQualification) -> str:
+    """Every answer with its errors; margin: how many times over what is allowed."""
+    every = (*case.answers, *case.ignored)
+    several = len({answer.output for answer in every}) > 1
+    header = ["answer", "verdict", "max error", "allowed", "rms error", "allowed", "margin", "allclose from"]
+    rows = [
+        [
+            f"output {answer.output}: {answer.name}" if several else answer.name,
+            "PASSES" if answer.accepted else "rejected",
+            _number(answer.max_rel_error),
+            _number(answer.allowed_rel_error),
+            _number(answer.rms_rel_error),
+            _number(answer.allowed_rms_error),
+            _number(answer.margin),
+            _number(answer.allclose_from),
+        ]
+        for answer in every
+    ]
+    lines = [f"{case.case}:", table(header, rows, left=("verdict",))]
+    if case.constant:
+        lines.append(f"  the same in every draw, so a kernel may have it built in: {', '.join(case.constant)}")
+    return "\n".join(lines)
+
+
+def usual_text(report: QualificationReport) -> str:
+    """What the usual tolerance would have let through."""
+    lines = []
+    for case in report.cases:
+        passing = [answer.name for answer in (*case.answers, *case.ignored) if accepted_at(answer, USUAL)]
+        if passing:
+            lines.append(f"  {case.case}: {', '.join(passing)}")
+    if not lines:
+        return f"at atol = rtol = {USUAL:g} every one of these answers would be rejected, too"
+    return "\n".join([f"at atol = rtol = {USUAL:g} these would pass:", *lines])
+
+
+def accepted_at(answer: TrivialAnswer, tolerance: float) -> bool:
+    """Whether `torch.allclose` with atol = rtol = tolerance accepts it."""
+    return answer.allclose_from is not None and answer.allclose_from <= tolerance
+
+
+def _number(value: float | None) -> str:
+    return "-" if value is None else f"{value:.2g}"

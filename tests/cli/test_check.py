@@ -1,0 +1,134 @@
+"""`check`, and the gate that the other verbs pass."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from command_line import PROBLEM, fault, run
+from fakes import FakeWorker, evaluation_of
+from kernelwright.journal import Journal
+from kernelwright.model import Candidate, CaseQualification, Evaluation, QualificationReport, TrivialAnswer
+
+
+def answer(name: str, accepted: bool, allclose_from: float = 0.5) -> TrivialAnswer:
+    error = 1e-7 if accepted else 1.0
+    return TrivialAnswer(
+        name=name, output=0, accepted=accepted, max_rel_error=error, rms_rel_error=error, allowed_rel_error=1e-5,
+        allowed_rms_error=1e-5, margin=error / 1e-5, allclose_from=allclose_from,
+    )  # fmt: skip
+
+
+GOOD = QualificationReport(
+    problem="double", qualifies=True, not_judged={"huge": "too large"},
+    cases=(CaseQualification(case="small", answers=(answer("zeros", False), answer("a constant", False, 5e-3))),),
+)  # fmt: skip
+BAD = QualificationReport(
+    problem="double", qualifies=False, reason="on case small input x as it is would pass",
+    cases=(CaseQualification(case="small", answers=(answer("input x as it is", True),), constant=("input mask",)),),
+)  # fmt: skip
+UNKNOWN = QualificationReport(problem="double", qualifies=None, not_judged={"huge": "too large"})
+
+
+@pytest.fixture(autouse=True)
+def _files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "double.py").write_text(PROBLEM)
+    (tmp_path / "kernel.py").write_text("BLOCK = 512\n")
+    monkeypatch.chdir(tmp_path)
+
+
+def test_a_problem_that_qualifies_is_status_0_with_a_table() -> None:
+    result = run("check", "double.py", worker=FakeWorker(qualification=GOOD))
+    assert result.exit_code == 0
+    lines = result.stdout.splitlines()
+    assert lines[0].startswith("double qualifies: ")
+    row = next(line.split() for line in lines if line.startswith("zeros"))
+    assert row == ["zeros", "rejected", "1", "1e-05", "1", "1e-05", "1e+05", "0.5"]
+    assert "  small: a constant" in lines
+    assert "  huge: too large" in lines
+
+
+def test_a_problem_that_does_not_is_status_1_with_the_reason() -> None:
+    result = run("check", "double.py", worker=FakeWorker(qualification=BAD))
+    assert result.exit_code == 1
+    assert result.stdout.startswith("double does not qualify: on case small input x as it is would pass")
+    assert "input x as it is  PASSES" in result.stdout
+    assert "the same in every draw, so a kernel may have it built in: input mask" in result.stdout
+
+
+def test_json_is_one_document() -> None:
+    result = run("check", "double.py", "--json", worker=FakeWorker(qualification=BAD))
+    document = json.loads(result.stdout)
+    assert result.exit_code == 1
+    assert document["qualifies"] is False
+    assert document["cases"][0]["answers"][0]["accepted"] is True
+    assert document["environment"]["device"] == "Fake GPU"
+    assert "does not qualify" in result.stderr
+
+
+def test_where_no_case_can_be_judged_the_machine_is_at_fault() -> None:
+    result = run("check", "double.py", worker=FakeWorker(qualification=UNKNOWN))
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("error: no case of double.py could be judged here: too large")
+
+
+@pytest.mark.parametrize(
+    "words", [("verify", "double.py", "kernel.py"), ("bench", "double.py", "kernel.py"),
+              ("optimize", "double.py", "--starter", "kernel.py", "--trials", "2")],
+    ids=lambda words: words[0],
+)  # fmt: skip
+def test_every_verb_that_judges_refuses_a_problem_that_does_not_qualify(words: tuple[str, ...]) -> None:
+    worker = FakeWorker(qualification=BAD)
+    line = fault(run(*words, worker=worker))
+    assert line.startswith("error: double.py does not qualify: on case small input x as it is would pass")
+    assert "kernelwright check double.py" in line
+    assert worker.calls == []
+    assert not Path("runs").exists()
+
+
+def test_what_could_not_be_judged_goes_on_and_is_noted() -> None:
+    result = run("verify", "double.py", "kernel.py", worker=FakeWorker(qualification=UNKNOWN))
+    assert result.exit_code == 0
+    assert "was not judged here: too large" in result.stderr
+
+
+def marked(candidate: Candidate, purpose: str) -> Evaluation:
+    """As a worker that was asked to go on answers."""
+    return msgspec.structs.replace(evaluation_of(candidate, purpose), unqualified=BAD.reason)
+
+
+def test_going_on_all_the_same_marks_a_verification() -> None:
+    worker = FakeWorker(qualification=BAD, answer=marked)
+    result = run("verify", "double.py", "kernel.py", "--unqualified", worker=worker)
+    assert result.exit_code == 0
+    assert "going on although double.py does not qualify" in result.stderr
+    assert "NOT QUALIFIED" in result.stdout
+
+
+def test_going_on_all_the_same_marks_a_run_its_kernel_and_its_report() -> None:
+    worker = FakeWorker(qualification=BAD, answer=marked)
+    words = ("optimize", "double.py", "--starter", "kernel.py", "--trials", "3", "--unqualified", "--out", "run")
+    result = run(*words, "--json", worker=worker)
+    assert result.exit_code == 0, result.stderr
+    assert json.loads(result.stdout)["best"]["unqualified"] == BAD.reason
+    assert "NOT QUALIFIED" in Path("run/report.txt").read_text()
+    assert "# NOT QUALIFIED" in Path("run/best_kernel.py").read_text()
+    with Journal.open(Path("run")) as journal:
+        assert journal.info.settings.unqualified
+    again = run("optimize", "--resume", "run", "--trials", "4", worker=worker)
+    assert again.exit_code == 0, again.stderr
+
+
+def test_a_bench_of_such_a_problem_says_so() -> None:
+    class Marking(FakeWorker):
+        def bench(self, *args: object, **kwargs: object):  # type: ignore[no-untyped-def]
+            return msgspec.structs.replace(super().bench(*args, **kwargs), unqualified=BAD.reason)  # type: ignore[arg-type]
+
+    result = run("bench", "double.py", "kernel.py", "--unqualified", "--json", worker=Marking(qualification=BAD))
+    document = json.loads(result.stdout)
+    assert document["unqualified"] == BAD.reason
+    assert "--unqualified" in document["command"]
+    assert "NOT QUALIFIED" in result.stderr
