@@ -76,7 +76,8 @@ def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor
     if name == "zeros":
         return torch.zeros_like(expected, dtype=dtype)
     if name == "a constant":
-        mean = _mean(expected)
+        means = [_mean(one.expected[output]) for one in answers]  # one constant for every draw
+        mean = sum(means) / len(means)
         return torch.full_like(expected, mean if dtype.is_floating_point else round(mean), dtype=dtype)
     if name == "the previous output":
         return previous.expected[output].to(dtype)
