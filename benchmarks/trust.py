@@ -178,7 +178,8 @@ def ncu_us(problem: str, case: str, cache_control: str) -> float | None:
     if shutil.which("ncu") is None:
         return None
     options = {"--clock-control": "none", "--cache-control": cache_control, "--metrics": "gpu__time_duration.sum",
-               "--kernel-name": "regex:_kernel$", "--launch-skip": "30", "--launch-count": "20", "--page": "raw"}  # fmt: skip
+               "--kernel-name": "regex:_kernel$", "--launch-skip": "30", "--launch-count": "20",
+               "--page": "raw"}  # fmt: skip
     command = ["ncu", "--csv", *(word for option in options.items() for word in option)]
     command += [sys.executable, __file__, "launches", problem, case]
     text = subprocess.run(command, capture_output=True, text=True, timeout=300).stdout
