@@ -156,9 +156,13 @@ class ForkServer:
             path = self.scratch / f"{role}-{self.children}.log" if log else None
             ours, theirs = socket.socketpair()
             command = {"verb": "spawn", "role": role, "options": options or {}, "log": str(path) if path else None}
-            socket.send_fds(self.control, [msgspec.json.encode(command)], [theirs.fileno()])
-            theirs.close()
-            pid = self._answer()["pid"]
+            try:
+                pid = self._asked(command, [theirs.fileno()])["pid"]
+            except WorkerError:
+                ours.close()
+                raise
+            finally:
+                theirs.close()
         return Child(self, role, pid, Channel(ours), path)
 
     def wait(self, pid: int, timeout_s: float) -> int | None:
@@ -166,18 +170,20 @@ class ForkServer:
         deadline = time.monotonic() + timeout_s
         while True:
             with self.lock:
-                self.control.sendall(msgspec.json.encode({"verb": "poll", "pid": pid}))
-                status: int | None = self._answer()["exit"]
+                status: int | None = self._asked({"verb": "poll", "pid": pid}, [])["exit"]
             if status is not None or time.monotonic() > deadline:
                 return status
             time.sleep(0.005)
 
-    def _answer(self) -> dict[str, Any]:
+    def _asked(self, command: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
         self.control.settimeout(60.0)
         try:
+            socket.send_fds(self.control, [msgspec.json.encode(command)], descriptors)
             data = self.control.recv(1 << 16)
-        except OSError as error:
+        except TimeoutError as error:
             raise WorkerError("the fork server does not answer") from error
+        except OSError as error:
+            raise WorkerError(f"the fork server ended; its log is {self.log}") from error
         if not data:
             raise WorkerError(f"the fork server ended; its log is {self.log}")
         answer: dict[str, Any] = msgspec.json.decode(data)

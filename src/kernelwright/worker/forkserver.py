@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from kernelwright.worker.channel import Channel
-from kernelwright.worker.confine.libc import PR_SET_CHILD_SUBREAPER, libc
+from kernelwright.worker.confine.libc import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, libc
 
 ROLES = {
     "probe": "kernelwright.worker.probe",
@@ -75,6 +75,14 @@ def adopt_orphans() -> None:
         libc("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
+def end_with(server: int) -> None:
+    """Be killed when the fork server ends, however that happens: an endless kernel would go on for ever."""
+    with contextlib.suppress(OSError):  # without it, only `Child.kill` and limits end a child
+        libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != server:
+        os._exit(1)
+
+
 def reaped() -> Iterator[tuple[int, int]]:
     """Process id and exit status of everything of ours that has ended."""
     while True:
@@ -93,12 +101,14 @@ def reply(control: socket.socket, message: dict[str, Any]) -> None:
 
 def spawn(command: dict[str, Any], descriptor: int, control: socket.socket) -> int:
     """Fork one child in a session of its own; the parent returns its process id."""
+    server = os.getpid()
     pid = os.fork()
     if pid:
         os.close(descriptor)
         return pid
     status = 1
     try:
+        end_with(server)
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         control.close()

@@ -45,10 +45,11 @@ def own_processes() -> None:
     This process stays behind, waits, and ends as the child ended, so whoever waits for it learns the truth.
     """
     libc("unshare", NEW_PID)
+    libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a new user namespace took it away
     child = os.fork()
     if child:
         wait_and_end_alike(child)
-    libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a fork does not inherit it
 
 
 def wait_and_end_alike(child: int) -> NoReturn:
