@@ -39,7 +39,7 @@ def test_an_intruder_is_stopped_by_every_measure_that_is_in_force(worker: Worker
     machine: Machine = worker.machine()
     refused = {attempt.what for attempt in machine.attempts if attempt.refused}
     covered = {
-        "descriptors": {"find an inherited variable of a service"},
+        "environment": {"find an inherited variable of a service"},
         "limits": {"take 64 GiB of memory", "write 128 MiB into its folder"},
         "network_namespace": {"connect to a port of this machine"},
         "own_root": {
@@ -87,5 +87,4 @@ def test_the_timed_canaries_differ_in_their_laps_alone() -> None:
 
 def test_the_problem_of_the_canaries_is_a_problem_with_a_timed_case(tmp_path: Path) -> None:
     place = canary_problem(tmp_path)
-    text = read_problem_text(place.file)
-    assert f'name="{TIMED_CASE}"' in getattr(text, "source", str(text))
+    assert f'name="{TIMED_CASE}"' in read_problem_text(place.file)

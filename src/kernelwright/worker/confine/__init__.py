@@ -11,6 +11,7 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from kernelwright.worker.confine.descriptors import close_all_but
 from kernelwright.worker.confine.landlock import only_these_files
 from kernelwright.worker.confine.limits import few_processes, set_limits
 from kernelwright.worker.confine.namespaces import no_network, own_ipc, own_mounts, own_processes, own_user
@@ -86,5 +87,4 @@ def only_these_descriptors(keep: int) -> None:
     """Standard input is empty, output and error go to the log, `keep` is the channel."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    os.closerange(3, keep)
-    os.closerange(keep + 1, os.sysconf("SC_OPEN_MAX"))
+    close_all_but({0, 1, 2, keep})

@@ -10,6 +10,7 @@ import signal
 from pathlib import Path
 from typing import NoReturn
 
+from kernelwright.worker.confine.descriptors import close_all_but
 from kernelwright.worker.confine.libc import PR_SET_PDEATHSIG, libc
 
 NEW_MOUNT, NEW_UTS, NEW_IPC = 0x00020000, 0x04000000, 0x08000000  # linux/sched.h, CLONE_NEW*
@@ -53,7 +54,7 @@ def own_processes() -> None:
 
 
 def wait_and_end_alike(child: int) -> NoReturn:
-    os.closerange(3, os.sysconf("SC_OPEN_MAX"))  # the channel too: the child's end closes with the child
+    close_all_but({0, 1, 2})  # the channel too: the child's end closes with the child
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)

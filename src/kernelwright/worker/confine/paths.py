@@ -6,6 +6,7 @@ from where the modules in use came from.
 
 from __future__ import annotations
 
+import functools
 import sys
 import sysconfig
 from collections.abc import Iterable
@@ -22,6 +23,7 @@ DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
 """Read and written; no GPU, terminal or disk among them."""
 
 
+@functools.cache
 def readable() -> tuple[Path, ...]:
     """Existing paths as they are named, those inside of another left out."""
     wanted = [Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib")]
