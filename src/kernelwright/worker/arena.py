@@ -1,15 +1,17 @@
 """The memory that a judge and a bench share, and where each buffer of a plan lies in it.
 
-One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file that both map. The judge
-writes inputs and reads outputs through its own mapping; the bench's kernels can reach nothing else of the judge's.
+One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file in memory that has no name, so
+that it goes with its process, however that ends. The judge writes inputs and reads outputs through its own mapping;
+the bench's kernels can reach nothing else of the judge's.
 """
 
 from __future__ import annotations
 
 import base64
+import contextlib
+import os
 import pickle
 import uuid
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -28,15 +30,13 @@ def window(arena: torch.Tensor, layout: Layout, view: View) -> torch.Tensor:
 
 
 def create(nbytes: int, device: str) -> tuple[torch.Tensor, dict[str, Any]]:
-    """A new arena and the handle by which another process opens it; raises torch.OutOfMemoryError.
-
-    The file lies in the worker's scratch folder, where its processes work, and goes with it: a bench that is killed
-    removes nothing, so in /dev/shm every one would stay until the machine is started anew.
-    """
+    """A new arena and the handle by which another process opens it; raises torch.OutOfMemoryError."""
     if device == "cpu":
-        path = Path.cwd() / f"arena-{uuid.uuid4().hex}"
-        arena = torch.from_file(str(path), shared=True, size=nbytes, dtype=torch.uint8)
-        return arena, {"file": str(path), "nbytes": nbytes}
+        descriptor = os.memfd_create("kernelwright-arena")
+        path = f"/proc/{os.getpid()}/fd/{descriptor}"
+        arena = torch.from_file(path, shared=True, size=nbytes, dtype=torch.uint8)
+        # descriptors are numbered anew after a release: the id keeps two arenas apart for who remembers mappings
+        return arena, {"file": path, "nbytes": nbytes, "descriptor": descriptor, "id": uuid.uuid4().hex}
     arena = torch.empty(nbytes, dtype=torch.uint8, device=device)
     return arena, {"cuda": base64.b64encode(pickle.dumps(reduce_tensor(arena))).decode(), "nbytes": nbytes}
 
@@ -51,6 +51,7 @@ def attach(handle: dict[str, Any]) -> torch.Tensor:
 
 
 def release(handle: dict[str, Any]) -> None:
-    """Remove an arena's name once nobody needs to open it any more; mappings stay valid."""
+    """To be called by who created it, once nobody needs to open it any more; mappings stay valid."""
     if "file" in handle:
-        Path(handle["file"]).unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            os.close(handle["descriptor"])

@@ -60,6 +60,7 @@ class Bench:
             self.arena = None
             if self.device != "cpu":
                 torch.cuda.empty_cache()
+            release(self.handle)
             self.arena, self.handle = create(nbytes, self.device)
         return self.handle
 
