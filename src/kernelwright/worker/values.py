@@ -17,8 +17,8 @@ from kernelwright.worker.instance import Input
 
 AS_GIVEN = "as given"
 CENTRED, SCALED_UP, SCALED_DOWN, OFFSET = "centred", "scaled by 16", "scaled by 1/16", "offset"
-RAMP, OUTLIER, HEAVY, SPECIAL = "in ascending order", "with one outlier", "with heavy tails", "with special values"
-FINITE_SPECIAL = "with signed zeros and denormals"
+RAMP, OUTLIER, HEAVY = "in ascending order", "with an outlier at either end", "with heavy tails"
+SPECIAL, FINITE_SPECIAL = "with special values", "with signed zeros and denormals"
 
 DISTRIBUTIONS = (AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL)
 """By draw number. An odd count, so that draw d and draw d + 9 of one distribution see different poison."""
@@ -33,6 +33,8 @@ OFFSET_DEVIATIONS = 4.0
 """Moderate: E[x²] - E[x]² loses a factor of 17 then, which the tolerance bears; much more would judge the formula."""
 
 OUTLIER_FACTOR = 64.0
+"""Takes the largest of a few normal values past 88, where exp leaves float32: a softmax has to subtract its maximum."""
+
 BUFFER_SPREAD = 0.1
 """As `load.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
 
@@ -96,13 +98,13 @@ def _changed(tensor: Tensor, distribution: str) -> None:
             there = flat != 0
             flat[there] = flat[there].sort().values
         return
-    largest = max(float(tensor.max()), -float(tensor.min()))
+    largest, smallest = float(tensor.max()), float(tensor.min())
     functions: dict[str, Callable[[Tensor], Tensor]] = {
         CENTRED: lambda v: v - mean,
         SCALED_UP: lambda v: v * SCALE,
         SCALED_DOWN: lambda v: v / SCALE,
         OFFSET: lambda v: v + OFFSET_DEVIATIONS * deviation,
-        OUTLIER: lambda v: torch.where(v.abs() == largest, v * OUTLIER_FACTOR, v),
+        OUTLIER: lambda v: torch.where((v == largest) | (v == smallest), v * OUTLIER_FACTOR, v),
         HEAVY: lambda v: v * (v / (deviation or 1.0)) ** 2,
     }
     for piece in _pieces(tensor):

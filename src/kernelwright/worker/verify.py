@@ -23,7 +23,7 @@ INTERPRET_BYTES = 64 << 20
 """A case with larger buffers is not for the interpreter."""
 
 LEAST_DRAWS = 2
-MORE_DRAWS_S = 0.1
+MORE_DRAWS_S = 0.25
 """On the interpreter a case sees at least two draws, and further ones only while they are cheap."""
 
 

@@ -1,0 +1,305 @@
+"""The judge on its own: which draws it deals, what it expects of them, and what it lets pass in an arena."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kernelwright import codec
+from kernelwright.model import CaseResult, Status, TensorSpec
+from kernelwright.worker import values
+from kernelwright.worker.arena import create, release, window
+from kernelwright.worker.instance import Specs
+from kernelwright.worker.judge import POISONS, Judge, strided
+from kernelwright.worker.layout import Layout
+from kernelwright.worker.plan import Buffer, Plan, View
+
+PROBLEM = """\
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(7))
+
+    def forward(self, x):
+        return {forward}
+
+
+CASES = [
+    dict(name="a", dtype="float32", small=True, rows=11),
+    dict(name="b", dtype="float16", small=True, rows=5),
+    dict(name="c", dtype="float32", rows=3000),
+]
+
+
+def get_inputs(rows):
+    return [torch.randn(rows, 7)]
+
+
+def get_init_inputs():
+    return []
+"""
+COUNT = len(values.DISTRIBUTIONS)
+
+
+def judge(folder: Path, forward: str = "torch.relu(x) * self.scale") -> Judge:
+    file = folder / "made.py"
+    file.write_text(PROBLEM.format(forward=forward))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    torch.set_grad_enabled(False)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _gradients() -> Any:
+    yield
+    torch.set_grad_enabled(True)
+
+
+# --- draws --------------------------------------------------------------------------------------------------
+
+
+def test_small_cases_between_them_see_every_distribution_and_both_poisons(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    for candidate in ("one", "two", "three"):
+        a, b = made.draws("a", candidate), made.draws("b", candidate)
+        assert a[0] == b[0] == 0
+        assert {draw % COUNT for draw in (*a, *b)} == set(range(COUNT))
+        for draws in (a, b):
+            assert [draw % len(POISONS) for draw in draws] == [i % 2 for i in range(len(draws))]
+
+
+def test_a_case_that_is_timed_sees_two_distributions(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    seen = {tuple(made.draws("c", f"candidate {i}")) for i in range(40)}
+    assert all(len(draws) == 2 and draws[0] == 0 and draws[1] % COUNT != 0 for draws in seen)
+    assert len(seen) > 4
+
+
+def test_a_large_case_is_only_drawn_from_what_needs_no_sorting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelwright.worker.judge.LARGE_BYTES", 1000)
+    made = judge(tmp_path)
+    for i in range(40):
+        _, other = made.draws("c", f"candidate {i}")
+        assert values.DISTRIBUTIONS[other % COUNT] in values.CHEAP
+
+
+def test_which_draws_a_candidate_meets_depends_on_the_secret(tmp_path: Path) -> None:
+    one, other = judge(tmp_path), judge(tmp_path)
+    assert one.secret != other.secret
+    candidates = [f"candidate {i}" for i in range(20)]
+    assert [one.draws("a", name) for name in candidates] != [other.draws("a", name) for name in candidates]
+    assert one.draws("a", "x") == one.draws("a", "x")
+
+
+def test_nothing_that_the_judge_tells_holds_its_secret(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    told = [
+        made.draws("a", "x"),
+        codec.plain(made.qualify("a")),
+        made.shapes(),
+        made.load(str(tmp_path / "made.py"), None),
+    ]
+    for draw in (*range(3), COUNT):
+        assert str(made.secret + draw) not in str(told)
+
+
+# --- answers ------------------------------------------------------------------------------------------------
+
+
+def test_every_draw_is_of_its_own_seed_and_distribution(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    inputs = []
+    for draw in range(2 * COUNT):
+        answer = made.answer("a", draw)
+        assert answer.distribution == values.DISTRIBUTIONS[draw % COUNT]
+        inputs.append(answer.instance.inputs[0])
+    assert len({str(tensor) for tensor in inputs}) == 2 * COUNT
+
+
+def test_what_overflows_in_the_problem_s_dtype_is_not_held_against_a_candidate(tmp_path: Path) -> None:
+    made = judge(tmp_path, "torch.exp(4 * x)")
+    scaled = values.DISTRIBUTIONS.index(values.SCALED_UP)
+    for case in ("a", "b"):  # exp(4 * 16 * 1.5) is infinite in both dtypes
+        answer = made.answer(case, scaled)
+        assert answer.distribution == values.AS_GIVEN
+        assert all(bool(expected.isfinite().all()) for expected in answer.expected)
+
+
+def test_where_one_special_value_spoils_everything_milder_ones_are_drawn(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x - x.sum()")
+    special = values.DISTRIBUTIONS.index(values.SPECIAL)
+    assert made.answer("a", special).distribution == values.FINITE_SPECIAL
+    assert judge(tmp_path).answer("a", special).distribution == values.SPECIAL
+
+
+def test_a_reference_that_refuses_a_distribution_is_asked_for_a_milder_one(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x * self.scale if x.abs().max() < 20 else 1 / 0")
+    scaled = values.DISTRIBUTIONS.index(values.SCALED_UP)
+    assert made.answer("a", scaled).distribution == values.AS_GIVEN
+
+
+def test_the_tolerance_of_a_draw_comes_from_the_framework_s_error_on_it(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x - x.mean(1, keepdim=True)")
+    offset, given = values.DISTRIBUTIONS.index(values.OFFSET), 0
+    assert made.limit("b", offset, 0).max_rel > made.limit("b", given, 0).max_rel
+    assert not made.limit("b", given, 0).exact
+
+
+def test_equality_is_asked_for_only_where_the_problem_s_own_inputs_are_exact(tmp_path: Path) -> None:
+    relu = judge(tmp_path, "torch.relu(x)")
+    assert all(relu.limit("a", draw, 0).exact for draw in range(COUNT))
+    rounded = judge(tmp_path, "torch.relu(x).cumsum(1)")
+    assert not any(rounded.limit("a", draw, 0).exact for draw in range(COUNT))
+
+
+def test_what_is_kept_stays_within_its_share_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = judge(tmp_path)
+    one = made.answer("c", 0).nbytes
+    monkeypatch.setattr("kernelwright.worker.judge.KEPT_ON_CPU_BYTES", 2 * one)
+    for draw in range(6):
+        made.answer("c", draw)
+    assert len(made.answers) <= 4
+    assert ("c", 5) in made.answers
+
+
+# --- inputs laid out otherwise ------------------------------------------------------------------------------
+
+
+def test_one_small_case_is_told_twice_to_the_recorder_once_with_other_strides(tmp_path: Path) -> None:
+    shapes = {shape["name"]: shape for shape in judge(tmp_path).shapes()}
+    assert list(shapes) == ["a", "b", "c", "b/strided"]
+    assert shapes["b/strided"]["inputs"] == ({"shape": (5, 7), "dtype": "float16", "stride": (10, 1), "offset": 1},)
+    assert shapes["b/strided"]["parameters"] == shapes["b"]["parameters"]
+
+
+def test_padding_goes_between_rows_and_a_vector_takes_every_second_element() -> None:
+    def spec(*shape: int) -> TensorSpec:
+        return TensorSpec(shape=shape, dtype="float32", stride=torch.empty(shape).stride())
+
+    inputs = (spec(4), spec(2, 3, 5), spec(), spec(1), 3, None)
+    made = strided(Specs(inputs=inputs, outputs=(spec(4),), parameters={})).inputs
+    assert [one.stride for one in made[:2]] == [(2,), (24, 8, 1)]
+    assert [one.offset for one in made[:2]] == [1, 1]
+    assert made[2:] == inputs[2:]
+
+
+# --- an arena, as a kernel may leave it ---------------------------------------------------------------------
+
+
+class Arena:
+    """What a replay would leave: inputs as the judge put them, the output as a test writes it."""
+
+    def __init__(self, made: Judge, case: str, stride: tuple[int, int] = (7, 1), offset: int = 0) -> None:
+        self.made, self.case = made, case
+        rows = 5 if case.startswith("b") else 11
+        size = 2 if case.startswith("b") else 4
+        dtype = "float16" if size == 2 else "float32"
+        reach = offset + (rows - 1) * stride[0] + 7
+        self.plan = Plan(
+            buffers=(
+                Buffer(id=0, nbytes=reach * size, origin="input", name="x"),
+                Buffer(id=1, nbytes=7 * size, origin="parameter", name="scale"),
+                Buffer(id=2, nbytes=rows * 7 * size, origin="scratch"),
+            ),
+            steps=(), outputs=(View(buffer=2, dtype=dtype, shape=(rows, 7), stride=(7, 1)),), single=True,
+        )  # fmt: skip
+        self.x = View(buffer=0, dtype=dtype, shape=(rows, 7), stride=stride, offset=offset)
+        self.layout = Layout(self.plan.buffers)
+        self.memory, self.handle = create(self.layout.nbytes, "cpu")
+
+    def fill(self, draw: int) -> None:
+        self.made.fill(self.case, draw, self.plan, self.handle)
+
+    def write(self, draw: int) -> torch.Tensor:
+        """The right answer, where the output belongs."""
+        output = window(self.memory, self.layout, self.plan.outputs[0])
+        output.copy_(self.made.answer(self.case, draw).expected[0])
+        return output
+
+    def check(self, draw: int) -> CaseResult:
+        return self.made.check(self.case, draw, self.plan, self.handle)
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Any:
+    made = Arena(judge(tmp_path), "a")
+    yield made
+    release(made.handle)
+
+
+@pytest.mark.parametrize("draw", range(COUNT))
+def test_the_right_answer_passes_on_every_distribution(arena: Arena, draw: int) -> None:
+    arena.fill(draw)
+    arena.write(draw)
+    assert arena.check(draw).status is Status.PASSED
+
+
+@pytest.mark.parametrize("draw", [0, 1])
+def test_what_is_not_written_is_poison_and_wrong(arena: Arena, draw: int) -> None:
+    arena.fill(draw)
+    output = arena.write(draw)
+    output.view(torch.uint8)[-1] = POISONS[draw]
+    assert arena.check(draw).status is Status.WRONG
+    arena.fill(draw)
+    assert arena.check(draw).status is Status.WRONG
+
+
+def test_a_wrong_value_on_other_inputs_names_their_distribution(arena: Arena) -> None:
+    draw = values.DISTRIBUTIONS.index(values.OUTLIER)
+    arena.fill(draw)
+    arena.write(draw)[3, 3] += 1e9
+    result = arena.check(draw)
+    assert result.status is Status.WRONG
+    assert result.reason.startswith("on inputs with an outlier at either end: ")
+
+
+def test_a_changed_input_and_a_stray_write_are_wrong(arena: Arena) -> None:
+    arena.fill(0)
+    arena.write(0)
+    window(arena.memory, arena.layout, arena.x)[0, 0] += 1
+    assert "was changed" in arena.check(0).reason
+    arena.fill(0)
+    arena.write(0)
+    arena.memory[arena.layout.guards()[1][0] + 3] = 7
+    assert "outside every buffer" in arena.check(0).reason
+
+
+def test_a_nan_put_in_may_be_lost_but_must_not_spread(arena: Arena) -> None:
+    draw = values.DISTRIBUTIONS.index(values.SPECIAL)
+    expected = arena.made.answer("a", draw).expected[0]
+    assert bool(expected.isnan().any())
+    arena.fill(draw)
+    output = arena.write(draw)
+    output.nan_to_num_(nan=0.0, posinf=torch.inf, neginf=-torch.inf)
+    assert arena.check(draw).status is Status.PASSED
+    at = int(expected.isfinite().flatten().nonzero()[0])
+    output.view(-1)[at] = torch.nan
+    assert arena.check(draw).status is Status.WRONG
+
+
+def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    arena = Arena(made, "b/strided", stride=(10, 1), offset=1)
+    try:
+        assert made.draws("b/strided", "x") == [0]
+        arena.fill(0)
+        x = made.answer("b/strided", 0).instance.inputs[0]
+        assert isinstance(x, torch.Tensor)
+        assert torch.equal(window(arena.memory, arena.layout, arena.x), x)
+        flat = View(buffer=0, dtype="float16", shape=(48,), stride=(1,))
+        around = window(arena.memory, arena.layout, flat)
+        assert bool(around[[0, 8, 9, 10]].isnan().all())
+        arena.write(0)
+        assert arena.check(0).status is Status.PASSED
+        window(arena.memory, arena.layout, arena.x)[4, 6] += 1
+        assert "was changed" in arena.check(0).reason
+    finally:
+        release(arena.handle)

@@ -1,0 +1,270 @@
+"""Whole verifications with a real worker: kernels that pass one draw and must not pass them all.
+
+On a machine without a GPU they run on Triton's interpreter.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelwright.model import Candidate, CaseResult, Evaluation, Status
+from kernelwright.pool import ProcessWorker, start_worker
+from kernelwright.worker.necessity import leaves_unwritten, without
+from kernelwright.worker.plan import Buffer, Copy, Fill, Launch, Plan, Tensor, Tuple, View
+
+SOFTMAX = """\
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+
+
+CASES = [dict(name="small", dtype="float32", rows=6, small=True), dict(name="large", dtype="float32", rows=4096)]
+
+
+def get_inputs(rows):
+    return [torch.randn(rows, 100)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+NORM = """\
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.BatchNorm1d(40)
+
+    def forward(self, x):
+        return self.norm(x)
+
+
+CASES = [dict(name="small", dtype="float32", rows=6, small=True), dict(name="large", dtype="float32", rows=4096)]
+
+
+def get_inputs(rows):
+    return [torch.randn(rows, 40)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+HEAD = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def softmax(x_ptr, out_ptr, cols, stride, STABLE: tl.constexpr, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    inside = lanes < cols
+    x = tl.load(x_ptr + tl.program_id(0) * stride + lanes, mask=inside, other=float("-inf"))
+    if STABLE:
+        x = x - tl.max(x, axis=0)
+    e = tl.exp(x)
+    tl.store(out_ptr + tl.program_id(0) * cols + lanes, e / tl.sum(e, axis=0), mask=inside)
+
+
+@triton.jit
+def touch(x_ptr, cols, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + lanes, mask=lanes < cols)
+    tl.store(x_ptr + lanes, x, mask=lanes < cols)
+
+
+@triton.jit
+def halve(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n) / 2, mask=lanes < n)
+
+
+@triton.jit
+def double(x_ptr, n, BLOCK: tl.constexpr):
+    lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(x_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n) * 2, mask=lanes < n)
+
+
+def kernel_function(x):
+    rows, cols = x.shape
+    out = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
+"""
+
+
+def softmax(*body: str) -> Candidate:
+    return Candidate(source=HEAD + "".join(f"    {line}\n" for line in (*body, "return out")))
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[ProcessWorker]:
+    with start_worker() as started:
+        yield started
+
+
+@pytest.fixture(scope="module")
+def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("problems")
+    (folder / "softmax.py").write_text(SOFTMAX)
+    (folder / "norm.py").write_text(NORM)
+    return folder
+
+
+def verified(worker: ProcessWorker, problem: Path, candidate: Candidate) -> Evaluation:
+    worker.load(str(problem))
+    return worker.evaluate(candidate, "verify")
+
+
+def of(evaluation: Evaluation, case: str) -> CaseResult:
+    return next(result for result in evaluation.results if result.case == case)
+
+
+def test_an_honest_kernel_passes_every_draw_and_strided_inputs(worker: ProcessWorker, problems: Path) -> None:
+    candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is Status.PASSED, evaluation.reason
+    assert of(evaluation, "small").status is of(evaluation, "small/strided").status is Status.PASSED
+
+
+def test_a_softmax_that_overflows_is_wrong_on_scaled_inputs(worker: ProcessWorker, problems: Path) -> None:
+    candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=False, BLOCK=128)")
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is Status.WRONG
+    assert "on inputs with" in evaluation.reason or "on inputs scaled" in evaluation.reason
+
+
+def test_a_kernel_that_takes_rows_to_be_dense_is_wrong_on_strided_inputs(worker: ProcessWorker, problems: Path) -> None:
+    candidate = softmax("softmax[(rows,)](x, out, cols, cols, STABLE=True, BLOCK=128)")
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is Status.WRONG
+    assert of(evaluation, "small").status is Status.PASSED
+    assert of(evaluation, "small/strided").reason.startswith("inputs that are not contiguous are read wrongly")
+
+
+@pytest.mark.parametrize("line", ["x = x.contiguous()", "assert x.is_contiguous()"])
+def test_making_inputs_dense_or_refusing_others_are_both_fine(worker: ProcessWorker, problems: Path, line: str) -> None:
+    candidate = softmax(line, "softmax[(rows,)](x, out, cols, cols, STABLE=True, BLOCK=128)")
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is Status.PASSED, evaluation.reason
+    result = of(evaluation, "small/strided")
+    assert result.status is (Status.NOT_VERIFIED if "assert" in line else Status.PASSED)
+    if "assert" in line:
+        assert "refuses inputs that are not contiguous" in result.reason
+
+
+def test_a_kernel_without_which_the_answer_is_right_is_rejected(worker: ProcessWorker, problems: Path) -> None:
+    candidate = softmax(
+        "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)",
+        "touch[(1,)](out, cols, BLOCK=128)",
+    )
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is Status.REJECTED
+    assert "the kernel touch does not contribute" in evaluation.reason
+
+
+def test_kernels_that_need_each_other_all_contribute(worker: ProcessWorker, problems: Path) -> None:
+    candidate = softmax(
+        "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)",
+        "half = torch.empty_like(out)",
+        "halve[(triton.cdiv(rows * cols, 256),)](out, half, rows * cols, BLOCK=256)",
+        "double[(triton.cdiv(rows * cols, 256),)](half, rows * cols, BLOCK=256)",
+        "out = half",
+    )
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is Status.PASSED, evaluation.reason
+
+
+def test_running_statistics_cannot_be_left_out(worker: ProcessWorker, problems: Path) -> None:
+    kernel = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def norm(x_ptr, mean_ptr, var_ptr, weight_ptr, bias_ptr, out_ptr, cols, stride, MOMENTS: tl.constexpr,
+         BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    inside = lanes < cols
+    x = tl.load(x_ptr + tl.program_id(0) * stride + lanes, mask=inside)
+    if MOMENTS:
+        x = (x - tl.load(mean_ptr + lanes, mask=inside)) / tl.sqrt(tl.load(var_ptr + lanes, mask=inside) + 1e-5)
+    y = x * tl.load(weight_ptr + lanes, mask=inside) + tl.load(bias_ptr + lanes, mask=inside)
+    tl.store(out_ptr + tl.program_id(0) * cols + lanes, y, mask=inside)
+
+
+class ModelNew(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = torch.nn.BatchNorm1d(40)
+
+    def forward(self, x):
+        out = torch.empty(x.shape, dtype=x.dtype, device=x.device)
+        norm[(x.shape[0],)](x, self.norm.running_mean, self.norm.running_var, self.norm.weight, self.norm.bias, out,
+                            40, x.stride(0), MOMENTS=True, BLOCK=64)
+        return out
+"""
+    honest = verified(worker, problems / "norm.py", Candidate(source=kernel))
+    assert honest.status is Status.PASSED, honest.reason
+    lazy = verified(worker, problems / "norm.py", Candidate(source=kernel.replace("MOMENTS=True", "MOMENTS=False")))
+    assert lazy.status is Status.WRONG
+
+
+def test_the_worker_remembers_that_a_problem_does_not_qualify(worker: ProcessWorker, tmp_path: Path) -> None:
+    file = tmp_path / "positive.py"
+    file.write_text(SOFTMAX.replace("torch.softmax(x, dim=-1)", "torch.relu(x)").replace("randn", "rand"))
+    worker.load(str(file))
+    report = worker.qualify()
+    assert report.qualifies is False
+    assert "on case small input x as it is would pass (exactly right)" in report.reason
+    assert [case.case for case in report.cases] == ["small", "large"]
+    candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    assert worker.evaluate(candidate, "verify").unqualified == report.reason
+    file.write_text(SOFTMAX)
+    worker.load(str(file))
+    assert worker.qualify(every=True).qualifies is True
+    assert worker.evaluate(candidate, "verify").unqualified == ""
+    json.dumps(report.reason)
+
+
+# --- plans less a kernel ------------------------------------------------------------------------------------
+
+VIEW = View(buffer=1, dtype="float32", shape=(4,), stride=(1,))
+INPUT = View(buffer=0, dtype="float32", shape=(4,), stride=(1,))
+BUFFERS = (Buffer(id=0, nbytes=16, origin="input", name="x"), Buffer(id=1, nbytes=16, origin="scratch"))
+
+
+def plan(*steps: Fill | Copy | Launch) -> Plan:
+    return Plan(buffers=BUFFERS, steps=steps, outputs=(VIEW,), single=True)
+
+
+def launch(kernel: str, view: View) -> Launch:
+    return Launch(kernel=kernel, grid=(1,), arguments={"p": Tuple(items=(Tensor(view=view),))})
+
+
+def test_every_launch_of_a_kernel_is_left_out_and_nothing_else() -> None:
+    fill = Fill(view=VIEW, value="0")
+    rest = without(plan(launch("a", VIEW), fill, launch("b", VIEW), launch("a", INPUT)), "a")
+    assert rest.steps == (fill, launch("b", VIEW))
+    assert rest.buffers == BUFFERS
+
+
+def test_an_output_that_no_step_is_given_needs_no_replay() -> None:
+    assert leaves_unwritten(plan())
+    assert leaves_unwritten(plan(launch("a", INPUT)))
+    assert not leaves_unwritten(plan(launch("a", VIEW)))
+    assert not leaves_unwritten(plan(Fill(view=VIEW, value="0")))
+    assert not leaves_unwritten(plan(Copy(target=VIEW, source=INPUT)))
+    assert not leaves_unwritten(Plan(buffers=BUFFERS, steps=(), outputs=(INPUT,), single=True))
