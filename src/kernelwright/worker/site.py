@@ -9,8 +9,6 @@ from __future__ import annotations
 import datetime
 import json
 import os
-import shutil
-import tempfile
 import threading
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import resources
@@ -29,9 +27,10 @@ DEFAULT_TARGET = "sm_90"
 
 
 class Site:
-    def __init__(self, target: str | None = None, limits: Limits | None = None) -> None:
-        self.limits = limits or Limits()
-        self.scratch = Path(tempfile.mkdtemp(prefix="kernelwright-"))
+    def __init__(self, scratch: Path, target: str | None, limits: Limits) -> None:
+        """scratch: an empty folder, which the caller removes."""
+        self.limits = limits
+        self.scratch = scratch
         self.compilers = ForkServer(self.scratch)
         probe = self.compilers.spawn("probe")
         self.machine: dict[str, Any] = probe.channel.receive(120.0)
@@ -215,4 +214,3 @@ class Site:
         self.compilers.close()
         if self.replayers is not self.compilers:
             self.replayers.close()
-        shutil.rmtree(self.scratch, ignore_errors=True)

@@ -10,9 +10,11 @@ import argparse
 import json
 import os
 import sys
+import tempfile
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TextIO
 
 from kernelwright import codec
@@ -32,10 +34,16 @@ AT_ONCE = 16
 def main() -> int:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever prints, prints to the log
+    options = arguments().parse_args()
+    with tempfile.TemporaryDirectory(prefix="kernelwright-", ignore_cleanup_errors=True) as scratch:
+        return supervise(answers, Path(scratch), options.target, codec.decode(options.limits, Limits))
+
+
+def supervise(answers: TextIO, scratch: Path, target: str | None, limits: Limits) -> int:
+    """Answer requests until there are no more; the process's exit status."""
     lock = threading.Lock()
     try:
-        options = arguments().parse_args()
-        site = Site(options.target, codec.decode(options.limits, Limits))
+        site = Site(scratch, target, limits)
     except KernelwrightError as error:
         send(answers, lock, {"id": None} | failure(error))
         return 2
