@@ -137,11 +137,18 @@ class FakeWorker:
     def machine(self) -> Machine:
         return self.found
 
-    def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
+    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
         return self.problem
 
     def qualify(self, every: bool = False) -> QualificationReport:
         return msgspec.structs.replace(self.qualification, problem=self.problem.name)
+
+    def compile(self, candidate: Candidate) -> Evaluation:
+        found = self.answer(candidate, "verify")
+        if found.status is Status.PASSED:
+            return Evaluation(status=Status.NOT_VERIFIED, reason="compiled, not run", compiled=found.compiled)
+        runs = found.status not in (Status.COMPILE_ERROR, Status.REJECTED)
+        return Evaluation(status=Status.NOT_VERIFIED) if runs else found
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
         self.calls.append((candidate.id, purpose))

@@ -42,16 +42,21 @@ class Worker(Protocol):
         """What is there and what holds, found by trying (see `doctor`)."""
         ...
 
-    def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
+    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
         """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
 
-        dtype overrides the dtype of every case that is not small.
+        dtype overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
         """
         ...
 
     def qualify(self, every: bool = False) -> QualificationReport:
         """Whether the loaded problem can tell a kernel from a trivial answer, by its small cases and the smallest timed
         one; every: by all that this machine can compute. Where it cannot, results from here on say so."""
+        ...
+
+    def compile(self, candidate: Candidate) -> Evaluation:
+        """Compiled for every case that a search looks at, and not run: `not_verified` with the kernels' resources, or
+        the failure of one that could not run. Needs no GPU and waits for none."""
         ...
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
@@ -110,11 +115,15 @@ class ProcessWorker:
     def machine(self) -> Machine:
         return codec.record(self._ask("machine"), Machine)
 
-    def load(self, path: str, dtype: str | None = None) -> ProblemInfo:
-        return codec.record(self._ask("load", path=os.path.abspath(path), dtype=dtype), ProblemInfo)
+    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
+        asked = self._ask("load", path=os.path.abspath(path), dtype=dtype, cases=list(timed))
+        return codec.record(asked, ProblemInfo)
 
     def qualify(self, every: bool = False) -> QualificationReport:
         return codec.record(self._ask("qualify", every=every), QualificationReport)
+
+    def compile(self, candidate: Candidate) -> Evaluation:
+        return codec.record(self._ask("compile", candidate=codec.plain(candidate)), Evaluation)
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
         return codec.record(self._ask("evaluate", candidate=codec.plain(candidate), purpose=purpose), Evaluation)

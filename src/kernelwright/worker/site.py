@@ -26,6 +26,15 @@ from kernelwright.worker.outcome import Ended
 DEFAULT_TARGET = "sm_90"
 
 
+def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
+    """Names of the scored cases that are not among `timed`; raises `ProblemError` for a name that is no scored case."""
+    scored = [case.name for case in cases if case.timed]
+    unknown = [name for name in timed if name not in scored]
+    if unknown:
+        raise ProblemError(f"no timed case {unknown[0]!r}", f"known: {', '.join(scored)}")
+    return {name for name in scored if timed and name not in timed}
+
+
 class Site:
     def __init__(self, scratch: Path, target: str | None, limits: Limits) -> None:
         """scratch: an empty folder, which the caller removes."""
@@ -96,7 +105,8 @@ class Site:
 
     # --- the problem -----------------------------------------------------------------------------------------
 
-    def load(self, path: str, dtype: str | None) -> ProblemInfo:
+    def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = ()) -> ProblemInfo:
+        """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says."""
         with self.lease:
             self.problem = (path, dtype)
             self.drop("judge")
@@ -107,7 +117,10 @@ class Site:
             self.shapes = self.ask_judge({"verb": "shapes"})
             peaks, source = self.peaks()
             cases = [self._case(case, peaks, source) for case in told.pop("cases")]
-            self.info = codec.record(told | {"cases": codec.plain(cases)}, ProblemInfo)
+            dropped = left_out([info.case for info in cases], timed)
+            kept = [info for info in cases if info.case.name not in dropped]
+            self.shapes = [shape for shape in self.shapes if shape["name"] not in dropped]
+            self.info = codec.record(told | {"cases": codec.plain(kept)}, ProblemInfo)
             return self.info
 
     def _case(self, told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:

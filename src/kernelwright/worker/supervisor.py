@@ -24,6 +24,7 @@ from kernelwright.worker.compare import bench
 from kernelwright.worker.evaluate import evaluate
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.machine import machine
+from kernelwright.worker.precompile import precompile
 from kernelwright.worker.qualify import qualify
 from kernelwright.worker.site import Site
 
@@ -83,9 +84,11 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
     if verb == "machine":
         return machine(site)
     if verb == "load":
-        return site.load(request["path"], request["dtype"])
+        return site.load(request["path"], request["dtype"], tuple(request["cases"]))
     if verb == "qualify":
         return qualify(site, request["every"])
+    if verb == "compile":
+        return precompile(site, codec.record(request["candidate"], Candidate))
     if verb == "evaluate":
         return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"])
     if verb == "bench":
