@@ -192,9 +192,6 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
     verb = message["verb"]
     if verb == "reserve":
         return bench.reserve(message["nbytes"])
-    if verb == "release":
-        release(bench.handle)
-        return None
     if verb == "run":
         return bench.run(message["kernels"], codec.record(message["plan"], Plan))
     if verb == "prepare":

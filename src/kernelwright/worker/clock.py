@@ -8,7 +8,6 @@ inputs cold. The same code times plans and the framework's own implementations.
 
 from __future__ import annotations
 
-import gc
 import statistics
 import time
 from collections.abc import Callable
@@ -167,9 +166,3 @@ def observe() -> Clocks | None:
 THROTTLE = {0x2: "application_clocks", 0x4: "power_cap", 0x8: "hardware_slowdown", 0x20: "software_thermal",
             0x40: "hardware_thermal", 0x80: "power_brake"}  # fmt: skip
 """NVML's clocksThrottleReasons bits (nvml.h) less idle."""
-
-
-def quiet() -> None:
-    """Free what is garbage before timing, so that a collection does not fall into a sample."""
-    gc.collect()
-    torch.cuda.synchronize()
