@@ -145,7 +145,8 @@ class Subject:
 
     def identity(self) -> str | None:
         """Hash over the machine code and the order and grids of launches: two sources with it are one kernel."""
-        if not self.resources or not self.plans:
+        launched = {self._key(launch) for plan in self._plans_of_problem().values() for launch in plan.launches}
+        if not launched or not launched <= self.resources.keys():  # one of them did not compile
             return None
         described = [
             [case, [[r.cubin_sha, r.num_warps, blocks] for r, blocks in self.launches(plan)]]

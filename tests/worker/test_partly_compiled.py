@@ -1,0 +1,57 @@
+"""A kernel that compiles for one case and not for another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernelwright.model import Candidate, Status
+from kernelwright.pool import start_worker
+
+PROBLEM = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+CASES = [dict(name="short", n=64), dict(name="long", n=128, small=True)]
+
+
+def get_inputs(n=64):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, LENGTH: tl.constexpr):
+    tl.static_assert(LENGTH < 100)
+    at = tl.arange(0, LENGTH)
+    tl.store(out_ptr + at, tl.load(x_ptr + at) * 2)
+
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    double_kernel[(1,)](x, out, LENGTH=x.shape[0], num_warps=1)
+    return out
+"""
+
+
+def test_a_kernel_that_compiles_for_some_cases_only_is_a_compile_error(tmp_path: Path) -> None:
+    (tmp_path / "double.py").write_text(PROBLEM)
+    with start_worker() as worker:
+        worker.load(str(tmp_path / "double.py"))
+        found = worker.evaluate(Candidate(source=KERNEL), "search")
+    assert found.status is Status.COMPILE_ERROR
+    assert found.compiled is None
+    assert len(found.kernels) == 1
