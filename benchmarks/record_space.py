@@ -37,13 +37,15 @@ from kernelwright.tuning.written import candidate_for
 
 SAVE_EVERY_S = 20.0
 SMALL_CASES = 1
-"""Of the problem's small ones, the first: wrong logic shows on it, and the other time is better spent on configs."""
+"""Wrong logic shows on one; of the timed case's dtype where there is such, because the tiles of a wider one may need
+more shared memory than there is."""
 
 CHOOSE = """
 
-CASES = [one for one in CASES if one["name"] == {case!r}] + [one for one in CASES if one.get("small")][:{small}]
-for one in CASES:
-    one.pop("held_out", None)
+_timed = next(one for one in CASES if one["name"] == {case!r})
+_timed.pop("held_out", None)
+_small = [one for one in CASES if one.get("small")]
+CASES = [_timed, *sorted(_small, key=lambda one: one.get("dtype") != _timed.get("dtype"))[:{small}]]
 """
 
 
