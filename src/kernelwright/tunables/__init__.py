@@ -21,6 +21,7 @@ from __future__ import annotations
 
 from kernelwright.tunables.apply import apply_config
 from kernelwright.tunables.find import default_config, find_tunables
+from kernelwright.tunables.launches import KernelConfig, kernel_configs
 from kernelwright.tunables.names import Tunable
 
-__all__ = ["Tunable", "apply_config", "default_config", "find_tunables"]
+__all__ = ["KernelConfig", "Tunable", "apply_config", "default_config", "find_tunables", "kernel_configs"]

@@ -219,6 +219,15 @@ def repeats_in_grid(reader: Reader, launch: Launch, origin: Origin) -> bool:
 
 def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
     """The index of a config, where the configs are a list written out."""
+    configs = autotune_list(reader, kernel)
+    if configs is None:
+        return None
+    choices = tuple(range(len(configs.elts)))
+    return Place(Tunable(key=f"autotune:{kernel.name}", default=0, choices=choices, kind="autotune"), None)
+
+
+def autotune_list(reader: Reader, kernel: Kernel) -> ast.List | ast.Tuple | None:
+    """The configs under `triton.autotune`, where they are a list written out."""
     if kernel.autotuned is None:
         return None
     named = [keyword.value for keyword in kernel.autotuned.keywords if keyword.arg == "configs"]
@@ -228,10 +237,7 @@ def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
         configs = [found[0]] if len(found) == 1 and found[0] is not None else []
     if not configs or not isinstance(configs[0], ast.List | ast.Tuple) or not configs[0].elts:
         return None
-    if any(isinstance(element, ast.Starred) for element in configs[0].elts):
-        return None
-    choices = tuple(range(len(configs[0].elts)))
-    return Place(Tunable(key=f"autotune:{kernel.name}", default=0, choices=choices, kind="autotune"), None)
+    return None if any(isinstance(element, ast.Starred) for element in configs[0].elts) else configs[0]
 
 
 def place_of(feed: Feed) -> Place | None:
