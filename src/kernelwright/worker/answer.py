@@ -44,19 +44,24 @@ def answered(
     problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str
 ) -> Answer:
     """A draw from `distribution`, or from the mildest that the reference bears."""
-    for tried in values.fallbacks(distribution):
+
+    def drawn(tried: str) -> Instance:
         instance = problem.instance(case, seed=seed, device=device, dtype=dtype)
         values.vary_buffers(instance.module, seed)
         values.redraw(instance.inputs, tried, seed)
+        return instance
+
+    for tried in values.fallbacks(distribution):
+        answer = None  # the memory of one that was not usable is needed for the next
         if tried == values.AS_GIVEN:
             break
         try:
-            answer = judged(instance, tried)
+            answer = judged(drawn(tried), tried)
         except ProblemError:
             continue  # the reference asserts something about its inputs
         if all(map(usable, answer.own, answer.dtypes)):
             return answer
-    return judged(instance, values.AS_GIVEN)
+    return judged(drawn(values.AS_GIVEN))
 
 
 def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
