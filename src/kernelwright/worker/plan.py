@@ -147,6 +147,22 @@ def views(plan: Plan) -> list[View]:
     return found
 
 
+def dtypes(launch: Launch) -> tuple[str, ...]:
+    """The kernel and the dtypes among its arguments: launches alike in these compute in the same formats."""
+
+    def of(argument: Argument) -> list[str]:
+        match argument:
+            case Tensor(view=view) | Descriptor(view=view):
+                return [view.dtype]
+            case Tuple(items=items):
+                return [dtype for item in items for dtype in of(item)]
+            case Value(kind="dtype" | "str" | "kernel", text=text):
+                return [text]
+        return []
+
+    return (launch.kernel, *(dtype for _, argument in sorted(launch.arguments.items()) for dtype in of(argument)))
+
+
 def end_bytes(view: View) -> int:
     """Bytes from the buffer's start to past the view's last element."""
     if 0 in view.shape:

@@ -72,11 +72,15 @@ def _bound(node: ast.AST) -> list[str]:
 
 
 def _framework_names(node: ast.AST) -> list[str]:
-    """Names that an import binds to (a part of) torch or Triton."""
-    names = node.names if isinstance(node, ast.Import | ast.ImportFrom) else []
-    module = node.module or "" if isinstance(node, ast.ImportFrom) else ""
-    return [a.asname or a.name.partition(".")[0] for a in names
-            if (module or a.name).partition(".")[0] in ("torch", "triton")]  # fmt: skip
+    """Names that an import binds to (a part of) torch or Triton, the language of kernels aside."""
+    if isinstance(node, ast.Import):
+        paths = {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
+    elif isinstance(node, ast.ImportFrom):
+        paths = {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    else:
+        return []
+    return [name for name, path in paths.items()
+            if path.partition(".")[0] in ("torch", "triton") and not path.startswith("triton.language")]  # fmt: skip
 
 
 def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:

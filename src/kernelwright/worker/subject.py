@@ -17,7 +17,7 @@ from kernelwright.model import Candidate, CaseResult, KernelResources, Status
 from kernelwright.worker import extract, static
 from kernelwright.worker.faults import Expected
 from kernelwright.worker.outcome import Ended
-from kernelwright.worker.plan import Launch, Plan, launch_identity
+from kernelwright.worker.plan import Launch, Plan, dtypes, launch_identity
 from kernelwright.worker.recording import accepted, given, read, told
 from kernelwright.worker.site import Site
 
@@ -38,6 +38,7 @@ class Subject:
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.resources: dict[str, KernelResources] = {}
+        self.untrue: dict[tuple[str, ...], set[str]] = {}
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
         self.necessary: set[str] = set()
@@ -90,10 +91,10 @@ class Subject:
             raise Ended(Status.COMPILE_ERROR, f"line {error.lineno}: {error.msg}") from error
         except (ValueError, RecursionError, MemoryError) as error:  # a zero byte, a lone surrogate, endless nesting
             raise Ended(Status.COMPILE_ERROR, f"not Python source: {error or type(error).__name__}") from error
-        if findings:
-            raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in findings[:8]))
         if not kernels.names:
             raise Ended(Status.REJECTED, "there is no module-level function under @triton.jit")
+        if findings:
+            raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in findings[:8]))
         sha = hashlib.sha256(kernels.source.encode()).hexdigest()[:16]
         path = self.site.scratch / f"kernels_{sha}.py"
         if not path.exists():
@@ -138,6 +139,12 @@ class Subject:
             if "resources" not in answer:
                 raise Ended(Status(answer["status"]), answer["reason"])
             self.resources[key] = codec.record(answer["resources"], KernelResources)
+            self.untrue.setdefault(dtypes(launches[key]), set()).update(answer["untrue"])
+
+    def untrue_on_interpreter(self, plan: Plan) -> list[str]:
+        """What a plan's kernels do that the interpreter does otherwise, by what the compiler found in their code."""
+        every = {what for found in self.untrue.values() for what in found}
+        return sorted({what for launch in plan.launches for what in self.untrue.get(dtypes(launch), every)})
 
     def launches(self, plan: Plan) -> list[tuple[KernelResources, int]]:
         """Resources and number of blocks of each launch of a plan."""

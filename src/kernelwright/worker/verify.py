@@ -6,7 +6,6 @@ On a machine without a GPU the replay runs on Triton's CPU interpreter, for smal
 
 from __future__ import annotations
 
-import ast
 import time
 from typing import Any
 
@@ -32,7 +31,7 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     if case.name in subject.unplanned:
         return subject.unplanned[case.name]
     site, plan = subject.site, subject.plans[case.name]
-    why = "" if site.on_gpu else not_for_interpreter(case, plan, subject.kernels_source)
+    why = "" if site.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
     if why:
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
     results: list[CaseResult] = []
@@ -98,28 +97,12 @@ def replayed(subject: Subject, case: str, plan: Plan, draw: int, limit_s: float 
     return check(subject, placed)
 
 
-def not_for_interpreter(case: Case, plan: Plan, kernels: str) -> str:
-    """Why Triton's CPU interpreter cannot judge this case, "" where it can."""
+def not_for_interpreter(case: Case, plan: Plan, untrue: list[str]) -> str:
+    """Why Triton's CPU interpreter cannot judge this case, "" where it can. untrue: what it would compute otherwise."""
     if not case.small:
         return "only small cases run on the CPU interpreter; a GPU is needed for this one"
     if sum(buffer.nbytes for buffer in plan.buffers) > INTERPRET_BYTES:
         return f"its buffers exceed {INTERPRET_BYTES >> 20} MiB"
-    dtypes = {view.dtype for view in views(plan)}
-    if "bfloat16" in dtypes or "bfloat16" in kernels:
+    if "bfloat16" in {view.dtype for view in views(plan)}:
         return "the CPU interpreter computes bf16 wrongly"
-    if "float32" in dtypes and tf32_dot(kernels):
-        return "tl.dot on float32 without input_precision='ieee' is TF32 on the GPU and exact on the interpreter"
-    for word in ("inline_asm_elementwise", "libdevice"):
-        if word in kernels:
-            return f"the CPU interpreter has no {word}"
-    return ""
-
-
-def tf32_dot(kernels: str) -> bool:
-    """Whether any `tl.dot` leaves its precision to the default (TF32 for float32 operands)."""
-    for node in ast.walk(ast.parse(kernels)):
-        if isinstance(node, ast.Call) and ast.unparse(node.func).endswith(("tl.dot", "tl.dot_scaled")):
-            given = {keyword.arg: ast.unparse(keyword.value) for keyword in node.keywords}
-            if given.get("input_precision") not in ("'ieee'", "'tf32x3'"):
-                return True
-    return False
+    return f"the CPU interpreter is not true to a GPU here: {', '.join(untrue)}" if untrue else ""
