@@ -10,7 +10,7 @@ import torch
 
 from kernelwright import codec
 from kernelwright.model import CaseResult, Status, TensorSpec
-from kernelwright.worker import values
+from kernelwright.worker import draws, values
 from kernelwright.worker.arena import create, release, window
 from kernelwright.worker.instance import Specs
 from kernelwright.worker.judge import POISONS, Judge, strided
@@ -69,46 +69,46 @@ def _gradients() -> Any:
 def test_small_cases_between_them_see_every_distribution_and_both_poisons(tmp_path: Path) -> None:
     made = judge(tmp_path)
     for candidate in ("one", "two", "three"):
-        a, b = made.draws("a", candidate), made.draws("b", candidate)
+        a, b = made.dealt("a", candidate), made.dealt("b", candidate)
         assert a[0] == b[0] == 0
         assert {draw % COUNT for draw in (*a, *b)} == set(range(COUNT))
-        for draws in (a, b):
-            assert [draw % len(POISONS) for draw in draws] == [i % 2 for i in range(len(draws))]
+        for dealt in (a, b):
+            assert [draw % len(POISONS) for draw in dealt] == [i % 2 for i in range(len(dealt))]
 
 
 def test_a_case_that_is_timed_sees_two_distributions(tmp_path: Path) -> None:
     made = judge(tmp_path)
-    seen = {tuple(made.draws("c", f"candidate {i}")) for i in range(40)}
+    seen = {tuple(made.dealt("c", f"candidate {i}")) for i in range(40)}
     assert all(len(draws) == 2 and draws[0] == 0 and draws[1] % COUNT != 0 for draws in seen)
     assert len(seen) > 4
 
 
 def test_a_large_case_is_only_drawn_from_what_needs_no_sorting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("kernelwright.worker.judge.LARGE_BYTES", 1000)
+    monkeypatch.setattr("kernelwright.worker.draws.LARGE_BYTES", 1000)
     made = judge(tmp_path)
     for i in range(40):
-        _, other = made.draws("c", f"candidate {i}")
+        _, other = made.dealt("c", f"candidate {i}")
         assert values.DISTRIBUTIONS[other % COUNT] in values.CHEAP
 
 
 def test_which_draws_a_candidate_meets_depends_on_the_secret(tmp_path: Path) -> None:
     one, other = judge(tmp_path), judge(tmp_path)
-    assert one.secret != other.secret
+    assert one.draws.secret != other.draws.secret
     candidates = [f"candidate {i}" for i in range(20)]
-    assert [one.draws("a", name) for name in candidates] != [other.draws("a", name) for name in candidates]
-    assert one.draws("a", "x") == one.draws("a", "x")
+    assert [one.dealt("a", name) for name in candidates] != [other.dealt("a", name) for name in candidates]
+    assert one.dealt("a", "x") == one.dealt("a", "x")
 
 
 def test_nothing_that_the_judge_tells_holds_its_secret(tmp_path: Path) -> None:
     made = judge(tmp_path)
     told = [
-        made.draws("a", "x"),
+        made.dealt("a", "x"),
         codec.plain(made.qualify("a")),
         made.shapes(),
         made.load(str(tmp_path / "made.py"), None),
     ]
     for draw in (*range(3), COUNT):
-        assert str(made.secret + draw) not in str(told)
+        assert str(made.draws.secret + draw) not in str(told)
 
 
 # --- answers ------------------------------------------------------------------------------------------------
@@ -149,25 +149,48 @@ def test_a_reference_that_refuses_a_distribution_is_asked_for_a_milder_one(tmp_p
 def test_the_tolerance_of_a_draw_comes_from_the_framework_s_error_on_it(tmp_path: Path) -> None:
     made = judge(tmp_path, "x - x.mean(1, keepdim=True)")
     offset, given = values.DISTRIBUTIONS.index(values.OFFSET), 0
-    assert made.limit("b", offset, 0).max_rel > made.limit("b", given, 0).max_rel
-    assert not made.limit("b", given, 0).exact
+    assert made.draws.limit("b", offset, 0).max_rel > made.draws.limit("b", given, 0).max_rel
+    assert not made.draws.limit("b", given, 0).exact
 
 
 def test_equality_is_asked_for_only_where_the_problem_s_own_inputs_are_exact(tmp_path: Path) -> None:
     relu = judge(tmp_path, "torch.relu(x)")
-    assert all(relu.limit("a", draw, 0).exact for draw in range(COUNT))
+    assert all(relu.draws.limit("a", draw, 0).exact for draw in range(COUNT))
     rounded = judge(tmp_path, "torch.relu(x).cumsum(1)")
-    assert not any(rounded.limit("a", draw, 0).exact for draw in range(COUNT))
+    assert not any(rounded.draws.limit("a", draw, 0).exact for draw in range(COUNT))
 
 
 def test_what_is_kept_stays_within_its_share_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = judge(tmp_path)
     one = made.answer("c", 0).nbytes
-    monkeypatch.setattr("kernelwright.worker.judge.KEPT_ON_CPU_BYTES", 2 * one)
+    monkeypatch.setattr("kernelwright.worker.draws.KEPT_ON_CPU_BYTES", 2 * one)
     for draw in range(6):
         made.answer("c", draw)
-    assert len(made.answers) <= 4
-    assert ("c", 5) in made.answers
+    assert len(made.draws.answers) <= 4
+    assert ("c", 5) in made.draws.answers
+
+
+def test_tolerances_are_known_without_what_they_were_found_on(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    before = made.draws.limit("c", 3, 0)
+    made.draws.answers.clear()
+    assert made.draws.limit("c", 3, 0) == before
+    assert not made.draws.answers
+
+
+def test_when_memory_runs_out_what_is_kept_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = judge(tmp_path)
+    made.answer("a", 0)
+    answered = draws.answered
+
+    def short(*args: Any, **kwargs: Any) -> Any:
+        if made.draws.answers:
+            raise torch.OutOfMemoryError("tried to allocate 20 GiB")
+        return answered(*args, **kwargs)
+
+    monkeypatch.setattr(draws, "answered", short)
+    assert made.answer("a", 1).distribution == values.DISTRIBUTIONS[1]
+    assert list(made.draws.answers) == [("a", 1)]
 
 
 # --- inputs laid out otherwise ------------------------------------------------------------------------------
@@ -289,7 +312,7 @@ def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: 
     made = judge(tmp_path)
     arena = Arena(made, "b/strided", stride=(10, 1), offset=1)
     try:
-        assert made.draws("b/strided", "x") == [0]
+        assert made.dealt("b/strided", "x") == [0]
         arena.fill(0)
         x = made.answer("b/strided", 0).instance.inputs[0]
         assert isinstance(x, torch.Tensor)

@@ -57,11 +57,18 @@ def answered(
             break
         try:
             answer = judged(drawn(tried), tried)
-        except ProblemError:
+        except ProblemError as error:
+            if out_of_memory(error):
+                raise
             continue  # the reference asserts something about its inputs
         if all(map(usable, answer.own, answer.dtypes)):
             return answer
     return judged(drawn(values.AS_GIVEN))
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, in our own code or in the problem's."""
+    return isinstance(error, torch.OutOfMemoryError) or isinstance(error.__cause__, torch.OutOfMemoryError)
 
 
 def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:

@@ -1,19 +1,16 @@
 """The judge: holds the reference, the secret inputs and the expected outputs, and runs nothing of a candidate.
 
 It writes inputs into an arena that a bench replays on, and afterwards reads outputs, inputs and guard zones through
-its own mapping. It also times the framework's own implementations, since only it has them. Seeds are drawn here and
-never leave the process.
+its own mapping. It also times the framework's own implementations, since only it has them. Nothing that it says holds a
+seed.
 """
 
 from __future__ import annotations
 
 import contextlib
 import math
-import random
-import secrets
 import traceback
 import warnings
-from collections import OrderedDict
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -23,10 +20,11 @@ import torch
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
 from kernelwright.model import Case, CaseQualification, CaseResult, Status, TensorSpec
-from kernelwright.worker import clock, load, peaks, tolerance, values
-from kernelwright.worker.answer import Answer, answered
+from kernelwright.worker import clock, load, peaks, tolerance
+from kernelwright.worker.answer import Answer
 from kernelwright.worker.arena import attach, window
 from kernelwright.worker.channel import Channel
+from kernelwright.worker.draws import PERIOD, Draws
 from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
@@ -34,15 +32,6 @@ from kernelwright.worker.trivial import qualification
 
 POISONS = (0xFF, 0x5A)
 """Byte patterns for memory that a call must write: 0xFF is NaN in every float format, 0x5A a large finite number."""
-
-LARGE_BYTES = 1 << 28
-"""Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
-
-KEPT_FRACTION = 0.25
-"""Share of the device's memory for inputs and expected outputs kept between candidates."""
-
-KEPT_ON_CPU_BYTES = 1 << 30
-"""The same without a GPU, where only small cases are judged."""
 
 CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
 """Up to here a case that is not small can be qualified without a GPU, in a second or two."""
@@ -54,9 +43,6 @@ STRIDED = "strided"
 class Judge:
     def __init__(self, device: str) -> None:
         self.device = device
-        self.secret = secrets.randbits(62)
-        self.answers: OrderedDict[tuple[str, int], Answer] = OrderedDict()
-        self.flop: dict[str, int] = {}
         self.arenas: dict[str, torch.Tensor] = {}
         self.timed: dict[tuple[str, str], clock.Timed] = {}
         self.pieces: dict[tuple[str, str], clock.Piece] = {}
@@ -66,23 +52,20 @@ class Judge:
     def load(self, path: str, dtype: str | None) -> dict[str, Any]:
         """Read the problem; returns what the coordinator may know of it, bounds still missing."""
         self.problem = load.load_problem(path)
-        self.cases = {case.name: (case, None if case.small else dtype) for case in self.problem.cases}
-        self.specs = {name: self.problem.specs(case, d) for name, (case, d) in self.cases.items()}
-        self.strided: dict[str, str] = {}
+        self.draws = Draws(self.problem, dtype, self.device)
+        self.specs, self.strided = with_strided(self.draws)
         described = []
-        for name, (case, case_dtype) in self.cases.items():
+        for name, (case, case_dtype) in self.draws.cases.items():
             specs = self.specs[name]
             flop, size = self.problem.work(case)
-            self.flop[name] = self.problem.count_flop(case)
             described.append({
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
                 "bytes": compulsory_bytes(specs) if size is None else size,
                 "written_share": written_share(specs),
-                "flop": self.flop[name] if flop is None else flop,
+                "flop": self.draws.flop[name] if flop is None else flop,
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
-        self._add_strided()
         return {
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
             "docstring": self.problem.docstring, "cases": described,
@@ -94,7 +77,7 @@ class Judge:
         lie in memory otherwise."""
         found = []
         for name, specs in self.specs.items():
-            case, dtype = self.cases[self.strided.get(name, name)]
+            case, dtype = self.draws.cases[self.strided.get(name, name)]
             instance = self.problem.outline(case, dtype)
             found.append({
                 "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
@@ -103,65 +86,12 @@ class Judge:
             })  # fmt: skip
         return found
 
-    def _add_strided(self) -> None:
-        """The smallest small case once more, its inputs padded and not aligned."""
-        small = [name for name, (case, _) in self.cases.items() if case.small]
-        if small:
-            name = min(small, key=self._input_bytes)
-            self.specs[f"{name}/{STRIDED}"] = strided(self.specs[name])
-            self.strided[f"{name}/{STRIDED}"] = name
-
-    def _input_bytes(self, case: str) -> int:
-        inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
-        return compulsory_bytes(Specs(inputs=tuple(inputs), outputs=(), parameters={}))
-
-    def _is_large(self, case: str) -> bool:
-        return self._input_bytes(case) > LARGE_BYTES
-
-    def draws(self, case: str, candidate: str) -> list[int]:
-        """Which draws judge a candidate, most telling first: the inputs as given, then others dealt out by the secret
-        and the candidate, so that small cases between them see every distribution.
-
-        Draw d is from distribution d % len(values.DISTRIBUTIONS); odd and even draws see different poison, and here
-        they alternate.
-        """
-        if case in self.strided:
-            return [0]
-        small = [name for name, (known, _) in self.cases.items() if known.small]
-        dealt = list(range(1, len(values.DISTRIBUTIONS)))
-        random.Random(f"{self.secret} {candidate}").shuffle(dealt)
-        count, position = 1, list(self.cases).index(case)
-        if case in small:
-            count, position = math.ceil(len(dealt) / len(small)), small.index(case)
-        elif self._is_large(case):
-            dealt = [d for d in dealt if values.DISTRIBUTIONS[d] in values.CHEAP]
-        turned = [dealt[(position * count + i) % len(dealt)] for i in range(count)]
-        return [0, *(d if d % 2 == i % 2 else d + len(values.DISTRIBUTIONS) for i, d in enumerate(turned, 1))]
+    def dealt(self, case: str, candidate: str) -> list[int]:
+        """Which draws judge a candidate; inputs laid out otherwise are drawn as given."""
+        return [0] if case in self.strided else self.draws.dealt(case, candidate)
 
     def answer(self, case: str, draw: int) -> Answer:
-        """Inputs and expected outputs of one draw, from memory or made now."""
-        case = self.strided.get(case, case)
-        key = (case, draw)
-        if key not in self.answers:
-            self._make_room()
-            made, dtype = self.cases[case]
-            self.answers[key] = answered(
-                self.problem, made, seed=self.secret + draw, device=self.device, dtype=dtype,
-                distribution=values.DISTRIBUTIONS[draw % len(values.DISTRIBUTIONS)],
-            )  # fmt: skip
-            if self.device != "cpu":
-                torch.cuda.empty_cache()  # float64 intermediates of a large case would starve the bench
-        self.answers.move_to_end(key)
-        return self.answers[key]
-
-    def _make_room(self) -> None:
-        limit: float = KEPT_ON_CPU_BYTES
-        if self.device != "cpu":
-            limit = KEPT_FRACTION * torch.cuda.get_device_properties(0).total_memory
-        while self.answers and sum(a.nbytes for a in self.answers.values()) > limit:
-            self.answers.popitem(last=False)
-            if self.device != "cpu":
-                torch.cuda.empty_cache()
+        return self.draws.answer(self.strided.get(case, case), draw)
 
     def arena(self, handle: dict[str, Any]) -> torch.Tensor:
         """Our mapping of a bench's arena; only the newest is kept."""
@@ -203,7 +133,7 @@ class Judge:
         for i, view in enumerate(plan.outputs):
             actual = window(arena, layout, view)
             found = tolerance.errors(actual, answer.expected[i], lenient=not answer.as_given)
-            limit = self.limit(case, draw, i)
+            limit = self.draws.limit(self.strided.get(case, case), draw, i)
             why = tolerance.verdict(found, limit)
             result = wrong(why and inputs + why, found, limit.max_rel)
             if result.status is Status.WRONG:
@@ -221,36 +151,15 @@ class Judge:
             return wrong("the candidate returned no outputs")
         return worst
 
-    def limit(self, case: str, draw: int, output: int) -> tolerance.Allowed:
-        """What a candidate may deviate on a draw: from the framework's own error on inputs of that distribution."""
-        dtype, exact = self.answer(case, draw).dtypes[output], tolerance.is_exact(self._own(case, 0, output))
-        return tolerance.allowed(self._own(case, draw, output), dtype, self._reduction(case), exact)
-
-    def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
-        """The framework's errors, pooled over two draws of one distribution (one where the case is large)."""
-        period, this = len(values.DISTRIBUTIONS), self.answer(case, draw)
-        other = None if self._is_large(case) else self.answer(case, (draw + period) % (2 * period))
-        alike = [a for a in (this, other) if a is not None and a.distribution == this.distribution]
-        return [a.own[output] for a in alike]
-
     def qualify(self, case: str) -> CaseQualification | str:
         """Whether trivial answers would pass on this case; a reason where this machine cannot tell."""
-        known, _ = self.cases[case]
-        size = compulsory_bytes(self.specs[case])
-        if self.device == "cpu" and not known.small and (size > CPU_BYTES or self.flop[case] > CPU_FLOP):
+        known, _ = self.draws.cases[case]
+        size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
+        if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
             return "too large to be computed without a GPU"
-        answers = [self.answer(case, 0), self.answer(case, len(values.DISTRIBUTIONS))]
-        outputs = range(len(self.specs[case].outputs))
-        limits = [self.limit(case, 0, output) for output in outputs]
+        answers = [self.answer(case, 0), self.answer(case, PERIOD)]
+        limits = [self.draws.limit(case, 0, output) for output in range(len(self.specs[case].outputs))]
         return qualification(case, answers, limits)
-
-    def _reduction(self, case: str) -> float:
-        """Terms summed into one output: from FLOP, or from how many inputs there are to an output."""
-        specs, case = self.specs[case], self.strided.get(case, case)
-        produced = max(1, sum(math.prod(s.shape) for s in specs.outputs))
-        consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
-        longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
-        return max(self.flop[case] / (2 * produced), consumed / produced, float(longest))
 
     def _bound(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
@@ -300,6 +209,16 @@ class Judge:
         self.timed[case, name], self.pieces[case, name] = timed, pieces[0]
         timed.warm_up()
         return {"method": timed.method, "sets": count, "calls": timed.calls}
+
+
+def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
+    """The specs of every case and of the smallest small one once more, laid out otherwise; the name of that one's
+    original by its own."""
+    small = [name for name, (case, _) in draws.cases.items() if case.small]
+    if not small:
+        return draws.specs, {}
+    name = min(small, key=draws.input_bytes)
+    return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
 
 
 def strided(specs: Specs) -> Specs:
@@ -379,7 +298,7 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
     if verb == "peaks":
         return peaks.measured(Path(message["cache"]))
     if verb == "draws":
-        return judge.draws(message["case"], message["candidate"])
+        return judge.dealt(message["case"], message["candidate"])
     if verb == "qualify":
         return codec.plain(judge.qualify(message["case"]))
     if verb in ("fill", "check"):

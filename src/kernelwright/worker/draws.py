@@ -1,0 +1,127 @@
+"""The draws of a problem's cases: which a candidate meets, what is expected of it, and how far it may deviate.
+
+Nothing of a candidate comes here but its name. The one rule: seeds are drawn here and never leave the process; with
+those of one process every candidate meets the same values, and a confirmation gets a process of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import secrets
+from collections import OrderedDict
+
+import torch
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case, TensorSpec
+from kernelwright.worker import tolerance, values
+from kernelwright.worker.answer import Answer, answered, out_of_memory
+from kernelwright.worker.instance import Specs, compulsory_bytes
+from kernelwright.worker.load import LoadedProblem
+
+LARGE_BYTES = 1 << 28
+"""Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
+
+KEPT_FRACTION = 0.25
+"""Share of the device's memory for inputs and expected outputs kept between candidates."""
+
+KEPT_ON_CPU_BYTES = 1 << 30
+"""The same without a GPU, where only small cases are judged."""
+
+PERIOD = len(values.DISTRIBUTIONS)
+"""Draw d is from distribution d % PERIOD. Draws d and d + PERIOD differ in their seed and in the poison around them."""
+
+
+class Draws:
+    """cases: with the dtype that was asked for in place of their own, None for theirs. flop: counted in forward."""
+
+    def __init__(self, problem: LoadedProblem, dtype: str | None, device: str) -> None:
+        self.problem, self.device = problem, device
+        self.secret = secrets.randbits(62)
+        self.cases: dict[str, tuple[Case, str | None]] = {
+            case.name: (case, None if case.small else dtype) for case in problem.cases
+        }
+        self.specs = {name: problem.specs(case, own) for name, (case, own) in self.cases.items()}
+        self.flop = {name: problem.count_flop(case) for name, (case, _) in self.cases.items()}
+        self.answers: OrderedDict[tuple[str, int], Answer] = OrderedDict()
+        self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
+
+    def input_bytes(self, case: str) -> int:
+        inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
+        return compulsory_bytes(Specs(inputs=tuple(inputs), outputs=(), parameters={}))
+
+    def is_large(self, case: str) -> bool:
+        return self.input_bytes(case) > LARGE_BYTES
+
+    def dealt(self, case: str, candidate: str) -> list[int]:
+        """Which draws judge a candidate, most telling first: the inputs as given, then others dealt out by the secret
+        and the candidate, so that small cases between them see every distribution. Odd and even draws alternate."""
+        small = [name for name, (known, _) in self.cases.items() if known.small]
+        order = list(range(1, PERIOD))
+        random.Random(f"{self.secret} {candidate}").shuffle(order)
+        count, position = 1, list(self.cases).index(case)
+        if case in small:
+            count, position = math.ceil(len(order) / len(small)), small.index(case)
+        elif self.is_large(case):
+            order = [draw for draw in order if values.DISTRIBUTIONS[draw] in values.CHEAP]
+        turned = [order[(position * count + i) % len(order)] for i in range(count)]
+        return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(turned, 1))]
+
+    def answer(self, case: str, draw: int) -> Answer:
+        """Inputs and expected outputs of one draw, from memory or made now."""
+        key = (case, draw)
+        if key not in self.answers:
+            self._make_room()
+            try:
+                self.answers[key] = self._made(case, draw)
+            except (ProblemError, torch.OutOfMemoryError) as error:
+                if not (out_of_memory(error) and self.answers):
+                    raise
+                self.answers.clear()
+                torch.cuda.empty_cache()
+                self.answers[key] = self._made(case, draw)
+            self.errors[key] = (self.answers[key].distribution, self.answers[key].own)
+            if self.device != "cpu":
+                torch.cuda.empty_cache()  # float64 intermediates of a large case would starve the bench
+        self.answers.move_to_end(key)
+        return self.answers[key]
+
+    def _made(self, case: str, draw: int) -> Answer:
+        known, dtype = self.cases[case]
+        return answered(self.problem, known, seed=self.secret + draw, device=self.device, dtype=dtype,
+                        distribution=values.DISTRIBUTIONS[draw % PERIOD])  # fmt: skip
+
+    def _make_room(self) -> None:
+        limit: float = KEPT_ON_CPU_BYTES
+        if self.device != "cpu":
+            limit = KEPT_FRACTION * torch.cuda.get_device_properties(0).total_memory
+        while self.answers and sum(answer.nbytes for answer in self.answers.values()) > limit:
+            self.answers.popitem(last=False)
+            if self.device != "cpu":
+                torch.cuda.empty_cache()
+
+    # --- tolerance ------------------------------------------------------------------------------------------
+
+    def limit(self, case: str, draw: int, output: int) -> tolerance.Allowed:
+        """What a candidate may deviate on a draw: from the framework's own error on inputs of that distribution."""
+        dtype = getattr(torch, self.specs[case].outputs[output].dtype)
+        exact = tolerance.is_exact(self._own(case, 0, output))
+        return tolerance.allowed(self._own(case, draw, output), dtype, self._reduction(case), exact)
+
+    def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
+        """The framework's errors, pooled over two draws of one distribution (one where the case is large)."""
+        pooled = [draw] if self.is_large(case) else [draw, (draw + PERIOD) % (2 * PERIOD)]
+        for one in pooled:
+            if (case, one) not in self.errors:
+                self.answer(case, one)
+        distribution = self.errors[case, draw][0]
+        return [own[output] for drawn, own in (self.errors[case, one] for one in pooled) if drawn == distribution]
+
+    def _reduction(self, case: str) -> float:
+        """Terms summed into one output: from FLOP, or from how many inputs there are to an output."""
+        specs = self.specs[case]
+        produced = max(1, sum(math.prod(s.shape) for s in specs.outputs))
+        consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
+        longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
+        return max(self.flop[case] / (2 * produced), consumed / produced, float(longest))
