@@ -94,10 +94,14 @@ class ProcessWorker:
         missing."""
         command = [*(argv or [sys.executable, "-m", "kernelwright.worker"])]
         command += [*(["--target", target] if target else []), "--limits", json.dumps(limits or {})]
-        self.process = subprocess.Popen(
-            command,
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
-        )  # fmt: skip
+        try:
+            self.process = subprocess.Popen(
+                command,
+                stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+            )  # fmt: skip
+        except OSError as error:
+            raise errors.MachineError(f"cannot start a worker by {command[0]}: {error.strerror}") from error
+        self.ended: errors.WorkerError | None = None
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.waiting: dict[int | None, Future[Any]] = {None: Future()}
@@ -147,17 +151,19 @@ class ProcessWorker:
         return codec.record(answer, BenchReport)
 
     def close(self) -> None:
+        assert self.process.stdin is not None
+        assert self.process.stdout is not None
         with contextlib.suppress(OSError, ValueError):
             self._write({"id": -1, "verb": "close"})
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
         try:
             self.process.wait(10)
         except subprocess.TimeoutExpired:
             self.process.kill()
             self.process.wait()
-        for stream in (self.process.stdin, self.process.stdout):
-            if stream is not None:
-                with contextlib.suppress(OSError):
-                    stream.close()
+        with contextlib.suppress(OSError):
+            self.process.stdout.close()
 
     def __enter__(self) -> ProcessWorker:
         return self
@@ -173,8 +179,10 @@ class ProcessWorker:
         self.waiting[number] = future
         try:
             self._write({"id": number, "verb": verb} | arguments)
-        except OSError as error:
-            raise errors.WorkerError(f"the worker ended before {verb}") from error
+        except (OSError, ValueError) as error:  # ValueError: the stream is closed
+            raise self.ended or errors.WorkerError(f"the worker ended before {verb}") from error
+        if self.ended is not None and not future.done():
+            raise self.ended
         return future.result()
 
     def _write(self, message: dict[str, Any]) -> None:
@@ -186,20 +194,35 @@ class ProcessWorker:
     def _read(self) -> None:
         """Hand each answer to who waits for it; when the worker ends, fail whoever still waits."""
         assert self.process.stdout is not None
+        why = "the worker ended without an answer"
         with contextlib.suppress(ValueError):  # the stream was closed under us by `close`
             for line in self.process.stdout:
-                answer = json.loads(line)
-                future = self.waiting.pop(answer["id"], None)
-                if future is None:
-                    continue
-                if "ok" in answer:
-                    future.set_result(answer["ok"])
-                else:
-                    kind = getattr(errors, answer["kind"], errors.WorkerError)
-                    future.set_exception(kind(answer["error"], answer["hint"]))
+                if not self._answered(line):
+                    why = f"the worker said {line.strip()[:200]!r}, which is no answer"
+                    break
+        self.ended = errors.WorkerError(why, "see its messages above")
         for future in list(self.waiting.values()):
             if not future.done():
-                future.set_exception(errors.WorkerError("the worker ended without an answer", "see its messages above"))
+                future.set_exception(self.ended)
+
+    def _answered(self, line: str) -> bool:
+        """Hand an answer on; False where the line is none."""
+        try:
+            answer = json.loads(line)
+            number = answer["id"]
+            if "ok" in answer:
+                outcome, failure = answer["ok"], None
+            else:
+                kind = getattr(errors, answer["kind"], errors.WorkerError)
+                outcome, failure = None, kind(answer["error"], answer["hint"])
+        except (ValueError, TypeError, KeyError):
+            return False
+        future = self.waiting.pop(number, None)
+        if future is not None and failure is not None:
+            future.set_exception(failure)
+        elif future is not None:
+            future.set_result(outcome)
+        return True
 
 
 def start_worker(

@@ -17,8 +17,10 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, TextIO
 
+import msgspec
+
 from kernelwright import codec
-from kernelwright.errors import KernelwrightError, WorkerError
+from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
 from kernelwright.model import Candidate
 from kernelwright.worker.compare import bench
 from kernelwright.worker.evaluate import evaluate
@@ -37,14 +39,14 @@ def main() -> int:
     os.dup2(2, 1)  # whatever prints, prints to the log
     options = arguments().parse_args()
     with tempfile.TemporaryDirectory(prefix="kernelwright-", ignore_cleanup_errors=True) as scratch:
-        return supervise(answers, Path(scratch), options.target, codec.decode(options.limits, Limits))
+        return supervise(answers, Path(scratch), options.target, options.limits)
 
 
-def supervise(answers: TextIO, scratch: Path, target: str | None, limits: Limits) -> int:
-    """Answer requests until there are no more; the process's exit status."""
+def supervise(answers: TextIO, scratch: Path, target: str | None, limits: str) -> int:
+    """Answer requests until there are no more; the process's exit status. limits: as JSON."""
     lock = threading.Lock()
     try:
-        site = Site(scratch, target, limits)
+        site = Site(scratch, target, limits_of(limits))
     except KernelwrightError as error:
         send(answers, lock, {"id": None} | failure(error))
         return 2
@@ -64,6 +66,15 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--target", help="compile target on a machine without a GPU, such as sm_90")
     parser.add_argument("--limits", default="{}", help='JSON of time limits, such as {"replay_s": 5}')
     return parser
+
+
+def limits_of(text: str) -> Limits:
+    """The limits in a JSON object; raises ConfigError."""
+    try:
+        return codec.decode(text, Limits)
+    except msgspec.DecodeError as error:
+        known = ", ".join(Limits.__struct_fields__)
+        raise ConfigError(f"--limits {text}: {error}", f"expected seconds by name; known: {known}") from error
 
 
 def serve(site: Site, request: dict[str, Any], answers: TextIO, lock: threading.Lock) -> None:
