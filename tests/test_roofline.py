@@ -1,0 +1,88 @@
+"""Bounds are arithmetic over measured peaks; estimates order configurations and are never below what is possible."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from kernelwright.devices import find_target
+from kernelwright.model import Bound, KernelResources
+from kernelwright.roofline import LAUNCH_US, bound, estimate_us, moving_s
+
+PEAKS = {
+    "copy_bytes_per_s": 4e12, "read_bytes_per_s": 3e12, "write_bytes_per_s": 2e12,
+    "bfloat16_flop_per_s": 8e14, "float32_flop_per_s": 5e13,
+}  # fmt: skip
+TARGET = find_target("sm_90")
+KERNEL = KernelResources(
+    kernel="k", target="sm_90", registers=32, spill_bytes=0, shared_bytes=0, num_warps=4, num_stages=3, occupancy=1.0,
+    limited_by="warps", cubin_sha="a",
+)  # fmt: skip
+LEAST = bound(4_000_000_000, 2_000_000_000, 0, "float32", PEAKS, "measured here")
+
+
+def kernel(**changes: object) -> KernelResources:
+    return msgspec.structs.replace(KERNEL, **changes)
+
+
+def estimate(*launches: tuple[KernelResources, int], least: Bound = LEAST) -> float:
+    return estimate_us(least, launches, TARGET, PEAKS["copy_bytes_per_s"])
+
+
+def test_bytes_bound_when_they_take_longer() -> None:
+    found = bound(4_000_000, 2_000_000, 1_000_000, "float32", PEAKS, "measured here")
+    assert found.bound_us == pytest.approx(1.0)
+    assert (found.bound_by, found.bytes, found.flop, found.peaks) == ("bytes", 4_000_000, 1_000_000, "measured here")
+
+
+def test_flop_bound_when_they_take_longer() -> None:
+    found = bound(4_000_000, 2_000_000, 5_000_000_000, "float32", PEAKS, "measured here")
+    assert found.bound_us == pytest.approx(100.0)
+    assert found.bound_by == "flop"
+
+
+def test_the_rate_is_that_of_the_dtype_and_else_the_best_there_is() -> None:
+    assert bound(0, 0, 8 * 10**8, "bfloat16", PEAKS, "").bound_us == pytest.approx(1.0)
+    assert bound(0, 0, 8 * 10**8, "float32", PEAKS, "").bound_us == pytest.approx(16.0)
+    assert bound(0, 0, 8 * 10**8, "float8_e4m3fn", PEAKS, "").bound_us == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize(
+    ("read_bytes", "written_bytes", "seconds"),
+    [(3e12, 0, 1.0), (0, 2e12, 1.0), (2e12, 2e12, 1.0), (5e12, 2e12, 2.0), (2e12, 4e12, 2.0), (0, 0, 0.0)],
+)
+def test_what_is_read_and_written_goes_at_the_rate_of_a_copy_and_the_rest_at_its_own(
+    read_bytes: float, written_bytes: float, seconds: float
+) -> None:
+    assert moving_s(int(read_bytes + written_bytes), int(written_bytes), PEAKS) == pytest.approx(seconds)
+
+
+def test_a_bound_is_never_below_either_limit() -> None:
+    for size in (0, 1, 10**6, 10**12):
+        for flop in (0, 1, 10**6, 10**15):
+            found = bound(size, size // 3, flop, "float32", PEAKS, "").bound_us
+            assert found >= size / 4e12 * 1e6
+            assert found >= flop / 5e13 * 1e6
+
+
+@pytest.mark.parametrize("blocks", [1, 7, 132, 1000, 2112, 2113, 10**6])
+def test_an_estimate_is_never_below_the_bound(blocks: int) -> None:
+    assert estimate((KERNEL, blocks)) >= LEAST.bound_us + LAUNCH_US
+
+
+def test_full_waves_of_a_full_device_come_close_to_the_bound() -> None:
+    assert estimate((KERNEL, 2112 * 64)) < 1.1 * LEAST.bound_us + LAUNCH_US
+
+
+def test_worse_kernels_are_estimated_slower() -> None:
+    blocks = 2112 * 8
+    assert estimate((kernel(occupancy=0.125), blocks)) > estimate((KERNEL, blocks))
+    assert estimate((kernel(spill_bytes=64), blocks)) > estimate((KERNEL, blocks))
+    assert estimate((KERNEL, 4)) > estimate((KERNEL, blocks)), "four blocks cannot keep the memory busy"
+    assert estimate((KERNEL, 2113)) > estimate((KERNEL, 2112)), "one block more begins another wave"
+
+
+def test_every_launch_costs() -> None:
+    tiny = bound(4000, 2000, 0, "float32", PEAKS, "")
+    one, two = estimate((KERNEL, 1), least=tiny), estimate((KERNEL, 1), (KERNEL, 1), least=tiny)
+    assert two >= one + LAUNCH_US
