@@ -64,9 +64,9 @@ def test_relu_of_normal_inputs_qualifies(tmp_path: Path) -> None:
 
 
 def test_means_over_many_positive_bfloat16_values_accept_constants_and_other_inputs_answers(tmp_path: Path) -> None:
-    found = passing(judge(tmp_path, "x.mean(1)", "torch.rand(8, 100000).bfloat16()"))
+    found = passing(judge(tmp_path, "x.mean(1)", "torch.rand(4, 1000000).bfloat16()"))
     assert {"a constant", "the previous output", "without input x"} <= set(found)
-    assert passing(judge(tmp_path, "x.mean(1)", "torch.randn(8, 100000).bfloat16()")) == []
+    assert passing(judge(tmp_path, "x.mean(1)", "torch.randn(64, 10000).bfloat16()")) == []
 
 
 def test_an_input_that_does_not_matter_is_named(tmp_path: Path) -> None:
