@@ -222,6 +222,14 @@ class ModelNew(torch.nn.Module):
     assert lazy.status is Status.WRONG
 
 
+def test_an_expanded_input_is_given_once(worker: ProcessWorker, tmp_path: Path) -> None:
+    file = tmp_path / "expanded.py"
+    file.write_text(SOFTMAX.replace("torch.randn(rows, 100)", "torch.randn(1, 100).expand(rows, 100)"))
+    candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    evaluation = verified(worker, file, candidate)
+    assert evaluation.status is Status.PASSED, evaluation.reason
+
+
 def test_the_worker_remembers_that_a_problem_does_not_qualify(worker: ProcessWorker, tmp_path: Path) -> None:
     file = tmp_path / "positive.py"
     file.write_text(SOFTMAX.replace("torch.softmax(x, dim=-1)", "torch.relu(x)").replace("randn", "rand"))
