@@ -1,0 +1,141 @@
+"""What only a device can show: faults of real kernels, measured times, and the framework beside them.
+
+Run by hand on a machine with one: `pytest -m gpu`. The test process never initialises CUDA; the workers do.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelwright.model import Candidate, Status
+from kernelwright.pool import Worker, start_worker
+
+GALLERY = Path(__file__).parent.parent.parent / "gallery"
+EIGHT = ("softmax", "matmul", "matmul_leaky_relu", "matvec", "rmsnorm", "max_pool3d", "conv_transpose3d",
+         "depthwise_conv2d")  # fmt: skip
+
+
+def has_device() -> bool:
+    asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
+    return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0
+
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
+
+PROBLEM = """
+import torch
+
+CASES = [dict(name="large", n=1 << 25, dtype="float32"), dict(name="small", n=5000, dtype="float32", small=True)]
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def get_inputs(n):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    x = tl.load(x_ptr + at, mask=at < n)
+    tl.store(out_ptr + at, x * 2, mask=at < n)
+
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024, num_warps=4)
+    return out
+"""
+
+STORE = "    tl.store(out_ptr + at, x * 2, mask=at < n)\n"
+
+BAD = {
+    "an illegal address": (STORE, STORE.replace("+ at", "+ at.to(tl.int64) + 100000000000"), Status.RUNTIME_ERROR,
+                           "illegal memory access"),
+    "an endless kernel": (STORE, f"    again = n\n    while again > 0:\n        again = again * 1\n{STORE}",
+                          Status.TIMEOUT, "did not finish in 4 s"),
+    "a store past the end": (STORE, STORE.replace(", mask=at < n", ""), Status.WRONG, "outside every buffer"),
+    "more memory than there is": ("    out = ", "    more = torch.empty(1 << 42, dtype=torch.uint8, device=x.device)\n"
+                                  "    double_kernel[(1,)](x, more, 0, BLOCK=1024)\n    out = ", Status.RUNTIME_ERROR,
+                                  "out of memory"),
+    "a wrong value": ("x * 2,", "x * 2.001,", Status.WRONG, ""),
+}  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("double")
+    (folder / "problem.py").write_text(PROBLEM)
+    return folder
+
+
+@pytest.fixture(scope="module")
+def worker(folder: Path) -> Iterator[Worker]:
+    with start_worker(limits={"replay_s": 4.0}) as worker:
+        worker.load(str(folder))
+        yield worker
+
+
+@pytest.mark.parametrize("what", BAD)
+def test_a_fault_on_the_device_has_its_status_and_the_next_candidate_passes(worker: Worker, what: str) -> None:
+    place, text, status, because = BAD[what]
+    assert place in KERNEL
+    found = worker.evaluate(Candidate(source=KERNEL.replace(place, text)), "verify")
+    assert found.status is status, found.reason
+    assert because in found.reason
+    assert worker.evaluate(Candidate(source=KERNEL), "verify").status is Status.PASSED
+
+
+def test_a_measured_time_has_an_interval_and_the_host_s_times_apart(worker: Worker, folder: Path) -> None:
+    info = worker.load(str(folder))
+    found = worker.evaluate(Candidate(source=KERNEL), "search")
+    assert found.verified_on == "device"
+    assert found.timing_kind == "measured"
+    timing = next(result.timing for result in found.results if result.case == "large")
+    assert timing is not None
+    assert timing.ci95_us is not None
+    assert timing.ci95_us[0] <= timing.median_us <= timing.ci95_us[1]
+    assert timing.call_us is not None
+    assert timing.issue_us is not None
+    assert timing.call_us > timing.issue_us > 0
+    bound_us = next(one.bound.bound_us for one in info.cases if one.case.name == "large")
+    assert timing.median_us > 0.95 * bound_us  # no kernel can beat it; how near this one comes is no test's business
+
+
+def test_bench_has_the_framework_s_rows_and_a_verdict_on_the_candidate(worker: Worker, folder: Path) -> None:
+    worker.load(str(folder))
+    report = worker.bench({"mine": Candidate(source=KERNEL)}, ("large",))
+    rows = {row.name: row for row in report.cases[0].implementations}
+    assert list(rows) == ["eager", "compile", "mine"]
+    assert all(row.median_us and row.ci95_us and row.samples_us and row.warm_us for row in rows.values())
+    assert rows["mine"].verdict in ("faster", "tie", "slower")
+    assert rows["eager"].verdict is None
+    assert max(rows["eager"].speedup or 0, rows["compile"].speedup or 0) == pytest.approx(1.0)
+    assert report.environment.device
+
+
+@pytest.mark.parametrize("problem", EIGHT)
+def test_a_starter_of_the_gallery_is_right_on_every_case(problem: str) -> None:
+    with start_worker() as worker:
+        worker.load(str(GALLERY / problem))
+        found = worker.evaluate(Candidate(source=(GALLERY / problem / "starter.py").read_text()), "verify")
+    assert found.status is Status.PASSED, found.reason
+    assert {result.status for result in found.results} == {Status.PASSED}
