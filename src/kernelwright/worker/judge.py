@@ -180,9 +180,7 @@ class Judge:
             flat = arena[start : start + buffer.nbytes - buffer.nbytes % source.element_size()].view(source.dtype)
             target = flat.as_strided(spec.shape, spec.stride, flat.storage_offset() + spec.offset)
             for dim, (size, stride) in enumerate(zip(spec.shape, spec.stride, strict=True)):
-                if (
-                    stride == 0 and size > 1
-                ):  # expanded: all of it is one piece of memory, which is written and compared once
+                if stride == 0 and size > 1:  # expanded: written and compared once
                     target, source = target.narrow(dim, 0, 1), source.narrow(dim, 0, 1)
             yield target, source
 
