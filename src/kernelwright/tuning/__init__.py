@@ -5,3 +5,27 @@ in the table; `tests/laws` then holds it to the laws of all.
 """
 
 from __future__ import annotations
+
+from kernelwright.errors import ConfigError
+from kernelwright.tuning.exhaustive import exhaustive
+from kernelwright.tuning.local import local
+from kernelwright.tuning.optuna_tpe import optuna_tpe
+from kernelwright.tuning.protocol import Sampler, SamplerFactory
+from kernelwright.tuning.random_draws import random_draws
+from kernelwright.tuning.space import Config, Space
+from kernelwright.tuning.surrogate import surrogate
+
+SAMPLERS: dict[str, SamplerFactory] = {
+    "model": surrogate,
+    "local": local,
+    "random": random_draws,
+    "exhaustive": exhaustive,
+    "optuna": optuna_tpe,
+}
+
+
+def build_sampler(name: str, space: Space, seed: int, first: tuple[Config, ...] = ()) -> Sampler:
+    """Raises `ConfigError` for an unknown sampler, or one whose extra is not installed."""
+    if name not in SAMPLERS:
+        raise ConfigError(f"there is no sampler {name!r}", f"choose one of {', '.join(SAMPLERS)}")
+    return SAMPLERS[name](space, seed, first)

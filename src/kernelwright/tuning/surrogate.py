@@ -1,0 +1,225 @@
+"""The model-based sampler: a Gaussian process over the logarithm of the time, and the config that promises most.
+
+A few configs spread over the space come first, then each time the one with the largest expected improvement (Jones,
+Schonlau and Welch 1998) times the chance that it runs at all. Failures teach only that chance, because a number made
+up for them would bend the times around them. The rule: what is under way counts as if it had come out as expected, so
+several asks in a row do not crowd together.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+
+from kernelwright.tuning.asked import Asked, Draws
+from kernelwright.tuning.feasible import Feasibility
+from kernelwright.tuning.gaussian import Places, Process, cholesky, likeness_tables, log_evidence
+from kernelwright.tuning.space import Config, Parameter, Space, default, neighbours
+
+DESIGN = 6
+"""Configs spread over the space before the model is asked."""
+SPREAD_DRAWS = 20
+"""The farthest of all were always a corner."""
+MOST_POINTS = 1000
+"""Configs that are compared at each ask: all of a space no larger, otherwise a random part, and the neighbours of
+every best so far. With 2000 an ask takes twice as long and finds the same."""
+LEARN_AT = (6, 9, 12, 16, 21, 27, 35, 45, 60, 80)
+"""Times known when the length scales are learnt anew; later they hardly move, and learning grows as the cube."""
+REACH = 0.8
+"""Length scale to begin with, in ranges of a parameter."""
+REACHES = (0.2, 0.4, 0.8, 1.6, 3.2)
+REACH_DOUBT = 1.0
+"""Standard deviation of the prior of the logarithm of a length scale."""
+ADDITIVE = 0.5
+ADDITIVES = (0.0, 0.5, 0.9)
+NOISE = 0.003
+"""Variance of a time against the prior's: medians repeat within about a percent, and times spread over a factor."""
+SETTLED = 0.0005
+"""An expected gain, as a fraction, below which it says more of the model's confidence than of the configs."""
+DARING = 3.0
+"""Standard deviations of doubt that a config is then given the benefit of."""
+LIKELY = 0.5
+"""The chance to run that it should then have."""
+MOST_KNOWN = 160
+"""Observations that the process holds; work per ask grows with their number. A full one keeps the better half."""
+
+
+class Surrogate:
+    def __init__(self, space: Space, seed: int, first: tuple[Config, ...], most_known: int = MOST_KNOWN) -> None:
+        self.space, self.most_known = space, most_known
+        self.asked = Asked(space, (*first, default(space)))
+        self.chance = random.Random(f"model:{seed}")
+        self.draws = Draws(self.asked, f"model draws:{seed}")
+        self.coordinates = [coordinates(parameter) for parameter in space.parameters]
+        self.reaches = [REACH] * len(space.parameters)
+        self.additive = ADDITIVE
+        self.index: dict[Places, int] = {}
+        self.configs: list[Config] = []
+        self.observed: set[int] = set()
+        self.times: dict[int, float] = {}
+        self.free: set[int] = set()
+        """Which configs were neither asked for nor told of."""
+        self.process = Process([], likeness_tables(self.coordinates, self.reaches), NOISE, self.additive)
+        self.feasibility = Feasibility(self.coordinates)
+        self.expected_gain: float | None = None
+        """The part of the best time that the config last asked for was expected to save; None before a model was
+        asked."""
+        self._fill()
+
+    def ask(self) -> Config | None:
+        config = self.asked.next_first()
+        if config is None:
+            if not self.free:
+                self._fill()
+            if not self.free:
+                return None
+            index = self._spread() if len(self.observed) < DESIGN or not self.times else self._promising()
+            config = self.asked.give(self.configs[index])
+        self._observe(config)
+        return config
+
+    def tell(self, config: Config, time_us: float | None) -> None:
+        if not self.asked.learn(config):
+            return
+        index = self._observe(config)
+        self.feasibility.tell(self.process.points, index, ran=time_us is not None)
+        if time_us is None:
+            return
+        best_us = min(self.times.values(), default=math.inf)
+        self.times[index] = time_us
+        if time_us < best_us:
+            self._add([near for near in neighbours(self.space, config) if not self.asked.knows(near)])
+        if len(self.times) in LEARN_AT:
+            self._learn()
+
+    # --- what is compared ------------------------------------------------------------------------------------
+
+    def _fill(self) -> None:
+        drawn: list[Config] = []
+        while len(self.configs) + len(drawn) < MOST_POINTS or not (drawn or self.free):
+            config = self.draws.draw()
+            if config is None:
+                break
+            drawn.append(config)
+        self._add(drawn)
+
+    def _add(self, found: list[Config]) -> None:
+        new = {places_of(self.space, config): config for config in found}
+        new = {at: config for at, config in new.items() if at not in self.index}
+        for at, config in new.items():
+            self.index[at] = len(self.configs)
+            self.free.add(len(self.configs))
+            self.configs.append(config)
+        self.process.extend(list(new))
+
+    def _observe(self, config: Config) -> int:
+        """The config's number, as an observation from now on."""
+        self._add([config])
+        index = self.index[places_of(self.space, config)]
+        if index not in self.observed:
+            self.observed.add(index)
+            self.free.discard(index)
+            if len(self.process.observed) >= self.most_known:
+                self._renew()
+            self.process.observe(index)
+        return index
+
+    # --- choosing --------------------------------------------------------------------------------------------
+
+    def _spread(self) -> int:
+        """Of some random configs the one farthest from all that were asked for."""
+        drawn = self.chance.sample(sorted(self.free), min(SPREAD_DRAWS, len(self.free)))
+        return min(drawn, key=lambda index: -self.process.left[index])
+
+    def _promising(self) -> int:
+        """The largest expected improvement, weighed with the chance that the config runs."""
+        best_us = min(self.times.values())
+        values = [score(self.times[i], best_us) if i in self.times else None for i in self.process.observed]
+        expected, spread = self.process.predict(values)
+        runs = self.feasibility.chances(self.process.points)
+        best, choice = -1.0, -1
+        for index in sorted(self.free):
+            doubt = spread * math.sqrt(self.process.left[index])
+            gain = improvement(expected[index], doubt) * runs[index]
+            if gain > best:
+                best, choice = gain, index
+        self.expected_gain = best
+        return choice if best > SETTLED else self._doubtful(expected, spread, runs)
+
+    def _doubtful(self, expected: list[float], spread: float, runs: list[float]) -> int:
+        """Where the model, if it errs, errs most in our favour: asked for when it sees nothing left to gain."""
+
+        def hope(index: int) -> tuple[bool, float]:
+            doubt = spread * math.sqrt(self.process.left[index])
+            return runs[index] < LIKELY, expected[index] - DARING * doubt
+
+        return min(sorted(self.free), key=hope)
+
+    # --- learning --------------------------------------------------------------------------------------------
+
+    def _learn(self) -> None:
+        """Length scales that explain the times best, one parameter after the other; then the process anew."""
+        known = sorted(self.times)
+        points = [self.process.points[index] for index in known]
+        best_us = min(self.times.values())
+        values = [score(self.times[index], best_us) for index in known]
+
+        def evidence(reaches: list[float], additive: float) -> float:
+            tables = likeness_tables(self.coordinates, reaches)
+            doubt = sum((math.log(reach / REACH) / REACH_DOUBT) ** 2 for reach in reaches)
+            return log_evidence(cholesky(points, tables, NOISE, additive), values) - 0.5 * doubt
+
+        best = evidence(self.reaches, self.additive)
+        for place in range(len(self.reaches)):
+            for reach in REACHES:
+                tried = [*self.reaches[:place], reach, *self.reaches[place + 1 :]]
+                if tried != self.reaches and (found := evidence(tried, self.additive)) > best:
+                    best, self.reaches = found, tried
+        for additive in ADDITIVES:
+            if additive != self.additive and (found := evidence(self.reaches, additive)) > best:
+                best, self.additive = found, additive
+        self._renew()
+
+    def _renew(self) -> None:
+        """A process of the present length scales that knows the same, or the better half of it where that is a lot."""
+        kept = self.process.observed
+        if len(kept) >= self.most_known:
+            kept = sorted(kept, key=lambda index: self.times.get(index, math.inf))[: self.most_known // 2]
+        tables = likeness_tables(self.coordinates, self.reaches)
+        self.process = Process(self.process.points, tables, NOISE, self.additive)
+        for index in kept:
+            self.process.observe(index)
+
+
+def score(time_us: float, best_us: float) -> float:
+    """What the process sees of a time: logarithmic, so that gains are fractions, and flattened far from the best,
+    where differences do not matter."""
+    return math.log1p(math.log(time_us / best_us))
+
+
+def improvement(expected: float, doubt: float) -> float:
+    """The expected part of a normal variable below 0, the best's score."""
+    if doubt < 1e-9:
+        return max(0.0, -expected)
+    z = -expected / doubt
+    return doubt * (z * 0.5 * math.erfc(-z / math.sqrt(2)) + math.exp(-0.5 * z * z) / math.sqrt(2 * math.pi))
+
+
+def coordinates(parameter: Parameter) -> list[float]:
+    """Where the choices lie between 0 and 1: by their logarithm where they span a factor of four, otherwise evenly."""
+    choices = parameter.choices
+    if len(choices) == 1:
+        return [0.0]
+    if choices[0] > 0 and choices[-1] >= 4 * choices[0]:
+        along = [math.log2(choice) for choice in choices]
+    else:
+        along = [float(choice) for choice in choices]
+    return [(value - along[0]) / (along[-1] - along[0]) for value in along]
+
+
+def places_of(space: Space, config: Config) -> Places:
+    return tuple(parameter.choices.index(config[parameter.name]) for parameter in space.parameters)
+
+
+def surrogate(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Surrogate:
+    return Surrogate(space, seed, first)
