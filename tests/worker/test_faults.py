@@ -131,9 +131,17 @@ def test_a_grid_is_one_that_a_device_takes(grid: tuple[int, ...]) -> None:
     assert "grid" in launched(grid=grid)
 
 
-@pytest.mark.parametrize("grid", [(0,), (2**31 - 1,), (1, 65535, 65535), (3, 0, 2)])
-def test_a_grid_may_be_empty_or_as_large_as_a_device_takes(grid: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("grid", [(1,), (2**31 - 1,), (1, 65535, 65535)])
+def test_a_grid_may_be_as_large_as_a_device_takes(grid: tuple[int, ...]) -> None:
     assert launched(grid=grid) == ""
+
+
+@pytest.mark.parametrize("grid", [(0,), (3, 0, 2)])
+def test_a_launch_without_blocks_launches_nothing(grid: tuple[int, ...]) -> None:
+    empty = msgspec.structs.replace(LAUNCH, grid=grid)
+    assert "no kernel is launched" in found(steps=(empty,))
+    assert found(steps=(empty, LAUNCH)) == ""
+    assert found(steps=(empty,), outputs=(msgspec.structs.replace(Y, shape=(0, 8)),)) == "", "nothing was to be done"
 
 
 @pytest.mark.parametrize(

@@ -55,8 +55,8 @@ class Expected:
 def faults(plan: Plan, expected: Expected) -> list[str]:
     """Everything that makes `plan` unfit, in words."""
     found = list(_buffers(plan, expected))
-    if not plan.launches:
-        found.append("no kernel is launched")
+    if not any(0 not in launch.grid for launch in plan.launches) and any(0 not in view.shape for view in plan.outputs):
+        found.append("no kernel is launched on any block")
     if not plan.outputs:
         found.append("nothing is returned")
     if len(plan.steps) > MAX_STEPS:
