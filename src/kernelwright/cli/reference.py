@@ -36,6 +36,9 @@ What each document has at least:
 - `optimize --json` and `report --format json`: `schema_version`, `run`, `problem`, `settings`, `best`, `leader`,
   `starter`, `convergence`, `trials_by_status`, `open`, `stopped`, `usage`, `seconds`, `environment`; `optimize` adds
   `reason` and `detail`.
+- `tune --json`: `schema_version`, `problem`, `kind` (`measured`, `estimate` or `replayed`), `device`, `environment`,
+  `settings`, `space`, `joint` and `cases` (each `name`, `config`, `time_us`, `default_us`, `ratio`, `why`,
+  `confirmed`), `cost_of_one`, `finals`, `refused`, `learning_curve`, `failures`, `tried`, `stopped`, `seconds`.
 - `show --json`: the trials, or the one that was named, as the journal has them, with `confirmation`.
 - `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
 - `doctor --json`: `environment`, `machine` (`gpu`, `nvml`, `profiler`, `measures`, `attempts` of an intruder),

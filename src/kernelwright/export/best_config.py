@@ -1,0 +1,191 @@
+"""`best_config.json`: what a tuning chose, pinned to where it was measured; and the way to load it in a program.
+
+Not the search's record (`history`). The one rule: a file is used where it was made or not at all. Another device,
+another torch or Triton, another source, or times that were never measured: `load` refuses, and says why.
+
+    from kernelwright.export import best_config
+
+    pinned = best_config.load("best_config.json", device=torch.cuda.get_device_name(),
+                              torch=torch.__version__, triton=triton.__version__)
+    chosen = best_config.choose(pinned, [tuple(x.shape)])
+    kernel[grid](x, y, n, **best_config.keywords(chosen.kernels["kernel"]))
+"""
+
+from __future__ import annotations
+
+import math
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kernelwright import codec
+from kernelwright.errors import ConfigError
+from kernelwright.model import Candidate, CaseInfo, Record, TensorSpec
+from kernelwright.stats import Verdict
+from kernelwright.tunables import KernelConfig, apply_config, kernel_configs
+from kernelwright.tune.records import Choice, Kind, Outcome
+from kernelwright.tuning.space import Config
+from kernelwright.tuning.written import candidate_for
+
+SCHEMA_VERSION = 1
+AUTOTUNE = "autotune:"
+
+
+class Chosen(Record, frozen=True, kw_only=True):
+    """One choice. case: None for the one over all cases. shapes and dtypes: of the case's tensor inputs, in the order
+    of forward's arguments; empty for all cases, or where a record did not hold them. time_us: geometric mean over the
+    cases it is for. speedup: over the default, with its interval where the two were sampled in pairs."""
+
+    case: str | None
+    shapes: tuple[tuple[int, ...], ...] = ()
+    dtypes: tuple[str, ...] = ()
+    config: Config
+    kernels: dict[str, KernelConfig]
+    time_us: float
+    ci95_us: tuple[float, float] | None
+    default_us: float | None
+    speedup: float
+    speedup_ci95: tuple[float, float] | None
+    verdict: Verdict
+    why: str
+    confirmed: bool | None
+
+
+class Pinned(Record, frozen=True, kw_only=True):
+    """The file. device: the GPU's name, None where times are estimates. joint: for all cases; cost_of_one: how many
+    times as long it takes as the cases' own choices, None where there is one case."""
+
+    schema_version: int = SCHEMA_VERSION
+    kernelwright: str
+    date: str
+    problem: str
+    candidate: str
+    """SHA-256 of the source."""
+    kind: Kind
+    device: str | None
+    target: str
+    driver: str | None
+    torch: str
+    triton: str
+    sampler: str
+    seed: int
+    joint: Chosen
+    cases: tuple[Chosen, ...] = ()
+    cost_of_one: float | None = None
+    unqualified: str = ""
+
+
+def pinned(outcome: Outcome) -> Pinned | None:
+    """What to write of an outcome; None where nothing passed."""
+    if outcome.joint is None:
+        return None
+    where = outcome.environment
+    return Pinned(
+        kernelwright=outcome.kernelwright,
+        date=outcome.date,
+        problem=outcome.problem,
+        candidate=codec.sha(outcome.candidate),
+        kind=outcome.kind,
+        device=where.device,
+        target=where.target,
+        driver=where.driver,
+        torch=where.torch,
+        triton=where.triton,
+        sampler=outcome.settings.sampler,
+        seed=outcome.settings.seed,
+        joint=chosen_of(outcome.joint, outcome),
+        cases=tuple(chosen_of(choice, outcome) for choice in outcome.per_case),
+        cost_of_one=outcome.cost_of_one,
+        unqualified=outcome.unqualified,
+    )
+
+
+def chosen_of(choice: Choice, outcome: Outcome) -> Chosen:
+    single = outcome.cases[0].case.name if len(outcome.cases) == 1 else None
+    info = next((one for one in outcome.cases if one.case.name == (choice.case or single)), None)
+    tensors = tensors_of(info) if info is not None else ()
+    return Chosen(
+        case=choice.case,
+        shapes=tuple(tensor.shape for tensor in tensors),
+        dtypes=tuple(tensor.dtype for tensor in tensors),
+        config=choice.config,
+        kernels=kernels_of(outcome.candidate, choice.config),
+        time_us=choice.time_us,
+        ci95_us=choice.ci95_us,
+        default_us=choice.default_us,
+        speedup=choice.ratio.speedup,
+        speedup_ci95=choice.ratio.ci95,
+        verdict=choice.ratio.verdict,
+        why=choice.why,
+        confirmed=choice.confirmed,
+    )
+
+
+def tensors_of(info: CaseInfo) -> tuple[TensorSpec, ...]:
+    return tuple(one for one in info.inputs if isinstance(one, TensorSpec))
+
+
+def rendered(candidate: Candidate) -> str:
+    """The source with the config written in, all but the choice among configs of `triton.autotune`."""
+    written = {name: value for name, value in candidate.config.items() if not name.startswith(AUTOTUNE)}
+    return apply_config(candidate.source, written)
+
+
+def kernels_of(source: str, config: Config) -> dict[str, KernelConfig]:
+    """What each kernel of `source` is launched with under `config`."""
+    indices = {name.removeprefix(AUTOTUNE): value for name, value in config.items() if name.startswith(AUTOTUNE)}
+    return kernel_configs(rendered(candidate_for(source, config)), indices)
+
+
+def load(path: str | os.PathLike[str], *, device: str, torch: str, triton: str, source: str | None = None) -> Pinned:
+    """The file, if it holds here.
+
+    device: as `torch.cuda.get_device_name()` says; torch and triton: their `__version__`; source: the candidate's
+    text, where it should be compared too. Raises `ConfigError` with the difference; then tune again, which may begin
+    from what the file has (`kernelwright tune --import history.csv`).
+    """
+    try:
+        found = codec.decode(Path(path).read_bytes(), Pinned)
+    except OSError as error:
+        raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
+    except msgspec.DecodeError as error:
+        raise ConfigError(f"{path} is no best_config.json of this version: {error}", "tune again") from error
+    if found.schema_version != SCHEMA_VERSION:
+        raise ConfigError(f"{path} has version {found.schema_version}, {SCHEMA_VERSION} was expected", "tune again")
+    if found.kind == "estimate":
+        raise ConfigError(f"{path} holds estimates: its times were never measured", "tune on the GPU it is for")
+    here = {"device": device, "torch": torch, "triton": triton}
+    there = {"device": found.device, "torch": found.torch, "triton": found.triton}
+    if source is not None:
+        here["candidate"], there["candidate"] = codec.sha(source), found.candidate
+    differing = [f"{name} {there[name]} there, {here[name]} here" for name in here if here[name] != there[name]]
+    if differing:
+        raise ConfigError(f"{path} was tuned elsewhere: {'; '.join(differing)}", "tune again here")
+    return found
+
+
+def choose(pinned: Pinned, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str] = ()) -> Chosen:
+    """The choice for inputs of these shapes: of the case that is nearest, each dimension counted in doublings; the
+    joint one where no case has inputs of as many dimensions (and of these dtypes, where given)."""
+    near = [
+        (apart, place, one)
+        for place, one in enumerate(pinned.cases or (pinned.joint,))
+        if (not dtypes or tuple(dtypes) == one.dtypes) and (apart := doublings(one.shapes, shapes)) is not None
+    ]
+    return min(near, key=lambda found: found[:2])[2] if near else pinned.joint
+
+
+def doublings(some: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]) -> float | None:
+    """How far apart two lists of shapes are; None where they are of different kinds."""
+    if not some or [len(shape) for shape in some] != [len(shape) for shape in others]:
+        return None
+    pairs = [pair for one, other in zip(some, others, strict=True) for pair in zip(one, other, strict=True)]
+    return sum(abs(math.log2(max(a, 1) / max(b, 1))) for a, b in pairs)
+
+
+def keywords(kernel: KernelConfig) -> dict[str, Any]:
+    """What to give a launch: the constexprs, num_warps and num_stages."""
+    return {**kernel.kwargs, "num_warps": kernel.num_warps, "num_stages": kernel.num_stages}

@@ -1,0 +1,106 @@
+"""`history.csv`: every config that was tried, one row for each case of those that passed.
+
+The first six columns are those of the config tuner's history that this format follows: timestamp, name, ms, tflops,
+status, config. The one rule: what is read back is a config to try, never a result; times from a file only say which
+to try first.
+"""
+
+from __future__ import annotations
+
+import ast
+import csv
+import io
+import json
+import math
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import CaseInfo
+from kernelwright.tune.records import Kind, Tried
+
+COLUMNS = ("timestamp", "name", "ms", "tflops", "status", "config", "generation", "case", "kind", "device", "reason")
+
+
+def history_text(tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: Kind, device: str) -> str:
+    """tflops: of the work that the case must do; empty where that is not known. kind: what the times are."""
+    flop = {info.case.name: info.flop for info in cases}
+    out = io.StringIO()
+    writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
+    writer.writeheader()
+    for one in tried:
+        row = {
+            "timestamp": one.at,
+            "name": one.name,
+            "status": one.found.status.value,
+            "config": json.dumps(one.config),
+            "generation": one.generation,
+            "reason": " ".join(one.found.reason.split()),
+        }
+        if one.score_us is None:
+            writer.writerow(row)
+            continue
+        for time in one.found.times:
+            tflops = flop.get(time.case, 0) / time.median_us / 1e6
+            timed = {"ms": f"{time.median_us / 1000:.6g}", "tflops": f"{tflops:.4g}" if tflops else ""}
+            writer.writerow(row | timed | {"case": time.case, "kind": kind, "device": device})
+    return out.getvalue()
+
+
+def history_rows(path: Path) -> list[dict[str, Any]]:
+    """The configs in a history, the fastest first, what has no time last; each as names and values.
+
+    A history may say its config in one column (JSON or a Python dict) or in a column for each value. Raises
+    `ConfigError` for a file that holds no config.
+    """
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"{path} cannot be read: {error}", "give a history.csv") from error
+    try:
+        read = list(csv.DictReader(io.StringIO(text)))
+    except csv.Error as error:
+        raise ConfigError(f"{path} is not CSV: {error}", f"expected the columns {', '.join(COLUMNS[:6])}") from error
+    best: dict[str, tuple[float, int, dict[str, Any]]] = {}
+    for place, row in enumerate(read):
+        config = config_of(row)
+        if config:
+            name = json.dumps(config, sort_keys=True, default=str)
+            time_ms = number(row.get("ms"))
+            best[name] = min(
+                best.get(name, (math.inf, place, config)), (time_ms, place, config), key=lambda one: one[:2]
+            )
+    if not best:
+        raise ConfigError(f"no row of {path} holds a config", f"expected the columns {', '.join(COLUMNS[:6])}")
+    return [config for _, _, config in sorted(best.values(), key=lambda one: one[:2])]
+
+
+def config_of(row: dict[str, Any]) -> dict[str, Any]:
+    """The integers of a row's config; others cannot be tunables."""
+    text = row.get("config")
+    values: Any = {name: whole(value) for name, value in row.items() if name and name not in COLUMNS}
+    if text:
+        try:
+            values = ast.literal_eval(text)  # JSON of names and integers is the same text as Python's
+        except (ValueError, SyntaxError, TypeError, RecursionError, MemoryError):
+            return {}
+    if not isinstance(values, dict):
+        return {}
+    return {str(name): value for name, value in values.items() if type(value) is int}
+
+
+def whole(text: Any) -> int | None:
+    try:
+        return int(text)
+    except (TypeError, ValueError):
+        return None
+
+
+def number(text: Any) -> float:
+    """A time to sort by; whatever is none comes last."""
+    try:
+        value = float(text)
+    except (TypeError, ValueError):
+        return math.inf
+    return value if value > 0 else math.inf

@@ -1,0 +1,59 @@
+"""The chosen configs as a list of `triton.Config`, in a Python file that stands alone: for `triton.autotune`.
+
+The one rule: a list holds only what the kernel's parameters are called; a block that the host code computes is said
+in a comment, because a `triton.Config` that fixed it would be wrong for other shapes.
+"""
+
+from __future__ import annotations
+
+from kernelwright.export.best_config import Chosen, Pinned
+from kernelwright.tunables import KernelConfig
+
+
+def triton_configs_text(pinned: Pinned) -> str:
+    """One list per kernel: the choice for all cases first, then those of single cases that differ."""
+    lines = [
+        f'"""Configs of {pinned.problem}, chosen by kernelwright {pinned.kernelwright} on {pinned.date[:10]}.',
+        "",
+        f"Times are {provenance(pinned)}; torch {pinned.torch}, Triton {pinned.triton}.",
+        f"Candidate: SHA-256 {pinned.candidate[:12]}. They hold for this device and these versions: best_config.json",
+        'says the same and is checked when it is loaded."""',
+        "",
+        "import triton",
+    ]
+    kernels = list(dict.fromkeys(name for one in every(pinned) for name in one.kernels))
+    for kernel in kernels:
+        lines += ["", f"{constant(kernel)} = ["]
+        seen: list[KernelConfig] = []
+        for one in every(pinned):
+            config = one.kernels.get(kernel)
+            if config is None or config in seen:
+                continue
+            seen.append(config)
+            what = "all cases" if one.case is None else f"case {one.case}"
+            lines.append(f"    {config_text(config)},  # {what}")
+            if config.derived:
+                lines.append(f"    # the host code computes {', '.join(config.derived)}")
+        lines.append("]")
+    return "\n".join(lines) + "\n"
+
+
+def every(pinned: Pinned) -> tuple[Chosen, ...]:
+    return (pinned.joint, *pinned.cases)
+
+
+def provenance(pinned: Pinned) -> str:
+    if pinned.kind == "estimate":
+        return f"estimates for {pinned.target}, nothing was measured"
+    how = "measured on" if pinned.kind == "measured" else "replayed from a record of"
+    return f"{how} {pinned.device or pinned.target}"
+
+
+def constant(kernel: str) -> str:
+    """`matmul_kernel#2` as MATMUL_KERNEL_2."""
+    return "".join(letter if letter.isalnum() else "_" for letter in kernel).upper()
+
+
+def config_text(config: KernelConfig) -> str:
+    inside = ", ".join(f'"{name}": {value}' for name, value in config.kwargs.items())
+    return f"triton.Config({{{inside}}}, num_warps={config.num_warps}, num_stages={config.num_stages})"

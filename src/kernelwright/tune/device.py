@@ -1,0 +1,159 @@
+"""What configs are tried on: a worker, or a recorded space in its place.
+
+It chooses nothing. The one rule: a failing config is a value (`Found`), whatever it did; an exception is our fault or
+the machine's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Protocol
+
+from kernelwright.errors import ConfigError, RequestError
+from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo, Status
+from kernelwright.pool import Worker
+from kernelwright.tune.records import CaseTime, Footprint, Found, Kind
+from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace
+from kernelwright.tuning.space import Config
+from kernelwright.tuning.written import candidate_for
+
+COMPILE_FAILURES = (Status.COMPILE_ERROR, Status.REJECTED)
+
+
+class Device(Protocol):
+    """Thread-safe. kind and name: what times are called, and where they come from."""
+
+    kind: Kind
+    name: str
+    environment: Environment
+
+    def compile(self, config: Config) -> Found:
+        """Resources, or why the config cannot run; `not_verified` where nothing is against it. Launches nothing."""
+        ...
+
+    def measure(self, config: Config) -> Found:
+        """Verified, and timed on every scored case."""
+        ...
+
+    def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:
+        """Sampled in turn, paired with `against`; None where this device has no pairs to offer."""
+        ...
+
+    def confirm(self, config: Config) -> Found | None:
+        """Proven again with fresh seeds on every case, held-out ones too; None where this device cannot."""
+        ...
+
+
+class LiveDevice:
+    """A worker with the problem loaded. Without a GPU its times are estimates, and there are no finals."""
+
+    def __init__(self, worker: Worker, source: str, problem: ProblemInfo) -> None:
+        """problem: as the worker loaded it, with the cases that are scored."""
+        self.worker = worker
+        self.source = source
+        self.cases = tuple(info.case.name for info in problem.cases if info.case.timed)
+        self.environment = worker.environment()
+        on_gpu = self.environment.device is not None
+        self.kind: Kind = "measured" if on_gpu else "estimate"
+        self.name = self.environment.device or f"no GPU, estimates for {self.environment.target}"
+
+    def compile(self, config: Config) -> Found:
+        return self._found(config, self.worker.compile)
+
+    def measure(self, config: Config) -> Found:
+        return self._found(config, lambda candidate: self.worker.evaluate(candidate, "search"))
+
+    def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:
+        if self.kind != "measured":
+            return None
+        candidates = {name: candidate_for(self.source, config) for name, config in configs.items()}
+        return self.worker.bench(candidates, self.cases, against=against)
+
+    def confirm(self, config: Config) -> Found | None:
+        return self._found(config, lambda candidate: self.worker.evaluate(candidate, "confirm"))
+
+    def _found(self, config: Config, ask: _Ask) -> Found:
+        try:
+            candidate = candidate_for(self.source, config)
+        except ConfigError as error:
+            return Found(status=Status.REJECTED, reason=str(error))
+        return found_of(ask(candidate), self.kind)
+
+
+class _Ask(Protocol):
+    def __call__(self, candidate: Candidate, /) -> Evaluation: ...
+
+
+def found_of(evaluation: Evaluation, kind: Kind) -> Found:
+    """What matters of an evaluation. Where times are estimates, a config that compiles and could not be judged here
+    counts as passed, and says so."""
+    times = tuple(
+        CaseTime(case=result.case, median_us=result.timing.median_us, ci95_us=result.timing.ci95_us)
+        for result in evaluation.results
+        if result.timing is not None
+    )
+    judged = evaluation.status is not Status.NOT_VERIFIED
+    passed = not judged and kind == "estimate" and bool(times)
+    return Found(
+        status=Status.PASSED if passed else evaluation.status,
+        reason=evaluation.reason,
+        times=times,
+        footprint=footprint_of(evaluation),
+        compiled=evaluation.compiled,
+        stages_s=evaluation.stages_s,
+        not_verified=passed,
+    )
+
+
+def footprint_of(evaluation: Evaluation) -> Footprint | None:
+    """The largest of each over the kernels."""
+    kernels = evaluation.kernels
+    if not kernels:
+        return None
+    return Footprint(
+        shared_bytes=max(kernel.shared_bytes for kernel in kernels),
+        registers=max(kernel.registers for kernel in kernels),
+        spill_bytes=max(kernel.spill_bytes for kernel in kernels),
+        num_warps=max(kernel.num_warps for kernel in kernels),
+    )
+
+
+class ReplayedDevice:
+    """A recorded space. Nothing is compiled, launched or timed; everything it says is called replayed."""
+
+    kind: Kind = "replayed"
+
+    def __init__(self, recorded: RecordedSpace) -> None:
+        self.recorded = recorded
+        self.device = RecordedDevice(recorded)
+        self.environment = recorded.environment
+        self.name = self.device.name
+
+    def compile(self, config: Config) -> Found:
+        """What the compiler refused when the space was recorded is refused again, before anything is asked for."""
+        found = self.measure(config)
+        return found if found.status in COMPILE_FAILURES else Found(status=Status.NOT_VERIFIED)
+
+    def measure(self, config: Config) -> Found:
+        try:
+            replayed = self.device.measure(config)
+        except RequestError as error:
+            return Found(status=Status.REJECTED, reason=str(error))
+        took = replayed.footprint
+        passed = replayed.status is Status.PASSED and replayed.time_us is not None
+        time = CaseTime(case=self.recorded.case, median_us=replayed.time_us or 0.0, ci95_us=replayed.ci95_us)
+        return Found(
+            status=replayed.status,
+            reason=replayed.reason,
+            times=(time,) if passed else (),
+            footprint=None if took is None else Footprint(
+                shared_bytes=took.shared_bytes, registers=took.registers, spill_bytes=took.spill_bytes, num_warps=None
+            ),
+            stages_s={"recorded": replayed.seconds},
+        )  # fmt: skip
+
+    def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:
+        return None
+
+    def confirm(self, config: Config) -> Found | None:
+        return None

@@ -1,0 +1,206 @@
+"""The search: ask a sampler for configs, try them, tell it what came of them; generation after generation.
+
+It holds no finals. The one rule: what the sampler is asked and told, and in which order, depends on the results
+alone, never on which of several configs happened to be done first; so the same results give the same search.
+"""
+
+from __future__ import annotations
+
+import datetime
+import math
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Protocol, runtime_checkable
+
+import msgspec
+
+from kernelwright.model import Status
+from kernelwright.tune.device import Device
+from kernelwright.tune.records import Found, Origin, Settings, Tried
+from kernelwright.tuning.enough import IN_A_ROW, enough
+from kernelwright.tuning.protocol import Sampler
+from kernelwright.tuning.space import Config, Space, configs, is_valid, key, product_size
+
+COMPILED_WHOLE = 300
+"""A space of at most so many configs is compiled before anything is launched: half a second each, on all cores."""
+COMPILED_PER_TRIAL = 8
+"""Nor is it worth it where so few of them will ever be tried."""
+COMPILE_AT_ONCE = 12
+"""Requests for compiling under way. A worker answers 16 requests at once: the rest is for those that measure."""
+
+
+@runtime_checkable
+class Expecting(Protocol):
+    """A sampler that knows what it expects of its last ask: the share of the best time that it saves, or None."""
+
+    expected_gain: float | None
+
+
+class Search:
+    """One search. tried: what is finished, in the order asked; it can be read while the search is under way."""
+
+    def __init__(
+        self,
+        device: Device,
+        space: Space,
+        sampler: Sampler,
+        written: Config,
+        imported: Sequence[Config],
+        settings: Settings,
+        on_tried: Callable[[Tried], None],
+    ) -> None:
+        """written: the config of the source as it is. imported: those that the sampler asks for because a file named
+        them."""
+        self.tried: list[Tried] = []
+        self.stopped = ""
+        self._device, self._space, self._sampler, self._settings = device, space, sampler, settings
+        self._written, self._on_tried = written, on_tried
+        self._imported = {key(space, config) for config in imported}
+        self._compiled: dict[tuple[int, ...], Future[Found]] = {}
+        self._known: dict[tuple[int, ...], Tried] = {}
+        self._gains: list[float | None] = []
+        self._asked = 0
+        self._generation = 0
+        self._began_s = time.monotonic()
+        self._compilers = ThreadPoolExecutor(COMPILE_AT_ONCE, thread_name_prefix="compile")
+        self._measurers = ThreadPoolExecutor(settings.in_flight, thread_name_prefix="measure")
+
+    def run(self) -> None:
+        """Until a limit, or the end of the space."""
+        try:
+            whole = self._is_compiled_whole()
+            if whole:
+                self._compile_whole()
+            pending = [self._written, *self._ask(self._settings.in_flight - 1, [self._written])]
+            while pending:
+                self._compile(pending)
+                # Without the whole space compiled, the next generation compiles while this one is on the GPU.
+                ahead = [] if whole else self._ask(self._settings.in_flight, pending)
+                self._compile(ahead)
+                self._try(pending)
+                pending = ahead or self._ask(self._settings.in_flight, [])
+        finally:
+            self._compilers.shutdown(wait=False, cancel_futures=True)
+            self._measurers.shutdown(wait=False, cancel_futures=True)
+
+    # --- compiling ahead -------------------------------------------------------------------------------------
+
+    def _is_compiled_whole(self) -> bool:
+        trials = self._settings.trials
+        most = COMPILED_WHOLE if trials is None else min(COMPILED_WHOLE, COMPILED_PER_TRIAL * trials)
+        return product_size(self._space) <= 16 * most and sum(1 for _ in configs(self._space)) <= most
+
+    def _compile_whole(self) -> None:
+        """Every config. The sampler hears of one that cannot run when it asks for it, which then costs no trial."""
+        every = list(configs(self._space))
+        self._compile(every)
+        for config in every:
+            found = self._compiled[key(self._space, config)].result()
+            if refused(found) and config != self._written:
+                self._finish(config, found, launched=False)
+
+    def _compile(self, wanted: Sequence[Config]) -> None:
+        for config in wanted:
+            at = key(self._space, config)
+            if at not in self._compiled:
+                self._compiled[at] = self._compilers.submit(self._device.compile, config)
+
+    # --- generations -----------------------------------------------------------------------------------------
+
+    def _ask(self, count: int, under_way: Sequence[Config]) -> list[Config]:
+        """Up to `count` new configs, fewer where a limit or the sampler ends; then `stopped` says why."""
+        asked: list[Config] = []
+        waiting = {key(self._space, config) for config in under_way}
+        while len(asked) < count:
+            self.stopped = self._limit(len(asked) + len(under_way))
+            if self.stopped:
+                break
+            config = self._sampler.ask()
+            if config is None:
+                self.stopped = "" if under_way or asked else "the sampler, which has nothing more to ask"
+                break
+            at = key(self._space, config)
+            known = self._known.get(at)
+            self._gains.append(self._sampler.expected_gain if isinstance(self._sampler, Expecting) else None)
+            if known is not None:
+                self._tell(config, known.score_us)
+            elif at not in waiting:
+                waiting.add(at)
+                asked.append(config)
+        return asked
+
+    def _limit(self, under_way: int) -> str:
+        """Which limit keeps another config from being asked for; empty where none does."""
+        trials, minutes = self._settings.trials, self._settings.minutes
+        if trials is not None and self._asked + under_way >= trials:
+            return f"the limit of {trials} configs"
+        if minutes is not None and time.monotonic() - self._began_s >= minutes * 60:
+            return f"the limit of {minutes:g} minutes"
+        # Within a generation nothing is learnt, so its asks all expect the same: two generations have to agree.
+        if self._settings.early_stop and enough(self._gains, in_a_row=max(IN_A_ROW, 2 * self._settings.in_flight)):
+            return "the sampler, which expects less than a thousandth of the best time from any other config"
+        return ""
+
+    def _try(self, generation: Sequence[Config]) -> None:
+        """Measure what compiles, then tell it in the order asked."""
+        measuring: list[Future[Found] | None] = []
+        for config in generation:
+            compiled = self._compiled[key(self._space, config)].result()
+            measuring.append(None if refused(compiled) else self._measurers.submit(self._device.measure, config))
+        for config, future in zip(generation, measuring, strict=True):
+            found = self._compiled[key(self._space, config)].result() if future is None else future.result()
+            tried = self._finish(config, found, launched=future is not None)
+            self._asked += 1
+            self._tell(config, tried.score_us)
+        self._generation += 1
+
+    def _tell(self, config: Config, time_us: float | None) -> None:
+        """The source as written may lie outside of a stated space; then it is none of the sampler's."""
+        if is_valid(self._space, config):
+            self._sampler.tell(config, time_us)
+
+    def _judged(self, found: Found, origin: Origin) -> Found:
+        """A config whose values this machine cannot judge counts only where those of the default cannot be judged
+        either: otherwise one that escapes judgement would be ahead of those that stand it."""
+        if not found.not_verified or origin == "default" or self._is_default_unjudged():
+            return found
+        return msgspec.structs.replace(found, status=Status.NOT_VERIFIED, not_verified=False)
+
+    def _is_default_unjudged(self) -> bool:
+        return any(one.origin == "default" and one.found.not_verified for one in self.tried)
+
+    def _origin(self, config: Config) -> Origin:
+        if config == self._written:
+            return "default"
+        return "imported" if key(self._space, config) in self._imported else "sampler"
+
+    def _finish(self, config: Config, found: Found, launched: bool) -> Tried:
+        origin = self._origin(config)
+        here = sum(tried.generation == self._generation for tried in self.tried)
+        tried = Tried(
+            number=len(self.tried),
+            name="default" if origin == "default" else f"gen_{self._generation}_var_{here}",
+            generation=self._generation,
+            origin=origin,
+            config=config,
+            found=self._judged(sound(found), origin),
+            at=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+            launched=launched,
+        )
+        self.tried.append(tried)
+        self._known[key(self._space, config)] = tried
+        self._on_tried(tried)
+        return tried
+
+
+def refused(found: Found) -> bool:
+    """Whether compiling said that a config cannot run."""
+    return found.status not in (Status.NOT_VERIFIED, Status.PASSED)
+
+
+def sound(found: Found) -> Found:
+    """A time that is no positive number is a failure of whoever took it, and never the best."""
+    if all(time.median_us > 0 and math.isfinite(time.median_us) for time in found.times):
+        return found
+    return Found(status=Status.RUNTIME_ERROR, reason=f"its times are no times: {found.times}", stages_s=found.stages_s)

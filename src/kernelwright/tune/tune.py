@@ -1,0 +1,163 @@
+"""From a device and a space to an outcome: search, finals, confirmation, one choice for all cases and one for each.
+
+It starts no worker and writes no file. The one rule: what is chosen over the default has won the finals *and* was
+proven again where the device can do that; until then it only leads.
+"""
+
+from __future__ import annotations
+
+import datetime
+import time
+from collections.abc import Callable, Sequence
+
+from msgspec.structs import replace
+
+from kernelwright import __version__, stats
+from kernelwright.model import ProblemInfo, Status
+from kernelwright.tune.device import Device
+from kernelwright.tune.finals import finalists, hold, pick, reference_of
+from kernelwright.tune.records import Choice, FinalCase, Finalist, Outcome, Settings, Tried
+from kernelwright.tune.search import Search
+from kernelwright.tuning.protocol import SamplerFactory
+from kernelwright.tuning.space import Config, Space, default, is_valid
+
+
+def tune(
+    device: Device,
+    space: Space,
+    *,
+    problem: ProblemInfo | str,
+    candidate: str,
+    settings: Settings,
+    sampler: SamplerFactory,
+    imported: Sequence[Config] = (),
+    on_tried: Callable[[Tried], None] = lambda tried: None,
+    on_stage: Callable[[str], None] = lambda what: None,
+    unqualified: str = "",
+) -> Outcome:
+    """problem: its name where a record is replayed. sampler: the one that `settings` names. imported: configs to try
+    first; those outside of the space are left out. on_tried and on_stage: called as things happen, from this thread.
+
+    Raises `ConfigError` for a space without configs.
+    """
+    began_s = time.monotonic()
+    first = [config for config in imported if is_valid(space, config)]
+    written = {parameter.name: parameter.default for parameter in space.parameters}
+    asked = sampler(space, settings.seed, first=(default(space), *first))
+    search = Search(device, space, asked, written, first, settings, on_tried)
+    search.run()
+    info = None if isinstance(problem, str) else problem
+    outcome = Outcome(
+        kernelwright=__version__,
+        date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        kind=device.kind,
+        device=device.name,
+        environment=device.environment,
+        problem=problem if isinstance(problem, str) else problem.name,
+        candidate=candidate,
+        cases=() if info is None else tuple(one for one in info.cases if one.case.timed),
+        space=space,
+        settings=settings,
+        tried=tuple(search.tried),
+        reference=None,
+        stopped=search.stopped,
+        seconds=0.0,
+        unqualified=unqualified,
+    )
+    return concluded(outcome, device, on_stage, began_s)
+
+
+def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None], began_s: float) -> Outcome:
+    """With finals and choices, where anything passed."""
+    reference = reference_of(outcome.tried)
+    if reference is None:
+        return replace(outcome, seconds=round(time.monotonic() - began_s, 3))
+    cases = outcome.case_names
+    chosen = finalists(outcome.tried, cases, reference)
+    on_stage(f"finals of {len(chosen)} configs on {len(cases)} cases")
+    found = hold(device, chosen, cases)
+    confirmations = Confirmations(device, outcome.tried, on_stage)
+    joint = choose(found, outcome, reference, None, confirmations)
+    per_case = [choose(found, outcome, reference, case, confirmations) for case in cases] if len(cases) > 1 else []
+    own = tuple(choice for choice in per_case if choice is not None)
+    return replace(
+        outcome,
+        reference=reference.number,
+        finals=tuple(found),
+        joint=joint,
+        per_case=own,
+        cost_of_one=cost_of_one(joint, own, found),
+        refused=confirmations.refused,
+        seconds=round(time.monotonic() - began_s, 3),
+    )
+
+
+class Confirmations:
+    """Each config is proven again once, whatever it was chosen for. refused: numbers with the reason."""
+
+    def __init__(self, device: Device, tried: Sequence[Tried], on_stage: Callable[[str], None]) -> None:
+        self.refused: dict[int, str] = {}
+        self._device, self._tried, self._on_stage = device, {one.number: one for one in tried}, on_stage
+        self._known: dict[int, bool | None] = {}
+
+    def of(self, number: int) -> bool | None:
+        """None where there is nothing to prove, or no way to."""
+        tried = self._tried[number]
+        if tried.origin == "default":
+            return None
+        if number not in self._known:
+            self._on_stage(f"confirming {tried.name}")
+            found = self._device.confirm(tried.config)
+            self._known[number] = None if found is None else found.status is Status.PASSED
+            if found is not None and found.status is not Status.PASSED:
+                self.refused[number] = f"{found.status.value}: {found.reason}"
+        return self._known[number]
+
+
+def choose(
+    found: Sequence[Finalist], outcome: Outcome, reference: Tried, case: str | None, confirmations: Confirmations
+) -> Choice | None:
+    """The best that is confirmed; None where none is."""
+    default = reference.number if reference.origin == "default" else None
+    left = [one for one in found if one.number not in confirmations.refused]
+    while (picked := pick(left, outcome.tried, case, default)) is not None:
+        finalist, ratio, why = picked
+        confirmed = confirmations.of(finalist.number)
+        if confirmed is False:
+            left = [one for one in left if one.number != finalist.number]
+            continue
+        tried = next(one for one in outcome.tried if one.number == finalist.number)
+        ours = times_of(finalist, case)
+        base = [one for one in found if one.number == default]
+        return Choice(
+            case=case,
+            number=finalist.number,
+            config=tried.config,
+            time_us=stats.geometric_mean([one.median_us for one in ours if one.median_us is not None]),
+            ci95_us=ours[0].ci95_us if len(ours) == 1 else None,
+            default_us=mean_us(base[0], case) if base else None,
+            ratio=ratio,
+            why=why,
+            confirmed=confirmed,
+        )
+    return None
+
+
+def times_of(finalist: Finalist, case: str | None) -> list[FinalCase]:
+    return [one for one in finalist.cases if case in (None, one.case)]
+
+
+def mean_us(finalist: Finalist, case: str | None) -> float | None:
+    times_us = [one.median_us for one in times_of(finalist, case)]
+    known = [time_us for time_us in times_us if time_us is not None]
+    return stats.geometric_mean(known) if known and len(known) == len(times_us) else None
+
+
+def cost_of_one(joint: Choice | None, own: Sequence[Choice], found: Sequence[Finalist]) -> float | None:
+    """How many times as long the joint choice takes as the cases' own choices, from ratios to the same reference."""
+    if joint is None or not own:
+        return None
+    finalist = next(one for one in found if one.number == joint.number)
+    shared = {one.case: one.ratio.speedup for one in finalist.cases if one.ratio is not None}
+    ratios = [choice.ratio.speedup / shared[choice.case] for choice in own if choice.case in shared]
+    return stats.geometric_mean(ratios) if ratios else None

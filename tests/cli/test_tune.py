@@ -1,0 +1,290 @@
+"""`tune`: with a fake worker, and with a recorded space and no worker at all."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import NoReturn
+
+import msgspec
+import pytest
+from click.testing import CliRunner, Result
+
+from command_line import PROBLEM, fault, run
+from fakes import ENVIRONMENT, FakeWorker
+from kernelwright.cli.main import cli
+from kernelwright.cli.parts import Parts
+from kernelwright.codec import decode
+from kernelwright.errors import WorkerError
+from kernelwright.export.best_config import Pinned
+from kernelwright.model import (
+    BenchReport,
+    Candidate,
+    CaseResult,
+    Environment,
+    Evaluation,
+    ProblemInfo,
+    QualificationReport,
+    Status,
+    Timing,
+)
+from kernelwright.tunables import apply_config, kernel_configs
+from kernelwright.tuning.recorded import Entry, Footprint, RecordedSpace, places, save
+from kernelwright.tuning.space import Config, configs
+from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem, time_us
+
+SPACE_FILE = '[parameters]\nBLOCK = [32, 64, 128, 256, 512]\n"k.num_warps" = [1, 2, 4, 8]\n'
+
+
+def config_of(candidate: Candidate) -> Config:
+    found = kernel_configs(apply_config(candidate.source, candidate.config))["k"]
+    return {"BLOCK": found.kwargs["BLOCK"], "k.num_warps": found.num_warps}
+
+
+def evaluation_of(candidate: Candidate, purpose: str) -> Evaluation:
+    """The fake device's word, as a worker would give it."""
+    config = config_of(candidate)
+    if config["BLOCK"] == 32:
+        return Evaluation(status=Status.WRONG, reason="case small: off by 3")
+    if config["k.num_warps"] == 1:
+        return Evaluation(status=Status.COMPILE_ERROR, reason="too much shared memory")
+    us = time_us(config, "big")
+    timing = Timing(kind="measured", median_us=us, ci95_us=(us * 0.999, us * 1.001))
+    return Evaluation(
+        status=Status.PASSED, score_us=us, timing_kind="measured", verified_on="device", compiled=str(config),
+        results=(CaseResult(case="big", status=Status.PASSED, timing=timing),),
+    )  # fmt: skip
+
+
+class TuneWorker(FakeWorker):
+    """A fake worker that also holds paired finals. loaded: what it was asked to load."""
+
+    def __init__(self, where: Environment = ENVIRONMENT) -> None:
+        super().__init__(answer=evaluation_of, where=where, problem=problem("big"))
+        self.loaded: list[tuple[str | None, tuple[str, ...]]] = []
+
+    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
+        self.loaded.append((dtype, timed))
+        return self.problem
+
+    def bench(
+        self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,
+        compile: bool = True, against: str | None = None,
+    ) -> BenchReport:  # fmt: skip
+        assert against is not None
+        assert cases == ("big",)
+        named = {name: config_of(candidate) for name, candidate in candidates.items()}
+        report = FakeDevice().finals(named, against)
+        assert report is not None
+        return report
+
+
+@pytest.fixture(autouse=True)
+def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path / "double"
+    folder.mkdir()
+    (folder / "problem.py").write_text(PROBLEM)
+    (folder / "starter.py").write_text(SOURCE)
+    (tmp_path / "space.toml").write_text(SPACE_FILE)
+    return tmp_path
+
+
+@pytest.fixture
+def record(tmp_path: Path) -> Path:
+    def entry(config: Config) -> Entry:
+        at = places(SPACE, config)
+        if config["BLOCK"] == 512:
+            return Entry(places=at, status=Status.COMPILE_ERROR, reason="too much shared memory")
+        if config["k.num_warps"] == 1:
+            return Entry(places=at, status=Status.TIMEOUT, reason="the kernels did not finish in 20 s")
+        us = time_us(config, "big")
+        took = Footprint(registers=32, spill_bytes=0, shared_bytes=config["BLOCK"], occupancy=0.5)
+        return Entry(places=at, status=Status.PASSED, time_us=us, ci95_us=(us * 0.999, us * 1.001), footprint=took)
+
+    path = tmp_path / "double.json.gz"
+    recorded = RecordedSpace(
+        problem="double", case="big", candidate=SOURCE, environment=ENVIRONMENT, kind="measured", space=SPACE,
+        entries=tuple(entry(config) for config in configs(SPACE)),
+    )  # fmt: skip
+    save(recorded, path)
+    return path
+
+
+def without_worker(*words: str) -> Result:
+    def refuse(target: str | None) -> NoReturn:
+        raise AssertionError("a worker was started")
+
+    return CliRunner().invoke(cli, ["tune", *words], obj=Parts(start_worker=refuse))
+
+
+def history() -> list[dict[str, str]]:
+    with Path("out/history.csv").open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_the_best_config_is_found_proven_and_written(tmp_path: Path) -> None:
+    result = run("tune", "double", "--space", "space.toml", "--out", "out", "--trials", "20", worker=TuneWorker())
+    assert result.exit_code == 0, result.stderr
+    assert {path.name for path in (tmp_path / "out").iterdir()} == {
+        "best_config.json", "configs.py", "history.csv", "t4.json", "report.txt",
+    }  # fmt: skip
+    pinned = decode(Path("out/best_config.json").read_bytes(), Pinned)
+    assert pinned.joint.config == BEST
+    assert (pinned.kind, pinned.joint.confirmed) == ("measured", True)
+    assert "why: faster than the default; confirmed with fresh inputs" in result.stdout
+    assert Path("out/report.txt").read_text() == result.stdout
+
+
+def test_each_failure_is_named_in_report_and_history() -> None:
+    words = ("tune", "double", "--space", "space.toml", "--out", "out", "--sampler", "exhaustive")
+    result = run(*words, worker=TuneWorker())
+    assert "wrong: 4, 4 of them when they ran" in result.stdout
+    assert "compile_error: 4\n" in result.stdout
+    rows = history()
+    assert {row["reason"] for row in rows} == {"", "case small: off by 3", "too much shared memory"}
+    assert len(rows) == 20
+
+
+def test_the_space_is_found_in_the_source_unless_it_is_stated() -> None:
+    document = json.loads(run("tune", "double", "--trials", "2", "--json", worker=TuneWorker()).stdout)
+    assert [one["name"] for one in document["space"]["parameters"]] == ["BLOCK", "k.num_warps", "k.num_stages"]
+    assert document["settings"]["trials"] == 2
+
+
+def test_json_is_the_only_thing_on_standard_output_and_folders_do_not_meet(tmp_path: Path) -> None:
+    for _ in range(2):
+        result = run("tune", "double", "--trials", "3", "--space", "space.toml", "--json", worker=TuneWorker())
+        document = json.loads(result.stdout)
+        assert document["joint"]["kind"] == "measured"
+        assert "learning curve" in result.stderr
+    assert len(list((tmp_path / "tuned").iterdir())) == 2
+
+
+def test_cases_and_dtype_reach_the_worker() -> None:
+    worker = TuneWorker()
+    run("tune", "double", "--case", "big", "--dtype", "float16", "--trials", "1", worker=worker)
+    assert worker.loaded == [("float16", ("big",))]
+
+
+def test_without_a_gpu_times_are_estimates_and_are_called_so() -> None:
+    worker = TuneWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None))
+    result = run("tune", "double", "--space", "space.toml", "--out", "out", worker=worker)
+    assert "times are estimates, nothing was timed" in result.stdout
+    assert decode(Path("out/best_config.json").read_bytes(), Pinned).kind == "estimate"
+
+
+def test_a_history_s_configs_are_tried_first_and_its_times_are_not_believed() -> None:
+    Path("old.csv").write_text(
+        "timestamp,name,ms,tflops,status,config\n,a,0.000001,1,success,\"{'BLOCK': 64, 'num_warps': 2}\"\n"
+        ",b,0.1,1,success,\"{'BLOCK': 96}\"\n"
+    )
+    words = ("tune", "double", "--space", "space.toml", "--trials", "2", "--import", "old.csv", "--json")
+    result = run(*words, worker=TuneWorker())
+    assert "1 imported configs are tried first; 1 are none of this space" in result.stderr
+    tried = json.loads(result.stdout)["tried"]
+    assert [one["origin"] for one in tried if one["launched"]] == ["default", "imported"]
+    assert next(one for one in tried if one["origin"] == "imported")["config"] == {"BLOCK": 64, "k.num_warps": 2}
+    assert all(time["median_us"] > 1 for one in tried for time in one["found"]["times"])
+
+
+def test_the_t4_file_of_one_tuning_begins_the_next() -> None:
+    words = ("tune", "double", "--space", "space.toml")
+    run(*words, "--out", "out", "--sampler", "exhaustive", worker=TuneWorker())
+    result = run(*words, "--import", "out/t4.json", "--trials", "2", "--json", worker=TuneWorker())
+    launched = [one for one in json.loads(result.stdout)["tried"] if one["launched"]]
+    assert [one["config"] for one in launched] == [DEFAULT, BEST]
+
+
+def test_a_recorded_space_is_replayed_without_a_worker_and_says_so_everywhere(record: Path) -> None:
+    result = without_worker("--recorded", str(record), "--out", "out", "--trials", "12")
+    assert result.exit_code == 0, result.output
+    assert "Fake GPU, replayed (measured" in result.stdout
+    assert "times are replayed from a record, nothing ran" in result.stdout
+    assert "(µs, replayed)" in result.stdout
+    pinned = decode(Path("out/best_config.json").read_bytes(), Pinned)
+    assert (pinned.kind, pinned.joint.config) == ("replayed", BEST)
+    kinds = {row["kind"] for row in history() if row["ms"]}
+    assert kinds == {"replayed"}
+    assert "replayed from a record of Fake GPU" in Path("out/configs.py").read_text()
+
+
+def test_the_same_seed_replays_to_the_same_pick_and_another_may_not(record: Path) -> None:
+    def configs_tried(seed: str) -> list[Config]:
+        words = ("--recorded", str(record), "--sampler", "random", "--trials", "6", "--seed", seed, "--json")
+        document = json.loads(without_worker(*words).stdout)
+        return [one["config"] for one in document["tried"]]
+
+    assert configs_tried("1") == configs_tried("1")
+    assert configs_tried("1") != configs_tried("2")
+
+
+def test_what_a_record_decides_cannot_be_asked_for(record: Path) -> None:
+    for words in (("--case", "big"), ("--space", "space.toml"), ("--dtype", "float16"), ("--unqualified",)):
+        result = without_worker("--recorded", str(record), *words)
+        assert result.exit_code == 2
+        assert f"{words[0]} has no meaning with --recorded" in result.stderr
+    Path("other.py").write_text(SOURCE + "# changed\n")
+    assert "another source than other.py" in fault(without_worker("double", "other.py", "--recorded", str(record)))
+    assert "a record of double, not of softmax" in fault(without_worker("softmax", "--recorded", str(record)))
+    assert without_worker("double", "double/starter.py", "--recorded", str(record), "--trials", "1").exit_code == 0
+
+
+def test_where_no_config_passes_the_answer_is_no_and_nothing_old_is_left() -> None:
+    class Broken(TuneWorker):
+        def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+            return Evaluation(status=Status.CRASHED, reason="died")
+
+    words = ("tune", "double", "--space", "space.toml", "--out", "out", "--trials", "3")
+    assert run(*words, worker=TuneWorker()).exit_code == 0
+    result = run(*words, worker=Broken())
+    assert result.exit_code == 1
+    assert "no config passed" in result.stdout
+    assert not Path("out/best_config.json").exists()
+    assert "crashed" in Path("out/history.csv").read_text()
+
+
+def test_what_was_tried_is_on_disk_when_the_worker_fails() -> None:
+    class Dying(TuneWorker):
+        def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+            if len(self.calls) >= 5:
+                raise WorkerError("the worker ended without an answer")
+            return super().evaluate(candidate, purpose)
+
+    words = ("tune", "double", "--space", "space.toml", "--out", "out", "--in-flight", "1", "--trials", "20")
+    result = run(*words, worker=Dying())
+    assert result.exit_code == 2
+    assert "the worker ended without an answer" in result.stderr
+    measured = [row for row in history() if row["ms"]]
+    assert 1 <= len(measured) <= 5
+
+
+def test_a_problem_that_does_not_qualify_is_refused_unless_it_is_allowed_and_then_marked() -> None:
+    worker = TuneWorker()
+    worker.qualification = QualificationReport(problem="double", qualifies=False, reason="zeros would pass")
+    assert "zeros would pass" in fault(run("tune", "double", worker=worker))
+    result = run("tune", "double", "--unqualified", "--trials", "2", "--out", "out", worker=worker)
+    assert "NOT QUALIFIED" in result.stdout
+    assert decode(Path("out/best_config.json").read_bytes(), Pinned).unqualified == "zeros would pass"
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("double", "--sampler", "annealing"), "there is no sampler 'annealing'"),
+        (("double", "none.py"), "no candidate file at 'none.py'"),
+        (("double", "--import", "none.csv"), "none.csv cannot be read"),
+        (("double", "--recorded", "none.json"), "none.json cannot be read"),
+        (("double", "--space", "none.toml"), "none.toml cannot be read"),
+        (("double", "--out", "space.toml"), "--out space.toml is a file"),
+    ],
+)
+def test_what_cannot_be_done_is_one_line(words: tuple[str, ...], said: str) -> None:
+    assert said in fault(run("tune", *words, worker=TuneWorker()))
+
+
+def test_a_problem_or_a_record_must_be_named() -> None:
+    result = run("tune")
+    assert result.exit_code == 2
+    assert "give PROBLEM, or --recorded FILE" in result.stderr
