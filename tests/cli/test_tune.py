@@ -11,6 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
+import kernelwright.tuning
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.cli.main import cli
@@ -30,10 +31,11 @@ from kernelwright.model import (
     Timing,
 )
 from kernelwright.tunables import apply_config, kernel_configs
-from kernelwright.tuning.recorded import Entry, Footprint, RecordedSpace, places, save
+from kernelwright.tuning.recorded import Entry, Footprint, RecordedSpace, load, places, save
 from kernelwright.tuning.space import Config, configs
 from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem, time_us
 
+SHIPPED = Path(kernelwright.tuning.__file__).parent / "spaces"
 SPACE_FILE = '[parameters]\nBLOCK = [32, 64, 128, 256, 512]\n"k.num_warps" = [1, 2, 4, 8]\n'
 
 
@@ -210,6 +212,28 @@ def test_a_recorded_space_is_replayed_without_a_worker_and_says_so_everywhere(re
     assert "replayed from a record of Fake GPU" in Path("out/configs.py").read_text()
 
 
+def test_what_an_incomplete_record_does_not_hold_is_never_asked_for(record: Path) -> None:
+    whole = load(record)
+    part = tuple(entry for entry in whole.entries if entry.places[0] != 1)
+    save(msgspec.structs.replace(whole, entries=part), record)
+    words = ("--recorded", str(record), "--sampler", "exhaustive", "--json")
+    result = without_worker(*words)
+    assert "holds 16 of 20 configs; no other is asked for" in result.stderr
+    tried = json.loads(result.stdout)["tried"]
+    assert sorted(one["config"]["BLOCK"] for one in tried) == sorted([32, 128, 256, 512] * 4)
+
+
+def test_records_that_ship_are_replayed_by_their_name() -> None:
+    shipped = sorted(path.name.partition(".")[0] for path in SHIPPED.glob("*.json*"))
+    if not shipped:
+        pytest.skip("no record ships with this version")
+    for name in shipped:
+        document = json.loads(without_worker("--recorded", name, "--trials", "16", "--json").stdout)
+        assert document["kind"] == document["joint"]["kind"] == "replayed"
+        assert document["joint"]["ratio"]["speedup"] >= 1.0
+    assert f"give a file, or one of {', '.join(shipped)}" in fault(without_worker("--recorded", "none"))
+
+
 def test_the_same_seed_replays_to_the_same_pick_and_another_may_not(record: Path) -> None:
     def configs_tried(seed: str) -> list[Config]:
         words = ("--recorded", str(record), "--sampler", "random", "--trials", "6", "--seed", seed, "--json")
@@ -275,7 +299,7 @@ def test_a_problem_that_does_not_qualify_is_refused_unless_it_is_allowed_and_the
         (("double", "--sampler", "annealing"), "there is no sampler 'annealing'"),
         (("double", "none.py"), "no candidate file at 'none.py'"),
         (("double", "--import", "none.csv"), "none.csv cannot be read"),
-        (("double", "--recorded", "none.json"), "none.json cannot be read"),
+        (("double", "--recorded", "none.json"), "no recorded space at 'none.json'"),
         (("double", "--space", "none.toml"), "none.toml cannot be read"),
         (("double", "--out", "space.toml"), "--out space.toml is a file"),
     ],

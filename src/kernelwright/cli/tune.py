@@ -22,6 +22,7 @@ from kernelwright.errors import RequestError
 if TYPE_CHECKING:
     from kernelwright.model import CaseInfo, ProblemInfo
     from kernelwright.tune import Device, Outcome, Settings, Tried
+    from kernelwright.tuning.protocol import Sampler, SamplerFactory
     from kernelwright.tuning.space import Config, Space
 
 Rows = list[dict[str, Any]]
@@ -68,7 +69,11 @@ IN_FLIGHT = 4
     metavar="FILE",
     help="Try the configs of this history.csv or T4 file first; their times are not believed.",
 )
-@click.option("--recorded", metavar="FILE", help="Replay this recorded space instead of measuring; needs no GPU.")
+@click.option(
+    "--recorded",
+    metavar="FILE",
+    help="Replay this recorded space (or one that ships, by its name) instead of measuring; needs no GPU.",
+)
 @unqualified_option
 @click.option("--out", metavar="DIR", help="Where the results go (default: a new folder under ./tuned).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
@@ -123,6 +128,7 @@ def measured(
     from kernelwright.problems import find_problem, read_problem_text
     from kernelwright.tune import LiveDevice
     from kernelwright.tune.stated import found_space, stated_space
+    from kernelwright.tuning import SAMPLERS
 
     found = find_problem(problem)
     read_problem_text(found.file)
@@ -138,7 +144,7 @@ def measured(
         else:
             space = found_space(source, autotune)
         job = Job(info, source, space, LiveDevice(worker, source, info), settings, rows, given["out"])
-        return job.run(unqualified=worker.qualify().reason if given["unqualified"] else "")
+        return job.run(SAMPLERS[settings.sampler], worker.qualify().reason if given["unqualified"] else "")
 
 
 def replayed(
@@ -146,15 +152,37 @@ def replayed(
 ) -> Outcome:
     """From a record: no worker, no GPU, and every time called replayed."""
     from kernelwright.tune import ReplayedDevice
+    from kernelwright.tune.within import Within
+    from kernelwright.tuning import SAMPLERS
     from kernelwright.tuning.recorded import load
+    from kernelwright.tuning.space import size
 
-    recorded = load(file)
+    recorded = load(record_file(file))
     if problem is not None and Path(problem).name != recorded.problem:
         raise RequestError(f"{file} is a record of {recorded.problem}, not of {problem}", "leave PROBLEM out")
     if candidate is not None and options.candidate(candidate).source != recorded.candidate:
         raise RequestError(f"{file} is a record of another source than {candidate}", "leave CANDIDATE out")
+    if len(recorded.entries) < size(recorded.space):
+        note(f"{file} holds {len(recorded.entries)} of {size(recorded.space)} configs; no other is asked for")
+
+    def held(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Sampler:
+        return Within(SAMPLERS[settings.sampler](space, seed, first=first), recorded)
+
     job = Job(recorded.problem, recorded.candidate, recorded.space, ReplayedDevice(recorded), settings, rows, out)
-    return job.run()
+    return job.run(held)
+
+
+def record_file(name: str) -> Path:
+    """A file, or the name of a record that ships with kernelwright."""
+    from importlib import resources
+
+    if Path(name).exists():
+        return Path(name)
+    shipped = Path(str(resources.files("kernelwright.tuning"))) / "spaces"
+    found = {path.name.partition(".")[0]: path for path in sorted(shipped.glob("*.json*"))}
+    if name not in found:
+        raise RequestError(f"no recorded space at {name!r}", f"give a file, or one of {', '.join(found) or 'none'}")
+    return found[name]
 
 
 @dataclass
@@ -171,11 +199,10 @@ class Job:
     out: str | None
     tried: list[Tried] = field(default_factory=list)
 
-    def run(self, unqualified: str = "") -> Outcome:
+    def run(self, sampler: SamplerFactory, unqualified: str = "") -> Outcome:
         """Tune and write everything; on an interrupt or a fault at least the history so far."""
         from kernelwright import tune as tuner
         from kernelwright.report.tuning import tried_line
-        from kernelwright.tuning import SAMPLERS
 
         imported = imported_configs(self.rows, self.space)
         folder = self._folder()
@@ -192,7 +219,7 @@ class Job:
                 problem=self.problem,
                 candidate=self.source,
                 settings=self.settings,
-                sampler=SAMPLERS[self.settings.sampler],
+                sampler=sampler,
                 imported=imported,
                 on_tried=on_tried,
                 on_stage=note,

@@ -72,6 +72,8 @@ class Pinned(Record, frozen=True, kw_only=True):
     triton: str
     sampler: str
     seed: int
+    tuned_for: tuple[str, ...]
+    """The cases that `joint` is for."""
     joint: Chosen
     cases: tuple[Chosen, ...] = ()
     cost_of_one: float | None = None
@@ -96,6 +98,7 @@ def pinned(outcome: Outcome) -> Pinned | None:
         triton=where.triton,
         sampler=outcome.settings.sampler,
         seed=outcome.settings.seed,
+        tuned_for=outcome.case_names,
         joint=chosen_of(outcome.joint, outcome),
         cases=tuple(chosen_of(choice, outcome) for choice in outcome.per_case),
         cost_of_one=outcome.cost_of_one,

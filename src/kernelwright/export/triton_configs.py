@@ -30,7 +30,9 @@ def triton_configs_text(pinned: Pinned) -> str:
             if config is None or config in seen:
                 continue
             seen.append(config)
-            what = "all cases" if one.case is None else f"case {one.case}"
+            what = f"case {one.case or pinned.tuned_for[0]}"
+            if one.case is None and len(pinned.tuned_for) > 1:
+                what = f"all of {', '.join(pinned.tuned_for)}"
             lines.append(f"    {config_text(config)},  # {what}")
             if config.derived:
                 lines.append(f"    # the host code computes {', '.join(config.derived)}")

@@ -13,7 +13,7 @@ from kernelwright.errors import ConfigError, RequestError
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo, Status
 from kernelwright.pool import Worker
 from kernelwright.tune.records import CaseTime, Footprint, Found, Kind
-from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace
+from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace, places
 from kernelwright.tuning.space import Config
 from kernelwright.tuning.written import candidate_for
 
@@ -130,9 +130,11 @@ class ReplayedDevice:
         self.name = self.device.name
 
     def compile(self, config: Config) -> Found:
-        """What the compiler refused when the space was recorded is refused again, before anything is asked for."""
+        """What the compiler refused when the space was recorded is refused again. Of what was never recorded nothing is
+        known, hence nothing is against it."""
         found = self.measure(config)
-        return found if found.status in COMPILE_FAILURES else Found(status=Status.NOT_VERIFIED)
+        recorded = places(self.recorded.space, config) in self.device.entries
+        return found if recorded and found.status in COMPILE_FAILURES else Found(status=Status.NOT_VERIFIED)
 
     def measure(self, config: Config) -> Found:
         try:

@@ -1,0 +1,32 @@
+"""A sampler held to the configs that a record has.
+
+It chooses nothing itself. The one rule: what the record does not hold is answered on the spot as a failure and never
+leaves here, so it costs no trial and is not shown as one.
+"""
+
+from __future__ import annotations
+
+from kernelwright.tuning.protocol import Sampler
+from kernelwright.tuning.recorded import RecordedSpace, places
+from kernelwright.tuning.space import Config
+
+
+class Within:
+    """`sampler` over what is measured of an incomplete record."""
+
+    def __init__(self, sampler: Sampler, recorded: RecordedSpace) -> None:
+        self.expected_gain: float | None = None
+        self._sampler = sampler
+        self._space = recorded.space
+        self._measured = {entry.places for entry in recorded.entries}
+
+    def ask(self) -> Config | None:
+        while (config := self._sampler.ask()) is not None:
+            if places(self._space, config) in self._measured:
+                self.expected_gain = getattr(self._sampler, "expected_gain", None)
+                return config
+            self._sampler.tell(config, None)
+        return None
+
+    def tell(self, config: Config, time_us: float | None) -> None:
+        self._sampler.tell(config, time_us)
