@@ -26,6 +26,7 @@ FORBIDDEN_NODES = {
     ast.ClassDef: "class", ast.Lambda: "lambda", ast.Try: "try", ast.Raise: "raise", ast.Yield: "yield",
     ast.YieldFrom: "yield", ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with",
     ast.AsyncFunctionDef: "async def", ast.FunctionDef: "nested function", ast.Delete: "del",
+    ast.Match: "match", ast.With: "with",
     ast.DictComp: "dict comprehension", ast.SetComp: "set comprehension", ast.GeneratorExp: "generator",
 }  # fmt: skip
 """Python that no Triton kernel needs; the CPU interpreter would execute it as ordinary Python."""

@@ -46,6 +46,7 @@ class Judge:
         self.arenas: dict[str, torch.Tensor] = {}
         self.timed: dict[tuple[str, str], clock.Timed] = {}
         self.pieces: dict[tuple[str, str], clock.Piece] = {}
+        self.poison = POISONS[0]
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_tf32 = False
 
@@ -101,10 +102,13 @@ class Judge:
             self.arenas[key] = attach(handle)
         return self.arenas[key]
 
-    def fill(self, case: str, draw: int, plan: Plan, handle: dict[str, Any]) -> None:
-        """Poison the arena and write inputs and parameters where the plan wants them."""
+    def fill(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], fresh: bool = True) -> None:
+        """Write inputs and parameters where the plan wants them; all else is poisoned where `fresh`, and otherwise as
+        the call before has left it."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
-        arena[: layout.nbytes].fill_(POISONS[draw % len(POISONS)])
+        if fresh:
+            self.poison = POISONS[draw % len(POISONS)]
+            arena[: layout.nbytes].fill_(self.poison)
         for target, source in self._bound(case, draw, plan, arena, layout):
             target.copy_(source)
         self._settle()
@@ -140,9 +144,8 @@ class Judge:
                 return result
             if worst is None or (result.max_rel_error or 0) > (worst.max_rel_error or 0):
                 worst = result
-        poison = POISONS[draw % len(POISONS)]
         for start, end in layout.guards():
-            if bool((arena[start:end] != poison).any()):
+            if bool((arena[start:end] != self.poison).any()):
                 return wrong("memory outside every buffer was written: an unmasked store")
         for target, source in self._bound(case, draw, plan, arena, layout):
             if not _same_bits(target, source):
@@ -306,9 +309,8 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
     if verb == "qualify":
         return codec.plain(judge.qualify(message["case"]))
     if verb in ("fill", "check"):
-        plan = codec.record(message["plan"], Plan)
-        result = getattr(judge, verb)(message["case"], message["draw"], plan, message["arena"])
-        return codec.plain(result) if result is not None else None
+        given = message["case"], message["draw"], codec.record(message["plan"], Plan), message["arena"]
+        return judge.fill(*given, message["fresh"]) if verb == "fill" else codec.plain(judge.check(*given))
     if verb == "prepare":
         return judge.prepare_baseline(message["case"], message["name"])
     if verb == "sample":

@@ -24,10 +24,11 @@ DECORATOR_NAMES = ("jit", "autotune", "heuristics", "Config")
 FORBIDDEN_ATTRIBUTES = frozenset({
     "core", "semantic", "standard", "target_info", "random", "runtime", "compiler", "tools", "testing", "backends",
     "builtins", "knobs", "driver", "constexpr_function", "gdc", "hip", "utils", "ir", "wraps", "List",
-    "handle", "fn", "run", "inspect", "os", "sys", "tl",
+    "handle", "fn", "run", "inspect", "os", "sys", "tl", "format", "format_map",
 })  # fmt: skip
 """Attributes through which a body could leave the language: submodules with host code behind them, what those
-import, and the compiler's or interpreter's own objects behind a tensor (`handle`) or a function (`fn`, `run`)."""
+import, the compiler's or interpreter's own objects behind a tensor (`handle`) or a function (`fn`, `run`), and what
+follows attributes named in text (`format`)."""
 
 
 @dataclass(frozen=True)

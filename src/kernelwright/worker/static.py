@@ -29,7 +29,8 @@ FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id"})
 READS_VALUES = frozenset({"item", "tolist", "numpy", "cpu", "data_ptr", "untyped_storage", "storage", "set_"})
 """What depends on more than shapes."""
 
-PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake"})
+PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake",
+                    "is_current_stream_capturing"})  # fmt: skip
 """What tells a recording from a call in use."""
 
 SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect", "ctypes", "gc", "threading",
@@ -37,6 +38,10 @@ SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect
                     "warnings", "platform", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
                     "CUDAGraph"})  # fmt: skip
 """Modules that the framework's own modules imported, reachable as attributes of them, and what schedules work."""
+
+FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "f_back", "f_locals", "f_globals",
+                    "f_builtins", "f_code", "gi_yieldfrom"})  # fmt: skip
+"""What leads from a generator or an exception to the code that called."""
 
 FRAMEWORK = frozenset({
     "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
@@ -49,6 +54,15 @@ FRAMEWORK = frozenset({
 
 ALLOWED_SPECIAL = frozenset({"__init__", "__post_init__", "__version__", "__name__"})
 
+HOOKS = {
+    "__exit__": "could swallow a failure, which has to be seen", "__aexit__": "could swallow a failure",
+    "__torch_function__": "computes in place of the framework",
+    "__torch_dispatch__": "computes in place of the framework",
+    "__getitem__": "looks like the launch of a kernel", "__getattr__": "computes when it is looked at",
+    "__getattribute__": "computes when it is looked at", "__del__": "runs when nobody looks",
+}  # fmt: skip
+"""Special methods that host code may not define, and why."""
+
 
 def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
@@ -56,9 +70,15 @@ def check(source: str) -> list[Finding]:
     jitted = [n for n in tree.body if isinstance(n, ast.FunctionDef) and jit_decorator(n)]
     kernels = {id(node) for function in jitted for stmt in function.body for node in ast.walk(stmt)}
     host = [node for node in ast.walk(tree) if id(node) not in kernels]
+    called = {id(node.func) for node in host if isinstance(node, ast.Call)}
     own = {name for node in host for name in _bound(node)}
     framework = {name for node in host for name in _framework_names(node)}
     findings = [finding for node in host for finding in _node(node, own, framework)]
+    findings += [
+        Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
+        for node in host
+        if isinstance(node, ast.Name) and node.id in ("getattr", "hasattr") and id(node) not in called
+    ]
     findings += kept(tree, kernels)
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
 
@@ -104,6 +124,10 @@ def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:
             return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
         case ast.Try():
             return [Finding(node.lineno, "catches exceptions: a failure has to be seen, not replaced by a fallback")]
+        case ast.MatchClass(kwd_attrs=names):
+            return [Finding(node.lineno, f"uses .{name}: {why}") for name in names if (why := _attribute(name, True))]
+        case ast.FunctionDef(name=name) if name in HOOKS:
+            return [Finding(node.lineno, f"defines {name}, which {HOOKS[name]}")]
         case ast.AsyncFunctionDef():
             return [Finding(node.lineno, "uses async code")]
     if type(node).__name__ == "TryStar":  # Python 3.11
@@ -121,7 +145,7 @@ def _attribute(name: str, of_framework: bool) -> str:
         return "host code may depend on shapes only and compute nothing"
     if name in PROBES:
         return "a call must do the same wherever it runs"
-    if name in SYSTEM:
+    if name in SYSTEM or name in FRAMES:
         return "host code may use the framework's tensors and Triton, and nothing behind them"
     if name.startswith("__") and name not in ALLOWED_SPECIAL:
         return "special attributes are not for host code"
