@@ -163,6 +163,23 @@ def test_annotations_and_defaults_of_arguments_raise_no_alarm() -> None:
     assert "torch" not in found.source
 
 
+@pytest.mark.parametrize(
+    ("imports", "annotation"),
+    [
+        ("", "'tl.constexpr'"),
+        ("", "triton.language.constexpr"),
+        ("from triton import language\n", "language.constexpr"),
+        ("import triton.language as T\n", "T.constexpr"),
+        ("from triton.language import constexpr as C\n", "C"),
+    ],
+)
+def test_a_constexpr_spelled_otherwise_is_one_for_the_interpreter_too(imports: str, annotation: str) -> None:
+    found = accepted(kernel("pass", arguments=f"x, n: 'tl.int32', BLOCK: {annotation}", head=HEAD + imports))
+    assert "from triton.language import constexpr\n" in found.source
+    assert "def k(x, n: 'tl.int32', BLOCK: constexpr):" in found.source
+    assert found.parameters["k"] == {"x": False, "n": False, "BLOCK": True}
+
+
 def test_a_source_that_does_not_parse_says_so() -> None:
     with pytest.raises(SyntaxError):
         extract.extract("def (")

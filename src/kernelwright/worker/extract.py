@@ -22,6 +22,9 @@ DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics")
 KEPT_KEYWORDS = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
 """Keywords of `@triton.jit` that decide the compiled code."""
 
+READ_BY_INTERPRETER = ("tl.constexpr", "constexpr")
+"""How an annotation has to be spelled for Triton's interpreter, which compares its text; the compiler looks further."""
+
 
 @dataclass(frozen=True)
 class Kernels:
@@ -54,9 +57,12 @@ def extract(source: str) -> Kernels:
     body: list[ast.stmt] = [ast.Import(names=[ast.alias(name="triton")]), *scope.imports]
     kept = {id(node): node for name, node in constants.items() if name in used}
     body += [_plain(node, scope) for node in kept.values()]
-    body += [_bare(function, scope, set(constants)) for function in functions]
+    bare = [_bare(function, scope, set(constants)) for function in functions]
+    if any(isinstance(a, ast.arg) and _named(a) == "constexpr" for function in bare for a in ast.walk(function.args)):
+        body.insert(1, ast.ImportFrom(module="triton.language", names=[ast.alias(name="constexpr")], level=0))
+    body += bare
     text = ast.unparse(ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))) + "\n"
-    parameters = {function.name: _parameters(function) for function in functions}
+    parameters = {function.name: _parameters(function, scope) for function in functions}
     return Kernels(source=text, parameters=parameters, findings=tuple(sorted(set(findings), key=_order)))
 
 
@@ -135,11 +141,11 @@ def _is_literal(value: ast.expr) -> bool:
     return all(isinstance(node, ast.Constant | ast.List | ast.Tuple | ast.Load) for node in ast.walk(value))
 
 
-def _parameters(function: ast.FunctionDef) -> dict[str, bool]:
-    """Name of each parameter, and whether it is a constexpr (Triton reads the annotation's text)."""
+def _parameters(function: ast.FunctionDef, scope: Scope) -> dict[str, bool]:
+    """Name of each parameter, and whether it is a constexpr."""
     arguments = function.args
     every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return {a.arg: a.annotation is not None and "constexpr" in ast.unparse(a.annotation) for a in every}
+    return {argument.arg: _is_constexpr(argument, scope) for argument in every}
 
 
 def _bare(function: ast.FunctionDef, scope: Scope, constants: set[str]) -> ast.FunctionDef:
@@ -155,6 +161,21 @@ def _bare(function: ast.FunctionDef, scope: Scope, constants: set[str]) -> ast.F
     bare.decorator_list = [ast.Call(func=jit, args=[], keywords=keywords) if keywords else jit]
     bare.returns = None
     for argument in (node for node in ast.walk(bare.args) if isinstance(node, ast.arg)):
-        if argument.annotation is not None and not is_constant(argument.annotation, scope, constants):
+        if _is_constexpr(argument, scope):
+            if ast.unparse(argument.annotation or argument) not in READ_BY_INTERPRETER:
+                argument.annotation = ast.Name(id="constexpr", ctx=ast.Load())
+        elif argument.annotation is not None and not is_constant(argument.annotation, scope, constants):
             argument.annotation = None
     return bare
+
+
+def _named(argument: ast.arg) -> str | None:
+    return argument.annotation.id if isinstance(argument.annotation, ast.Name) else None
+
+
+def _is_constexpr(argument: ast.arg, scope: Scope) -> bool:
+    """Whether Triton takes an argument for a constexpr: its annotation's text says so, or what it names."""
+    annotation = argument.annotation
+    if annotation is None:
+        return False
+    return "constexpr" in ast.unparse(annotation) or scope.dotted(annotation) == "triton.language.constexpr"
