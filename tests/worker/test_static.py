@@ -96,6 +96,12 @@ HONEST = {
     "inference mode": in_function("with torch.inference_mode():", "    pass"),
     "a main block": in_function("pass")
     + "if __name__ == '__main__':\n    print(kernel_function(torch.randn(4)).shape)\n",
+    "a main block that tries it out": in_function("pass")
+    + "if __name__ == '__main__':\n    import os\n    torch.manual_seed(0)\n    y = kernel_function(torch.randn(4))\n"
+    + "    print(y.cpu().abs().max().item(), triton.testing.do_bench(lambda: y))\n",
+    "names in order": "from collections import OrderedDict, namedtuple\nfrom enum import IntEnum\n"
+    "from contextlib import nullcontext\nTile = namedtuple('Tile', 'm n')\nclass Kind(IntEnum):\n    RELU = 1\n"
+    + in_module(init=("self.layers = nn.Sequential(OrderedDict([('fc', nn.Linear(4, 4))]))",)),
     "what is exported": "__all__ = ['kernel_function']\n" + in_function("pass"),
     "a literal getattr": in_module("b = getattr(self, 'bias', None)", "h = hasattr(self, 'bias')"),
     "a property": in_module() + "    @property\n    def block(self):\n        return 64\n",
@@ -145,6 +151,9 @@ def test_the_gallerys_starters_raise_no_alarm(starter: Path) -> None:
         ("from . import other", "imports from"),
         ("from torch.utils import benchmark", "imports from torch.utils"),
         ("import threading", "imports threading"),
+        ("from contextlib import suppress", "imports suppress from contextlib; allowed: nullcontext"),
+        ("from collections import _sys", "imports _sys from collections"),
+        ("import collections", "imports collections"),
         ("exec('x = 1')", "exec"),
         ("run = eval", "eval"),
         ("f = __builtins__", "__builtins__"),
@@ -293,3 +302,17 @@ def test_findings_come_in_the_order_of_lines_and_once_each() -> None:
     found = static.check(HEAD + "b = x.item\na = exec\nimport os\n")
     assert [finding.line for finding in found] == sorted(finding.line for finding in found)
     assert len(found) == len(set(found)) >= 3
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        "if __name__ == '__main__':\n    pass\nelse:\n    torch.manual_seed(0)\n",
+        "if __name__ != '__main__':\n    torch.manual_seed(0)\n",
+        "__name__ = '__main__'\nif __name__ == '__main__':\n    torch.manual_seed(0)\n",
+        "for __name__ in ('__main__',):\n    pass\nif __name__ == '__main__':\n    torch.manual_seed(0)\n",
+        "def f():\n    if __name__ == '__main__':\n        torch.manual_seed(0)\n",
+    ],
+)
+def test_only_what_no_import_runs_is_left_out(block: str) -> None:
+    assert any("manual_seed" in rule for rule in rules(block))

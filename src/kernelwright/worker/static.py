@@ -19,6 +19,10 @@ ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton
                    "triton.tools.tensor_descriptor", "triton.runtime", "triton.testing")  # fmt: skip
 """What a candidate may import: the framework's containers and shapes, Triton, and arithmetic."""
 
+ALLOWED_IMPORTS_OF = {"collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum"),
+                      "contextlib": ("nullcontext",)}  # fmt: skip
+"""What a candidate may import of modules that hold more than it needs."""
+
 FORBIDDEN_NAMES = frozenset({"exec", "eval", "compile", "open", "__import__", "globals", "locals", "vars", "setattr",
                              "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__"})  # fmt: skip
 """Builtins that host code may not even name, unless it binds the name itself (an argument called `vars`)."""
@@ -67,6 +71,7 @@ HOOKS = {
 def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
     tree = ast.parse(source)
+    tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
     jitted = [n for n in tree.body if isinstance(n, ast.FunctionDef) and jit_decorator(n)]
     kernels = {id(node) for function in jitted for stmt in function.body for node in ast.walk(stmt)}
     host = [node for node in ast.walk(tree) if id(node) not in kernels]
@@ -81,6 +86,12 @@ def check(source: str) -> list[Finding]:
     ]
     findings += kept(tree, kernels)
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
+
+
+def _runs_as_script(node: ast.stmt, tree: ast.Module) -> bool:
+    """Whether it is an `if __name__ == "__main__":` that no import enters: what tries a kernel out, not host code."""
+    main = isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
+    return main and "__name__" not in {binding.name for binding in bindings(tree)}
 
 
 def _bound(node: ast.AST) -> list[str]:
@@ -108,6 +119,10 @@ def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:
         case ast.Import(names=names):
             wrong = [a.name for a in names if a.name not in ALLOWED_MODULES]
             return [Finding(node.lineno, f"imports {name}; {_allowed()}") for name in wrong]
+        case ast.ImportFrom(module=str(module), level=0, names=names) if module in ALLOWED_IMPORTS_OF:
+            wrong = [a.name for a in names if a.name not in ALLOWED_IMPORTS_OF[module]]
+            allowed = ", ".join(ALLOWED_IMPORTS_OF[module])
+            return [Finding(node.lineno, f"imports {name} from {module}; allowed: {allowed}") for name in wrong]
         case ast.ImportFrom(module=module, level=level, names=names):
             if level or module not in ALLOWED_MODULES:
                 return [Finding(node.lineno, f"imports from {module}; {_allowed()}")]
