@@ -5,7 +5,9 @@
 FILE: recorded spaces (see record_space.py); without any, those that kernelwright ships. The figure is the mean over
 seeds of (shortest time of the space) / (shortest time found so far), after 5, 10 and 20 % of its configs, failures
 counted as measured. Every sampler begins at the default config. Times are replayed from the record. Optuna and
-Kernel Tuner are compared where they are installed; what is missing is said.
+Kernel Tuner are compared where they are installed; what is missing is said. With --compiled our samplers are told
+beforehand which configs the compiler refused, as in a tuner that compiles everything first; only what then remains is
+measured, and the parts of the space are the same as without.
 """
 
 from __future__ import annotations
@@ -29,6 +31,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import KernelwrightError
+from kernelwright.model import Status
 from kernelwright.tuning import SAMPLERS, build_sampler, recorded
 from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace
 from kernelwright.tuning.space import configs, default, key
@@ -39,12 +42,17 @@ LARGEST_PART = max(PARTS)
 KERNEL_TUNER = ("bayes_opt", "genetic_algorithm", "mls", "simulated_annealing", "diff_evo", "pso", "greedy_ils")
 """Strategies of Kernel Tuner, each with its own defaults."""
 
+COMPILED = " (compiled first)"
+
 Curve = list[float]
 """After 1, 2, 3, … configs: the shortest time found so far, infinite before anything passed."""
 
 
-def ours(name: str, space: RecordedSpace, seed: int, count: int) -> Curve:
+def ours(name: str, space: RecordedSpace, seed: int, count: int, compiled: bool) -> Curve:
     device, sampler = RecordedDevice(space), build_sampler(name, space.space, seed, (default(space.space),))
+    for entry in space.entries if compiled else ():
+        if entry.status is Status.COMPILE_ERROR:
+            sampler.tell(recorded.config_at(space.space, entry.places), None)
     return curve(lambda: sampler.ask(), lambda config: device.measure(config).time_us, sampler.tell, count)
 
 
@@ -71,7 +79,7 @@ def one_search(arguments: tuple[str, str, int, int]) -> tuple[Curve, float]:
     if name.startswith("kernel_tuner:"):
         found = kernel_tuner_search(name.partition(":")[2], space, seed, count)
     else:
-        found = ours(name, space, seed, count)
+        found = ours(name.removesuffix(COMPILED), space, seed, count, name.endswith(COMPILED))
     return found, time.process_time() - started
 
 
@@ -213,6 +221,7 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--samplers", help="names, with commas; default: all that are installed, exhaustive left out")
+    parser.add_argument("--compiled", action="store_true", help="our samplers know beforehand what does not compile")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="needs matplotlib")
@@ -224,7 +233,10 @@ def main() -> int:
     try:
         for file in files:
             print(landscape(recorded.load(file)))
-        rows = compare(files, chosen(given.samplers), given.seeds, given.jobs)
+        names = chosen(given.samplers)
+        if given.compiled:
+            names = [name if name.startswith("kernel_tuner:") else name + COMPILED for name in names]
+        rows = compare(files, names, given.seeds, given.jobs)
     except KernelwrightError as error:
         print(error, file=sys.stderr)
         return 2
