@@ -18,7 +18,7 @@ import msgspec
 from kernelwright.model import Status
 from kernelwright.tune.device import Device
 from kernelwright.tune.records import Found, Origin, Settings, Tried
-from kernelwright.tuning.enough import IN_A_ROW, enough
+from kernelwright.tuning.enough import enough
 from kernelwright.tuning.protocol import Sampler
 from kernelwright.tuning.space import Config, Space, configs, is_valid, key, product_size
 
@@ -28,6 +28,13 @@ COMPILED_PER_TRIAL = 8
 """Nor is it worth it where so few of them will ever be tried."""
 COMPILE_AT_ONCE = 12
 """Requests for compiling under way. A worker answers 16 requests at once: the rest is for those that measure."""
+
+LEAST_GAIN = 0.0003
+PATIENCE = 12
+"""A search may end when so many asks in a row, and three generations, each expect to save less than this part of the
+best time. More patient than `enough` itself, because asks of one generation repeat one expectation, and a config costs
+about a second: on the synthetic landscapes of the tests five asks at 0.1 % ended up to 1.6 % worse than no early stop,
+on a complete record of softmax (336 configs, 20 seeds) this always ends at the best."""
 
 
 @runtime_checkable
@@ -137,9 +144,9 @@ class Search:
             return f"the limit of {trials} configs"
         if minutes is not None and time.monotonic() - self._began_s >= minutes * 60:
             return f"the limit of {minutes:g} minutes"
-        # Within a generation nothing is learnt, so its asks all expect the same: two generations have to agree.
-        if self._settings.early_stop and enough(self._gains, in_a_row=max(IN_A_ROW, 2 * self._settings.in_flight)):
-            return "the sampler, which expects less than a thousandth of the best time from any other config"
+        patience = max(PATIENCE, 3 * self._settings.in_flight)
+        if self._settings.early_stop and enough(self._gains, LEAST_GAIN, patience):
+            return f"the sampler, which expects less than {LEAST_GAIN:.2%} from any other config"
         return ""
 
     def _try(self, generation: Sequence[Config]) -> None:
