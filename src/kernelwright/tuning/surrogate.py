@@ -84,8 +84,9 @@ class Surrogate:
         if not self.asked.learn(config):
             return
         index = self._number(config)
-        if time_us is not None:
-            self._observe(index)  # a failure that was not asked for, such as one of the compiler, fills no place
+        if time_us is None and index not in self.observed:
+            return  # a compiler that was asked about every config refused this one: its neighbours are known to compile
+        self._observe(index)
         self.feasibility.tell(self.process.points, index, ran=time_us is not None)
         if time_us is None:
             return
