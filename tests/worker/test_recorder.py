@@ -132,6 +132,20 @@ def test_what_host_code_does_to_shapes_is_what_the_plan_does_to_values(view: str
     assert torch.equal(output, expected)
 
 
+@pytest.mark.parametrize("view", VIEWS)
+def test_inference_mode_changes_nothing_in_what_is_recorded(view: str) -> None:
+    source = copied(view)
+    within = source.replace("def kernel_function", "@torch.inference_mode()\ndef kernel_function")
+    assert plan_of(within, {"x": X}) == plan_of(source, {"x": X})
+
+
+def test_inference_mode_lets_the_framework_compute_no_more() -> None:
+    for compute in ("torch.matmul(x, x.t())", "F.linear(x, x)", "F.pad(x[None], (1, 1), mode='reflect')"):
+        got, why = refusal(function("with torch.inference_mode():", f"    y = {compute}", "return y"), {"x": X})
+        assert got is Status.REJECTED
+        assert "the host code calls aten" in why
+
+
 def test_views_copy_nothing() -> None:
     plan = plan_of(copied("x.view(2, 2, 6)[:, 1].t()[1:]"), {"x": X})
     assert [type(step) for step in plan.steps] == [Launch]

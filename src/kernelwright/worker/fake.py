@@ -97,6 +97,9 @@ class Trace(TorchDispatchMode):
         kwargs = kwargs or {}
         if not self.recording:
             return func(*args, **kwargs)
+        if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+            with self:  # under torch.inference_mode these come whole, otherwise as what they are made of
+                return func.decompose(*args, **kwargs)
         packet = func.overloadpacket
         if func.is_view or packet in VIEW_WITHOUT_ALIAS or packet in (aten.detach, aten.alias, aten.lift_fresh):
             return self._same_storage(func, args, kwargs)
