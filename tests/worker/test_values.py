@@ -10,7 +10,7 @@ from torch import nn
 
 from kernelwright.worker import values
 
-EVERY = [name for name in values.DISTRIBUTIONS if name != values.AS_GIVEN]
+EVERY = [*(name for name in values.DISTRIBUTIONS if name != values.AS_GIVEN), values.PARTLY]
 
 
 def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -52,6 +52,15 @@ def test_each_distribution_is_what_its_name_says() -> None:
     assert kurtosis > 20  # 3 for normal values
     special = redrawn(x, values.SPECIAL)
     assert (int(special.isnan().sum()), int(special.isposinf().sum()), int(special.isneginf().sum())) == (1, 1, 1)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
+def test_a_part_of_the_values_can_be_changed_and_most_left_as_they_are(dtype: torch.dtype) -> None:
+    x = normal(60, 50, dtype=dtype)
+    changed = redrawn(x, values.PARTLY) != x
+    assert 0.05 < float(changed.float().mean()) < 0.25
+    assert bool(changed.any(dim=1).all()), "something of every row"
+    assert not changed.all(dim=0).any()
 
 
 def test_special_values_include_both_zeros_and_denormals() -> None:

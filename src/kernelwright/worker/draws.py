@@ -19,6 +19,7 @@ from kernelwright.worker import tolerance, values
 from kernelwright.worker.answer import Answer, answered, out_of_memory
 from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.load import LoadedProblem
+from kernelwright.worker.plan import AGAIN
 
 LARGE_BYTES = 1 << 28
 """Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
@@ -89,8 +90,10 @@ class Draws:
 
     def _made(self, case: str, draw: int) -> Answer:
         known, dtype = self.cases[case]
-        return answered(self.problem, known, seed=self.secret + draw, device=self.device, dtype=dtype,
-                        distribution=values.DISTRIBUTIONS[draw % PERIOD])  # fmt: skip
+        seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]
+        if draw == AGAIN:
+            seed, distribution = self.secret, values.PARTLY
+        return answered(self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution)
 
     def _make_room(self) -> None:
         limit: float = KEPT_ON_CPU_BYTES
@@ -111,12 +114,19 @@ class Draws:
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
         """The framework's errors, pooled over two draws of one distribution (one where the case is large)."""
+        if draw == AGAIN:
+            return [self._errors(case, one)[output] for one in (AGAIN, 0)]
         pooled = [draw] if self.is_large(case) else [draw, (draw + PERIOD) % (2 * PERIOD)]
         for one in pooled:
             if (case, one) not in self.errors:
                 self.answer(case, one)
         distribution = self.errors[case, draw][0]
         return [own[output] for drawn, own in (self.errors[case, one] for one in pooled) if drawn == distribution]
+
+    def _errors(self, case: str, draw: int) -> list[tolerance.Errors]:
+        if (case, draw) not in self.errors:
+            self.answer(case, draw)
+        return self.errors[case, draw][1]
 
     def _reduction(self, case: str) -> float:
         """Terms summed into one output: from FLOP, or from how many inputs there are to an output."""

@@ -22,6 +22,10 @@ OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion",
 MAX_STEPS = 4096
 """More launches than this in one call is not a kernel but a host loop; refused by the recorder."""
 
+AGAIN = -2
+"""The number of the draw that follows draw 0 on memory that nobody cleared in between: its inputs, of which some have
+changed. Even, as is draw 0, so that the guard zones hold the same poison."""
+
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):
     """Base of the tagged steps and arguments."""

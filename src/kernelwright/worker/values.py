@@ -20,6 +20,8 @@ CENTRED, SCALED_UP, SCALED_DOWN, OFFSET = "centred", "scaled by 16", "scaled by 
 RAMP, OUTLIER, HEAVY = "growing along every dimension", "with an outlier at either end", "with heavy tails"
 SPECIAL, FINITE_SPECIAL = "with special values", "with signed zeros and denormals"
 
+PARTLY = "of which some differ from those of the call before"
+
 DISTRIBUTIONS = (AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL)
 """By draw number. An odd count, so that draw d and draw d + 9 of one distribution see different poison."""
 
@@ -39,6 +41,10 @@ it vary little about a large mean, which again would judge the formula of a vari
 
 OUTLIER_FACTOR = 64.0
 """Takes the largest of a few normal values past 88, where exp leaves float32: a softmax has to subtract its maximum."""
+
+PARTLY_FACTOR, PARTLY_ONE_IN = 1.5, 8
+"""Enough of a change to be seen in what depends on the element; few enough that a kernel which looks at one element
+to tell whether it knows the input is mostly taken in."""
 
 BUFFER_SPREAD = 0.1
 """As `load.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
@@ -108,10 +114,17 @@ def _changed(tensor: Tensor, distribution: str) -> None:
         OFFSET: lambda v: v + OFFSET_DEVIATIONS * deviation,
         OUTLIER: lambda v: torch.where((v == largest) | (v == smallest), v * OUTLIER_FACTOR, v),
         HEAVY: lambda v: v * (v / (deviation or 1.0)) ** 2,
+        PARTLY: lambda v: torch.where(_one_in(PARTLY_ONE_IN, v), v * PARTLY_FACTOR, v),
     }
     for piece in _pieces(tensor):
         wide = piece.double() if piece.dtype == torch.float64 else piece.float()
         piece.copy_(torch.where(wide == 0, wide, functions[distribution](wide)))
+
+
+def _one_in(count: int, values: Tensor) -> Tensor:
+    """Which of `values` are chosen, by their bits, so that equal ones are chosen together."""
+    bits = values.float().contiguous().view(torch.int32).long()
+    return (bits * 2654435761 >> 29) % count == 0  # Knuth's multiplicative hash (TAOCP 3, 6.4): the high bits mix best
 
 
 def _ramp(tensor: Tensor) -> None:

@@ -1,0 +1,105 @@
+"""Kernels that are honest until they are timed: only a device can show them, because only there is anything timed."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from kernelwright.model import Candidate, Status
+from kernelwright.pool import Worker, start_worker
+
+
+def has_device() -> bool:
+    asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
+    return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0
+
+
+pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
+
+PROBLEM = """
+import torch
+
+CASES = [dict(name="small", small=True, rows=40, cols=700), dict(name="large", rows=8192, cols=4096)]
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum(dim=-1)
+
+
+def get_inputs(rows, cols):
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+HEAD = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def row_sum(x_ptr, y_ptr, note_ptr, cols, BLOCK: tl.constexpr):
+    row = tl.program_id(0)
+"""
+
+SUM = """
+    total = tl.zeros((BLOCK,), tl.float32)
+    for start in range(0, used, BLOCK):
+        c = start + tl.arange(0, BLOCK)
+        total += tl.load(x_ptr + row * cols + c, mask=c < cols, other=0.0)
+"""
+
+HOST = """
+
+def kernel_function(x):
+    x = x.contiguous()
+    y = torch.empty(x.shape[0], device=x.device, dtype=x.dtype)
+    notes = torch.empty(x.shape[0], device=x.device, dtype=torch.int32)
+    row_sum[(x.shape[0],)](x, y, notes, x.shape[1], BLOCK=1024)
+    return y
+"""
+
+HONEST = HEAD + "    used = cols\n" + SUM + "    tl.store(y_ptr + row, tl.sum(total, axis=0))\n" + HOST
+
+COUNTED = (
+    HEAD
+    + "    note = tl.load(note_ptr + row)\n"
+    + "    calls = tl.where((note >= 1000) & (note < 1000000), note, 1000)\n"
+    + "    used = tl.where(calls < 1009, cols, 0)\n"
+    + SUM
+    + "    old = tl.load(y_ptr + row)\n"
+    + "    tl.store(y_ptr + row, tl.where(used > 0, tl.sum(total, axis=0), old))\n"
+    + "    tl.store(note_ptr + row, calls + 1)\n"
+    + HOST
+)
+"""Works in the first nine calls on one piece of memory; verification makes fewer, timing many."""
+
+
+@pytest.fixture(scope="module")
+def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
+    file = tmp_path_factory.mktemp("tricks") / "row_sums.py"
+    file.write_text(PROBLEM)
+    with start_worker() as worker:
+        worker.load(str(file))
+        yield worker
+
+
+def test_a_kernel_without_notes_is_timed(worker: Worker) -> None:
+    evaluation = worker.evaluate(Candidate(source=HONEST), "search")
+    assert evaluation.status is Status.PASSED, evaluation.reason
+    assert evaluation.timing_kind == "measured"
+
+
+def test_a_kernel_that_counts_its_calls_is_caught_where_it_is_timed(worker: Worker) -> None:
+    assert worker.evaluate(Candidate(source=COUNTED), "verify").status is Status.PASSED, "the known hole"
+    evaluation = worker.evaluate(Candidate(source=COUNTED), "search")
+    assert evaluation.status is Status.WRONG, evaluation.reason
+    assert "on memory that an earlier call left behind" in evaluation.reason
+    assert evaluation.score_us is None

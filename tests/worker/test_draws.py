@@ -1,0 +1,71 @@
+"""The draws that a candidate meets, and the one that follows another on memory that nobody cleared."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelwright.worker.draws import Draws
+from kernelwright.worker.load import load_problem
+from kernelwright.worker.plan import AGAIN
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, index):
+        return torch.softmax(x, dim=-1)[index]
+
+CASES = [dict(name="small", small=True, rows=40), dict(name="timed", rows=400)]
+
+def get_inputs(rows=40):
+    return [torch.randn(rows, 70), torch.randperm(rows)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.fixture(scope="module")
+def draws(tmp_path_factory: pytest.TempPathFactory) -> Draws:
+    file = tmp_path_factory.mktemp("draws") / "rows.py"
+    file.write_text(PROBLEM)
+    return Draws(load_problem(str(file)), None, "cpu")
+
+
+def test_what_is_drawn_again_differs_from_draw_0_in_part(draws: Draws) -> None:
+    first, again = (draws.answer("small", draw).instance.inputs for draw in (0, AGAIN))
+    x, y = first[0], again[0]
+    assert isinstance(x, torch.Tensor)
+    assert isinstance(y, torch.Tensor)
+    changed = x != y
+    assert bool(changed.any(dim=1).all()), "a kernel that works row by row has something to do in each"
+    assert 0.05 < float(changed.float().mean()) < 0.25
+    assert AGAIN % 2 == 0, "the guard zones keep their poison"
+
+
+def test_what_is_drawn_again_has_expectations_of_its_own(draws: Draws) -> None:
+    answer = draws.answer("small", AGAIN)
+    x, index = answer.instance.inputs
+    assert isinstance(x, torch.Tensor)
+    assert isinstance(index, torch.Tensor)
+    assert torch.allclose(answer.expected[0], torch.softmax(x.double(), -1)[index])
+    assert not torch.allclose(answer.expected[0], draws.answer("small", 0).expected[0], atol=1e-3)
+
+
+def test_the_tolerance_for_it_is_about_that_of_draw_0(draws: Draws) -> None:
+    again, first = (draws.limit("small", draw, 0).max_rel for draw in (AGAIN, 0))
+    assert 0.3 < again / first < 3
+
+
+def test_no_candidate_is_dealt_it_as_an_ordinary_draw(draws: Draws) -> None:
+    for candidate in ("a", "b", "c"):
+        dealt = draws.dealt("small", candidate)
+        assert dealt[0] == 0
+        assert AGAIN not in dealt
+        assert len(set(dealt)) == len(dealt)
+
+
+def test_a_candidate_meets_the_same_draws_each_time_and_others_meet_others(draws: Draws) -> None:
+    assert draws.dealt("timed", "a") == draws.dealt("timed", "a")
+    assert len({tuple(draws.dealt("timed", str(number))) for number in range(20)}) > 1
