@@ -12,6 +12,7 @@ from triton.runtime.driver import driver
 
 from kernelwright.devices import find_target
 from kernelwright.worker.compiler import compiled, untrue_on_interpreter
+from kernelwright.worker.extract import kernels_name
 from kernelwright.worker.plan import Argument, Descriptor, Launch, Tensor, Value, View
 from kernelwright.worker.target import install
 
@@ -44,7 +45,7 @@ def one(
 ) -> dict[str, Any]:
     text = "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n\n\n"
     text += "@triton.jit\ndef k(x, y, n, BLOCK: tl.constexpr):\n" + textwrap.indent("\n".join(body), "    ") + "\n"
-    path = folder / f"kernels_{abs(hash(text))}.py"
+    path = folder / f"{kernels_name(text)}.py"
     path.write_text(text)
     view = View(buffer=0, dtype=dtype, shape=(64, 64), stride=(64, 1))
     arguments: dict[str, Argument] = {

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import types
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,7 @@ import torch
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
+from kernelwright.worker.extract import kernels_name
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import (
     Argument,
@@ -150,11 +152,33 @@ def test_ordinary_arguments_go_by_name() -> None:
     assert given(launch, {"x": 1, "n": 2}) == ([], {"x": 1, "n": 2, "num_warps": 8})
 
 
+def written(folder: Path, source: str) -> str:
+    path = folder / f"{kernels_name(source)}.py"
+    path.write_text(source)
+    return str(path)
+
+
 def test_kernels_are_loaded_once_and_a_broken_file_is_not_kept(tmp_path: Path) -> None:
-    path = tmp_path / "kernels_of_this_test.py"
-    path.write_text("1 / 0")
-    with pytest.raises(ZeroDivisionError):
-        load_kernels(str(path))
-    path.write_text("value = []")
-    first = load_kernels(str(path))
-    assert load_kernels(str(path)).value is first.value
+    path = written(tmp_path, "value = [1 / 0]")
+    for _ in range(2):
+        with pytest.raises(ZeroDivisionError):
+            load_kernels(path)
+    good = written(tmp_path, "value = []")
+    first = load_kernels(good)
+    assert load_kernels(good).value is first.value
+
+
+@pytest.mark.parametrize("forged", ["value = 'forged'\n", "", "value = 'as extracted' \n"])
+def test_a_file_of_kernels_that_was_changed_is_not_loaded(tmp_path: Path, forged: str) -> None:
+    path = written(tmp_path, "value = 'as extracted'\n")
+    Path(path).write_text(forged)
+    with pytest.raises(ImportError, match="does not hold the kernels"):
+        load_kernels(path)
+
+
+def test_what_triton_reads_of_a_kernel_is_what_was_checked(tmp_path: Path) -> None:
+    """It reads a kernel's source again when it compiles, and by then the file could be another."""
+    path = written(tmp_path, "def kernel():\n    return 'as extracted'\n")
+    kernels = load_kernels(path)
+    Path(path).write_text("def kernel():\n    return 'forged'\n")
+    assert "as extracted" in inspect.getsource(kernels.kernel)

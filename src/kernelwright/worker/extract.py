@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import hashlib
 from dataclasses import dataclass
 
 from kernelwright.worker.body import check_body, is_constant
@@ -37,6 +38,11 @@ class Kernels:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.parameters)
+
+
+def kernels_name(source: str) -> str:
+    """What a module of extracted kernels is called: after its text, so that no other text can pass for it."""
+    return f"kernels_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
 def extract(source: str) -> Kernels:

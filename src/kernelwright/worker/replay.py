@@ -7,7 +7,7 @@ a kernel's arguments: the bench (real tensors), and the compiler (stand-ins that
 from __future__ import annotations
 
 import ast
-import importlib.util
+import linecache
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -20,21 +20,27 @@ import triton.language as tl
 
 from kernelwright.worker import plan as plans
 from kernelwright.worker.arena import window
+from kernelwright.worker.extract import kernels_name
 from kernelwright.worker.layout import Layout
 
 
 def load_kernels(path: str) -> ModuleType:
-    """The module of extracted kernels at `path` (written by the supervisor from `extract`)."""
+    """The module of extracted kernels at `path` (written by the supervisor from `extract`).
+
+    Its text is read once and has to be what its name says: were host code not confined, it could write there.
+    """
     name = Path(path).stem
     if name in sys.modules:
         return sys.modules[name]
-    spec = importlib.util.spec_from_file_location(name, path)
-    if spec is None or spec.loader is None:
-        raise ImportError(f"{path} is not a Python file")
-    module = importlib.util.module_from_spec(spec)
+    source = Path(path).read_text(encoding="utf-8")
+    if name != kernels_name(source):
+        raise ImportError(f"{path} does not hold the kernels that were extracted")
+    module = ModuleType(name)
+    module.__file__ = path
+    linecache.cache[path] = (len(source), None, source.splitlines(True), path)  # where Triton reads it again
     sys.modules[name] = module
     try:
-        spec.loader.exec_module(module)
+        exec(compile(source, path, "exec"), module.__dict__)
     except BaseException:
         del sys.modules[name]
         raise

@@ -95,13 +95,13 @@ class Subject:
             raise Ended(Status.REJECTED, "there is no module-level function under @triton.jit")
         if findings:
             raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in findings[:8]))
-        sha = hashlib.sha256(kernels.source.encode()).hexdigest()[:16]
-        path = self.site.scratch / f"kernels_{sha}.py"
+        name = extract.kernels_name(kernels.source)
+        path = self.site.scratch / f"{name}.py"
         if not path.exists():
             part = path.with_suffix(f".{time.monotonic_ns()}")
             part.write_text(kernels.source)
             part.replace(path)
-        self.kernels_sha, self.kernels_path, self.kernels_source = sha, str(path), kernels.source
+        self.kernels_sha, self.kernels_path, self.kernels_source = name, str(path), kernels.source
         self.kernels = kernels.parameters
 
     def _record(self, cases: list[str]) -> None:
