@@ -96,3 +96,23 @@ def test_excess_says_how_far_beyond_the_limit() -> None:
     assert tolerance.excess(ROUNDED, exact) == math.inf
     special = tolerance.Errors(max_abs=0.0, max_rel=0.0, rms_rel=0.0, worst="", special=True)
     assert tolerance.excess(special, limit) == math.inf
+
+
+def test_integers_are_compared_as_integers() -> None:
+    def exactly(actual: list[int], expected: list[int], dtype: torch.dtype = torch.int64) -> str:
+        found = tolerance.errors(torch.tensor(actual, dtype=dtype), torch.tensor(expected, dtype=dtype))
+        own = tolerance.errors(torch.tensor(expected, dtype=dtype), torch.tensor(expected, dtype=dtype))
+        return tolerance.verdict(found, tolerance.allowed([own], dtype, 1.0))
+
+    assert exactly([1, 2, 3], [1, 2, 3]) == ""
+    assert "at (1,)" in exactly([1, 3, 3], [1, 2, 3])
+    assert exactly([2**60 + 1], [2**60]), "float64 does not tell these apart"
+    assert exactly([2**63 - 1], [-(2**63)])
+    assert exactly([0], [1], torch.bool)
+    assert exactly([1], [1], torch.bool) == ""
+
+
+def test_an_output_without_elements_is_right() -> None:
+    empty = torch.empty(0, 5)
+    found = tolerance.errors(empty, empty.double())
+    assert tolerance.verdict(found, tolerance.allowed([found], torch.float32, 1.0)) == ""
