@@ -174,7 +174,11 @@ BAD = {
     "two outputs for one": (("return y\n", "return y, y\n"), Status.WRONG, "2 outputs, 1 expected"),
     "the input changed": (("y = torch.empty_like(x)", "y = x"), Status.WRONG, "changed by the call"),
     "the input returned": (("return y\n", "return x\n"), Status.WRONG, "case tiny"),
-    "a grid of no blocks": ((LAUNCH, "    y = torch.empty_like(x)\n    affine[(0,)]"), Status.REJECTED, "no kernel is launched"),
+    "a grid of no blocks": (
+        (LAUNCH, "    y = torch.empty_like(x)\n    affine[(0,)]"),
+        Status.REJECTED,
+        "no kernel is launched",
+    ),
     "SystemExit": ((LAUNCH, "    raise SystemExit(0)\n" + LAUNCH), Status.RUNTIME_ERROR, "line 21: SystemExit"),
     "exit()": ((LAUNCH, "    exit(0)\n" + LAUNCH), Status.RUNTIME_ERROR, "line 21: "),
     "os._exit": (("import torch\n", "import torch\nimport os\nos._exit(0)\n"), Status.REJECTED, "line 2: imports os"),
