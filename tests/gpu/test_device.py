@@ -141,3 +141,18 @@ def test_a_starter_of_the_gallery_is_right_on_every_case(problem: str) -> None:
         found = worker.evaluate(Candidate(source=(GALLERY / problem / "starter.py").read_text()), "verify")
     assert found.status is Status.PASSED, found.reason
     assert {result.status for result in found.results} == {Status.PASSED}
+
+
+def test_a_time_below_the_physical_bound_is_refused_and_no_record(tmp_path: Path) -> None:
+    """The stated work is four times what there is, so an honest kernel looks faster than any kernel can be."""
+    overstated = "\n\ndef work(n):\n    return {'bytes': 4 * 8 * n}\n"
+    (tmp_path / "problem.py").write_text(PROBLEM + overstated)
+    with start_worker() as worker:
+        worker.load(str(tmp_path))
+        found = worker.evaluate(Candidate(source=KERNEL), "search")
+        rows = {row.name: row for row in worker.bench({"mine": Candidate(source=KERNEL)}, ("large",), compile=False)
+                .cases[0].implementations}  # fmt: skip
+    assert found.status is Status.REJECTED
+    assert "no kernel can beat" in found.reason
+    assert rows["mine"].status is Status.REJECTED
+    assert "less than any kernel can take" in rows["mine"].reason
