@@ -1,0 +1,49 @@
+"""The nouns: frozen records that pass between the parts. Pure data; imports nothing of ours.
+
+Times are microseconds (`_us`), sizes bytes, ratios fractions. `None` means absent, never zero. One file per subject;
+everybody else imports from here, so that a record may move.
+"""
+
+from kernelwright.model.base import Record, Scalar
+from kernelwright.model.bench import BenchCase, BenchReport, Implementation
+from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, KernelResources, Status, Timing
+from kernelwright.model.machine import Attempt, Environment, Machine
+from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorSpec
+from kernelwright.model.proposal import Candidate, Operator, Proposal, Request, Usage
+from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.model.run import Budget, RunInfo, RunSettings
+from kernelwright.model.trial import Trial
+
+__all__ = [
+    "Attempt",
+    "BenchCase",
+    "BenchReport",
+    "Bound",
+    "Budget",
+    "Candidate",
+    "Case",
+    "CaseInfo",
+    "CaseQualification",
+    "CaseResult",
+    "Clocks",
+    "Environment",
+    "Evaluation",
+    "Implementation",
+    "KernelResources",
+    "Machine",
+    "Operator",
+    "ProblemInfo",
+    "Proposal",
+    "QualificationReport",
+    "Record",
+    "Request",
+    "RunInfo",
+    "RunSettings",
+    "Scalar",
+    "Status",
+    "TensorSpec",
+    "Timing",
+    "Trial",
+    "TrivialAnswer",
+    "Usage",
+]

@@ -1,0 +1,59 @@
+"""The document of `bench`: implementations side by side on every case."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kernelwright.model.base import Record
+from kernelwright.model.evaluation import Clocks, Status
+from kernelwright.model.machine import Environment
+
+
+class Implementation(Record, frozen=True, kw_only=True):
+    """One row of `bench`: an implementation on a case.
+
+    speedup: against the best of the framework's own (eager, compile, compile_max_autotune), above 1 is faster.
+    verdict: None for the framework's own rows. fraction_of_bound: bound_us / median_us.
+    """
+
+    name: str
+    status: Status
+    reason: str = ""
+    median_us: float | None = None
+    ci95_us: tuple[float, float] | None = None
+    call_us: float | None = None
+    issue_us: float | None = None
+    warm_us: float | None = None
+    """Device time when the inputs were just used; `median_us` is with a cold cache."""
+    speedup: float | None = None
+    speedup_ci95: tuple[float, float] | None = None
+    verdict: Literal["faster", "tie", "slower"] | None = None
+    fraction_of_bound: float | None = None
+    kind: Literal["measured", "estimate"] = "measured"
+    repeats_us: tuple[float, ...] = ()
+    """Medians of the processes of `bench --repeat`, this row being the middle one; empty without repeats."""
+    spread: float | None = None
+    """Largest less smallest of `repeats_us`, as a fraction of their median."""
+    samples_us: tuple[float, ...] = ()
+    method: str = ""
+    clocks: Clocks | None = None
+
+
+class BenchCase(Record, frozen=True, kw_only=True):
+    case: str
+    held_out: bool
+    bound_us: float
+    bound_by: str
+    implementations: tuple[Implementation, ...]
+
+
+class BenchReport(Record, frozen=True, kw_only=True):
+    """The document of `bench --json` and of `gallery/<problem>/results/<device>.json`."""
+
+    schema_version: int = 1
+    problem: str
+    environment: Environment
+    cases: tuple[BenchCase, ...]
+    command: str = ""
+    unqualified: str = ""
+    """As in `Evaluation`."""

@@ -1,0 +1,109 @@
+"""What the worker found of a candidate. Failure is data: every outcome is a status, none an exception."""
+
+from __future__ import annotations
+
+import enum
+from typing import Literal
+
+from kernelwright.model.base import Record
+
+
+class Status(str, enum.Enum):
+    """How an evaluation, or one case of it, ended. Closed: a new outcome is a new member."""
+
+    PASSED = "passed"
+    WRONG = "wrong"
+    COMPILE_ERROR = "compile_error"
+    RUNTIME_ERROR = "runtime_error"
+    TIMEOUT = "timeout"
+    CRASHED = "crashed"
+    REJECTED = "rejected"
+    NOT_VERIFIED = "not_verified"
+    """Nothing failed, but this machine could not judge the values (see `CaseResult.reason`)."""
+
+
+class KernelResources(Record, frozen=True, kw_only=True):
+    """What the compiler says of one compiled kernel for a target. Registers are per thread, spills bytes per
+    thread, shared memory bytes per block, occupancy the fraction of the multiprocessor's warp slots."""
+
+    kernel: str
+    target: str
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    num_warps: int
+    num_stages: int
+    occupancy: float
+    limited_by: Literal["warps", "registers", "shared", "blocks"]
+    cubin_sha: str
+
+
+class Clocks(Record, frozen=True, kw_only=True):
+    """What NVML said while timing. throttle: names of the active reasons other than idle."""
+
+    sm_mhz: int | None = None
+    memory_mhz: int | None = None
+    temperature_c: int | None = None
+    power_w: float | None = None
+    throttle: tuple[str, ...] = ()
+
+
+class Timing(Record, frozen=True, kw_only=True):
+    """How long one call takes.
+
+    kind "measured": device time, cold cache, median over blocks, on the device named by the environment.
+    kind "estimate": a formula over resources (`roofline.estimate`); no interval, no samples; nothing ran.
+    call_us: host time of one synchronised call, launch overhead included.
+    """
+
+    kind: Literal["measured", "estimate"]
+    median_us: float
+    ci95_us: tuple[float, float] | None = None
+    samples_us: tuple[float, ...] = ()
+    call_us: float | None = None
+    issue_us: float | None = None
+    method: str = ""
+    stopped: str = ""
+    """Why sampling stopped."""
+    clocks: Clocks | None = None
+
+
+class CaseResult(Record, frozen=True, kw_only=True):
+    """One case of an evaluation. Errors are absolute, and relative to the output's own scale (its largest
+    magnitude in float64); allowed_rel_error is what the tolerance policy permits for this case."""
+
+    case: str
+    status: Status
+    reason: str = ""
+    max_abs_error: float | None = None
+    max_rel_error: float | None = None
+    allowed_rel_error: float | None = None
+    timing: Timing | None = None
+
+
+class Evaluation(Record, frozen=True, kw_only=True):
+    """What the worker found. Failure is data.
+
+    verified_on: "device" (values compared on the GPU that was timed), "interpreter" (Triton's CPU interpreter,
+    small cases only: the logic is plausible), None (values never compared).
+    score_us: geometric mean over the timed cases, None unless the status is passed; its kind is timing_kind.
+    kernels: resources of each distinct compiled kernel. compiled: hash over all of them (and the launch plan's
+    shape), the identity used to tell candidates apart. stages_s: seconds by stage.
+    """
+
+    status: Status
+    reason: str = ""
+    results: tuple[CaseResult, ...] = ()
+    verified_on: Literal["device", "interpreter"] | None = None
+    score_us: float | None = None
+    timing_kind: Literal["measured", "estimate"] | None = None
+    kernels: tuple[KernelResources, ...] = ()
+    compiled: str | None = None
+    autotune: dict[str, int] = {}
+    """Number of configs under `triton.autotune`, by kernel; config key "autotune:<kernel>" picks one."""
+    stages_s: dict[str, float] = {}
+    confinement: dict[str, str] = {}
+    log: str = ""
+    """What the candidate printed (the end of it)."""
+    unqualified: str = ""
+    """Why the problem cannot tell a kernel from a trivial answer, where somebody went on all the same."""

@@ -1,0 +1,76 @@
+"""A problem as the coordinator knows it: its cases, what each takes and gives, and the least work it must do.
+
+Not the problem itself, which only the worker imports.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from kernelwright.model.base import Record, Scalar
+
+
+class Case(Record, frozen=True, kw_only=True):
+    """One concrete size of a problem.
+
+    name: unique within the problem. params: what the problem's functions take by name (or module constants
+    that they override). dtype: torch's name ("bfloat16"), None for as given. held_out: only for the
+    confirmation. small: verified first, and the only ones that the CPU interpreter runs; never timed.
+    """
+
+    name: str
+    params: dict[str, Scalar] = {}
+    dtype: str | None = None
+    held_out: bool = False
+    small: bool = False
+
+    @property
+    def timed(self) -> bool:
+        """Whether a search scores this case."""
+        return not (self.small or self.held_out)
+
+
+class TensorSpec(Record, frozen=True, kw_only=True):
+    """Shape, dtype and strides (in elements) of a tensor, without its values. offset: of its first element in its
+    storage, in elements."""
+
+    shape: tuple[int, ...]
+    dtype: str
+    stride: tuple[int, ...]
+    offset: int = 0
+
+
+class Bound(Record, frozen=True, kw_only=True):
+    """The time that no kernel can beat on this device for this work, and which limit sets it."""
+
+    bound_us: float
+    bound_by: Literal["bytes", "flop"]
+    bytes: int
+    flop: int
+    peaks: str
+    """Where the peaks come from: "measured <device> <date>" or "datasheet <target>"."""
+
+
+class CaseInfo(Record, frozen=True, kw_only=True):
+    """A case with what it takes and gives, and the least work it must do."""
+
+    case: Case
+    inputs: tuple[TensorSpec | Scalar | None, ...]
+    """In the order of forward's arguments; a None here is the value None."""
+    outputs: tuple[TensorSpec, ...]
+    bytes: int
+    flop: int
+    bound: Bound
+
+
+class ProblemInfo(Record, frozen=True, kw_only=True):
+    """What the coordinator knows of a problem. It never imports the problem; the worker tells it."""
+
+    name: str
+    format: Literal["kernelbench", "native"]
+    source: str
+    """The problem file's text."""
+    cases: tuple[CaseInfo, ...]
+    parameters: dict[str, tuple[int, ...]] = {}
+    """Names and shapes of the reference module's parameters and buffers (for the first case)."""
+    docstring: str = ""
