@@ -6,8 +6,27 @@ import msgspec
 import pytest
 
 from kernelwright.devices import find_target
-from kernelwright.model import Bound, KernelResources
-from kernelwright.roofline import LAUNCH_US, bound, estimate_us, moving_s
+from kernelwright.model import (
+    Bound,
+    Case,
+    CaseInfo,
+    CaseResult,
+    KernelResources,
+    ProblemInfo,
+    Status,
+    TensorSpec,
+    Timing,
+)
+from kernelwright.roofline import (
+    LAUNCH_US,
+    Point,
+    bound,
+    estimate_us,
+    moving_s,
+    points,
+    ridge_flop_per_byte,
+    roof_flop_per_s,
+)
 
 PEAKS = {
     "copy_bytes_per_s": 4e12, "read_bytes_per_s": 3e12, "write_bytes_per_s": 2e12,
@@ -86,3 +105,43 @@ def test_every_launch_costs() -> None:
     tiny = bound(4000, 2000, 0, "float32", PEAKS, "")
     one, two = estimate((KERNEL, 1), least=tiny), estimate((KERNEL, 1), (KERNEL, 1), least=tiny)
     assert two >= one + LAUNCH_US
+
+
+def test_a_point_says_how_far_an_implementation_is_from_its_bound() -> None:
+    least = bound(4_000_000_000, 2_000_000_000, 8_000_000_000, "bfloat16", PEAKS, "measured here")
+    point = Point(name="starter", case="big", bound=least, time_us=4000.0, kind="measured")
+    assert least.bound_us == pytest.approx(1000.0)
+    assert (point.share, point.gap) == (pytest.approx(0.25), pytest.approx(4.0))
+    assert point.flop_per_byte == pytest.approx(2.0)
+    assert point.bytes_per_s == pytest.approx(1e12)
+    assert point.flop_per_s == pytest.approx(2e12)
+
+
+def test_the_roof_is_slanted_up_to_the_ridge_and_flat_beyond() -> None:
+    least = bound(4_000_000_000, 2_000_000_000, 8_000_000_000, "bfloat16", PEAKS, "measured here")
+    assert ridge_flop_per_byte(least) == pytest.approx(200.0)
+    assert roof_flop_per_s(least, 2.0) == pytest.approx(8e12)
+    assert roof_flop_per_s(least, 1000.0) == pytest.approx(8e14)
+
+
+def test_work_without_counted_flop_has_no_intensity_rather_than_none_at_all() -> None:
+    point = Point(name="starter", case="big", bound=LEAST, time_us=2000.0, kind="estimate")
+    assert point.flop_per_byte is None
+    assert point.flop_per_s is None
+    assert point.share == pytest.approx(0.5)
+
+
+def test_points_are_those_results_that_were_timed_on_a_case_with_a_bound() -> None:
+    spec = TensorSpec(shape=(4,), dtype="float32", stride=(1,))
+    cases = tuple(
+        CaseInfo(case=Case(name=name), inputs=(spec,), outputs=(spec,), bytes=1, flop=0, bound=LEAST)
+        for name in ("timed", "untimed")
+    )
+    problem = ProblemInfo(name="p", format="native", source="", cases=cases)
+    results = [
+        CaseResult(case="timed", status=Status.PASSED, timing=Timing(kind="measured", median_us=2000.0)),
+        CaseResult(case="untimed", status=Status.PASSED),
+    ]
+    assert [(p.name, p.case, p.kind, p.gap) for p in points("best", results, problem)] == [
+        ("best", "timed", "measured", pytest.approx(2.0))
+    ]

@@ -1,4 +1,4 @@
-"""The bound that no kernel can beat and, without a GPU, an estimate of a kernel's time. Pure arithmetic.
+"""The bound that no kernel can beat, the distance to it and, without a GPU, an estimate of a time. Pure arithmetic.
 
 A bound is made of compulsory bytes and FLOP over *measured* peaks (Williams, Waterman, Patterson, "Roofline", CACM
 52(4), 2009). An estimate is a guess that orders configurations; it is called an estimate wherever it is shown.
@@ -7,9 +7,10 @@ A bound is made of compulsory bytes and FLOP over *measured* peaks (Williams, Wa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Literal
 
 from kernelwright.devices import Target
-from kernelwright.model import Bound, KernelResources
+from kernelwright.model import Bound, CaseResult, KernelResources, ProblemInfo, Record
 
 LAUNCH_US = 2.0
 """Device-side cost of starting a kernel in a CUDA graph: the least that one more launch adds, in magnitude."""
@@ -28,10 +29,16 @@ def bound(bytes: int, written_bytes: int, flop: int, dtype: str, peaks: dict[str
     bytes: read and written; written_bytes: those of them that are written.
     """
     rate = peaks.get(f"{dtype}_flop_per_s") or max(v for k, v in peaks.items() if k.endswith("_flop_per_s"))
-    by_bytes, by_flop = moving_s(bytes, written_bytes, peaks) * 1e6, flop / rate * 1e6
-    limit = "flop" if by_flop > by_bytes else "bytes"
-    return Bound(bound_us=max(by_bytes, by_flop), bound_by="flop" if limit == "flop" else "bytes", bytes=bytes,
-                 flop=flop, peaks=source)  # fmt: skip
+    moving_us, computing_us = moving_s(bytes, written_bytes, peaks) * 1e6, flop / rate * 1e6
+    return Bound(
+        bound_us=max(moving_us, computing_us),
+        bound_by="flop" if computing_us > moving_us else "bytes",
+        bytes=bytes,
+        flop=flop,
+        peaks=source,
+        bytes_per_s=bytes / moving_us * 1e6 if moving_us else None,
+        flop_per_s=rate,
+    )
 
 
 def moving_s(bytes: int, written_bytes: int, peaks: dict[str, float]) -> float:
@@ -69,3 +76,64 @@ def estimate_us(
         moving = least.bound_us / len(launches) / share * tail * (1 + kernel.spill_bytes / 32)
         total += max(moving, waves * LATENCY_S * 1e6) + LAUNCH_US
     return total
+
+
+class Point(Record, frozen=True, kw_only=True):
+    """One implementation on one case, as a point under the roof of its bound. time_us: measured or estimated, by kind.
+
+    bytes and FLOP are those of the work, not those that the implementation spent: two implementations of a case stand
+    above one another, and a wasted byte shows as lost time.
+    """
+
+    name: str
+    case: str
+    bound: Bound
+    time_us: float
+    kind: Literal["measured", "estimate"]
+
+    @property
+    def share(self) -> float:
+        """Of the bound that is reached: 1 is at the bound."""
+        return self.bound.bound_us / self.time_us
+
+    @property
+    def gap(self) -> float:
+        """How many times the bound it takes: 1 is at the bound."""
+        return self.time_us / self.bound.bound_us
+
+    @property
+    def flop_per_byte(self) -> float | None:
+        """Arithmetic intensity of the work; None where no FLOP is counted or stated, or no byte moves."""
+        return self.bound.flop / self.bound.bytes if self.bound.flop and self.bound.bytes else None
+
+    @property
+    def flop_per_s(self) -> float | None:
+        """Useful FLOP per second; None where none is counted or stated."""
+        return self.bound.flop / self.time_us * 1e6 if self.bound.flop else None
+
+    @property
+    def bytes_per_s(self) -> float:
+        """Compulsory bytes per second."""
+        return self.bound.bytes / self.time_us * 1e6
+
+
+def ridge_flop_per_byte(bound: Bound) -> float | None:
+    """The intensity at which the two roofs of a bound meet; None where its peaks were not kept."""
+    return bound.flop_per_s / bound.bytes_per_s if bound.flop_per_s and bound.bytes_per_s else None
+
+
+def roof_flop_per_s(bound: Bound, flop_per_byte: float) -> float | None:
+    """The most FLOP per second at an intensity, under the peaks of a bound."""
+    if not (bound.flop_per_s and bound.bytes_per_s):
+        return None
+    return min(bound.flop_per_s, flop_per_byte * bound.bytes_per_s)
+
+
+def points(name: str, results: Sequence[CaseResult], problem: ProblemInfo) -> tuple[Point, ...]:
+    """One for each result that was timed, in their order."""
+    bounds = {info.case.name: info.bound for info in problem.cases}
+    return tuple(
+        Point(name=name, case=r.case, bound=bounds[r.case], time_us=r.timing.median_us, kind=r.timing.kind)
+        for r in results
+        if r.timing is not None and r.timing.median_us > 0 and r.case in bounds and bounds[r.case].bound_us > 0
+    )

@@ -6,9 +6,11 @@ everybody else imports from here, so that a record may move.
 
 from kernelwright.model.base import Record, Scalar
 from kernelwright.model.bench import BenchCase, BenchReport, Implementation
+from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, KernelResources, Status, Timing
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorSpec
+from kernelwright.model.profile import Counter, LaunchProfile, Profile
 from kernelwright.model.proposal import Candidate, Operator, Proposal, Request, Usage
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
 from kernelwright.model.run import Budget, RunInfo, RunSettings
@@ -26,13 +28,20 @@ __all__ = [
     "CaseQualification",
     "CaseResult",
     "Clocks",
+    "Counter",
+    "Diagnosis",
     "Environment",
     "Evaluation",
+    "Evidence",
+    "Finding",
     "Implementation",
     "KernelResources",
+    "LaunchProfile",
+    "Limit",
     "Machine",
     "Operator",
     "ProblemInfo",
+    "Profile",
     "Proposal",
     "QualificationReport",
     "Record",

@@ -49,6 +49,10 @@ class Bound(Record, frozen=True, kw_only=True):
     flop: int
     peaks: str
     """Where the peaks come from: "measured <device> <date>" or "datasheet <target>"."""
+    bytes_per_s: float | None = None
+    flop_per_s: float | None = None
+    """The two peaks that it is made of: of memory for this mix of reads and writes, and of arithmetic in this dtype.
+    None in records of before they were kept."""
 
 
 class CaseInfo(Record, frozen=True, kw_only=True):

@@ -7,12 +7,12 @@ and replies into the journal's blobs. The one rule: a fault of one proposal (a r
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from kernelwright.model import Candidate, Environment, ProblemInfo, Proposal, Request, Trial
+from kernelwright.model import Candidate, Environment, ProblemInfo, Profile, Proposal, Request, Trial
 
 
 @dataclass(frozen=True)
@@ -20,7 +20,8 @@ class Context:
     """All that a proposer may look at besides the request itself.
 
     trials: every trial told so far, in the order of their numbers. in_flight: candidates proposed and not yet told.
-    folder: the run folder. put_blob stores a text and gives its hash, blob gives the text of a hash; both may be
+    folder: the run folder. profiles: of the request's parents, by trial number, one for each case that was profiled;
+    empty where nothing was. put_blob stores a text and gives its hash, blob gives the text of a hash; both may be
     called from any thread.
     """
 
@@ -32,6 +33,7 @@ class Context:
     folder: Path
     put_blob: Callable[[str], str]
     blob: Callable[[str], str]
+    profiles: Mapping[int, tuple[Profile, ...]] = field(default_factory=dict)
 
 
 class Proposer(Protocol):

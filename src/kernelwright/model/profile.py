@@ -1,0 +1,52 @@
+"""What a profiler read of the launches of one call. Counters as they were read; what they mean is `Diagnosis`."""
+
+from __future__ import annotations
+
+from kernelwright.model.base import Record
+
+
+class Counter(Record, frozen=True, kw_only=True):
+    """One figure of one launch. name: ours where we have a word for it (`dram_read_bytes`), else the tool's.
+
+    unit: "bytes", "bytes/s", "us", "fraction", "instructions", … (see docs/diagnosis.md). tool: who counted.
+    metric: what the tool calls it. A counter that was not read does not exist; none is ever zero for want of a reading.
+    """
+
+    name: str
+    value: float
+    unit: str
+    tool: str
+    metric: str = ""
+
+
+class LaunchProfile(Record, frozen=True, kw_only=True):
+    """One kernel on the device. grid: blocks; block: threads. Both () where the tool did not say."""
+
+    kernel: str
+    grid: tuple[int, ...] = ()
+    block: tuple[int, ...] = ()
+    counters: tuple[Counter, ...] = ()
+
+    def value(self, name: str) -> float | None:
+        """Of the counter with that name (the first where two tools read it), None where nobody did."""
+        return next((counter.value for counter in self.counters if counter.name == name), None)
+
+
+class Profile(Record, frozen=True, kw_only=True):
+    """The launches of one call of an implementation on one case, in order.
+
+    implementation: a candidate's id, "eager" or "compile". tool: where the counters of the device come from, None
+    where nothing ran and all there is comes from the compiler. not_used: the tools that were tried before, each with
+    the reason why it gave nothing. key: hash of everything that decides a profile, under which it is kept.
+    """
+
+    schema_version: int = 1
+    implementation: str
+    case: str
+    device: str | None
+    target: str
+    tool: str | None
+    launches: tuple[LaunchProfile, ...]
+    not_used: dict[str, str] = {}
+    method: str = ""
+    key: str = ""
