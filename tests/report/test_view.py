@@ -9,7 +9,7 @@ import pytest
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Operator, Request, Status, Timing
-from kernelwright.report.text import verdict_text
+from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import share_of_bound, source_of
 from samples import BLOCK, failed, passed, problem_info, run_view, short_run, trial
 

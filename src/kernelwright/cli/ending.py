@@ -11,8 +11,9 @@ from kernelwright.model import Budget
 from kernelwright.propose import prompt_path
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.kernel import kernel_text
-from kernelwright.report.text import report_text, verdict_text
+from kernelwright.report.text import report_text
 from kernelwright.report.trace import write_trace
+from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
 

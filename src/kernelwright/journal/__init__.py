@@ -11,6 +11,8 @@ from kernelwright.journal.events import (
     Session,
     SessionEnd,
     SessionStart,
+    confirmations_of,
+    finished_s,
     finished_trials,
     sessions_of,
 )
@@ -25,6 +27,8 @@ __all__ = [
     "Session",
     "SessionEnd",
     "SessionStart",
+    "confirmations_of",
+    "finished_s",
     "finished_trials",
     "sessions_of",
 ]

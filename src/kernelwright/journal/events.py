@@ -72,6 +72,30 @@ def finished_trials(events: list[Event]) -> list[Trial]:
     return sorted(finished, key=lambda trial: trial.number)
 
 
+def confirmations_of(events: list[Event]) -> dict[int, Evaluation]:
+    """Confirming evaluations by trial number, in the order in which they were made."""
+    return {
+        event.number: event.payload
+        for event in events
+        if event.kind is EventKind.CONFIRMED and event.number is not None and isinstance(event.payload, Evaluation)
+    }
+
+
+def finished_s(events: list[Event]) -> dict[int, float]:
+    """For each finished trial, how long the run had been at work by then; what lies between sessions is left out."""
+    found: dict[int, float] = {}
+    at_work_s, last = 0.0, None
+    for event in events:
+        now = datetime.fromisoformat(event.time)
+        if last is not None and event.kind is not EventKind.STARTED:
+            at_work_s += max((now - last).total_seconds(), 0.0)
+        last = now
+        failed = isinstance(event.payload, Proposal) and event.payload.candidate is None
+        if event.number is not None and (event.kind is EventKind.EVALUATED or failed):
+            found[event.number] = at_work_s
+    return found
+
+
 def sessions_of(events: list[Event]) -> list[Session]:
     """The sessions that these events frame, in order."""
     sessions: list[Session] = []

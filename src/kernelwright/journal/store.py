@@ -24,6 +24,7 @@ from kernelwright.journal.events import (
     Session,
     SessionEnd,
     SessionStart,
+    confirmations_of,
     finished_trials,
     sessions_of,
 )
@@ -154,11 +155,7 @@ class Journal:
 
     def confirmations(self) -> dict[int, Evaluation]:
         """Confirming evaluations by trial number, in the order in which they were made."""
-        return {
-            event.number: event.payload
-            for event in self.events()
-            if event.kind is EventKind.CONFIRMED and event.number is not None and isinstance(event.payload, Evaluation)
-        }
+        return confirmations_of(self.events())
 
     def sessions(self) -> list[Session]:
         return sessions_of(self.events())

@@ -9,20 +9,19 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from kernelwright.model import Budget, Evaluation, Status, Trial, Usage
-from kernelwright.report.convergence import convergence_text, kind_of
+from kernelwright.model import Budget, Trial, Usage
+from kernelwright.report.convergence import convergence_text
 from kernelwright.report.evaluation import (
-    VERIFIED_ON,
     environment_settings,
     kernels_table,
     results_table,
     settings_text,
-    unqualified_text,
 )
 from kernelwright.report.table import indented
 from kernelwright.report.trials import tally, usage_text
-from kernelwright.report.units import count_text, share_text, time_text, times_text
-from kernelwright.report.view import RunView, share_of_bound
+from kernelwright.report.units import count_text
+from kernelwright.report.verdict import verdict_text
+from kernelwright.report.view import RunView
 
 
 def report_text(view: RunView) -> str:
@@ -39,72 +38,6 @@ def report_text(view: RunView) -> str:
         "How to repeat it\n" + indented("\n".join(repeat_commands(view))),
     ]
     return "\n\n".join(sections) + "\n"
-
-
-def verdict_text(view: RunView) -> str:
-    """What was found and how sure that is, in a few lines."""
-    standing, best, seed, leader = view.standing, view.best, view.seed, view.leader
-    if leader is None:
-        failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
-        return f"no kernel passed ({failures or 'nothing was tried'})"
-    shown = best or leader
-    evaluation = view.figure(shown)
-    assert evaluation is not None
-    gain = _gain(evaluation, None if shown is seed else seed, view)
-    verified = VERIFIED_ON[evaluation.verified_on]
-    if evaluation.unqualified:
-        verified += f"\n{unqualified_text(evaluation.unqualified)}"
-    if standing is None and shown is seed:
-        lines = [f"so far nothing is better than {seed_name(view)}", gain, verified]
-    elif standing is None:
-        lines = [f"leading: {gain}", f"trial {leader.number}: not confirmed, so not a result"]
-    elif best is None:
-        lines = ["no kernel stands: what passed in the search did not pass again"]
-    elif best is seed:
-        tried = count_text(len(view.trials) - 1, "further trial")
-        lines = [f"no improvement: {seed_name(view)} stands after {tried}", gain, verified, *_tie(view)]
-    else:
-        found = f"trial {best.number} by {best.proposal.author}, {confirmed_on(evaluation, view)}"
-        lines = [gain, found, verified]
-    return "\n".join([*lines, *(refusal_text(trial, view) for trial in view.refused)])
-
-
-def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
-    """What a confirmation covered; a held-out case that could not be judged here is not counted in."""
-    held_out = {info.case.name for info in view.info.problem.cases if info.case.held_out}
-    judged = [result for result in confirmation.results if result.case in held_out]
-    passed = sum(result.status is Status.PASSED for result in judged)
-    if passed == len(held_out):
-        return "confirmed on fresh inputs" + (" and every held-out case" if held_out else "")
-    return f"confirmed on fresh inputs and {passed} of {count_text(len(held_out), 'held-out case')} (the rest not here)"
-
-
-def refusal_text(trial: Trial, view: RunView) -> str:
-    """Why a trial that was better in the search does not count."""
-    doubt, evaluation = view.confirmed[trial.number], trial.evaluation
-    assert evaluation is not None
-    assert evaluation.score_us is not None
-    ended = f"ended as {doubt.status.value}"
-    if doubt.score_us is not None:
-        ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, not surely less than {seed_name(view)}"
-    reason = f": {doubt.reason}" if doubt.reason else ""
-    score = time_text(evaluation.score_us, evaluation.timing_kind)
-    return f"trial {trial.number} does not count: {score} in the search, but its confirmation {ended}{reason}"
-
-
-def _tie(view: RunView) -> list[str]:
-    leader = view.leader
-    if leader is None or leader is view.best or leader in view.refused or leader.score_us is None:
-        return []
-    score = time_text(leader.score_us, kind_of(view))
-    return [
-        f"trial {leader.number} took {score} in the search: a tie, as the intervals overlap, and ties change nothing"
-    ]
-
-
-def seed_name(view: RunView) -> str:
-    """What to call the kernel that every gain is measured against."""
-    return "the starter" if view.info.starter is not None else "the first kernel"
 
 
 def best_sections(view: RunView) -> list[str]:
@@ -177,19 +110,6 @@ def repeat_commands(view: RunView) -> list[str]:
         kernel = str(view.folder / "best_kernel.py")
         commands += [shlex.join(["kernelwright", verb, settings.problem, kernel]) for verb in ("verify", "bench")]
     return commands
-
-
-def _gain(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
-    assert evaluation.score_us is not None
-    kind = evaluation.timing_kind
-    parts = [time_text(evaluation.score_us, kind)]
-    if seed is not None and seed.score_us is not None:
-        ratio = times_text(seed.score_us / evaluation.score_us)
-        parts.append(f"{ratio} as fast as {seed_name(view)}'s {time_text(seed.score_us, kind)}")
-    share = share_of_bound(evaluation, view.info.problem.cases)
-    if share is not None:
-        parts.append(f"{share_text(share)} of the bound")
-    return f"{view.info.problem.name}: {', '.join(parts)}"
 
 
 def _tally_text(trials: Sequence[Trial]) -> str:

@@ -7,11 +7,11 @@ The user's own starter needs no confirmation: it is what everything else is held
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.history import best_trial, seed_trial
-from kernelwright.journal import Journal, Session
+from kernelwright.journal import Journal, Session, confirmations_of, finished_s, finished_trials, sessions_of
 from kernelwright.model import Candidate, CaseInfo, Evaluation, Request, RunInfo, Trial
 from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.stats import geometric_mean
@@ -21,7 +21,8 @@ from kernelwright.tunables import apply_config
 @dataclass(frozen=True)
 class RunView:
     """trials: the finished ones. open_requests: asked and not finished, so the search is not over. confirmed:
-    confirming evaluations by trial number. blob: the text of a hash."""
+    confirming evaluations by trial number. blob: the text of a hash. finished_s: by trial number, how long the run had
+    been at work when it was finished."""
 
     folder: Path
     info: RunInfo
@@ -30,6 +31,7 @@ class RunView:
     open_requests: tuple[Request, ...]
     sessions: tuple[Session, ...]
     blob: Callable[[str], str]
+    finished_s: Mapping[int, float] = field(default_factory=dict)
 
     @property
     def seed(self) -> Trial | None:
@@ -82,17 +84,19 @@ def _not_made(number: int, candidate: Candidate) -> Evaluation:
 
 def read_run(journal: Journal) -> RunView:
     """Everything that is in `journal` now; the blobs are read when asked for, so keep it open meanwhile."""
-    trials = tuple(journal.trials())
+    events = journal.events()
+    trials = tuple(finished_trials(events))
     finished = {trial.number for trial in trials}
-    asked = [event.payload for event in journal.events() if isinstance(event.payload, Request)]
+    asked = [event.payload for event in events if isinstance(event.payload, Request)]
     return RunView(
         folder=journal.folder,
         info=journal.info,
         trials=trials,
-        confirmed=journal.confirmations(),
+        confirmed=confirmations_of(events),
         open_requests=tuple(request for request in asked if request.number not in finished),
-        sessions=tuple(journal.sessions()),
+        sessions=tuple(sessions_of(events)),
         blob=journal.blob,
+        finished_s=finished_s(events),
     )
 
 

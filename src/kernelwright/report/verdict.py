@@ -1,0 +1,135 @@
+"""The verdict: what was found and how sure that is, as one sentence and as a few lines.
+
+It judges nothing (`run.confirm` does). The rule: a kernel that is not confirmed is never called a result, and an
+estimate never a measurement.
+"""
+
+from __future__ import annotations
+
+from kernelwright.model import Evaluation, Status, Trial
+from kernelwright.report.convergence import kind_of
+from kernelwright.report.evaluation import VERIFIED_ON, unqualified_text
+from kernelwright.report.trials import tally
+from kernelwright.report.units import count_text, share_text, time_text, times_text
+from kernelwright.report.view import RunView, share_of_bound
+
+
+def verdict_sentence(view: RunView) -> str:
+    """The verdict of a run, at work or ended, in one sentence."""
+    best, seed, leader, name = view.best, view.seed, view.leader, view.info.problem.name
+    if leader is None:
+        failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
+        return f"No kernel passed ({failures or 'nothing was tried yet'})."
+    shown = best or leader
+    evaluation = view.figure(shown)
+    assert evaluation is not None
+    figures = figures_text(evaluation, None if shown is seed else seed, view)
+    if view.standing is None and leader is seed:
+        return f"So far nothing is better than {seed_name(view)}: {figures}."
+    if view.standing is None:
+        return f"Trial {leader.number} leads with {figures}; it is not confirmed yet, so it is not a result."
+    if best is None:
+        return "No kernel stands: what passed in the search did not pass again."
+    if best is seed:
+        return f"No improvement: {seed_name(view)} stands at {figures}."
+    where = f" on {view.info.environment.device}" if view.info.environment.device else ""
+    takes = "is estimated to take" if evaluation.timing_kind == "estimate" else "now takes"
+    return f"{name} {takes}{where} {figures}, {confirmed_on(evaluation, view)}."
+
+
+def remarks(view: RunView) -> list[str]:
+    """What a reader of the sentence must know beside it: where it was verified, what does not count and why."""
+    shown = view.best or view.leader
+    evaluation = view.figure(shown) if shown is not None else None
+    if evaluation is None:
+        return []
+    lines = [VERIFIED_ON[evaluation.verified_on]]
+    if evaluation.unqualified:
+        lines.append(unqualified_text(evaluation.unqualified))
+    if view.best is not None and view.best is view.seed:
+        lines += _tie(view)
+    return [*lines, *(refusal_text(trial, view) for trial in view.refused)]
+
+
+def verdict_text(view: RunView) -> str:
+    """What was found and how sure that is, in a few lines."""
+    standing, best, seed, leader = view.standing, view.best, view.seed, view.leader
+    if leader is None:
+        failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
+        return f"no kernel passed ({failures or 'nothing was tried'})"
+    shown = best or leader
+    evaluation = view.figure(shown)
+    assert evaluation is not None
+    gain = _gain(evaluation, None if shown is seed else seed, view)
+    verified = VERIFIED_ON[evaluation.verified_on]
+    if evaluation.unqualified:
+        verified += f"\n{unqualified_text(evaluation.unqualified)}"
+    if standing is None and shown is seed:
+        lines = [f"so far nothing is better than {seed_name(view)}", gain, verified]
+    elif standing is None:
+        lines = [f"leading: {gain}", f"trial {leader.number}: not confirmed, so not a result"]
+    elif best is None:
+        lines = ["no kernel stands: what passed in the search did not pass again"]
+    elif best is seed:
+        tried = count_text(len(view.trials) - 1, "further trial")
+        lines = [f"no improvement: {seed_name(view)} stands after {tried}", gain, verified, *_tie(view)]
+    else:
+        found = f"trial {best.number} by {best.proposal.author}, {confirmed_on(evaluation, view)}"
+        lines = [gain, found, verified]
+    return "\n".join([*lines, *(refusal_text(trial, view) for trial in view.refused)])
+
+
+def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
+    """What a confirmation covered; a held-out case that could not be judged here is not counted in."""
+    held_out = {info.case.name for info in view.info.problem.cases if info.case.held_out}
+    judged = [result for result in confirmation.results if result.case in held_out]
+    passed = sum(result.status is Status.PASSED for result in judged)
+    if passed == len(held_out):
+        return "confirmed on fresh inputs" + (" and every held-out case" if held_out else "")
+    return f"confirmed on fresh inputs and {passed} of {count_text(len(held_out), 'held-out case')} (the rest not here)"
+
+
+def refusal_text(trial: Trial, view: RunView) -> str:
+    """Why a trial that was better in the search does not count."""
+    doubt, evaluation = view.confirmed[trial.number], trial.evaluation
+    assert evaluation is not None
+    assert evaluation.score_us is not None
+    ended = f"ended as {doubt.status.value}"
+    if doubt.score_us is not None:
+        ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, not surely less than {seed_name(view)}"
+    reason = f": {doubt.reason}" if doubt.reason else ""
+    score = time_text(evaluation.score_us, evaluation.timing_kind)
+    return f"trial {trial.number} does not count: {score} in the search, but its confirmation {ended}{reason}"
+
+
+def _tie(view: RunView) -> list[str]:
+    leader = view.leader
+    if leader is None or leader is view.best or leader in view.refused or leader.score_us is None:
+        return []
+    score = time_text(leader.score_us, kind_of(view))
+    return [
+        f"trial {leader.number} took {score} in the search: a tie, as the intervals overlap, and ties change nothing"
+    ]
+
+
+def seed_name(view: RunView) -> str:
+    """What to call the kernel that every gain is measured against."""
+    return "the starter" if view.info.starter is not None else "the first kernel"
+
+
+def _gain(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
+    return f"{view.info.problem.name}: {figures_text(evaluation, seed, view)}"
+
+
+def figures_text(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
+    """Time, gain over `seed` where there is one, and share of the bound."""
+    assert evaluation.score_us is not None
+    kind = evaluation.timing_kind
+    parts = [time_text(evaluation.score_us, kind)]
+    if seed is not None and seed.score_us is not None:
+        ratio = times_text(seed.score_us / evaluation.score_us)
+        parts.append(f"{ratio} as fast as {seed_name(view)}'s {time_text(seed.score_us, kind)}")
+    share = share_of_bound(evaluation, view.info.problem.cases)
+    if share is not None:
+        parts.append(f"{share_text(share)} of the bound")
+    return ", ".join(parts)
