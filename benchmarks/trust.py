@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -262,7 +263,9 @@ def race(worker: Any, count: int = 100) -> list[dict[str, Any]]:
         configs = [{**config, key: choice} for config in configs for choice in choices]
     step = max(1, len(configs) // count)
     chosen = configs[::step][:count]
-    evaluations = [worker.evaluate(Candidate(source=source, config=config), "search") for config in chosen]
+    with ThreadPoolExecutor(8) as threads:  # compiling overlaps; timing has the GPU to itself
+        candidates = [Candidate(source=source, config=config) for config in chosen]
+        evaluations = list(threads.map(lambda candidate: worker.evaluate(candidate, "search"), candidates))
     timed = [(e.score_us, c, e.stages_s["time"]) for e, c in zip(evaluations, chosen, strict=True) if e.score_us]
     cases = 4
     best = min(timed, key=lambda entry: entry[0])

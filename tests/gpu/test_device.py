@@ -60,6 +60,7 @@ def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 
 
 def kernel_function(x):
+    x = x.contiguous()
     out = torch.empty_like(x)
     double_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024, num_warps=4)
     return out

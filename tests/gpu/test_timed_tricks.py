@@ -68,18 +68,21 @@ def kernel_function(x):
 
 HONEST = HEAD + "    used = cols\n" + SUM + "    tl.store(y_ptr + row, tl.sum(total, axis=0))\n" + HOST
 
-COUNTED = (
-    HEAD
-    + "    note = tl.load(note_ptr + row)\n"
-    + "    calls = tl.where((note >= 1000) & (note < 1000000), note, 1000)\n"
-    + "    used = tl.where(calls < 1009, cols, 0)\n"
-    + SUM
-    + "    old = tl.load(y_ptr + row)\n"
-    + "    tl.store(y_ptr + row, tl.where(used > 0, tl.sum(total, axis=0), old))\n"
-    + "    tl.store(note_ptr + row, calls + 1)\n"
-    + HOST
-)
-"""Works in the first nine calls on one piece of memory; verification makes fewer, timing many."""
+
+def counted(calls: int, kept: str) -> str:
+    """A kernel that works in its first `calls` calls on one piece of memory, and later sums `kept` columns of each row
+    onto what it remembers of the rest. Verification makes a few calls, timing hundreds."""
+    return (
+        HEAD
+        + "    note = tl.load(note_ptr + row)\n"
+        + "    calls = tl.where((note >= 1000) & (note < 1000000), note, 1000)\n"
+        + f"    used = tl.where(calls < {1000 + calls}, cols, {kept})\n"
+        + SUM
+        + "    old = tl.load(y_ptr + row)\n"
+        + "    tl.store(y_ptr + row, tl.where(used == cols, tl.sum(total, axis=0), old))\n"
+        + "    tl.store(note_ptr + row, calls + 1)\n"
+        + HOST
+    )
 
 
 @pytest.fixture(scope="module")
@@ -97,9 +100,11 @@ def test_a_kernel_without_notes_is_timed(worker: Worker) -> None:
     assert evaluation.timing_kind == "measured"
 
 
-def test_a_kernel_that_counts_its_calls_is_caught_where_it_is_timed(worker: Worker) -> None:
-    assert worker.evaluate(Candidate(source=COUNTED), "verify").status is Status.PASSED, "the known hole"
-    evaluation = worker.evaluate(Candidate(source=COUNTED), "search")
+@pytest.mark.parametrize(("calls", "kept"), [(9, "0"), (9, "cols * 7 // 8"), (60, "cols * 7 // 8")])
+def test_a_kernel_that_counts_its_calls_is_caught_where_it_is_timed(worker: Worker, calls: int, kept: str) -> None:
+    source = counted(calls, kept)
+    assert worker.evaluate(Candidate(source=source), "verify").status is Status.PASSED, "the known hole"
+    evaluation = worker.evaluate(Candidate(source=source), "search")
     assert evaluation.status is Status.WRONG, evaluation.reason
     assert "on memory that an earlier call left behind" in evaluation.reason
     assert evaluation.score_us is None

@@ -54,6 +54,7 @@ class Timed:
             rounds = max(1, min(int(REPLAY_US / max(once_us * len(pieces), 0.1)), MAX_CALLS // len(pieces)))
             self.calls = rounds * len(pieces)
             self.replay = self._captured()
+        self.samples = 0
         self.start, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         if either and self.method == "graph":
             self._keep_faster()
@@ -101,6 +102,7 @@ class Timed:
             self.replay()
             self.end.record()
         self.end.synchronize()
+        self.samples += 1
         return float(self.start.elapsed_time(self.end)) * 1000 / self.calls
 
     def warm_us(self) -> float:

@@ -58,13 +58,14 @@ def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseRes
 
 
 def check_timed(subject: Subject, case: str, key: str, message: dict[str, Any]) -> CaseResult:
-    """The judge's word on what the timed code itself leaves behind: run once more on fresh memory, and then with a part
-    of the inputs changed on what that left, so that no note of earlier calls can have saved work in the timed ones."""
+    """The judge's word on what the timed code itself leaves behind: run once more on fresh memory, and then, a part of
+    the inputs changed, on memory worn by many calls, so that no note of earlier ones can have saved work."""
     nbytes = Layout(subject.plans[case].buffers).nbytes
     subject.site.ask_bench({"verb": "recall", "key": key, "nbytes": nbytes})
     result = check(subject, message)
     if result.status is not Status.PASSED:
         return result
+    subject.site.ask_bench({"verb": "recall", "key": key, "nbytes": nbytes, "worn": True})
     message = place(subject, case, AGAIN, fresh=False)
     subject.site.ask_bench({"verb": "recall", "key": key, "nbytes": nbytes})
     again = check(subject, message)
