@@ -121,8 +121,8 @@ class Bench:
     def recall(self, key: str, nbytes: int, worn: bool = False) -> None:
         """Run what is timed once more on the arena's contents and put what it left where the judge can read it.
 
-        worn: run it half as often as it was sampled, and once more. A kernel that works in its first calls only, by notes
-        in its memory, has stopped by then, or most samples were of work that it did.
+        worn: run it half as often as it was sampled, and once more. A kernel that works in its first calls only, by
+        notes in its memory, has stopped by then, or most samples were of work that it did.
         """
         assert self.arena is not None
         timed = self.prepared[key].timed
