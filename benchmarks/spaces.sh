@@ -14,7 +14,7 @@ record() {
     name=$1
     shift
     case " $wanted " in
-    *" $name "*) "$python" benchmarks/record_space.py "gallery/$name" "$@" --in-flight 16 --minutes "$minutes" \
+    *" $name "*) "$python" benchmarks/record_space.py "gallery/$name" "$@" --in-flight "${IN_FLIGHT:-16}" --minutes "$minutes" \
         --out "$out/$name.json.gz" || [ $? -eq 1 ] ;;
     esac
 }

@@ -30,8 +30,8 @@ from kernelwright.worker.precompile import precompile
 from kernelwright.worker.qualify import qualify
 from kernelwright.worker.site import Site
 
-AT_ONCE = 16
-"""Requests under way; each waits for compilers or the lease most of its time."""
+AT_ONCE = max(16, os.cpu_count() or 1)
+"""Requests under way; each waits for compilers or the lease most of its time, and every core should have one to compile."""
 
 
 def main() -> int:
