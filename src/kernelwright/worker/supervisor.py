@@ -31,7 +31,7 @@ from kernelwright.worker.qualify import qualify
 from kernelwright.worker.site import Site
 
 AT_ONCE = max(16, os.cpu_count() or 1)
-"""Requests under way; each waits for compilers or the lease most of its time, and every core should have one to compile."""
+"""Requests under way; each waits for compilers or the lease most of its time, and every core should have a compiler."""
 
 
 def main() -> int:
