@@ -35,6 +35,7 @@ class Subject:
         }
         self.source = self._rendered(candidate)
         self.stages_s: dict[str, float] = {}
+        self.replayed_s = 0.0
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.resources: dict[str, KernelResources] = {}
