@@ -1,51 +1,49 @@
-"""Files of candidates that say of themselves what should become of them, evaluated by one real worker.
+"""Candidates of many problems, verified by one real worker several at a time.
 
-A file begins with lines `# key: value`; `problem` names a file in exploits/problems. Candidates of one problem are
-evaluated together, several at a time, when the first of them is asked for. The rule: "verify", short limits.
+Not the tests of what becomes of them (`exploits/`, `honest/`). The rule: the candidates of a problem are evaluated
+together when the first of them is asked for, because loading a problem costs more than judging a kernel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.model import Candidate, Evaluation
 from kernelwright.pool import Worker
 
-PROBLEMS = Path(__file__).parent / "exploits" / "problems"
+LIMITS = {"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0}
+"""Seconds. Short, so that what never ends is over soon; honest candidates of small problems take less than one."""
 
-LIMITS = {"interpret_s": 6.0, "replay_s": 10.0, "record_s": 6.0, "compile_s": 30.0}
-"""Seconds. Honest candidates of these problems take less than one for each."""
+AT_ONCE = 4
+"""Recording and compiling run side by side; what is replayed takes turns."""
 
 
-def header(file: Path) -> dict[str, str]:
-    """The `# key: value` lines at the top of a candidate's file."""
-    found = {}
-    for line in file.read_text(encoding="utf-8").splitlines():
-        if not line.startswith("# "):
-            break
-        key, _, value = line.removeprefix("# ").partition(": ")
-        found[key] = value.strip()
-    return found
+@dataclass(frozen=True)
+class Submission:
+    """A candidate's source and the file of the problem that it claims to solve."""
+
+    problem: Path
+    source: str
 
 
 class Evaluations:
-    """What the worker says of each candidate in `files`."""
+    """What the worker says of each of `submissions`."""
 
-    def __init__(self, worker: Worker, files: list[Path]) -> None:
-        self.worker, self.files = worker, files
-        self.known: dict[Path, Evaluation] = {}
+    def __init__(self, worker: Worker, submissions: Sequence[Submission]) -> None:
+        self.worker, self.submissions = worker, submissions
+        self.known: dict[Submission, Evaluation] = {}
         self.on_gpu = worker.environment().device is not None
 
-    def of(self, file: Path) -> Evaluation:
-        if file not in self.known:
-            problem = header(file)["problem"]
-            together = [other for other in self.files if header(other)["problem"] == problem]
-            self.worker.load(str(PROBLEMS / f"{problem}.py"))
-            with ThreadPoolExecutor(max_workers=4) as threads:
-                evaluations = threads.map(self._evaluate, together)
-                self.known |= dict(zip(together, evaluations, strict=True))
-        return self.known[file]
+    def of(self, submission: Submission) -> Evaluation:
+        if submission not in self.known:
+            together = [other for other in self.submissions if other.problem == submission.problem]
+            self.worker.load(str(submission.problem))
+            with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+                self.known |= dict(zip(together, threads.map(self._verify, together), strict=True))
+        return self.known[submission]
 
-    def _evaluate(self, file: Path) -> Evaluation:
-        return self.worker.evaluate(Candidate(source=file.read_text(encoding="utf-8")), "verify")
+    def _verify(self, submission: Submission) -> Evaluation:
+        return self.worker.evaluate(Candidate(source=submission.source), "verify")

@@ -2,7 +2,8 @@
 
 `kernels/PROBLEM/STYLE.py` solves `problems/PROBLEM.py`: sizes are odd so that masks matter, and the timed case mostly
 compiles to what the small one does, to save time. With a GPU all cases are verified on it, otherwise the small ones
-in Triton's CPU interpreter. A style that is refused is a fault of the worker, never of the kernel.
+in Triton's CPU interpreter. A style that is refused is a fault of the worker, never of the kernel. To add one, add its
+file; nothing else.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.model import Candidate, Evaluation, Status
-from kernelwright.pool import Worker, start_worker
+from evaluated import Evaluations, Submission
+from kernelwright.model import Evaluation, Status
+from kernelwright.pool import start_worker
 from kernelwright.worker import extract, static
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
@@ -26,16 +28,17 @@ ON_INTERPRETER = {"affine_relu/libdevice": "not true to a GPU here: libdevice"}
 """Kernels that only a GPU can judge: the reason that is given for it elsewhere. None is refused anywhere."""
 
 
+def submission(kernel: Path) -> Submission:
+    return Submission(HERE / "problems" / f"{kernel.parent.name}.py", kernel.read_text(encoding="utf-8"))
+
+
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
+def evaluations(request: pytest.FixtureRequest) -> Iterator[Evaluations]:
+    """Of the kernels that pytest was asked for, not of all."""
+    chosen = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
+    kernels = dict.fromkeys(params["kernel"] for params in chosen if params.get("kernel") in KERNELS)
     with start_worker() as worker:
-        yield worker
-
-
-@pytest.fixture(scope="module")
-def loaded(worker: Worker) -> dict[str, str]:
-    """The problem that the worker holds; it is loaded anew only where it is another."""
-    return {}
+        yield Evaluations(worker, [submission(kernel) for kernel in kernels])
 
 
 def told(evaluation: Evaluation) -> str:
@@ -46,13 +49,9 @@ def told(evaluation: Evaluation) -> str:
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=NAMES)
-def test_an_honest_kernel_passes(worker: Worker, loaded: dict[str, str], kernel: Path) -> None:
-    problem, name = kernel.parent.name, f"{kernel.parent.name}/{kernel.stem}"
-    if loaded.get("problem") != problem:
-        worker.load(str(HERE / "problems" / f"{problem}.py"))
-        loaded["problem"] = problem
-    evaluation = worker.evaluate(Candidate(source=kernel.read_text(encoding="utf-8")), "verify")
-    if name in ON_INTERPRETER and worker.environment().device is None:
+def test_an_honest_kernel_passes(evaluations: Evaluations, kernel: Path) -> None:
+    evaluation, name = evaluations.of(submission(kernel)), f"{kernel.parent.name}/{kernel.stem}"
+    if name in ON_INTERPRETER and not evaluations.on_gpu:
         assert evaluation.status is Status.NOT_VERIFIED, told(evaluation)
         assert ON_INTERPRETER[name] in told(evaluation)
     else:
