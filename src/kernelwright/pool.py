@@ -27,6 +27,7 @@ from kernelwright.model import (
     Evaluation,
     Machine,
     ProblemInfo,
+    Profile,
     QualificationReport,
 )
 
@@ -75,6 +76,14 @@ class Worker(Protocol):
         """Paired timing of the framework's own and the named candidates. cases: names, () for all but small.
 
         against: a candidate that ratios and verdicts refer to; the framework is then left out.
+        """
+        ...
+
+    def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
+        """The launches of one call with what a profiler, or at least the compiler, says of them; kept, and taken once.
+
+        implementation: a candidate, or "eager" or "compile". full: every counter that the tool has. Raises
+        `RequestError` for a candidate that does not compile, `MachineError` for the framework's own without a GPU.
         """
         ...
 
@@ -149,6 +158,10 @@ class ProcessWorker:
             against=against,
         )
         return codec.record(answer, BenchReport)
+
+    def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
+        asked = implementation if isinstance(implementation, str) else codec.plain(implementation)
+        return codec.record(self._ask("profile", implementation=asked, case=case, full=full), Profile)
 
     def close(self) -> None:
         assert self.process.stdin is not None

@@ -104,6 +104,16 @@ class Child:
             return file.read().decode(errors="replace")
 
 
+def environment_of(scratch: Path) -> dict[str, str]:
+    """The environment of everything of ours that imports torch; what it compiles is kept in `scratch`, for all."""
+    kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
+    return kept | {
+        "HOME": str(scratch), "TRITON_CACHE_DIR": str(scratch / "triton"), "OPENBLAS_NUM_THREADS": "1",
+        "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "PYTHONUNBUFFERED": "1",
+        "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1",
+    }  # fmt: skip
+
+
 class ForkServer:
     """One fork server. interpret: its Triton runs kernels in the CPU interpreter instead of compiling them."""
 
@@ -112,12 +122,7 @@ class ForkServer:
         self.lock = threading.Lock()
         self.children = 0
         ours, theirs = socket.socketpair()
-        environment = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
-        environment |= {
-            "HOME": str(scratch), "TRITON_CACHE_DIR": str(scratch / "triton"), "OPENBLAS_NUM_THREADS": "1",
-            "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "PYTHONUNBUFFERED": "1",
-            "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1",
-        }  # fmt: skip
+        environment = environment_of(scratch)
         if interpret:
             environment |= {"TRITON_INTERPRET": "1", "CUDA_VISIBLE_DEVICES": ""}
         self.log = scratch / ("interpreter.log" if interpret else "compiler.log")

@@ -20,6 +20,7 @@ from kernelwright.devices import Target, find_target, occupancy
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker import plan as plans
 from kernelwright.worker.channel import Channel
+from kernelwright.worker.profile.code import code_counters
 from kernelwright.worker.replay import arguments, given, load_kernels
 from kernelwright.worker.target import install
 
@@ -32,11 +33,12 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     while True:
         job = channel.receive(None)
         launch = codec.record(job["launch"], plans.Launch)
-        channel.send(compiled(job["kernels"], launch, target))
+        channel.send(compiled(job["kernels"], launch, target, job.get("code", False)))
 
 
-def compiled(path: str, launch: plans.Launch, target: Target) -> dict[str, Any]:
-    """{"resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}."""
+def compiled(path: str, launch: plans.Launch, target: Target, code: bool = False) -> dict[str, Any]:
+    """{"resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}. code: {"code": …} instead,
+    what its machine code holds."""
     try:
         kernels = load_kernels(path)
         kernel = getattr(kernels, launch.kernel)
@@ -44,6 +46,8 @@ def compiled(path: str, launch: plans.Launch, target: Target) -> dict[str, Any]:
         binary = kernel.run(*args, grid=launch.grid, warmup=True, **kwargs)
     except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
         return failure(launch.kernel, error)
+    if code:
+        return {"code": codec.plain(code_counters(binary.asm["cubin"], binary.asm["ptx"]))}
     resources = resources_of(launch.kernel, binary, target)
     if resources.shared_bytes > target.shared_bytes_per_block:
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "

@@ -23,6 +23,7 @@ from kernelwright.model import Case, CaseQualification, CaseResult, Status, Tens
 from kernelwright.worker import clock, load, peaks, tolerance
 from kernelwright.worker.answer import Answer
 from kernelwright.worker.arena import attach, window
+from kernelwright.worker.binding import as_it_lies, bound
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.draws import PERIOD, Draws
 from kernelwright.worker.instance import Specs, compulsory_bytes
@@ -83,7 +84,8 @@ class Judge:
             found.append({
                 "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
                 "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
-                "init": [codec.plain(_spec(v)) if isinstance(v, torch.Tensor) else v for v in instance.init_inputs],
+                "init": [codec.plain(as_it_lies(v)) if isinstance(v, torch.Tensor) else v
+                         for v in instance.init_inputs],
             })  # fmt: skip
         return found
 
@@ -168,24 +170,7 @@ class Judge:
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """(window in the arena, our pristine tensor) of each input and parameter."""
-        instance = self.answer(case, draw).instance
-        inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
-        laid = dict(zip(instance.input_names, self.specs[case].inputs, strict=True))
-        named = dict(instance.module.named_parameters()) | dict(instance.module.named_buffers())
-        for buffer in plan.buffers:
-            if buffer.origin == "scratch":
-                continue
-            source = inputs[buffer.name] if buffer.origin == "input" else named[buffer.name]
-            assert isinstance(source, torch.Tensor)
-            spec = laid[buffer.name] if buffer.origin == "input" else _spec(source)
-            assert isinstance(spec, TensorSpec)
-            start = layout.offsets[buffer.id]
-            flat = arena[start : start + buffer.nbytes - buffer.nbytes % source.element_size()].view(source.dtype)
-            target = flat.as_strided(spec.shape, spec.stride, flat.storage_offset() + spec.offset)
-            for dim, (size, stride) in enumerate(zip(spec.shape, spec.stride, strict=True)):
-                if stride == 0 and size > 1:  # expanded: written and compared once
-                    target, source = target.narrow(dim, 0, 1), source.narrow(dim, 0, 1)
-            yield target, source
+        return bound(self.answer(case, draw).instance, self.specs[case].inputs, plan, arena, layout)
 
     def _settle(self) -> None:
         if self.device != "cpu":
@@ -261,11 +246,6 @@ def compiled(module: torch.nn.Module, name: str) -> Any:
 
 def _with_dtype(case: Case, dtype: str) -> Case:
     return codec.record(codec.plain(case) | {"dtype": dtype}, Case)
-
-
-def _spec(tensor: torch.Tensor) -> TensorSpec:
-    return TensorSpec(shape=tuple(tensor.shape), dtype=str(tensor.dtype).removeprefix("torch."),
-                      stride=tuple(tensor.stride()))  # fmt: skip
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

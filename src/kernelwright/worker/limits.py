@@ -29,5 +29,8 @@ class Limits(Record, frozen=True, kw_only=True):
     judge_s: float = 300.0
     """A float64 reference of a 4 GB case takes seconds on a GPU; a CPU one of a small case less."""
 
+    profile_s: float = 300.0
+    """Imports, drawing inputs of several GB, and up to some dozen passes of each kernel under a profiler."""
+
     baseline_s: float = 900.0
     """torch.compile with max-autotune of a large convolution has taken minutes."""

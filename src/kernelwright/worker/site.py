@@ -18,7 +18,7 @@ from typing import Any
 from kernelwright import __version__, codec, roofline
 from kernelwright.devices import TARGETS, Target, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
-from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Status
+from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.outcome import Ended
@@ -60,6 +60,7 @@ class Site:
         self.info: ProblemInfo | None = None
         self.shapes: list[dict[str, Any]] = []
         self.best_us: dict[str, float] = {}
+        self.profiles: dict[str, Profile] = {}
         self.qualified: dict[str, CaseQualification | str] = {}
         self.unqualified = ""
 

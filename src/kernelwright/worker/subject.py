@@ -120,7 +120,8 @@ class Subject:
             else:
                 self.unplanned[recording.case] = outcome
 
-    def _key(self, launch: Launch) -> str:
+    def key(self, launch: Launch) -> str:
+        """Names the machine code of a launch."""
         return f"{self.kernels_sha}:{launch_identity(launch, self.kernels[launch.kernel])}"
 
     def _plans_of_problem(self) -> dict[str, Plan]:
@@ -130,7 +131,7 @@ class Subject:
 
     def _compile(self) -> None:
         plans = self._plans_of_problem().values()
-        launches = {self._key(launch): launch for plan in plans for launch in plan.launches}
+        launches = {self.key(launch): launch for plan in plans for launch in plan.launches}
         pending = {
             key: self.site.compile(key, {"kernels": self.kernels_path, "launch": codec.plain(launch)})
             for key, launch in launches.items()
@@ -149,11 +150,11 @@ class Subject:
 
     def launches(self, plan: Plan) -> list[tuple[KernelResources, int]]:
         """Resources and number of blocks of each launch of a plan."""
-        return [(self.resources[self._key(launch)], math.prod(launch.grid)) for launch in plan.launches]
+        return [(self.resources[self.key(launch)], math.prod(launch.grid)) for launch in plan.launches]
 
     def identity(self) -> str | None:
         """Hash over the machine code and the order and grids of launches: two sources with it are one kernel."""
-        launched = {self._key(launch) for plan in self._plans_of_problem().values() for launch in plan.launches}
+        launched = {self.key(launch) for plan in self._plans_of_problem().values() for launch in plan.launches}
         if not launched or not launched <= self.resources.keys():  # one of them did not compile
             return None
         described = [

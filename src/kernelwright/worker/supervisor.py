@@ -27,6 +27,7 @@ from kernelwright.worker.evaluate import evaluate
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.machine import machine
 from kernelwright.worker.precompile import precompile
+from kernelwright.worker.profile.operation import profile
 from kernelwright.worker.qualify import qualify
 from kernelwright.worker.site import Site
 
@@ -105,6 +106,10 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
     if verb == "bench":
         candidates = {name: codec.record(c, Candidate) for name, c in request["candidates"].items()}
         return bench(site, candidates, tuple(request["cases"]), tuple(request["framework"]), request["against"])
+    if verb == "profile":
+        asked = request["implementation"]
+        implementation = asked if isinstance(asked, str) else codec.record(asked, Candidate)
+        return profile(site, implementation, request["case"], request["full"])
     raise WorkerError(f"the worker has no verb {verb!r}")
 
 

@@ -1,0 +1,90 @@
+"""What is known of a launch before it runs: the compiler's resources, its machine code, how it fills the device.
+
+Everything here holds on a machine without a GPU, for the target that was compiled for.
+"""
+
+from __future__ import annotations
+
+from kernelwright import codec
+from kernelwright.devices import Target
+from kernelwright.model import Counter, KernelResources, LaunchProfile
+from kernelwright.worker.plan import Launch, Plan
+from kernelwright.worker.profile.protocol import CannotProfile
+from kernelwright.worker.subject import Subject
+
+TOOL = "compiler"
+THREADS_PER_WARP = 32
+
+
+def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
+    """One for each launch of the plan, in order. Raises `CannotProfile` where one does not compile any more."""
+    known = subject.launches(plan)
+    return tuple(
+        profiled(launch, resources, code(subject, launch), subject.site.target)
+        for launch, (resources, _) in zip(plan.launches, known, strict=True)
+    )
+
+
+def code(subject: Subject, launch: Launch) -> tuple[Counter, ...]:
+    """What the machine code of a launch holds, found by a compiler of its own."""
+    job = {"kernels": subject.kernels_path, "launch": codec.plain(launch), "code": True}
+    answer = subject.site.compile(f"{subject.key(launch)}:code", job).result()
+    if "code" not in answer:
+        raise CannotProfile(answer["reason"])
+    return codec.record(answer["code"], tuple[Counter, ...])
+
+
+def profiled(launch: Launch, resources: KernelResources, in_code: tuple[Counter, ...], target: Target) -> LaunchProfile:
+    def counter(name: str, value: float, unit: str) -> Counter:
+        return Counter(name=name, value=value, unit=unit, tool=TOOL)
+
+    grid = (*launch.grid, 1, 1)[:3]
+    blocks = grid[0] * grid[1] * grid[2]
+    found = [
+        counter("registers", resources.registers, "registers/thread"),
+        counter("spills", resources.spill_bytes, "bytes/thread"),
+        counter("shared_memory", resources.shared_bytes, "bytes/block"),
+        counter("stages", resources.num_stages, "stages"),
+        counter("occupancy_limit", resources.occupancy, "fraction"),
+    ]
+    resident = resident_blocks(resources, target)
+    if resident:
+        found.append(counter("waves", blocks / (resident * target.multiprocessors), "waves"))
+    return LaunchProfile(
+        kernel=launch.kernel,
+        grid=grid,
+        block=(resources.num_warps * THREADS_PER_WARP, 1, 1),
+        counters=(*found, *in_code),
+    )
+
+
+def resident_blocks(resources: KernelResources, target: Target) -> int:
+    """How many blocks of a kernel a multiprocessor holds at once."""
+    return round(resources.occupancy * target.warps_per_multiprocessor / resources.num_warps)
+
+
+def joined(seen: tuple[LaunchProfile, ...], planned: tuple[LaunchProfile, ...]) -> tuple[LaunchProfile, ...]:
+    """What the device showed, each launch with what the compiler said of it.
+
+    A launch of the plan is the next one of its name; others (fills and copies, which the framework does) stay as they
+    were seen. Of a counter that both have, the device's is kept.
+    """
+    waiting = list(planned)
+    found = []
+    for launch in seen:
+        position = next((i for i, one in enumerate(waiting) if one.kernel == launch.kernel), None)
+        if position is None:
+            found.append(launch)
+            continue
+        own = waiting.pop(position)
+        names = {counter.name for counter in launch.counters}
+        added = tuple(counter for counter in own.counters if counter.name not in names)
+        found.append(
+            LaunchProfile(
+                kernel=launch.kernel,
+                grid=launch.grid or own.grid,
+                block=launch.block or own.block,
+                counters=(*launch.counters, *added),
+            )
+        )
+    return tuple(found)

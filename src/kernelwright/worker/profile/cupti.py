@@ -1,0 +1,62 @@
+"""CUPTI through torch's profiler: when each kernel ran, on how many blocks, with how many registers. No counters.
+
+What it cannot see (bytes, hit rates, instructions) is absent. It needs no rights that ncu needs.
+"""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import msgspec
+
+from kernelwright.model import Counter, LaunchProfile
+from kernelwright.worker.profile.job import Job
+from kernelwright.worker.profile.protocol import CannotProfile
+from kernelwright.worker.profile.run import run_program
+from kernelwright.worker.site import Site
+
+TOOL = "torch.profiler"
+
+ARGUMENTS = {
+    "registers per thread": ("registers", "registers/thread", 1.0),
+    "shared memory": ("shared_memory", "bytes/block", 1.0),
+    "est. achieved occupancy %": ("occupancy_estimate", "fraction", 0.01),
+    "blocks per SM": ("blocks_per_multiprocessor", "blocks", 1.0),
+    "bytes": ("moved", "bytes", 1.0),
+    "memory bandwidth (GB/s)": ("bandwidth", "bytes/s", 1e9),
+}
+"""What torch calls a figure: our name, unit and how many of it one is."""
+
+
+class TorchProfiler:
+    name = TOOL
+
+    def profile(self, site: Site, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
+        trace = site.scratch / f"trace-{time.monotonic_ns()}.json"
+        run_program(site, msgspec.structs.replace(job, marks="torch", trace=str(trace)))
+        launches = tuple(of_trace(json.loads(trace.read_text())))
+        trace.unlink()
+        if not launches:
+            raise CannotProfile("torch's profiler saw no kernel: CUPTI is not to be had here")
+        return launches
+
+
+def of_trace(trace: Mapping[str, Any]) -> Iterator[LaunchProfile]:
+    """The kernels, copies and fills on the device of a Chrome trace that torch exported, in the order of time."""
+    events = [event for event in trace["traceEvents"] if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    for event in sorted(events, key=lambda event: event["ts"]):
+        arguments = event.get("args", {})
+        counters = [Counter(name="duration", value=float(event["dur"]), unit="us", tool=TOOL, metric="dur")]
+        for metric, (name, unit, scale) in ARGUMENTS.items():
+            value = arguments.get(metric)
+            if isinstance(value, int | float):
+                counters.append(Counter(name=name, value=value * scale, unit=unit, tool=TOOL, metric=metric))
+        yield LaunchProfile(
+            kernel=event["name"],
+            grid=tuple(arguments.get("grid", ())),
+            block=tuple(arguments.get("block", ())),
+            counters=tuple(counters),
+        )

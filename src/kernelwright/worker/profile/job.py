@@ -1,0 +1,26 @@
+"""What the profiled program is told to call."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from kernelwright.worker.plan import Plan
+
+
+class Job(msgspec.Struct, frozen=True, kw_only=True):
+    """What is to be called: `plan` with `kernels` (see `replay.load_kernels`), or the framework's `framework`.
+
+    marks: how the profiler learns where the call begins and ends. trace: where torch's profiler leaves what it saw.
+    """
+
+    problem: str
+    case: str
+    dtype: str | None
+    device: str
+    marks: Literal["cuda", "torch", "none"]
+    trace: str = ""
+    framework: str = ""
+    kernels: str = ""
+    plan: Plan | None = None

@@ -1,0 +1,84 @@
+"""Nsight Compute: the counters of the GPU itself, where the driver lets this user read them.
+
+ncu starts the program, and replays each kernel in it until every counter was read, a few passes in all. Clocks are left
+as they are (`--clock-control none`): the times beside are of the same clocks, and nobody else's work is slowed. Caches
+are flushed before every pass (`--cache-control all`), because the clock times with a cold cache; where a call has
+several launches, what one leaves in L2 for the next is therefore counted as read from DRAM.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import shutil
+import time
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from kernelwright.model import LaunchProfile
+from kernelwright.worker.profile import ncu_csv
+from kernelwright.worker.profile.job import Job
+from kernelwright.worker.profile.protocol import CannotProfile
+from kernelwright.worker.profile.readings import CHOSEN
+from kernelwright.worker.profile.run import run_program
+from kernelwright.worker.site import Site
+
+PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
+
+
+def found() -> str | None:
+    """The path of ncu."""
+    places = [shutil.which("ncu"), *(path for pattern in PLACES for path in sorted(glob.glob(pattern), reverse=True))]
+    return next((path for path in places if path is not None and os.access(path, os.X_OK)), None)
+
+
+class NsightCompute:
+    name = ncu_csv.TOOL
+
+    def __init__(self, find: Callable[[], str | None] = found) -> None:
+        self.find = find
+
+    def profile(self, site: Site, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
+        ncu = self.find()
+        if ncu is None:
+            raise CannotProfile("ncu is not on PATH, nor where NVIDIA's installers put it")
+        job = msgspec.structs.replace(job, marks="cuda")
+        metrics = tuple(CHOSEN.values())
+        try:
+            launches = read(site, job, ncu, metrics, full)
+        except CannotProfile as error:
+            known = tuple(metric for metric in metrics if metric.partition(".")[0] not in str(error))
+            if known == metrics:
+                raise
+            launches = read(site, job, ncu, known, full)  # without those that it named: another GPU has other counters
+        if not any(launch.counters for launch in launches):
+            raise CannotProfile("ncu read no counter")
+        return launches
+
+
+def read(site: Site, job: Job, ncu: str, metrics: Sequence[str], full: bool) -> tuple[LaunchProfile, ...]:
+    """What one run of ncu saw; raises `CannotProfile`."""
+    log = site.scratch / f"ncu-{time.monotonic_ns()}.csv"
+    try:
+        run_program(site, job, [ncu, *options(metrics, full), "--log-file", str(log)])
+    except CannotProfile as error:
+        said = (
+            [line for line in log.read_text(errors="replace").splitlines() if "ERROR" in line] if log.exists() else []
+        )
+        raise CannotProfile(" ".join([str(error), *said])[:2000]) from error
+    try:
+        return ncu_csv.launches(log.read_text(errors="replace"), {metric: name for name, metric in CHOSEN.items()})
+    except (OSError, ValueError) as error:
+        raise CannotProfile(str(error)) from error
+
+
+def options(metrics: Sequence[str], full: bool) -> list[str]:
+    """full: every section that ncu has, beside these metrics; several times as many passes."""
+    sections = ["--set", "full"] if full else []
+    return [
+        *sections, "--metrics", ",".join(metrics),
+        "--target-processes", "application-only", "--profile-from-start", "off", "--replay-mode", "kernel",
+        "--clock-control", "none", "--cache-control", "all",
+        "--csv", "--page", "raw", "--print-units", "base", "--print-kernel-base", "function",
+    ]  # fmt: skip

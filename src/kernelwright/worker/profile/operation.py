@@ -1,0 +1,112 @@
+"""Profile one call: the tools in the order of a table, the first that can; what the compiler knows is always there.
+
+It verifies and times nothing. The one rule: a profile is kept under a hash of all that decides it (code, case, device,
+how much was asked), and taken once.
+"""
+
+from __future__ import annotations
+
+from kernelwright import codec
+from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
+from kernelwright.model import Candidate, LaunchProfile, Profile
+from kernelwright.worker.outcome import Ended
+from kernelwright.worker.profile import compiled
+from kernelwright.worker.profile.cupti import TorchProfiler
+from kernelwright.worker.profile.job import Job
+from kernelwright.worker.profile.ncu import NsightCompute
+from kernelwright.worker.profile.protocol import CannotProfile, Profiler
+from kernelwright.worker.site import Site
+from kernelwright.worker.subject import Subject
+
+PROFILERS: tuple[Profiler, ...] = (NsightCompute(), TorchProfiler())
+"""Tried in this order on a machine with a GPU. Another profiler is a file of its own and a place here."""
+
+FRAMEWORK = ("eager", "compile")
+
+
+def profile(site: Site, implementation: Candidate | str, case: str, full: bool) -> Profile:
+    """implementation: a candidate, or one of FRAMEWORK. Raises `RequestError` where a candidate gets no plan."""
+    known = [info.case.name for info in site.loaded().cases]
+    if case not in known:
+        raise ProblemError(f"no case {case!r}", f"known: {', '.join(known)}")
+    if isinstance(implementation, str):
+        return framework_profile(site, implementation, case, full)
+    try:
+        subject = Subject(site, implementation)
+        subject.prepare([case])
+    except SyntaxError as error:
+        raise RequestError(f"the candidate cannot be profiled: line {error.lineno}: {error.msg}") from error
+    except Ended as ended:
+        raise RequestError(f"the candidate cannot be profiled: {ended.status.value}: {ended.reason}") from ended
+    if case not in subject.plans:
+        raise RequestError(f"the candidate cannot be profiled on {case}: {subject.unplanned[case].reason}")
+    key = codec.sha(codec.encode([subject.identity(), case, site.target.name, site.machine["device"], full]))
+    if key not in site.profiles:
+        site.profiles[key] = candidate_profile(subject, implementation.id, case, full, key)
+    return site.profiles[key]
+
+
+def candidate_profile(subject: Subject, name: str, case: str, full: bool, key: str) -> Profile:
+    site, plan = subject.site, subject.plans[case]
+    try:
+        planned = compiled.launches(subject, plan)
+    except CannotProfile as error:
+        raise RequestError(f"the candidate cannot be profiled: {error}") from error
+    if not site.on_gpu:
+        return Profile(
+            implementation=name, case=case, device=None, target=site.target.name, tool=None, launches=planned,
+            not_used={profiler.name: "there is no GPU here" for profiler in PROFILERS}, key=key,
+            method="compiled for the target, not run",
+        )  # fmt: skip
+    job = job_of(site, case, kernels=subject.kernels_path, plan=plan)
+    with subject.leased("profile"):
+        tool, seen, not_used = by_first(site, job, full)
+    launches = compiled.joined(seen, planned) if tool else planned
+    return Profile(
+        implementation=name, case=case, device=site.machine["device"], target=site.target.name, tool=tool,
+        launches=launches, not_used=not_used, key=key, method=METHODS.get(tool or "", ""),
+    )  # fmt: skip
+
+
+def framework_profile(site: Site, name: str, case: str, full: bool) -> Profile:
+    """What the framework's own implementation launches, in the same way."""
+    if name not in FRAMEWORK:
+        raise ConfigError(f"the framework has no implementation {name!r} to profile", f"known: {', '.join(FRAMEWORK)}")
+    if not site.on_gpu:
+        raise MachineError(f"{name} cannot be profiled: there is no GPU here", "profile a candidate, or use a GPU")
+    versions = site.compilers.ready()
+    key = codec.sha(codec.encode([name, site.problem, versions, case, site.machine["device"], full]))
+    if key not in site.profiles:
+        with site.lease:
+            tool, seen, not_used = by_first(site, job_of(site, case, framework=name), full)
+        if tool is None:
+            reasons = "; ".join(f"{tool}: {why}" for tool, why in not_used.items())
+            raise MachineError(f"{name} cannot be profiled here ({reasons})", "see docs/diagnosis.md")
+        site.profiles[key] = Profile(
+            implementation=name, case=case, device=site.machine["device"], target=site.target.name, tool=tool,
+            launches=seen, not_used=not_used, key=key, method=METHODS.get(tool, ""),
+        )  # fmt: skip
+    return site.profiles[key]
+
+
+METHODS = {
+    "ncu": "one call after warming up; each kernel replayed from flushed caches, clocks left alone",
+    "torch.profiler": "one call after warming up, caches evicted before; no counters",
+}
+
+
+def job_of(site: Site, case: str, **what: object) -> Job:
+    assert site.problem is not None
+    path, dtype = site.problem
+    return Job(problem=path, case=case, dtype=dtype, device=site.device, marks="none", **what)  # type: ignore[arg-type]
+
+
+def by_first(site: Site, job: Job, full: bool) -> tuple[str | None, tuple[LaunchProfile, ...], dict[str, str]]:
+    """The first tool that can, with what it saw; and why those before it could not."""
+    not_used: dict[str, str] = {}
+    for profiler in PROFILERS:
+        try:
+            return profiler.name, profiler.profile(site, job, full), not_used
+        except CannotProfile as error:
+            not_used[profiler.name] = str(error)
+    return None, (), not_used

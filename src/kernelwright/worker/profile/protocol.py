@@ -1,0 +1,28 @@
+"""The contract of a profiler: given a call, what counters it can read of each launch.
+
+The one rule: what it cannot do is a reason in words, not an error, and the next one in the table is tried.
+"""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from kernelwright.model import LaunchProfile
+from kernelwright.worker.profile.job import Job
+from kernelwright.worker.site import Site
+
+
+class CannotProfile(Exception):
+    """This tool gives nothing for this call here; the message says why."""
+
+
+class Profiler(Protocol):
+    name: str
+    """What `Profile.tool` and `Counter.tool` say."""
+
+    def profile(self, site: Site, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
+        """The launches of one call, in order, under the lease of the GPU. full: every counter that the tool has.
+
+        Raises `CannotProfile`.
+        """
+        ...

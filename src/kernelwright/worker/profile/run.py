@@ -1,0 +1,65 @@
+"""Start the profiled program, alone or under a tool, with a deadline."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelwright import codec
+from kernelwright.worker.children import environment_of
+from kernelwright.worker.profile.job import Job
+from kernelwright.worker.profile.protocol import CannotProfile
+from kernelwright.worker.site import Site
+
+
+def run_program(site: Site, job: Job, under: Sequence[str] = ()) -> str:
+    """What it and the tool `under` which it runs printed. Raises `CannotProfile` where it failed or took too long."""
+    file = site.scratch / f"profile-{time.monotonic_ns()}.json"
+    file.write_bytes(codec.encode(job))
+    command = [*under, sys.executable, "-m", "kernelwright.worker.profile.program", str(file)]
+    environment = environment_of(site.scratch) | {
+        "TMPDIR": str(site.scratch),  # ncu keeps a lock file there, which another user's would block
+        "LC_ALL": "C",  # ncu writes numbers as the locale has them
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # compile in the process that is looked into, not in a pool beside it
+    }
+    try:
+        printed = finished(command, environment, site.scratch, site.limits.profile_s)
+    finally:
+        file.unlink()
+    return printed
+
+
+def finished(command: Sequence[str], environment: dict[str, str], folder: Path, limit_s: float) -> str:
+    """Everything that a command printed; raises `CannotProfile` where its exit status is not 0, or it takes longer."""
+    with subprocess.Popen(
+        command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+        errors="replace", env=environment, cwd=folder, start_new_session=True,
+    ) as process:  # fmt: skip
+        try:
+            printed, _ = process.communicate(timeout=limit_s)
+        except subprocess.TimeoutExpired as error:
+            raise CannotProfile(f"it took over {limit_s:g} s") from error
+        finally:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(process.pid, signal.SIGKILL)  # also what it may have left behind
+    if process.returncode != 0:
+        raise CannotProfile(reason(printed, process.returncode))
+    return printed
+
+
+def reason(printed: str, exit_status: int) -> str:
+    """Why a command failed, in its own words: Nsight Compute's errors first, else the last line."""
+    lines = [line.strip() for line in printed.splitlines() if line.strip()]
+    errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
+    said = "; ".join(errors) or (lines[-1] if lines else "it said nothing")
+    if "ERR_NVGPUCTRPERM" in said:
+        said = (
+            "this user may not read the GPU's counters (ERR_NVGPUCTRPERM: the driver reserves them to administrators)"
+        )
+    return f"{said} (exit status {exit_status})"[:600]

@@ -1,0 +1,109 @@
+"""The profiled program calls what it is told to, on inputs of the case, and nothing else is marked."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+import torch
+
+from kernelwright import codec
+from kernelwright.worker.extract import kernels_name
+from kernelwright.worker.plan import Buffer, Launch, Plan, Tensor, View
+from kernelwright.worker.profile import program
+from kernelwright.worker.profile.job import Job
+from kernelwright.worker.profile.protocol import CannotProfile
+from kernelwright.worker.profile.run import finished, reason
+
+PROBLEM = """\
+import torch
+
+CASES = [dict(name="only", dtype="float32", n=8)]
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.sinh(x)
+
+
+def get_inputs(n):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+KERNELS = """\
+class Double:
+    def __getitem__(self, grid):
+        return self
+
+    def __call__(self, x, out):
+        out.copy_(x * 2)
+
+
+double = Double()
+"""
+
+X = View(buffer=0, dtype="float32", shape=(8,), stride=(1,))
+OUT = View(buffer=1, dtype="float32", shape=(8,), stride=(1,))
+PLAN = Plan(
+    buffers=(Buffer(id=0, nbytes=32, origin="input", name="x"), Buffer(id=1, nbytes=32, origin="scratch")),
+    steps=(Launch(kernel="double", grid=(1,), arguments={"x": Tensor(view=X), "out": Tensor(view=OUT)}),),
+    outputs=(OUT,),
+    single=True,
+)
+
+
+@pytest.fixture
+def job(tmp_path: Path) -> Job:
+    problem, kernels = tmp_path / "problem.py", tmp_path / f"{kernels_name(KERNELS)}.py"
+    problem.write_text(PROBLEM)
+    kernels.write_text(KERNELS)
+    return Job(problem=str(problem), case="only", dtype=None, device="cpu", marks="none", kernels=str(kernels),
+               plan=PLAN)  # fmt: skip
+
+
+def test_a_plan_is_replayed_on_inputs_of_the_case(job: Job) -> None:
+    call = program.replaying(job)
+    call()
+    replay = call.__self__  # type: ignore[attr-defined]
+    x, out = replay.tensor(X), replay.tensor(OUT)
+    assert bool((x != 0).all())
+    assert torch.equal(out, 2 * x)
+
+
+def test_each_process_draws_inputs_of_its_own(job: Job) -> None:
+    one, other = (program.replaying(job).__self__.tensor(X).clone() for _ in range(2))  # type: ignore[attr-defined]
+    assert not torch.equal(one, other)
+
+
+def test_only_the_one_call_is_seen(job: Job, tmp_path: Path) -> None:
+    framework = msgspec.structs.replace(job, plan=None, framework="eager", marks="torch", trace=str(tmp_path / "trace"))
+    file = tmp_path / "job.json"
+    file.write_bytes(codec.encode(framework))
+    assert program.main([str(file)]) == 0
+    names = [event.get("name") for event in json.loads((tmp_path / "trace").read_text())["traceEvents"]]
+    assert names.count("aten::sinh") == 1
+    assert "aten::randn" not in names
+
+
+def test_a_program_that_fails_is_told_in_its_own_last_words(tmp_path: Path) -> None:
+    with pytest.raises(CannotProfile, match=r"ZeroDivisionError: division by zero \(exit status 1\)"):
+        finished([sys.executable, "-c", "1 / 0"], {}, tmp_path, 60.0)
+
+
+def test_a_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
+    with pytest.raises(CannotProfile, match=r"took over 0\.5 s"):
+        finished([sys.executable, "-c", "import time; time.sleep(600)"], {}, tmp_path, 0.5)
+
+
+def test_a_refusal_of_the_driver_is_said_in_words() -> None:
+    printed = "==PROF== Connected to process 1\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\nbye\n"
+    assert "may not read the GPU's counters" in reason(printed, 1)
+    assert reason("one\ntwo\n", 3) == "two (exit status 3)"
+    assert reason("", -9) == "it said nothing (exit status -9)"
