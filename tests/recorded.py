@@ -15,7 +15,7 @@ from typing import Any
 import torch
 
 from kernelwright.model import Status, TensorSpec
-from kernelwright.worker import recorder
+from kernelwright.worker import calling, recorder
 from kernelwright.worker.arena import window
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Buffer, Plan, Recorded
@@ -52,7 +52,7 @@ def recorded(
 ) -> Recorded:
     """The recording of `source` for one case with these inputs (tensors stand for their shapes)."""
     init = init or {}
-    case = recorder.CaseShape(
+    case = calling.CaseShape(
         name="case",
         inputs=tuple(spec(value) if isinstance(value, torch.Tensor) else value for value in inputs.values()),
         input_names=tuple(inputs),

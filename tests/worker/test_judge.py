@@ -13,9 +13,10 @@ from kernelwright.model import CaseResult, Status, TensorSpec
 from kernelwright.worker import draws, values
 from kernelwright.worker.arena import create, release, window
 from kernelwright.worker.instance import Specs
-from kernelwright.worker.judge import POISONS, Judge, strided
+from kernelwright.worker.judge import POISONS, Judge
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Buffer, Plan, View
+from kernelwright.worker.strided import strided
 
 PROBLEM = """\
 import torch

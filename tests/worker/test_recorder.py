@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from kernelwright.model import Status
-from kernelwright.worker import recorder
+from kernelwright.worker import calling, recorder
 from kernelwright.worker.faults import Expected, faults
 from kernelwright.worker.plan import Copy, Descriptor, Fill, Launch, Plan, Tuple, Value
 from kernelwright.worker.plan import Tensor as Pointer
@@ -806,7 +806,7 @@ def test_each_case_is_recorded_by_itself() -> None:
     source = function("assert x.shape[0] < 5, 'too long'", "y = torch.empty_like(x)",
                       "copy[(x.shape[0],)](x, y, 1, BLOCK=1)", "return y")  # fmt: skip
     cases = tuple(
-        recorder.CaseShape(
+        calling.CaseShape(
             name=f"c{n}", inputs=(spec(torch.empty(n, 2)),), input_names=("x",), parameters={}, init=(), init_names=()
         )
         for n in (3, 9, 4)

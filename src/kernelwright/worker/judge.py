@@ -8,7 +8,6 @@ seed.
 from __future__ import annotations
 
 import contextlib
-import math
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -19,16 +18,18 @@ import torch
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
-from kernelwright.model import Case, CaseQualification, CaseResult, Status, TensorSpec
-from kernelwright.worker import clock, load, peaks, tolerance
+from kernelwright.model import Case, CaseQualification, CaseResult, Status
+from kernelwright.worker import load, peaks, tolerance
 from kernelwright.worker.answer import Answer
 from kernelwright.worker.arena import attach, window
+from kernelwright.worker.baseline import Baselines
 from kernelwright.worker.binding import as_it_lies, bound
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.draws import PERIOD, Draws
 from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
+from kernelwright.worker.strided import with_strided
 from kernelwright.worker.trivial import qualification
 
 POISONS = (0xFF, 0x5A)
@@ -37,16 +38,12 @@ POISONS = (0xFF, 0x5A)
 CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
 """Up to here a case that is not small can be qualified without a GPU, in a second or two."""
 
-STRIDED = "strided"
-"""The last part of the name of a case whose inputs lie in memory otherwise than the problem's."""
-
 
 class Judge:
     def __init__(self, device: str) -> None:
         self.device = device
         self.arenas: dict[str, torch.Tensor] = {}
-        self.timed: dict[tuple[str, str], clock.Timed] = {}
-        self.pieces: dict[tuple[str, str], clock.Piece] = {}
+        self.baselines = Baselines()
         self.poison = POISONS[0]
         torch.backends.cudnn.allow_tf32 = False
         torch.backends.cuda.matmul.allow_tf32 = False
@@ -176,72 +173,15 @@ class Judge:
         if self.device != "cpu":
             torch.cuda.synchronize()
 
-    # --- the framework's own implementations ---------------------------------------------------------------
-
     def prepare_baseline(self, case: str, name: str) -> dict[str, Any]:
         """Make an implementation of the framework ready to be sampled."""
-        first = self.answer(case, 0).instance
-        size = compulsory_bytes(self.specs[case])
-        free, _ = torch.cuda.mem_get_info()
-        count = clock.sets_needed(size, torch.cuda.get_device_properties(0).L2_cache_size, free)
-        module = compiled(first.module, name)
-        extra = [tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in first.inputs) for _ in range(count - 1)]
-        sets = [first.inputs, *extra]
-
-        def piece(inputs: tuple[Any, ...]) -> clock.Piece:
-            def call() -> None:
-                with torch.no_grad():
-                    module(*inputs)
-
-            return call
-
-        pieces = [piece(inputs) for inputs in sets]
-        with torch.no_grad():
-            timed = clock.Timed(pieces, either=True)
-        self.timed[case, name], self.pieces[case, name] = timed, pieces[0]
-        timed.warm_up()
-        return {"method": timed.method, "sets": count, "calls": timed.calls}
-
-
-def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
-    """The specs of every case and of the smallest small one once more, laid out otherwise; the name of that one's
-    original by its own."""
-    small = [name for name, (case, _) in draws.cases.items() if case.small]
-    if not small:
-        return draws.specs, {}
-    name = min(small, key=draws.input_bytes)
-    return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
-
-
-def strided(specs: Specs) -> Specs:
-    """The same values to be laid out otherwise: every tensor starts one element into its storage and its rows are
-    three elements further apart than they are long; a vector takes every second element."""
-
-    def laid(spec: Any) -> Any:
-        if not isinstance(spec, TensorSpec) or math.prod(spec.shape) < 2 or 0 in spec.stride:
-            return spec
-        stride = [2 if len(spec.shape) == 1 else 1]
-        for position, size in enumerate(reversed(spec.shape[1:])):
-            stride.insert(0, stride[0] * (size + (3 if position == 0 else 0)))
-        return TensorSpec(shape=spec.shape, dtype=spec.dtype, stride=tuple(stride), offset=1)
-
-    return Specs(inputs=tuple(map(laid, specs.inputs)), outputs=specs.outputs, parameters=specs.parameters)
+        return self.baselines.prepare(case, name, self.answer(case, 0).instance, compulsory_bytes(self.specs[case]))
 
 
 def written_share(specs: Specs) -> float:
     """Which part of the compulsory bytes is written; a stated number of bytes is taken to divide alike."""
     written = compulsory_bytes(Specs(inputs=(), outputs=specs.outputs, parameters={}))
     return written / max(compulsory_bytes(specs), 1)
-
-
-def compiled(module: torch.nn.Module, name: str) -> Any:
-    """The module as `name` says: eager, compile or compile_max_autotune."""
-    if name == "eager":
-        return module
-    torch._dynamo.reset()
-    if name == "compile":
-        return torch.compile(module)
-    return torch.compile(module, mode="max-autotune-no-cudagraphs")
 
 
 def _with_dtype(case: Case, dtype: str) -> Case:
@@ -294,14 +234,11 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
     if verb == "prepare":
         return judge.prepare_baseline(message["case"], message["name"])
     if verb == "sample":
-        return judge.timed[message["case"], message["name"]].sample_us()
+        return judge.baselines.sample_us(message["case"], message["name"])
     if verb == "call":
-        return clock.call_us(judge.pieces[message["case"], message["name"]])
+        return judge.baselines.call_us(message["case"], message["name"])
     if verb == "warm":
-        return judge.timed[message["case"], message["name"]].warm_us()
+        return judge.baselines.warm_us(message["case"], message["name"])
     if verb == "forget":
-        judge.timed.clear()
-        judge.pieces.clear()
-        torch.cuda.empty_cache()
-        return None
+        return judge.baselines.forget()
     raise ProblemError(f"the judge has no verb {verb!r}")
