@@ -36,6 +36,7 @@ CASES = [
     _case("2x48to17x5x17x13_fp16", "float16", 2, 48, 17, 5, 17, 13, held_out=True),
     _case("1x3to5x3x4x3_fp32", "float32", 1, 3, 5, 3, 4, 3, small=True),
     _case("2x40to70x2x2x2_fp16", "float16", 2, 40, 70, 2, 2, 2, small=True),
+    _case("1x5to8x2x3x6_fp16", "float16", 1, 5, 8, 2, 3, 6, small=True),
 ]
 
 
