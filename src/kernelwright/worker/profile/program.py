@@ -19,9 +19,9 @@ import torch
 from kernelwright import codec
 from kernelwright.model import Case
 from kernelwright.worker import load, values
+from kernelwright.worker.baseline import compiled
 from kernelwright.worker.binding import as_it_lies, bound
 from kernelwright.worker.instance import Instance
-from kernelwright.worker.judge import compiled
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.replay import Replay, allow_device_descriptors, load_kernels
