@@ -22,7 +22,7 @@ def channels_last_kernel(
     x_ptr, weight_ptr, x_last_ptr, weight_last_ptr, in_channels, out_channels, depth, height, width, blocks, images,
     PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_O: tl.constexpr,
 ):  # fmt: skip
-    """x as (image, depth + 2, height + 2, width + 2, PADDED_IN), weight as (27, PADDED_OUT, PADDED_IN), last tap first."""
+    """x as (image, depth + 2, height + 2, width + 2, PADDED_IN), weight as (27, PADDED_OUT, PADDED_IN) backwards."""
     pid = tl.program_id(0)
     c = tl.arange(0, PADDED_IN)[None, :]
     if pid < blocks * (depth + 2) * images:
@@ -172,7 +172,8 @@ class ModelNew(torch.nn.Module):
         conv_transpose3d_kernel[(programs,)](
             x_last, weight_last, out, out_channels, depth, height, width, row_tiles, zero_planes,
             triton.cdiv(zero_planes, programs), 27 * (padded_in // block_c),
-            PADDED_IN=padded_in, PADDED_OUT=padded_out, WORDS=words, BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
+            PADDED_IN=padded_in, PADDED_OUT=padded_out, WORDS=words,
+            BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
             BLOCK_ZEROS=BLOCK_ZEROS, num_warps=WARPS, num_stages=STAGES, maxnreg=REGISTERS,
         )  # fmt: skip
         return out
