@@ -99,7 +99,7 @@ def test_a_better_kernel_that_is_not_confirmed_is_not_handed_out() -> None:
 
 
 def test_the_mailbox_waits_with_status_0_and_goes_on_when_answered() -> None:
-    waiting = optimize("--proposer", "mailbox", "--trials", "3", "--option", "width=1")
+    waiting = optimize("--proposer", "mailbox", "--option", "tuning=0", "--trials", "3", "--option", "width=1")
     assert waiting.exit_code == 0, waiting.stderr
     assert "waiting for replies to:\n  run/mailbox/001.prompt.md" in waiting.stdout
     assert "kernelwright reply run 1 REPLY_FILE" in waiting.stdout
@@ -123,7 +123,7 @@ def test_the_mailbox_waits_with_status_0_and_goes_on_when_answered() -> None:
 
 
 def test_a_reply_that_nothing_waits_for_is_refused() -> None:
-    optimize("--proposer", "mailbox", "--trials", "2")
+    optimize("--proposer", "mailbox", "--option", "tuning=0", "--trials", "2")
     Path("answer.py").write_text(STARTER)
     assert "request 7 of run waits for nothing" in fault(run("reply", "run", "7", "answer.py"))
     assert "does not exist" in fault(run("reply", "nowhere", "1", "answer.py"))
@@ -273,3 +273,12 @@ def test_a_taken_folder_name_gets_a_number(tmp_path: Path) -> None:
     (tmp_path / "a-2").mkdir()
     assert fresh_folder(tmp_path, "a").name == "a-3"
     assert fresh_folder(tmp_path, "b").name == "b"
+
+
+def test_a_proposer_that_writes_code_gets_a_choice_of_operators_and_nested_tuning_unless_told_otherwise() -> None:
+    optimize("--proposer", "mailbox", "--option", "tuning=1", "--trials", "2")
+    with Journal.open(Path("run")) as journal:
+        assert journal.info.settings.strategy_options == {"operators": "portfolio", "tuning": 1}
+    optimize("--trials", "2", "--out", "varied")
+    with Journal.open(Path("varied")) as journal:
+        assert journal.info.settings.strategy_options == {}

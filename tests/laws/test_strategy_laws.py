@@ -1,4 +1,4 @@
-"""The laws of a strategy, which every line of `STRATEGIES` inherits."""
+"""The laws of a strategy, which every line of `STRATEGIES` inherits, with its defaults and with nested tuning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 import pytest
 
 from fakes import STARTER, block_of, evaluation_of
-from kernelwright.model import Candidate, Evaluation, Operator, Proposal, Request, Status, Trial
+from kernelwright.model import Candidate, Evaluation, Operator, Proposal, Request, Scalar, Status, Trial
 from kernelwright.search import STRATEGIES, build_strategy
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.ranking import is_repairable
@@ -19,7 +19,12 @@ Writer = Callable[[Request, dict[int, Trial]], Candidate | None]
 LIMIT = 400
 """More asks than any search here makes that ends by itself."""
 
-everywhere = pytest.mark.parametrize("name", list(STRATEGIES))
+NESTED: dict[str, Scalar] = {"operators": "portfolio", "tuning": 2}
+VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
+    **{name: (name, {}) for name in STRATEGIES},
+    **{f"{name} nested": (name, NESTED) for name in STRATEGIES if name != "random"},
+}
+everywhere = pytest.mark.parametrize("name", list(VARIANTS))
 orders = pytest.mark.parametrize("order", range(5))
 
 
@@ -99,7 +104,8 @@ def run(
 
 
 def build(name: str, starter: Candidate | None = STARTER, seed: int = 0) -> Strategy:
-    return build_strategy(name, starter, seed)
+    strategy, options = VARIANTS[name]
+    return build_strategy(strategy, starter, seed, options)
 
 
 @everywhere
@@ -147,19 +153,46 @@ def test_parents_were_told_before_and_passed_unless_they_are_to_be_repaired(name
         assert all(told[parent].score_us is not None for parent in passed)
 
 
+@everywhere
+@orders
+def test_no_candidate_is_repaired_more_than_twice(name: str, order: int) -> None:
+    search = run(build(name), order)
+    chain: dict[int, int] = {}
+    for request in search.asks:
+        if request.operator is Operator.REPAIR:
+            chain[request.number] = chain.get(request.parents[0], 0) + 1
+    assert max(chain.values(), default=0) <= 2
+
+
+@everywhere
+@orders
+def test_a_merger_is_of_two_kernels_and_every_other_request_names_what_it_starts_from_first(
+    name: str, order: int
+) -> None:
+    for request in run(build(name), order).asks:
+        if request.operator is Operator.MERGE:
+            assert len(set(request.parents)) == 2
+        elif request.operator in (Operator.IMPROVE, Operator.REWRITE_SIMPLY, Operator.TUNE):
+            assert len(request.parents) == 1
+
+
 def is_seed_repair(request: Request, told: dict[int, Trial]) -> bool:
     return request.operator is Operator.REPAIR and told[request.parents[0]].request.round == 0
 
 
 @everywhere
 @orders
-def test_a_child_belongs_to_a_later_round_than_its_parent_and_a_repair_to_the_same(name: str, order: int) -> None:
+def test_a_child_belongs_to_a_later_round_than_its_parent_a_repair_to_the_same_a_tuning_to_either(
+    name: str, order: int
+) -> None:
     search = run(build(name), order)
     for request in search.asks:
         if request.operator is Operator.SEED:
             assert request.round == 0
         elif request.operator is Operator.REPAIR:
             assert request.round == search.asks[request.parents[0]].round
+        elif request.operator is Operator.TUNE:
+            assert request.round >= search.asks[request.parents[0]].round
         else:
             assert all(request.round > search.asks[parent].round for parent in request.parents)
 

@@ -29,7 +29,7 @@ def test_an_unknown_strategy_is_refused_with_the_names_of_those_there_are() -> N
     with pytest.raises(ConfigError) as caught:
         build_strategy("annealing", STARTER, 0)
     assert "'annealing'" in str(caught.value)
-    assert "beam, greedy, random" in str(caught.value)
+    assert "beam, evolve, greedy, random" in str(caught.value)
 
 
 @pytest.mark.parametrize("name", list(STRATEGIES))

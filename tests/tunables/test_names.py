@@ -9,7 +9,7 @@ from kernelwright.tunables.names import constexpr_choices, is_tunable_name, word
 TUNABLE = """
 BLOCK BLOCK_SIZE BLOCK_M BLOCKSIZE XBLOCK RBLOCK BLOCK_HW TILE TILE_K N_TILE BM BN BK GROUP_M GROUP_SIZE_M CHUNK
 SPLIT_K NUM_SPLITS UNROLL ROWS ROWS_PER_PROGRAM COLS_PER_THREAD ELEMS_PER_PROGRAM NUM_WARPS NUM_STAGES
-block_size blockSizeM tile_n
+block_size blockSizeM tile_n FLATTEN WARP_SPECIALIZE EPILOGUE_SUBTILE
 """
 NOT_TUNABLE = """
 STRIDE KERNEL KERNEL_SIZE PAD PADDING DIM HEAD_DIM BLOCK_DMODEL EPS ACTIVATION DILATION GROUPS NUM_GROUPS
@@ -47,3 +47,11 @@ def test_a_number_that_cannot_be_stepped_has_no_choices() -> None:
     assert constexpr_choices(("BLOCK",), 96, 1) == ()
     assert constexpr_choices(("BLOCK",), 0, 1) == ()
     assert constexpr_choices(("STAGES",), 12, 1) == ()
+
+
+def test_a_switch_of_the_schedule_is_on_or_off_and_a_tile_is_stored_in_few_parts() -> None:
+    assert constexpr_choices(("FLATTEN",), 1, 16) == (0, 1)
+    assert constexpr_choices(("WARP_SPECIALIZE",), 0, 16) == (0, 1)
+    assert constexpr_choices(("WARP_SPECIALIZE",), 2, 16) == ()
+    assert constexpr_choices(("EPILOGUE_SUBTILE",), 2, 16) == (1, 2, 4)
+    assert constexpr_choices(("EPILOGUE_SUBTILE",), 8, 16) == ()

@@ -19,12 +19,16 @@ from kernelwright.cli.gate import unqualified_option
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import RequestError
 from kernelwright.model import Budget, RunSettings, Scalar
+from kernelwright.search import options_for_writers
 
 DEFAULT_TRIALS = 40
 """Where no limit is given: enough for ten rounds of the default beam."""
 
 IN_FLIGHT = 4
 """A round of the default beam at once: one candidate is timed while others compile."""
+
+WRITERS = ("openai", "anthropic", "mailbox")
+"""Proposers that write code; strategies in rounds are told so, and the run's settings say what they were told."""
 
 EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_json", "target")
 """What may stand beside --resume; everything else was decided when the run began."""
@@ -33,7 +37,7 @@ EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_jso
 @click.command()
 @click.argument("problem", required=False)
 @click.option("--starter", metavar="FILE", help="The kernel to start from (default: starter.py beside the problem).")
-@click.option("--strategy", default="beam", show_default=True, help="What to try next: beam, greedy or random.")
+@click.option("--strategy", default="beam", show_default=True, help="What to try next: beam, evolve, greedy or random.")
 @click.option("--option", "strategy_options", multiple=True, metavar="KEY=VALUE", help="For the strategy. Repeatable.")
 @click.option(
     "--proposer",
@@ -96,10 +100,13 @@ def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> Run
             if name in proposer_options:
                 raise RequestError(f"{name} is given twice", f"leave --proposer-option {name}=… out")
             proposer_options[name] = given[name]
+    strategy_options = options.pairs(given["strategy_options"], "--option")
+    if given["proposer"] in WRITERS:
+        strategy_options = {**options_for_writers(given["strategy"]), **strategy_options}
     return RunSettings(
         problem=problem,
         strategy=given["strategy"],
-        strategy_options=options.pairs(given["strategy_options"], "--option"),
+        strategy_options=strategy_options,
         proposer=given["proposer"],
         proposer_options=proposer_options,
         seed=given["seed"],

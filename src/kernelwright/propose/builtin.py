@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import random
 
+import msgspec
+
 from kernelwright.model import Candidate, Operator, Proposal, Request, Trial
 from kernelwright.propose.forecast import Forecast, forecast
 from kernelwright.propose.protocol import Context
@@ -58,6 +60,12 @@ class Builtin:
 
     def _error(self, reason: str) -> Proposal:
         return Proposal(author=AUTHOR, error=reason)
+
+
+def tuned(request: Request, context: Context) -> Proposal:
+    """The answer to a request to tune, for proposers that write code: the config that the forecast expects most of,
+    where `Builtin` itself draws any, as the control arm wants it."""
+    return Builtin().propose(msgspec.structs.replace(request, operator=Operator.IMPROVE), context)
 
 
 def parent_trials(request: Request, trials: tuple[Trial, ...]) -> list[Trial]:

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.model import Operator, Proposal, Request
-from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.builtin import tuned
 from kernelwright.propose.prompt import NoPrompt, prompt_for, render, template
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reply import (
@@ -46,12 +46,11 @@ class Mailbox:
 
     def __init__(self, settle_s: float = SETTLE_S) -> None:
         self._settle_s = settle_s
-        self._tuner = Builtin()
 
     def propose(self, request: Request, context: Context) -> Proposal | None:
         """None while there is no reply. Raises `RunFolderError` where the folder cannot be written."""
         if request.operator is Operator.TUNE:
-            return self._tuner.propose(request, context)
+            return tuned(request, context)
         path = prompt_path(context.folder, request.number)
         if not path.exists():
             try:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kernelwright.llm.protocol import Provider, Reply
 from kernelwright.model import Candidate, Operator, Proposal, Request, Usage
-from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.builtin import tuned
 from kernelwright.propose.prompt import NoPrompt, Prompt, prompt_for
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reply import Unusable, candidate_in, note_in
@@ -20,11 +20,10 @@ class ModelProposer:
     def __init__(self, provider: Provider, author: str) -> None:
         self.author = author
         self._provider = provider
-        self._tuner = Builtin()
 
     def propose(self, request: Request, context: Context) -> Proposal:
         if request.operator is Operator.TUNE:
-            return self._tuner.propose(request, context)
+            return tuned(request, context)
         try:
             prompt = prompt_for(request, context)
         except NoPrompt as error:

@@ -12,8 +12,7 @@ from dataclasses import dataclass
 
 from kernelwright.history import seed_trial
 from kernelwright.model import Candidate, Evaluation, Status, Trial
-from kernelwright.search.ranking import ranked
-from kernelwright.stats import geometric_mean
+from kernelwright.search.ranking import beats, ranked
 
 
 @dataclass(frozen=True)
@@ -55,25 +54,3 @@ def confirmed_best(
             return Confirmed(trial.number, evaluation.score_us, tuple(refused))
         refused[trial.number] = candidate
     return Confirmed(refused=tuple(refused))
-
-
-def beats(one: Evaluation, other: Evaluation) -> bool:
-    """A lower score, and intervals that do not overlap where both have them; estimates have none.
-
-    The intervals were taken apart in time, so this is weaker than the paired verdict of `bench`; it is what keeps
-    the luckiest of many equal candidates from being called an improvement.
-    """
-    if one.score_us is None or other.score_us is None or one.score_us >= other.score_us:
-        return False
-    ours, theirs = _intervals_us(one), _intervals_us(other)
-    if not theirs or not theirs.keys() <= ours.keys():
-        return True
-    return geometric_mean([ours[case][1] for case in theirs]) < geometric_mean([low for low, _ in theirs.values()])
-
-
-def _intervals_us(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
-    return {
-        result.case: result.timing.ci95_us
-        for result in evaluation.results
-        if result.timing is not None and result.timing.ci95_us is not None
-    }

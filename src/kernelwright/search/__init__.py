@@ -12,15 +12,25 @@ from collections.abc import Callable, Mapping
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Scalar
 from kernelwright.search.beam import beam
+from kernelwright.search.evolve import evolve
 from kernelwright.search.greedy import greedy
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.random_search import random_search
 
 STRATEGIES: dict[str, Callable[..., Strategy]] = {
     "beam": beam,
+    "evolve": evolve,
     "greedy": greedy,
     "random": random_search,
 }
+
+FOR_WRITERS: dict[str, Scalar] = {"operators": "portfolio", "tuning": 4}
+"""Options of the strategies that search in rounds, where the proposer writes code: a choice of operators, and tunings
+before a structure is judged. A proposer that varies numbers only needs neither."""
+
+
+def options_for_writers(name: str) -> dict[str, Scalar]:
+    return {} if name == "random" else FOR_WRITERS
 
 
 def build_strategy(

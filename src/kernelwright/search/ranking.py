@@ -8,7 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from kernelwright.model import Status, Trial
+from kernelwright.model import Evaluation, Status, Trial
+from kernelwright.stats import geometric_mean
 
 REPAIRABLE = frozenset(
     {
@@ -37,7 +38,7 @@ def distinct(trials: Iterable[Trial]) -> list[Trial]:
     """
     seen: dict[str, Trial] = {}
     for trial in trials:
-        seen.setdefault(_identity(trial), trial)
+        seen.setdefault(identity(trial), trial)
     return list(seen.values())
 
 
@@ -45,7 +46,30 @@ def is_repairable(trial: Trial) -> bool:
     return trial.evaluation is not None and trial.evaluation.status in REPAIRABLE
 
 
-def _identity(trial: Trial) -> str:
+def beats(one: Evaluation, other: Evaluation) -> bool:
+    """A lower score, and intervals that do not overlap where both have them; estimates have none.
+
+    The intervals were taken apart in time, so this is weaker than the paired verdict of `bench`; it is what keeps
+    the luckiest of many equal candidates from being called an improvement.
+    """
+    if one.score_us is None or other.score_us is None or one.score_us >= other.score_us:
+        return False
+    ours, theirs = _intervals_us(one), _intervals_us(other)
+    if not theirs or not theirs.keys() <= ours.keys():
+        return True
+    return geometric_mean([ours[case][1] for case in theirs]) < geometric_mean([low for low, _ in theirs.values()])
+
+
+def _intervals_us(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
+    return {
+        result.case: result.timing.ci95_us
+        for result in evaluation.results
+        if result.timing is not None and result.timing.ci95_us is not None
+    }
+
+
+def identity(trial: Trial) -> str:
+    """What makes a kernel a different one: its compiled code, where there is none its text and config."""
     if trial.evaluation is not None and trial.evaluation.compiled is not None:
         return f"compiled {trial.evaluation.compiled}"
     return f"candidate {trial.proposal.candidate.id}" if trial.proposal.candidate else f"trial {trial.number}"

@@ -39,6 +39,12 @@ WHOLE_WORDS = frozenset(
 PER_WORDS = frozenset({"BLOCK", "CTA", "ITER", "PROG", "PROGRAM", "SM", "STEP", "THREAD", "TILE", "WARP"})
 """Tunable after PER: ROWS_PER_PROGRAM. `ROWS` in front, and `ROWS_PER` or `COLS_PER`, count too."""
 
+FLAGS = (("FLATTEN",), ("WARP", "SPECIALIZE"))
+"""Names of switches, 0 or 1, that change how the compiler schedules a loop (`tl.range`)."""
+
+SUBTILE_CHOICES = (1, 2, 4)
+"""Parts in which a tile is stored; a kernel spells out each of them."""
+
 NEVER_WORDS = frozenset(
     {
         "ACT",
@@ -84,7 +90,12 @@ def is_tunable_name(name: str) -> bool:
     if any(part in word for word in words for part in PART_WORDS) or WHOLE_WORDS.intersection(words):
         return True
     pairs = set(itertools.pairwise(words))
-    return words[0] == "ROWS" or ("COLS", "PER") in pairs or any(("PER", word) in pairs for word in PER_WORDS)
+    return (
+        words in FLAGS
+        or words[0] == "ROWS"
+        or ("COLS", "PER") in pairs
+        or any(("PER", word) in pairs for word in PER_WORDS)
+    )
 
 
 def is_never_name(name: str) -> bool:
@@ -97,7 +108,11 @@ def constexpr_choices(names: tuple[str, ...], default: int, smallest: int) -> tu
 
     smallest: what the kernel's operations ask of a block at least.
     """
+    if any(words_of(name) in FLAGS for name in names):
+        return (0, 1) if default in (0, 1) else ()
     words = {word for name in names for word in words_of(name)}
+    if "SUBTILE" in words:
+        return SUBTILE_CHOICES if default in SUBTILE_CHOICES else ()
     if "STAGES" in words:
         return with_default(NUM_STAGES_CHOICES, default) if 1 <= default <= 8 else ()
     if default < 1 or default & (default - 1):

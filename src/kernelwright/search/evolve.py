@@ -1,0 +1,85 @@
+"""Evolution on islands: populations that live apart, cross and change what they have, and now and then exchange it.
+
+It writes no code: crossover is the operator merge, mutation the others. The one rule: of kernels with the same compiled
+code only one lives, and on one island, until it migrates; so no population is filled with copies.
+"""
+
+from __future__ import annotations
+
+import random
+from typing import Annotated
+
+from msgspec import Meta
+
+from kernelwright.model import Candidate, Operator, Scalar, Trial
+from kernelwright.search.options import read_options
+from kernelwright.search.protocol import Strategy
+from kernelwright.search.rounds import Rounds, RoundsOptions
+from kernelwright.search.step import Step
+
+
+class EvolveOptions(RoundsOptions, frozen=True, kw_only=True):
+    islands: Annotated[int, Meta(ge=1)] = 2
+    children: Annotated[int, Meta(ge=1)] = 2
+    """Per island and generation. Four in all, as the beam's."""
+    size: Annotated[int, Meta(ge=2)] = 6
+    """Kernels that live on an island; the slowest give way."""
+    crossover: Annotated[float, Meta(ge=0, le=1)] = 0.3
+    """How often a child of an island of two or more is their merger; under `operators=portfolio` that follows from what
+    mergers have gained."""
+    migrate: Annotated[int, Meta(ge=1)] = 4
+    """Every so many generations the best of each island is also a parent on the next one, from then on."""
+
+
+def evolve(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
+    """Options: `EvolveOptions`. seed: of what is drawn; each child has a generator of its own."""
+    chosen = read_options("evolve", options, EvolveOptions)
+    return Rounds(starter, chosen, Islands(chosen, seed).plan)
+
+
+class Islands:
+    """Which kernel lives where: a child where its parents were drawn, with repairs and tunings; seeds everywhere."""
+
+    def __init__(self, options: EvolveOptions, seed: int) -> None:
+        self._options = options
+        self._seed = seed
+        self._homes: dict[int, int] = {}
+        self._migrants: dict[int, set[int]] = {island: set() for island in range(options.islands)}
+
+    def plan(self, rounds: Rounds) -> list[Step]:
+        kernels = rounds.judging.best_first()
+        if rounds.round % self._options.migrate == 0:
+            for island, migrants in self._migrants.items():
+                before = (island - 1) % self._options.islands
+                migrants.update(trial.number for trial in self._living(before, kernels, rounds)[:1])
+        steps: list[Step] = []
+        for island in range(self._options.islands):
+            living = self._living(island, kernels, rounds)
+            for _ in range(self._options.children):
+                number = rounds.next_number + len(steps)
+                self._homes[number] = island
+                steps.append(self._step(rounds, living, random.Random(f"{self._seed} {number}")))
+        return steps
+
+    def _step(self, rounds: Rounds, living: list[Trial], chance: random.Random) -> Step:
+        parent = drawn(living, chance)
+        others = [trial for trial in living if trial is not parent]
+        partner = drawn(others, chance) if others else None
+        if self._options.operators == "portfolio":
+            return rounds.choose(parent, partner)
+        crosses = chance.random() < self._options.crossover and partner is not None
+        return rounds.step(Operator.MERGE if crosses else Operator.IMPROVE, parent, partner)
+
+    def _living(self, island: int, kernels: list[Trial], rounds: Rounds) -> list[Trial]:
+        """Best first, and never none: the best of all stands in where an island has died out."""
+        here = [
+            trial
+            for trial in kernels
+            if self._homes.get(rounds.origin(trial.number), island) == island or trial.number in self._migrants[island]
+        ]
+        return here[: self._options.size] or kernels[:1]
+
+
+def drawn(living: list[Trial], chance: random.Random) -> Trial:
+    """The better of two drawn at random. random() alone gives the same sequence on every Python version."""
+    return living[min(int(chance.random() * len(living)) for _ in range(2))]

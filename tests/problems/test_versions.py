@@ -1,0 +1,84 @@
+"""The other versions of the gallery's matrix products: right on the small cases, and with specialised warps where said.
+
+They are verified by a real worker, at a config that compiles quickly; the spaces that benchmarks state for them are
+read as `tune --space` reads them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelwright.model import Candidate, Status
+from kernelwright.pool import Worker, start_worker
+from kernelwright.tune.stated import stated_space
+from kernelwright.tuning.space import configs, default
+
+pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
+pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
+
+ROOT = Path(__file__).resolve().parents[2]
+VERSIONS = [ROOT / "gallery" / problem / f"{version}.py"
+            for problem in ("matmul", "matmul_leaky_relu") for version in ("persistent", "descriptors")]  # fmt: skip
+NAMES = [f"{version.parent.name}/{version.stem}" for version in VERSIONS]
+SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[Worker]:
+    with start_worker() as worker:
+        yield worker
+
+
+@pytest.fixture(scope="module")
+def loaded(worker: Worker) -> dict[str, Path]:
+    """The problem that the worker holds; it is loaded anew only where it is another."""
+    return {}
+
+
+def load(worker: Worker, loaded: dict[str, Path], version: Path) -> None:
+    problem = version.with_name("problem.py")
+    if loaded.get("problem") != problem:
+        worker.load(str(problem))
+        loaded["problem"] = problem
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=NAMES)
+def test_a_version_is_right_on_the_small_cases(worker: Worker, loaded: dict[str, Path], version: Path) -> None:
+    load(worker, loaded, version)
+    evaluation = worker.evaluate(Candidate(source=version.read_text(), config=dict(SMALL)), "verify")
+    assert evaluation.status is Status.PASSED, evaluation.reason
+    passed = {result.case for result in evaluation.results if result.status is Status.PASSED}
+    assert {"70x50x90_fp32", "150x130x65_fp16"} <= passed
+
+
+@pytest.mark.parametrize("parts", [1, 4])
+def test_a_tile_that_is_stored_in_parts_is_whole(worker: Worker, loaded: dict[str, Path], parts: int) -> None:
+    version = ROOT / "gallery/matmul/descriptors.py"
+    load(worker, loaded, version)
+    config = SMALL | {"matmul_kernel.EPILOGUE_SUBTILE": parts}
+    evaluation = worker.evaluate(Candidate(source=version.read_text(), config=config), "verify")
+    assert evaluation.status is Status.PASSED, evaluation.reason
+
+
+@pytest.mark.parametrize("problem", ["matmul", "matmul_leaky_relu"])
+def test_warps_are_specialised_where_that_is_asked_for(worker: Worker, loaded: dict[str, Path], problem: str) -> None:
+    version = ROOT / "gallery" / problem / "descriptors.py"
+    load(worker, loaded, version)
+    kernel = f"{problem}_kernel"
+    config = {"BLOCK_N": 128, "WARP_SPECIALIZE": 1, f"{kernel}.FLATTEN": 0, f"{kernel}.EPILOGUE_SUBTILE": 1,
+              f"{kernel}.num_warps": 4}  # fmt: skip
+    compiled = worker.compile(Candidate(source=version.read_text(), config=config))
+    warps = max(resources.num_warps for resources in compiled.kernels)
+    assert warps == 12, "four that fetch and twice four that multiply were expected"
+    assert any(resources.spill_bytes == 0 for resources in compiled.kernels if resources.num_warps == warps)
+
+
+@pytest.mark.parametrize("version", VERSIONS, ids=NAMES)
+def test_a_stated_space_holds_the_source_as_it_is_written(version: Path) -> None:
+    stated = ROOT / "benchmarks/spaces" / f"{version.parent.name}_{version.stem}.toml"
+    space = stated_space(stated, version.read_text(), {})
+    assert 40 <= len(list(configs(space))) <= 80
+    assert default(space) == {parameter.name: parameter.default for parameter in space.parameters}

@@ -1,0 +1,157 @@
+"""Every run kept in the gallery, replayed without a GPU and without a model: the same events again.
+
+The record answers in place of the model and of the worker (both in `Recorded`). A run that no longer
+replays was broken by a change of a strategy, a proposer or the loop.
+"""
+
+from __future__ import annotations
+
+import shutil
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from fakes import FakeProposer, FakeWorker
+from kernelwright.journal import Event, EventKind, Journal
+from kernelwright.model import Budget, Candidate, Evaluation, Proposal, Request
+from kernelwright.propose import Context, build_proposer
+from kernelwright.report.text import report_text
+from kernelwright.report.trace import trace_files
+from kernelwright.report.verdict import verdict_text
+from kernelwright.report.view import read_run
+from kernelwright.run import optimize
+from kernelwright.run.state import replay
+from kernelwright.search import build_strategy
+
+GALLERY = Path(__file__).parents[2] / "gallery"
+RUNS = sorted(journal.parent for journal in GALLERY.glob("*/runs/*/journal.db"))
+TURN_S = 30.0
+"""An evaluation whose turn does not come in this time never will: the replay has parted from the record."""
+
+every_run = pytest.mark.parametrize("run", RUNS, ids=[f"{run.parents[1].name}-{run.name}" for run in RUNS])
+
+
+@pytest.fixture
+def recorded(run: Path, tmp_path: Path) -> Iterator[Journal]:
+    """A copy: SQLite may write beside a database that it only reads."""
+    shutil.copytree(run, tmp_path / run.name)
+    with Journal.open(tmp_path / run.name) as journal:
+        yield journal
+
+
+class Recorded:
+    """The worker and the proposer of a record: each answer is held back until it is its turn in the record."""
+
+    def __init__(self, run: Path, events: list[Event]) -> None:
+        self._proposer = build_proposer("replay", {"run": str(run)})
+        self._candidates = {e.number: e.payload.candidate for e in events if isinstance(e.payload, Proposal)}
+        self._ends = [event for event in events if ends(event)]
+        self._seen = 0
+        self._turn = threading.Condition()
+
+    def propose(self, request: Request, context: Context) -> Proposal | None:
+        """An answer that the loop carries on by itself (no candidate, or one that was evaluated before) waits here."""
+        end = next(event for event in self._ends if event.number == request.number)
+        if isinstance(end.payload, Proposal) or is_copy(end.payload):
+            self._wait(lambda event: event.number == request.number, f"proposal {request.number}")
+        return self._proposer.propose(request, context)
+
+    def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+        kind = EventKind.CONFIRMED if purpose == "confirm" else EventKind.EVALUATED
+        turn = self._wait(
+            lambda event: event.kind is kind and self._candidates[event.number] == candidate,
+            f"{kind.value} of {candidate.id}",
+        )
+        assert isinstance(turn.payload, Evaluation)
+        return turn.payload
+
+    def saw(self, event: Event) -> None:
+        """The loop has written an event; only then is it the next one's turn."""
+        if ends(event):
+            with self._turn:
+                self._seen += 1
+                self._turn.notify_all()
+
+    def _wait(self, is_mine: Callable[[Event], bool], what: str) -> Event:
+        with self._turn:
+            if not self._turn.wait_for(lambda: is_mine(self._ends[self._seen]), TURN_S):
+                raise AssertionError(f"{what} is not what the record has next: {self._ends[self._seen]}")
+            return self._ends[self._seen]
+
+
+def ends(event: Event) -> bool:
+    """Whether a trial, or a confirmation, is finished by it."""
+    return isinstance(event.payload, Evaluation) or (
+        isinstance(event.payload, Proposal) and event.payload.candidate is None
+    )
+
+
+def is_copy(payload: object) -> bool:
+    return isinstance(payload, Evaluation) and payload.reason.startswith("the same candidate as trial")
+
+
+def by_trial(events: list[Event]) -> dict[int, list[tuple[str, object]]]:
+    """What happened to each trial, in order; who proposed and what it cost left out, as that is the replay's own."""
+    found: dict[int, list[tuple[str, object]]] = {}
+    for event in events:
+        if event.number is None:
+            continue
+        payload: object = event.payload
+        if isinstance(payload, Proposal):
+            payload = (payload.candidate, payload.error)
+        found.setdefault(event.number, []).append((event.kind.value, payload))
+    return found
+
+
+def order(events: list[Event], *kinds: EventKind) -> list[tuple[str, int | None]]:
+    return [(event.kind.value, event.number) for event in events if event.kind in kinds]
+
+
+def test_there_are_runs_to_replay() -> None:
+    assert GALLERY / "rmsnorm" / "runs" / "mailbox" in RUNS
+
+
+@every_run
+def test_the_strategy_asks_at_every_event_what_it_asked_then(recorded: Journal) -> None:
+    info, events = recorded.info, recorded.events()
+    strategy = build_strategy(info.settings.strategy, info.starter, info.settings.seed, info.settings.strategy_options)
+    state = replay(events, strategy, recorded.folder)
+    assert len(state.told) == len(recorded.trials())
+
+
+@every_run
+def test_the_loop_makes_the_same_run_again_event_for_event(recorded: Journal, tmp_path: Path) -> None:
+    info, events = recorded.info, recorded.events()
+    trials = len(recorded.trials())
+    # All at once: an evaluation must not wait for one that was not asked yet.
+    settings = msgspec.structs.replace(info.settings, in_flight=trials)
+    record = Recorded(recorded.folder, events)
+    worker = FakeWorker(answer=record.evaluate, where=info.environment, problem=info.problem)
+    strategy = build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options)
+    with Journal.create(tmp_path / "again", msgspec.structs.replace(info, settings=settings)) as journal:
+        optimize(
+            journal, strategy, FakeProposer(record.propose), worker, budget=Budget(trials=trials), on_event=record.saw
+        )
+        again = journal.events()
+        assert by_trial(again) == by_trial(events)
+        told = (EventKind.EVALUATED, EventKind.TOLD, EventKind.CONFIRMED)
+        assert order(again, *told) == order(events, *told)
+        assert order(again, EventKind.ASKED) == order(events, EventKind.ASKED)
+        assert (
+            verdict_text(read_run(journal)).partition("\ntrial")[0]
+            == (verdict_text(read_run(recorded)).partition("\ntrial")[0])
+        )
+
+
+@every_run
+def test_its_views_can_be_made_again_from_its_journal_alone(recorded: Journal) -> None:
+    view = read_run(recorded)
+    assert view.best is not None
+    assert f"trial {view.best.number}" in report_text(view)
+    files = trace_files(view)
+    assert {name.split("/")[0] for name in files} >= {f"round_{trial.request.round:02d}" for trial in view.trials}
+    prompted = [trial for trial in view.trials if trial.proposal.prompt is not None]
+    assert sum(name.endswith(("opt_prompt.txt", ".prompt.txt")) for name in files) == len(prompted) > 0
