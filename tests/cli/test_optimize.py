@@ -54,6 +54,8 @@ def test_a_run_ends_with_a_confirmed_kernel_a_report_and_a_trace() -> None:
     assert "kernelwright bench double run/best_kernel.py" in result.stdout
     assert "kernelwright optimize --resume run --trials 32" in result.stdout
     assert Path("run/trace/round_00/kernel.py").is_file()
+    assert Path("run/report.html").read_text().startswith("<!doctype html>")
+    assert Path("run/plots/convergence.svg").is_file()
     assert Path("run/problem/double/problem.py").is_file()
     assert "estimate" not in result.stdout
     assert "search starts; budget left: 16 of 16 trials" in result.stderr

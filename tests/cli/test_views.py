@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sqlite3
+import sys
 from pathlib import Path
 
 import pytest
@@ -41,6 +42,26 @@ def test_the_report_is_text_for_people_and_json_for_scripts() -> None:
     document = json.loads(run("report", "runs/one", "--format", "json").stdout)
     assert document["best"]["trial"] == 4
     assert document["open"] == [6]
+
+
+@pytest.mark.usefixtures("one")
+def test_the_report_is_a_page_or_markdown_and_its_pictures_are_files_on_request() -> None:
+    page = run("report", "runs/one", "--format", "html", "--plots", "pictures")
+    assert page.exit_code == 0
+    assert page.stdout.startswith("<!doctype html>")
+    assert page.stdout == run("report", "runs/one", "--format", "html").stdout
+    assert page.stderr.splitlines() == [f"plot pictures/{name}" for name in (
+        "convergence.svg", "convergence.png", "roofline.svg", "roofline.png",
+    )]  # fmt: skip
+    assert Path("pictures/roofline.png").is_file()
+    assert run("report", "runs/one", "--format", "md").stdout.startswith("# softmax\n")
+
+
+@pytest.mark.usefixtures("one")
+def test_pictures_without_matplotlib_are_refused_with_what_to_install(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "matplotlib", None)
+    assert "pip install 'kernelwright[report]'" in fault(run("report", "runs/one", "--plots", "pictures"))
+    assert run("report", "runs/one", "--format", "html").exit_code == 0
 
 
 @pytest.mark.usefixtures("one")

@@ -11,6 +11,8 @@ from kernelwright.model import Budget
 from kernelwright.propose import prompt_path
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.kernel import kernel_text
+from kernelwright.report.page import html_page
+from kernelwright.report.plots import draw_plots, write_plots
 from kernelwright.report.text import report_text
 from kernelwright.report.trace import write_trace
 from kernelwright.report.verdict import verdict_text
@@ -19,12 +21,19 @@ from kernelwright.run import Outcome, StopReason
 
 KERNEL = "best_kernel.py"
 REPORT = "report.txt"
+PAGE = "report.html"
+PLOTS = "plots"
 TRACE = "trace"
 
 
 def write_views(view: RunView) -> None:
-    """Write RUN/report.txt, RUN/trace/ and, where a kernel stands, RUN/best_kernel.py."""
+    """Write RUN/report.txt, RUN/report.html, RUN/trace/, where matplotlib is installed RUN/plots/ and, where a kernel
+    stands, RUN/best_kernel.py."""
     (view.folder / REPORT).write_text(report_text(view), encoding="utf-8")
+    pictures = draw_plots(view)
+    (view.folder / PAGE).write_text(html_page(view, pictures=pictures), encoding="utf-8")
+    if pictures:
+        write_plots(pictures, view.folder / PLOTS)
     write_trace(view, view.folder / TRACE)
     kernel = view.folder / KERNEL
     if view.best is not None:
@@ -35,7 +44,11 @@ def write_views(view: RunView) -> None:
 
 def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
     """Verdict, convergence, where everything is, and what to do next."""
-    places = [f"report  {view.folder / REPORT}", f"trace   {view.folder / TRACE}"]
+    places = [
+        f"report  {view.folder / REPORT}",
+        f"page    {view.folder / PAGE}",
+        f"trace   {view.folder / TRACE}",
+    ]
     if view.best is not None:
         places.insert(0, f"kernel  {view.folder / KERNEL}")
     stopped = "" if outcome.reason is StopReason.WAITING else f"stopped: {outcome.detail}"

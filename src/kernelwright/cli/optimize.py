@@ -78,8 +78,8 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
     """Search for a faster kernel and prove it right.
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. The run's folder gets best_kernel.py,
-    report.txt, trace/ and the journal that --resume goes on from. Exit status 1: no kernel passed, not even the
-    starter; 130: interrupted. No improvement is an answer too, with status 0.
+    report.html, report.txt, plots/, trace/ and the journal that --resume goes on from. Exit status 1: no kernel
+    passed, not even the starter; 130: interrupted. No improvement is an answer too, with status 0.
     """
     if (problem is None) == (resume is None):
         raise click.UsageError("give either PROBLEM or --resume RUN.")

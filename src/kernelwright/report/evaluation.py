@@ -91,9 +91,16 @@ def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ())
     return table(header, rows, left=("status",))
 
 
+KERNELS_HEADER = ("kernel", "target", "registers", "spills", "shared", "warps", "stages", "occupancy", "limited by")
+
+
 def kernels_table(kernels: Sequence[KernelResources]) -> str:
-    """What the compiler says of each kernel; those that differ in nothing shown (dtypes of one kernel) share a row."""
-    header = ["kernel", "target", "registers", "spills", "shared", "warps", "stages", "occupancy", "limited by"]
+    """What the compiler says of each kernel."""
+    return table(KERNELS_HEADER, kernel_rows(kernels), left=("target", "limited by"))
+
+
+def kernel_rows(kernels: Sequence[KernelResources]) -> list[list[str]]:
+    """Under `KERNELS_HEADER`; kernels that differ in nothing shown (dtypes of one kernel) share a row."""
     rows = [
         [
             kernel.kernel,
@@ -109,8 +116,7 @@ def kernels_table(kernels: Sequence[KernelResources]) -> str:
         for kernel in kernels
     ]
     variants = Counter(tuple(row) for row in rows)
-    shown = [[f"{row[0]} x{count}" if count > 1 else row[0], *row[1:]] for row, count in variants.items()]
-    return table(header, shown, left=("target", "limited by"))
+    return [[f"{row[0]} x{count}" if count > 1 else row[0], *row[1:]] for row, count in variants.items()]
 
 
 def settings_text(title: str, settings: Mapping[str, object]) -> str:

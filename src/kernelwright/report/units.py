@@ -70,3 +70,15 @@ def bytes_text(size_bytes: float) -> str:
 def count_text(count: int, noun: str) -> str:
     """ "1 trial", "2 trials"."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def duration_text(seconds: float) -> str:
+    """How long something took, for people: "8.2 s", "4 min 5 s", "2 h 10 min"."""
+    if seconds < 10:
+        return f"{seconds:.1f} s"
+    whole = round(seconds)
+    if whole < 60:
+        return f"{whole} s"
+    if whole < 3600:
+        return f"{whole // 60} min {whole % 60} s"
+    return f"{whole // 3600} h {whole % 3600 // 60} min"

@@ -32,9 +32,8 @@ def verdict_sentence(view: RunView) -> str:
         return "No kernel stands: what passed in the search did not pass again."
     if best is seed:
         return f"No improvement: {seed_name(view)} stands at {figures}."
-    where = f" on {view.info.environment.device}" if view.info.environment.device else ""
     takes = "is estimated to take" if evaluation.timing_kind == "estimate" else "now takes"
-    return f"{name} {takes}{where} {figures}, {confirmed_on(evaluation, view)}."
+    return f"{name} {takes} {figures}, {confirmed_on(evaluation, view)}."
 
 
 def remarks(view: RunView) -> list[str]:

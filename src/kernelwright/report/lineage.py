@@ -1,0 +1,20 @@
+"""Who descends from whom: the way from what a search started from to one of its trials.
+
+Pure. The rule: of several parents the first is the one that a trial was written from (`Request.parents`).
+"""
+
+from __future__ import annotations
+
+from kernelwright.model import Trial
+from kernelwright.report.view import RunView
+
+
+def lineage(view: RunView, trial: Trial | None) -> list[int]:
+    """Numbers of the trials from the root down to `trial`, by first parents; empty where there is none."""
+    by_number = {one.number: one for one in view.trials}
+    found: list[int] = []
+    while trial is not None and trial.number not in found:
+        found.append(trial.number)
+        parents = trial.request.parents
+        trial = by_number.get(parents[0]) if parents else None
+    return found[::-1]

@@ -1,0 +1,203 @@
+"""What a report page says, section by section, as records of finished text.
+
+It lays nothing out. The rule: every number comes from the same functions as in report.txt, with its kind, so no two
+views of a run can differ.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernelwright.model import CaseInfo, CaseResult, Evaluation, Timing
+from kernelwright.report.convergence import kind_of
+from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
+from kernelwright.report.kernel import kernel_text
+from kernelwright.report.page.tree import Node, tree_of
+from kernelwright.report.text import cost_text, repeat_commands, total_usage
+from kernelwright.report.trials import tally
+from kernelwright.report.units import (
+    Unit,
+    count_text,
+    duration_text,
+    label,
+    number_text,
+    share_text,
+    time_text,
+    times_text,
+    unit_for,
+)
+from kernelwright.report.verdict import remarks, seed_name, verdict_sentence
+from kernelwright.report.view import RunView, share_of_bound
+
+ESTIMATES = (
+    "No GPU took part. Every time on this page is an estimate: a formula over the work and the compiled resources, "
+    "which orders variants of a kernel at best."
+)
+REPLAYED = "The candidates were replayed from an earlier run; what is said of them was found anew."
+
+
+@dataclass(frozen=True)
+class Grid:
+    """A table. left: the columns (beside the first) that hold words and not numbers."""
+
+    header: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    left: frozenset[str] = frozenset()
+
+
+@dataclass(frozen=True)
+class Figure:
+    """One number that people look for first."""
+
+    label: str
+    value: str
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Section:
+    """A table with a heading of its own, for what only some runs have."""
+
+    id: str
+    title: str
+    grid: Grid
+    note: str = ""
+
+
+@dataclass(frozen=True)
+class Page:
+    title: str
+    subtitle: str
+    verdict: str
+    remarks: tuple[str, ...]
+    warnings: tuple[str, ...]
+    figures: tuple[Figure, ...]
+    tree: tuple[Node, ...]
+    tally: str
+    cases: Grid | None
+    cases_note: str
+    extra: tuple[Section, ...]
+    resources: Grid | None
+    kernel_title: str
+    kernel: str | None
+    cost: str
+    environment: Mapping[str, str]
+    repeat: tuple[str, ...]
+
+
+def page_of(view: RunView) -> Page:
+    settings, info = view.info.settings, view.info
+    trial = view.best or view.leader
+    evaluation = view.figure(trial) if trial is not None else None
+    where = info.environment.device or f"no GPU, compiled for {info.environment.target}"
+    return Page(
+        title=info.problem.name,
+        subtitle=f"{settings.strategy} search, written by {settings.proposer}, {where}, {info.created[:10]}",
+        verdict=verdict_sentence(view),
+        remarks=tuple(remarks(view)),
+        warnings=tuple(_warnings(view)),
+        figures=tuple(_figures(view, evaluation)),
+        tree=tree_of(view),
+        tally=", ".join(f"{count} {status}" for status, count in tally(view.trials).items()),
+        cases=_cases(view, evaluation) if evaluation is not None and evaluation.results else None,
+        cases_note=next((f"Bounds: {case.bound.peaks}." for case in info.problem.cases), ""),
+        extra=(),
+        resources=_resources(evaluation),
+        kernel_title="Best kernel" if view.best is not None else "Leading kernel, not confirmed",
+        kernel=kernel_text(trial, view) if trial is not None and trial.proposal.candidate is not None else None,
+        cost=cost_text(view),
+        environment=environment_settings(info.environment),
+        repeat=tuple(repeat_commands(view)),
+    )
+
+
+def _warnings(view: RunView) -> list[str]:
+    found = [ESTIMATES] if view.info.environment.device is None else []
+    return found + ([REPLAYED] if view.info.settings.proposer == "replay" else [])
+
+
+def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
+    trial, seed, usage = view.best or view.leader, view.seed, total_usage(view.trials)
+    found = []
+    if trial is not None and evaluation is not None and evaluation.score_us is not None:
+        sure = "confirmed" if trial.number in view.confirmed and view.best is trial else "in the search"
+        found.append(Figure("Time", time_text(evaluation.score_us, evaluation.timing_kind), sure))
+        if seed is not None and seed is not trial and seed.score_us is not None:
+            gain = times_text(seed.score_us / evaluation.score_us)
+            found.append(Figure("Speedup", gain, f"over {seed_name(view)}"))
+        share = share_of_bound(evaluation, view.info.problem.cases)
+        if share is not None:
+            found.append(Figure("Of the bound", share_text(share), f"{times_text(1 / share)} the bound"))
+        if trial.number in view.finished_s:
+            found.append(Figure("Time to best", duration_text(view.finished_s[trial.number]), f"trial {trial.number}"))
+    spent_s = sum(session.seconds for session in view.sessions)
+    found.append(Figure("Search", duration_text(spent_s), count_text(len(view.trials), "trial")))
+    if usage.cost_usd is not None:
+        tokens = f"{usage.input_tokens + usage.output_tokens:,} tokens".replace(",", " ")
+        found.append(Figure("Cost", f"{usage.cost_usd:.2f} USD", tokens))
+    elif usage.input_tokens or usage.output_tokens:
+        tokens = f"{usage.input_tokens + usage.output_tokens:,}".replace(",", " ")
+        found.append(Figure("Tokens", tokens, "price unknown"))
+    return found
+
+
+def _cases(view: RunView, evaluation: Evaluation) -> Grid:
+    """One row per case: the reported kernel beside what the search started from."""
+    seed = view.seed
+    shown = view.best or view.leader
+    seed_times = {r.case: r.timing for r in seed.evaluation.results} if seed and seed.evaluation else {}
+    times = [r.timing.median_us for r in evaluation.results if r.timing] + [
+        t.median_us for t in seed_times.values() if t
+    ]
+    unit, kind = unit_for(times), kind_of(view)
+    name = label(unit, kind)
+    apart = seed is not shown
+    header = ["case", "", "status", "error / allowed", f"time ({name})", "95 % interval"]
+    header += ["starter" if view.info.starter is not None else "first", "ratio"] if apart else []
+    header += ["bound", "of the bound"]
+    known = {info.case.name: info for info in view.info.problem.cases}
+    rows = []
+    for result in evaluation.results:
+        row = _case_start(result, known.get(result.case), unit)
+        if apart:
+            row += _against(seed_times.get(result.case), result.timing, unit)
+        row += _case_bound(result.timing, known.get(result.case), unit)
+        rows.append(tuple(row))
+    return Grid(tuple(header), tuple(rows), frozenset({"", "status"}))
+
+
+def _case_start(result: CaseResult, info: CaseInfo | None, unit: Unit) -> list[str]:
+    role = "" if info is None else "held out" if info.case.held_out else "small" if info.case.small else ""
+    error = "-"
+    if result.max_rel_error is not None and result.allowed_rel_error is not None:
+        error = f"{result.max_rel_error:.1e} / {result.allowed_rel_error:.1e}"
+    timing = result.timing
+    time = number_text(timing.median_us if timing else None, unit)
+    return [result.case, role, result.status.value, error, time, interval_text(timing, unit)]
+
+
+def _against(before: Timing | None, timing: Timing | None, unit: Unit) -> list[str]:
+    ratio = times_text(before.median_us / timing.median_us) if before and timing and timing.median_us else "-"
+    return [number_text(before.median_us if before else None, unit), ratio]
+
+
+def _case_bound(timing: Timing | None, info: CaseInfo | None, unit: Unit) -> list[str]:
+    if timing is None or info is None or timing.median_us <= 0:
+        return ["-", "-"]
+    return [number_text(info.bound.bound_us, unit), share_text(info.bound.bound_us / timing.median_us)]
+
+
+def interval_text(timing: Timing | None, unit: Unit) -> str:
+    """ "18.20 to 18.31"; "-" for an estimate, which has none."""
+    if timing is None or timing.ci95_us is None:
+        return "-"
+    low, high = timing.ci95_us
+    return f"{number_text(low, unit)} to {number_text(high, unit)}"
+
+
+def _resources(evaluation: Evaluation | None) -> Grid | None:
+    if evaluation is None or not evaluation.kernels:
+        return None
+    rows = tuple(tuple(row) for row in kernel_rows(evaluation.kernels))
+    return Grid(KERNELS_HEADER, rows, frozenset({"target", "limited by"}))

@@ -1,0 +1,77 @@
+"""A run's report as one HTML file: it opens from a disk, in light and dark, on a phone, and fetches nothing.
+
+What it says is `facts` and `tree`; how it looks is page.html.j2, page.css and page.js beside this file. The rule:
+everything that comes from a run is escaped (it may be hostile), and the page's own policy forbids what would still slip
+through: no script but ours, no request but to where a live page came from.
+"""
+
+from __future__ import annotations
+
+import base64
+import functools
+import hashlib
+from collections.abc import Iterator, Sequence
+from importlib import resources
+from typing import TYPE_CHECKING
+
+from kernelwright.report.page.facts import Page, page_of
+from kernelwright.report.page.tree import Node
+from kernelwright.report.plots import Picture, draw_plots, plots_missing
+from kernelwright.report.plots.drawing import colour_rules
+from kernelwright.report.view import RunView
+
+if TYPE_CHECKING:
+    from jinja2 import Template
+
+
+def html_page(
+    view: RunView, live: Sequence[tuple[str, str]] | None = None, pictures: Sequence[Picture] | None = None
+) -> str:
+    """The page. pictures: where they were drawn already.
+
+    live: label and text of how a run at work stands, for a page that is served and follows it.
+    """
+    from markupsafe import Markup
+
+    page = page_of(view)
+    drawn = draw_plots(view) if pictures is None else pictures
+    style, script = _text("page.css"), _text("page.js")
+    return _template().render(
+        page=page,
+        steps=list(_steps(page)),
+        plots={picture.name: Markup(picture.svg) for picture in drawn},
+        plots_missing=plots_missing(),
+        live=live,
+        style=Markup(colour_rules(":root") + style),
+        script=Markup(script),
+        policy=_policy(script, is_live=live is not None),
+    )
+
+
+def _policy(script: str, is_live: bool) -> str:
+    """Content-Security-Policy: our script by its hash, our styles, and the server of a live page."""
+    sha = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    parts = ["default-src 'none'", f"script-src 'sha256-{sha}'", "style-src 'unsafe-inline'", "img-src data:"]
+    return "; ".join([*parts, "base-uri 'none'", "form-action 'none'", *(["connect-src 'self'"] if is_live else [])])
+
+
+def _steps(page: Page) -> Iterator[Node | None]:
+    """The tree as a template can walk it without recursion: a node opens, None closes the last one that is open."""
+    todo: list[Node | None] = list(reversed(page.tree))
+    while todo:
+        node = todo.pop()
+        yield node
+        if node is not None:
+            todo += [None, *reversed(node.children)]
+
+
+def _text(name: str) -> str:
+    return (resources.files("kernelwright.report.page") / name).read_text(encoding="utf-8")
+
+
+@functools.cache
+def _template() -> Template:
+    from jinja2 import Environment, StrictUndefined
+
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    return environment.from_string(_text("page.html.j2"))

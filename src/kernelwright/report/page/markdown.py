@@ -1,0 +1,64 @@
+"""A run's report as Markdown, for a pull request or a wiki: the same facts without pictures, prompts and sources.
+
+Not the whole record (the HTML page and `show` have it). The rule: what a candidate's author wrote cannot break out of
+its cell.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelwright.report.convergence import convergence_text
+from kernelwright.report.page.facts import Grid, page_of
+from kernelwright.report.page.tree import Node
+from kernelwright.report.view import RunView
+
+
+def markdown_page(view: RunView) -> str:
+    page = page_of(view)
+    parts = [f"# {_inline(page.title)}", _inline(page.subtitle), f"**{_inline(page.verdict)}**"]
+    parts += [f"> {warning}" for warning in page.warnings]
+    if page.remarks:
+        parts.append("\n".join(f"- {_inline(remark)}" for remark in page.remarks))
+    parts += ["## Convergence", _block(convergence_text(view)), page.tally]
+    if page.cases is not None:
+        parts += ["## Cases", _grid(page.cases), page.cases_note]
+    for section in page.extra:
+        parts += [f"## {section.title}", _grid(section.grid), section.note]
+    parts += ["## Candidates", "\n".join(_branches(page.tree))]
+    if page.resources is not None:
+        parts += [f"## {page.kernel_title}", _grid(page.resources)]
+    parts += ["## Cost", _block(page.cost)]
+    parts += ["## Environment", _grid(Grid(("", "value"), tuple(page.environment.items()), frozenset({"value"})))]
+    parts += ["## How to repeat it", _block("\n".join(page.repeat))]
+    return "\n\n".join(part for part in parts if part) + "\n"
+
+
+def _grid(grid: Grid) -> str:
+    marks = [":--" if column == 0 or name in grid.left else "--:" for column, name in enumerate(grid.header)]
+    rows = [grid.header, marks, *grid.rows]
+    return "\n".join("| " + " | ".join(_inline(cell) for cell in row) + " |" for row in rows)
+
+
+def _branches(roots: Sequence[Node]) -> list[str]:
+    lines = []
+    todo = [(0, node) for node in reversed(roots)]
+    while todo:
+        depth, node = todo.pop()
+        words = [f"**{node.number}**", node.operator, node.role if node.role != "parent" else "", node.status]
+        words += [node.time, f"({node.gain})" if node.gain else ""]
+        note = f": {_inline(node.note)}" if node.note else ""
+        lines.append(f"{'  ' * depth}- {' '.join(word for word in words if word)}{note}")
+        todo += [(depth + 1, child) for child in reversed(node.children)]
+    return lines
+
+
+def _inline(text: str) -> str:
+    """Text that stays text, on one line."""
+    for mark in ("\\", "|", "`", "*", "_", "<", "[", "]"):
+        text = text.replace(mark, f"\\{mark}")
+    return " ".join(text.split())
+
+
+def _block(text: str) -> str:
+    return "\n".join(f"    {line}".rstrip() for line in text.splitlines())

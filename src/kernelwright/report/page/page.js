@@ -1,0 +1,48 @@
+// What a page does beyond what HTML does by itself: fold or unfold the whole tree, and follow a run that is at work.
+// It fetches nothing unless the page says that it is live (`data-live`), and then only from where it came.
+"use strict";
+(() => {
+  const page = () => document.getElementById("page");
+
+  const showTools = () => {
+    for (const tools of document.querySelectorAll(".tools")) tools.hidden = false;
+  };
+
+  document.addEventListener("click", (event) => {
+    const fold = event.target instanceof HTMLElement ? event.target.dataset.fold : undefined;
+    if (fold === undefined) return;
+    for (const branch of document.querySelectorAll("details.branch")) branch.open = fold === "open";
+  });
+
+  // What the reader has opened and closed stays so when the page is renewed.
+  const renew = (text) => {
+    const fresh = new DOMParser().parseFromString(text, "text/html");
+    for (const old of page().querySelectorAll("details[id]")) {
+      const same = fresh.getElementById(old.id);
+      if (same !== null) same.open = old.open;
+    }
+    document.title = fresh.title;
+    page().replaceWith(document.adoptNode(fresh.getElementById("page")));
+    showTools();
+  };
+
+  const follow = () => {
+    const events = new EventSource("events");
+    let busy = false, again = false;
+    const load = async () => {
+      if (busy) { again = true; return; }
+      busy = true;
+      try {
+        const answer = await fetch("", { cache: "no-store" });
+        if (answer.ok) renew(await answer.text());
+      } catch { /* the watch ended; EventSource tries again by itself */ }
+      busy = false;
+      if (again) { again = false; load(); }
+    };
+    events.addEventListener("changed", load);
+    events.addEventListener("ended", () => { events.close(); load(); });
+  };
+
+  showTools();
+  if (document.body.dataset.live !== undefined) follow();
+})();

@@ -1,0 +1,10 @@
+"""Pictures of a run: how the search converged, and how far below the roof its kernels stand.
+
+Each file holds one picture: its data as plain records, and a function that draws them. matplotlib is imported when
+something is drawn; where it is missing `plots_missing` says so. The rule: the same journal gives the same bytes.
+"""
+
+from kernelwright.report.plots.drawing import plots_missing
+from kernelwright.report.plots.table import PLOTS, Picture, draw_plots, write_plots
+
+__all__ = ["PLOTS", "Picture", "draw_plots", "plots_missing", "write_plots"]

@@ -1,0 +1,142 @@
+"""The picture of the roof: what starter, parents and best reach on every case, under what the device allows.
+
+FLOP per second over FLOP per byte (Williams, Waterman, Patterson, CACM 52(4), 2009) where every case states its FLOP;
+else bytes per second over bytes moved, the same roof seen from the side of memory. The rule: bytes and FLOP are those
+that the work needs, not those that a kernel spent, so kernels of one case stand above one another.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+from kernelwright.model import Bound, Trial
+from kernelwright.report.convergence import kind_of
+from kernelwright.report.lineage import lineage
+from kernelwright.report.plots import drawing
+from kernelwright.report.units import share_text
+from kernelwright.report.view import RunView
+from kernelwright.roofline import Point, points, ridge_flop_per_byte, roof_flop_per_s
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+NAMED_CASES = 3
+"""With more cases than this their names would cover one another; the report's table has them all."""
+
+FEW_TICKS = 20.0
+"""Range below which powers of ten alone would leave an axis all but bare."""
+
+
+def groups_of(view: RunView) -> dict[str, tuple[Point, ...]]:
+    """Points of starter, parents and best, in that order; those that were not timed are not there."""
+    leader, seed = view.best or view.leader, view.seed
+    by_number = {trial.number: trial for trial in view.trials}
+    between = [by_number[number] for number in lineage(view, leader) if by_number[number] not in (seed, leader)]
+    found = {
+        "starter": _points([seed], view),
+        "parents": _points(between, view),
+        "best" if view.best is not None else "leader, unconfirmed": _points([leader], view)
+        if leader is not seed
+        else (),
+    }
+    return {name: group for name, group in found.items() if group}
+
+
+def draw(view: RunView) -> Figure | None:
+    """None where nothing was timed."""
+    groups = groups_of(view)
+    every = [point for group in groups.values() for point in group]
+    if not every:
+        return None
+    figure, plot = drawing.axes()
+    by_flop = all(point.flop_per_byte is not None for point in every)
+    (_flop_roof if by_flop else _bytes_roof)(plot, [point.bound for point in every])
+    colours = {"starter": (drawing.STARTER, "D", 46), "parents": (drawing.PARENT, "o", 46)}
+    for name, group in groups.items():
+        colour, marker, size = colours.get(name, (drawing.BEST, "o", 80))
+        places = [_place(point, by_flop) for point in group]
+        plot.scatter([x for x, _ in places], [y for _, y in places], s=size, color=colour, marker=marker, label=name,
+                     zorder=3, linewidths=0)  # fmt: skip
+    _name_points(plot, list(groups.values())[-1], by_flop)
+    plot.set_xscale("log")
+    plot.set_yscale("log")
+    estimate = ", estimate" if kind_of(view) == "estimate" else ""
+    plot.set_xlabel("FLOP per byte that the work needs" if by_flop else "MB that the work must move")
+    plot.set_ylabel(f"{'TFLOP/s' if by_flop else 'TB/s'} of useful work{estimate}")
+    _plain_axes(plot, every, by_flop)
+    drawing.legend_above(plot)
+    return figure
+
+
+def _points(trials: Sequence[Trial | None], view: RunView) -> tuple[Point, ...]:
+    found: list[Point] = []
+    for trial in trials:
+        evaluation = view.figure(trial) if trial is not None else None
+        if trial is not None and evaluation is not None:
+            found += points(f"trial {trial.number}", evaluation.results, view.info.problem)
+    return tuple(found)
+
+
+def _place(point: Point, by_flop: bool) -> tuple[float, float]:
+    if by_flop:
+        assert point.flop_per_byte is not None
+        assert point.flop_per_s is not None
+        return point.flop_per_byte, point.flop_per_s / 1e12
+    return point.bound.bytes / 1e6, point.bytes_per_s / 1e12
+
+
+def _flop_roof(plot: Axes, bounds: Sequence[Bound]) -> None:
+    """One roof for each pair of peaks (a dtype has its own rate); none where a journal did not keep the peaks."""
+    ridges = {(bound.bytes_per_s, bound.flop_per_s): ridge_flop_per_byte(bound) for bound in bounds}
+    label: str | None = "roof"
+    for bound in {(bound.bytes_per_s, bound.flop_per_s): bound for bound in bounds}.values():
+        ridge = ridges[bound.bytes_per_s, bound.flop_per_s]
+        at = [b.flop / b.bytes for b in bounds]
+        if ridge is None:
+            continue
+        intensities = sorted({min(at) / 4, ridge, max(max(at), ridge) * 4})
+        roof = [roof_flop_per_s(bound, intensity) or 0.0 for intensity in intensities]
+        plot.plot(intensities, [rate / 1e12 for rate in roof], color=drawing.BOUND, linewidth=1.3, label=label)
+        label = None
+
+
+def _bytes_roof(plot: Axes, bounds: Sequence[Bound]) -> None:
+    """What each case could reach: its bytes in the time of its bound."""
+    roof = sorted({(bound.bytes / 1e6, bound.bytes / bound.bound_us / 1e6) for bound in bounds})
+    ends = [(roof[0][0] / 3, roof[0][1]), *roof, (roof[-1][0] * 3, roof[-1][1])]
+    plot.plot([x for x, _ in ends], [y for _, y in ends], color=drawing.BOUND, linewidth=1.3, label="roof")
+    plot.set_xlim(ends[0][0], ends[-1][0])
+
+
+def _name_points(plot: Axes, group: Sequence[Point], by_flop: bool) -> None:
+    """The last group's cases with their shares of the bound, where they are few enough."""
+    if len(group) > NAMED_CASES:
+        return
+    places = [_place(point, by_flop) for point in group]
+    middle = (min(x for x, _ in places) * max(x for x, _ in places)) ** 0.5
+    for point, place in zip(group, places, strict=True):
+        text = f"{share_text(point.share)}  {point.case}"
+        leftward = place[0] > middle
+        plot.annotate(
+            text, place, xytext=(-9 if leftward else 9, -4), textcoords="offset points", fontsize=8.5,
+            color=drawing.INK, ha="right" if leftward else "left",
+        )  # fmt: skip
+
+
+def _plain_axes(plot: Axes, every: Sequence[Point], by_flop: bool) -> None:
+    """Numbers as people write them, and room for what is written beside the points."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
+
+    for axis in (plot.xaxis, plot.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
+    rates = [_place(point, by_flop)[1] for point in every]
+    tops = [point.gap * _place(point, by_flop)[1] for point in every]
+    if max(tops) / min(rates) < FEW_TICKS:
+        plot.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    left, right = plot.get_xlim()
+    if right / left < FEW_TICKS:
+        plot.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
+    plot.set_ylim(min(rates) / 1.8, max(tops) * 1.8)

@@ -1,0 +1,69 @@
+"""The table of pictures, and the ways they leave: as SVG inside a page, and as files.
+
+Not the pictures. The rule: a picture that has nothing to show is left out, never drawn empty.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+from kernelwright.report.plots import convergence, drawing, roofline
+from kernelwright.report.view import RunView
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+
+class Plot(NamedTuple):
+    """draw: None where the run has nothing for this picture."""
+
+    title: str
+    draw: Callable[[RunView], Figure | None]
+
+
+PLOTS = {
+    "convergence": Plot("Convergence: the time of every trial, and the best so far", convergence.draw),
+    "roofline": Plot("Roofline: what the kernels reach of what the device allows", roofline.draw),
+}
+
+
+@dataclass(frozen=True)
+class Picture:
+    """One that was drawn; it becomes SVG or PNG when asked, once."""
+
+    name: str
+    title: str
+    figure: Figure
+
+    @functools.cached_property
+    def svg(self) -> str:
+        """An element in colours that the page around it decides."""
+        return drawing.inline_svg(self.figure, self.name, self.title)
+
+
+def draw_plots(view: RunView) -> list[Picture]:
+    """Those that have something to show; none where matplotlib is not installed (`plots_missing` says so)."""
+    if drawing.plots_missing():
+        return []
+    drawn = ((name, plot.title, plot.draw(view)) for name, plot in PLOTS.items())
+    return [Picture(name, title, figure) for name, title, figure in drawn if figure is not None]
+
+
+def write_plots(pictures: Iterable[Picture], folder: Path) -> list[Path]:
+    """NAME.svg (follows the reader's light or dark) and NAME.png (on white) of each, and no others; gives their
+    paths."""
+    folder.mkdir(parents=True, exist_ok=True)
+    files: dict[Path, bytes] = {}
+    for picture in pictures:
+        files[folder / f"{picture.name}.svg"] = drawing.standalone_svg(picture.svg).encode()
+        files[folder / f"{picture.name}.png"] = drawing.png(picture.figure)
+    for file, content in files.items():
+        file.write_bytes(content)
+    for name in PLOTS:
+        for stale in {folder / f"{name}.svg", folder / f"{name}.png"} - files.keys():
+            stale.unlink(missing_ok=True)
+    return list(files)

@@ -1,0 +1,121 @@
+"""The report page as a reader has it: opened from a disk, in a real Chromium."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import pytest
+
+from browser import DESK, PHONE, chromium, visit
+from kernelwright.journal import Journal
+from kernelwright.report.page import html_page
+from kernelwright.report.view import RunView, read_run
+from samples import passed, run_view, short_run
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+REAL_RUN = Path(__file__).resolve().parents[3] / "gallery" / "rmsnorm" / "runs" / "mailbox"
+SIZES = {"desk": DESK, "phone": PHONE}
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with chromium() as one:
+        yield one
+
+
+@pytest.fixture(scope="module")
+def url(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The report of a run that was measured on an H200, with prompts and replies."""
+    with Journal.open(REAL_RUN) as journal:
+        return written(read_run(journal), tmp_path_factory.mktemp("page"))
+
+
+def written(view: RunView, folder: Path) -> str:
+    file = folder / "report.html"
+    file.write_text(html_page(view), encoding="utf-8")
+    return file.as_uri()
+
+
+@pytest.mark.parametrize("dark", [False, True], ids=["light", "dark"])
+@pytest.mark.parametrize("size", SIZES)
+def test_it_opens_without_a_fault_fetches_nothing_and_fits(browser: Browser, url: str, dark: bool, size: str) -> None:
+    with visit(browser, url, dark, SIZES[size]) as seen:
+        assert seen.page.locator("#verdict").is_visible()
+        assert seen.page.locator("svg.plot").count() == 2
+        width, room = seen.page.evaluate("[document.documentElement.scrollWidth, window.innerWidth]")
+        assert width <= room, "the page itself never scrolls sideways; wide tables do, in their own frame"
+        assert seen.faults == []
+        assert seen.requests == [url]
+
+
+def test_the_paper_follows_light_and_dark_and_so_do_the_pictures(browser: Browser, url: str) -> None:
+    found = []
+    for dark in (False, True):
+        with visit(browser, url, dark) as seen:
+            paper = seen.page.locator("body").evaluate("e => getComputedStyle(e).backgroundColor")
+            ink = seen.page.locator("svg.plot text").first.evaluate("e => getComputedStyle(e).fill")
+            found.append((paper, ink))
+    (light_paper, light_ink), (dark_paper, dark_ink) = found
+    assert light_paper == "rgb(255, 255, 255)"
+    assert light_paper != dark_paper
+    assert light_ink != dark_ink
+
+
+def test_the_tree_folds_and_unfolds(browser: Browser, url: str) -> None:
+    with visit(browser, url) as seen:
+        best = seen.page.locator("#trial-3")
+        assert best.is_visible()
+        seen.page.locator("#trial-1 > summary").click()
+        assert not best.is_visible()
+        seen.page.locator("#trial-1 > summary").click()
+        assert best.is_visible()
+        seen.page.get_by_role("button", name="fold all", exact=True).click()
+        assert not seen.page.locator("#trial-1").is_visible()
+        seen.page.get_by_role("button", name="unfold all").click()
+        assert best.is_visible()
+        assert seen.faults == []
+
+
+def test_a_diff_shows_what_changed_and_prompts_are_folded_away(browser: Browser, url: str) -> None:
+    with visit(browser, url) as seen:
+        page = seen.page
+        assert not page.locator("#diff-3-1").is_visible()
+        page.locator("#look-3 > summary").click()
+        assert page.locator("#diff-3-1 .diff").is_visible()
+        assert page.locator("#diff-3-1 .diff .added").count() > 0
+        assert page.locator("#diff-3-1 .diff .removed").count() > 0
+        added, kept = (
+            page.locator(f"#diff-3-1 .diff .{kind}").first.evaluate("e => getComputedStyle(e).backgroundColor")
+            for kind in ("added", "kept")
+        )
+        assert added != kept
+        assert not page.locator("#prompt-3 pre").is_visible()
+        page.locator("#prompt-3 > summary").click()
+        assert page.locator("#prompt-3 pre").is_visible()
+
+
+def test_it_is_whole_without_javascript(browser: Browser, url: str) -> None:
+    context = browser.new_context(java_script_enabled=False)
+    page = context.new_page()
+    page.goto(url)
+    page.locator("#look-3 > summary").click()
+    assert page.locator("#diff-3-1 .diff").is_visible()
+    assert not page.get_by_role("button", name="fold all", exact=True).is_visible()
+    context.close()
+
+
+def test_a_hostile_candidate_runs_nothing_even_if_escaping_failed(browser: Browser, tmp_path: Path) -> None:
+    """The policy is the second wall: markup is put into the finished page, as if the first had a hole."""
+    file = tmp_path / "report.html"
+    attack = (
+        "<script>document.title = 'taken'</script><img src='http://127.0.0.1:9/x' onerror=\"document.title = 'taken'\">"
+    )
+    html = html_page(run_view(short_run(measured=True), {4: passed(26.0, measured=True)}, device="Fake GPU"))
+    file.write_text(html.replace("<section", attack + "<section", 1), encoding="utf-8")
+    with visit(browser, file.as_uri()) as seen:
+        assert "taken" not in seen.page.title()
+        assert any("Content Security Policy" in fault for fault in seen.faults)
