@@ -22,6 +22,6 @@ def test_every_verb_and_option_is_on_it() -> None:
         "--trials INTEGER",
         "--proposer TEXT",
         "--config KEY=VALUE or FILE",
-        "--format text/json",
+        "--format text/md/html/json",
     ):
         assert f"`{option}`" in page, option
