@@ -137,7 +137,9 @@ class FakeWorker:
     def machine(self) -> Machine:
         return self.found
 
-    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
+    def load(
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
+    ) -> ProblemInfo:
         return self.problem
 
     def qualify(self, every: bool = False) -> QualificationReport:

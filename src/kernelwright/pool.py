@@ -43,10 +43,14 @@ class Worker(Protocol):
         """What is there and what holds, found by trying (see `doctor`)."""
         ...
 
-    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
+    def load(
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
+    ) -> ProblemInfo:
         """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
 
         dtype overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
+        narrow: leave out small and held-out cases of wider elements than those of the cases to score, for a config
+        that is chosen for these alone.
         """
         ...
 
@@ -128,8 +132,10 @@ class ProcessWorker:
     def machine(self) -> Machine:
         return codec.record(self._ask("machine"), Machine)
 
-    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
-        asked = self._ask("load", path=os.path.abspath(path), dtype=dtype, cases=list(timed))
+    def load(
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
+    ) -> ProblemInfo:
+        asked = self._ask("load", path=os.path.abspath(path), dtype=dtype, cases=list(timed), narrow=narrow)
         return codec.record(asked, ProblemInfo)
 
     def qualify(self, every: bool = False) -> QualificationReport:

@@ -64,10 +64,12 @@ class TuneWorker(FakeWorker):
 
     def __init__(self, where: Environment = ENVIRONMENT) -> None:
         super().__init__(answer=evaluation_of, where=where, problem=problem("big"))
-        self.loaded: list[tuple[str | None, tuple[str, ...]]] = []
+        self.loaded: list[tuple[str | None, tuple[str, ...], bool]] = []
 
-    def load(self, path: str, dtype: str | None = None, timed: tuple[str, ...] = ()) -> ProblemInfo:
-        self.loaded.append((dtype, timed))
+    def load(
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
+    ) -> ProblemInfo:
+        self.loaded.append((dtype, timed, narrow))
         return self.problem
 
     def bench(
@@ -167,7 +169,7 @@ def test_json_is_the_only_thing_on_standard_output_and_folders_do_not_meet(tmp_p
 def test_cases_and_dtype_reach_the_worker() -> None:
     worker = TuneWorker()
     run("tune", "double", "--case", "big", "--dtype", "float16", "--trials", "1", worker=worker)
-    assert worker.loaded == [("float16", ("big",))]
+    assert worker.loaded == [("float16", ("big",), True)]
 
 
 def test_without_a_gpu_times_are_estimates_and_are_called_so() -> None:

@@ -11,7 +11,7 @@ import pytest
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError
-from kernelwright.export.best_config import Pinned, choose, keywords, load, pinned
+from kernelwright.export.best_config import Pinned, bits, choose, keywords, load, pinned
 from kernelwright.export.triton_configs import triton_configs_text
 from kernelwright.model import Status
 from kernelwright.tune import Outcome, Settings, tune
@@ -99,6 +99,13 @@ def test_inputs_take_the_config_of_the_nearest_case(file: Path) -> None:
         "big", "big", "wide", "wide",
     ]  # fmt: skip
     assert choose(found, [(64, 64)], ["float32"]).case == "big"
+
+
+def test_inputs_of_a_wider_dtype_than_was_tuned_for_are_refused(file: Path) -> None:
+    found = load(file, **HERE)
+    with pytest.raises(ConfigError, match="chosen for float32, the inputs are float64"):
+        choose(found, [(64, 64)], ["float64"])
+    assert [bits(name) for name in ("float16", "float8_e4m3fn", "bool")] == [16, 8, 0]
 
 
 def test_inputs_of_another_kind_take_the_config_for_all_cases(file: Path) -> None:

@@ -82,3 +82,23 @@ def test_a_stated_space_holds_the_source_as_it_is_written(version: Path) -> None
     space = stated_space(stated, version.read_text(), {})
     assert 40 <= len(list(configs(space))) <= 80
     assert default(space) == {parameter.name: parameter.default for parameter in space.parameters}
+
+
+def test_a_tile_for_half_precision_is_not_refused_for_what_it_takes_in_single(
+    worker: Worker, loaded: dict[str, Path]
+) -> None:
+    """128x128x64 in five stages takes 160 KiB with two-byte elements, and more than there is with four."""
+    starter = ROOT / "gallery/matmul/starter.py"
+    kernel = "matmul_kernel"
+    config = {f"{kernel}.BLOCK_K": 64, f"{kernel}.num_stages": 5}
+    loaded.clear()
+    worker.load(str(starter.with_name("problem.py")))
+    every = worker.compile(Candidate(source=starter.read_text(), config=config))
+    info = worker.load(str(starter.with_name("problem.py")), narrow=True)
+    narrow = worker.compile(Candidate(source=starter.read_text(), config=config))
+    assert every.status is Status.COMPILE_ERROR
+    assert "shared memory" in every.reason
+    assert narrow.status is Status.NOT_VERIFIED, narrow.reason
+    assert {one.case.name for one in info.cases} == {
+        "4096_fp16", "8192_fp16", "4096_bf16", "1000x777x1501_fp16", "150x130x65_fp16",
+    }  # fmt: skip

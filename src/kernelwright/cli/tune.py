@@ -136,7 +136,7 @@ def measured(
         raise RequestError(f"{found.name} has no starter.py beside it", "name the CANDIDATE to tune")
     source = options.candidate(candidate or str(found.starter)).source
     with parts.start_worker(given["target"]) as worker:
-        info = worker.load(str(found.file), settings.dtype, timed=given["cases"])
+        info = worker.load(str(found.file), settings.dtype, timed=given["cases"], narrow=True)
         pass_gate(worker, problem, given["unqualified"])
         autotune = worker.compile(Candidate(source=source)).autotune
         if given["space"] is not None:

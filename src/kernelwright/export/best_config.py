@@ -172,13 +172,28 @@ def load(path: str | os.PathLike[str], *, device: str, torch: str, triton: str, 
 
 def choose(pinned: Pinned, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str] = ()) -> Chosen:
     """The choice for inputs of these shapes: of the case that is nearest, each dimension counted in doublings; the
-    joint one where no case has inputs of as many dimensions (and of these dtypes, where given)."""
+    joint one where no case has inputs of as many dimensions (and of these dtypes, where given).
+
+    Raises `ConfigError` for a dtype wider than any that was tuned for: the blocks may not fit, and nobody tried.
+    """
+    known = [dtype for one in (pinned.joint, *pinned.cases) for dtype in one.dtypes]
+    if known and max(map(bits, dtypes), default=0) > max(map(bits, known)):
+        raise ConfigError(
+            f"the configs of {pinned.problem} were chosen for {', '.join(dict.fromkeys(known))}, the inputs are "
+            f"{', '.join(dtypes)}, which takes more room",
+            "tune a case of that dtype (kernelwright tune --dtype), or launch the source's own config",
+        )
     near = [
         (apart, place, one)
         for place, one in enumerate(pinned.cases or (pinned.joint,))
         if (not dtypes or tuple(dtypes) == one.dtypes) and (apart := doublings(one.shapes, shapes)) is not None
     ]
     return min(near, key=lambda found: found[:2])[2] if near else pinned.joint
+
+
+def bits(dtype: str) -> int:
+    """The width in torch's name of a dtype; 0 where it has none (bool)."""
+    return int("".join(letter for letter in dtype.partition("_")[0] if letter.isdigit()) or 0)
 
 
 def doublings(some: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]) -> float | None:

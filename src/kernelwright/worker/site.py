@@ -22,6 +22,7 @@ from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, P
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.outcome import Ended
+from kernelwright.worker.plan import ITEMSIZE, itemsize
 
 DEFAULT_TARGET = "sm_90"
 
@@ -33,6 +34,22 @@ def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
     if unknown:
         raise ProblemError(f"no timed case {unknown[0]!r}", f"known: {', '.join(scored)}")
     return {name for name in scored if timed and name not in timed}
+
+
+def wider(cases: list[Case]) -> set[str]:
+    """Names of small and held-out cases whose elements take more room than those of any scored case.
+
+    A tile that is best for two-byte elements may not fit into shared memory with four. Nothing is named where no small
+    case would be left.
+    """
+    widths = [width_of(case) for case in cases if case.timed]
+    if not widths or not any(case.small and width_of(case) <= max(widths) for case in cases):
+        return set()
+    return {case.name for case in cases if not case.timed and width_of(case) > max(widths)}
+
+
+def width_of(case: Case) -> int:
+    return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
 
 
 class Site:
@@ -106,8 +123,9 @@ class Site:
 
     # --- the problem -----------------------------------------------------------------------------------------
 
-    def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = ()) -> ProblemInfo:
-        """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says."""
+    def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = (), narrow: bool = False) -> ProblemInfo:
+        """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
+        those out that are `wider`."""
         with self.lease:
             self.problem = (path, dtype)
             self.drop("judge")
@@ -119,8 +137,10 @@ class Site:
             peaks, source = self.peaks()
             cases = [self._case(case, peaks, source) for case in told.pop("cases")]
             dropped = left_out([info.case for info in cases], timed)
+            if narrow:
+                dropped |= wider([info.case for info in cases if info.case.name not in dropped])
             kept = [info for info in cases if info.case.name not in dropped]
-            self.shapes = [shape for shape in self.shapes if shape["name"] not in dropped]
+            self.shapes = [shape for shape in self.shapes if shape["name"].partition("/")[0] not in dropped]
             self.info = codec.record(told | {"cases": codec.plain(kept)}, ProblemInfo)
             return self.info
 

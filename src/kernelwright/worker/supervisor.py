@@ -96,7 +96,7 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
     if verb == "machine":
         return machine(site)
     if verb == "load":
-        return site.load(request["path"], request["dtype"], tuple(request["cases"]))
+        return site.load(request["path"], request["dtype"], tuple(request["cases"]), request["narrow"])
     if verb == "qualify":
         return qualify(site, request["every"])
     if verb == "compile":
