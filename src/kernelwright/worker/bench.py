@@ -20,6 +20,7 @@ from kernelwright.worker import clock
 from kernelwright.worker.arena import create, release
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.layout import Layout
+from kernelwright.worker.outcome import SURELY_SLOWER
 from kernelwright.worker.plan import Plan
 from kernelwright.worker.replay import Replay, allow_device_descriptors, load_kernels
 
@@ -28,7 +29,7 @@ STICKY = ("CUDA error", "Triton Error [CUDA]")
 
 
 SURELY = 0.01
-"""Chance that a race ever ends against the better one."""
+"""Chance that a race ever ends against the better one; `SURELY_SLOWER` says it in words."""
 
 LOST = 0.01
 """A candidate that is surely slower is let go early only if it is slower by more than this fraction."""
@@ -149,7 +150,7 @@ def race_over(ours_us: list[float], theirs_us: list[float], most: int) -> str:
     if slower > pairs / 2 and stats.sign_evidence(pairs - slower, pairs) >= 1 / SURELY:
         ratio = stats.median(ours_us) / stats.median(theirs_us)
         if ratio > 1 + LOST:
-            return f"slower than the best so far (sign test, always valid at {SURELY})"
+            return SURELY_SLOWER
     if pairs >= stats.MIN_PAIRS and pairs % 3 == 0:
         _, (low, high) = stats.paired_log_ratio_ci(theirs_us, ours_us)
         if high - low <= PRECISE * high:

@@ -9,13 +9,15 @@ import msgspec
 from kernelwright import codec, roofline, stats
 from kernelwright.model import CaseResult, Clocks, Status, Timing
 from kernelwright.worker.layout import Layout
-from kernelwright.worker.outcome import Ended
+from kernelwright.worker.outcome import SURELY_SLOWER, Ended
 from kernelwright.worker.plan import AGAIN
 from kernelwright.worker.subject import Subject
 from kernelwright.worker.verify import STALE, check, place
 
 HOPELESS = 1.5
 """A kernel this much slower than the best so far is not measured to precision."""
+
+TOO_SLOW = f"over {HOPELESS} times the best so far"
 
 PRECISE = 0.005
 """Sampling stops when the 95 % interval of the median is narrower than this fraction of it."""
@@ -33,17 +35,23 @@ KEY = "candidate"
 
 
 def measure(subject: Subject, result: CaseResult) -> CaseResult:
-    """Measured device time of a verified case; the outputs of the timed runs are checked, too."""
+    """Measured device time of a verified case. Where it may be the best, what the timed runs left is checked, too."""
     case = result.case
     with subject.leased("time"):
         try:
             message = place(subject, case, draw=0)
             timing = _timing(subject, case)
-            judged = _judged(subject, result, timing, check_timed(subject, case, KEY, message))
+            again = result if _is_lost(timing) else check_timed(subject, case, KEY, message)
+            judged = _judged(subject, result, timing, again)
             _settle(subject, judged)
         except Ended as ended:
             return CaseResult(case=case, status=ended.status, reason=ended.reason)
     return judged
+
+
+def _is_lost(timing: Timing) -> bool:
+    """Surely slower than the best so far: nothing can be gained by a trick that only the timed runs show."""
+    return timing.stopped == TOO_SLOW or timing.stopped == SURELY_SLOWER
 
 
 def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseResult) -> CaseResult:
@@ -81,7 +89,7 @@ def _timing(subject: Subject, case: str) -> Timing:
     samples: list[float] = prepared["steady_us"]
     best_us, best = site.best_us.get(case), incumbent(case)
     if best_us and stats.median(samples) > HOPELESS * best_us:
-        stopped = f"over {HOPELESS} times the best so far"
+        stopped = TOO_SLOW
     elif best in prepared["known"]:
         raced = site.ask_bench({"verb": "race", "key": KEY, "against": best, "most": MOST_ROUNDS})
         samples, stopped = raced["ours_us"], raced["stopped"]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import tempfile
 from pathlib import Path
 from typing import Any
 
@@ -29,11 +30,16 @@ def measured(cache: Path) -> dict[str, Any]:
         return found
     found = {"peaks": measure(), "source": f"measured {torch.cuda.get_device_name(0)} "
              f"{datetime.date.today().isoformat()} torch {torch.__version__}"}  # fmt: skip
-    cache.mkdir(parents=True, exist_ok=True)
-    part = path.with_suffix(".part")
-    part.write_text(json.dumps(found, indent=1))
-    part.replace(path)
+    keep(found, path)
     return found
+
+
+def keep(found: dict[str, Any], path: Path) -> None:
+    """Written beside and moved into place: another worker may read or write the same file now."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.stem, suffix=".part", delete=False) as part:
+        json.dump(found, part, indent=1)
+    Path(part.name).replace(path)
 
 
 def measure() -> dict[str, float]:
