@@ -4,7 +4,8 @@
 
 Not a search: the plan is a list of {"problem", "minutes", "variants": [{"file", "constants": {NAME: [values]}}]}, and
 every combination of a variant's constants is one candidate, made by rewriting the file's `NAME = …` lines. Each
-problem has a limit of minutes after which no new evaluation begins. FOLDER gets PROBLEM.json with every outcome,
+problem has a limit of minutes after which no new evaluation begins; with "every_case": true its held-out cases are
+timed, too. FOLDER gets PROBLEM.json with every outcome,
 failures included; the table of the fastest comes last. Without a GPU the times are estimates, and called so.
 """
 
@@ -15,6 +16,7 @@ import itertools
 import json
 import re
 import sys
+import tempfile
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -27,8 +29,24 @@ from kernelwright.model import Candidate, Evaluation, Status
 from kernelwright.pool import Worker, start_worker
 from kernelwright.problems import find_problem
 
+EVERY_CASE = """
+
+for _one in CASES:
+    _one.pop("held_out", None)
+"""
 SHOWN = 6
 """Rows of the closing table for each problem."""
+
+
+def problem_file(problem: dict[str, Any], folder: Path) -> Path:
+    """The problem's file, or a copy in `folder` in which no case is held out."""
+    found = find_problem(problem["problem"])
+    if not problem.get("every_case"):
+        return found.file
+    copy = folder / found.name / found.file.name
+    copy.parent.mkdir()
+    copy.write_text(found.file.read_text(encoding="utf-8") + EVERY_CASE, encoding="utf-8")
+    return copy
 
 
 def with_constants(source: str, constants: dict[str, object]) -> str:
@@ -105,8 +123,8 @@ def run(given: argparse.Namespace) -> None:
     given.folder.mkdir(parents=True, exist_ok=True)
     tables = []
     for problem in json.loads(given.plan.read_text(encoding="utf-8")):
-        with start_worker(target=given.target) as worker:
-            info = worker.load(str(find_problem(problem["problem"]).file))
+        with tempfile.TemporaryDirectory() as scratch, start_worker(target=given.target) as worker:
+            info = worker.load(str(problem_file(problem, Path(scratch))))
             environment = worker.environment()
             outcomes = evaluate_all(problem, worker, given.in_flight)
         bounds_us = {case.case.name: case.bound.bound_us for case in info.cases}
