@@ -1,0 +1,96 @@
+"""One diagnosis: the first rule that finds something is the bottleneck, the others are alternatives."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from kernelwright.diagnosis.rules import RULES
+from kernelwright.diagnosis.seen import Seen
+from kernelwright.model import (
+    CaseInfo,
+    Counter,
+    Diagnosis,
+    Evaluation,
+    Finding,
+    KernelResources,
+    LaunchProfile,
+    Limit,
+    ProblemInfo,
+    Profile,
+    Timing,
+)
+
+
+def diagnose(
+    info: CaseInfo, timing: Timing | None, profile: Profile | None, peaks: Mapping[str, float] | None = None
+) -> Diagnosis:
+    """What holds an implementation back on a case. peaks: of the device, as in `Environment.peaks`.
+
+    The less is known the less is said: without counters the rules have the compiler's figures and the time, without
+    those nothing.
+    """
+    seen = Seen(info=info, timing=timing, profile=profile, peaks=peaks or {})
+    found = [finding for rule in RULES if (finding := rule(seen)) is not None]
+    bottleneck, *alternatives = found or [UNKNOWN]
+    us = timing.median_us if timing is not None else seen.time_us
+    return Diagnosis(
+        implementation=profile.implementation if profile is not None else "",
+        case=info.case.name,
+        share=info.bound.bound_us / us if us else None,
+        kind=timing.kind if timing is not None else "measured" if us else None,
+        counters=profile.tool if profile is not None else None,
+        bottleneck=bottleneck,
+        alternatives=tuple(alternatives),
+    )
+
+
+UNKNOWN = Finding(
+    limit=Limit.UNKNOWN,
+    kernel=None,
+    summary="Nothing that was read points at a limit; a profiler with counters would say more.",
+    evidence=(),
+)
+
+
+def diagnoses(
+    evaluation: Evaluation, profiles: Sequence[Profile], problem: ProblemInfo, peaks: Mapping[str, float]
+) -> tuple[Diagnosis, ...]:
+    """One for each timed case of an evaluation, the furthest from its bound first. A case that was not profiled is
+    judged by the compiler's figures."""
+    cases = {info.case.name: info for info in problem.cases}
+    by_case = {profile.case: profile for profile in profiles}
+    found = [
+        diagnose(
+            cases[result.case], result.timing, by_case.get(result.case) or of_resources(evaluation, result.case), peaks
+        )
+        for result in evaluation.results
+        if result.timing is not None and result.case in cases
+    ]
+    return tuple(sorted(found, key=lambda one: one.share if one.share is not None else 1.0))
+
+
+def of_resources(evaluation: Evaluation, case: str) -> Profile | None:
+    """What an evaluation says of its kernels, as a profile without grids: of all cases together, since it does not say
+    which kernel ran for which."""
+    if not evaluation.kernels:
+        return None
+    return Profile(
+        implementation="", case=case, device=None, target=evaluation.kernels[0].target, tool=None,
+        launches=tuple(of_kernel(kernel) for kernel in evaluation.kernels),
+    )  # fmt: skip
+
+
+def of_kernel(kernel: KernelResources) -> LaunchProfile:
+    figures = {
+        "registers": (kernel.registers, "registers/thread"),
+        "spills": (kernel.spill_bytes, "bytes/thread"),
+        "shared_memory": (kernel.shared_bytes, "bytes/block"),
+        "occupancy_limit": (kernel.occupancy, "fraction"),
+    }
+    return LaunchProfile(
+        kernel=kernel.kernel,
+        block=(kernel.num_warps * 32, 1, 1),
+        counters=tuple(
+            Counter(name=name, value=value, unit=unit, tool="compiler") for name, (value, unit) in figures.items()
+        ),
+    )

@@ -1,0 +1,112 @@
+"""Rules about parts of the device: which is busy, or why none is. Pure."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from kernelwright.diagnosis.seen import RESOURCES, Seen
+from kernelwright.diagnosis.words import above, below, finding, percent, to_bound_us
+from kernelwright.model import Evidence, Finding, Limit
+
+BUSY = 0.6
+"""NVIDIA's Kernel Profiling Guide calls a part above 60 % of its peak a limiter, and below it a latency problem."""
+
+LOW_OCCUPANCY = 0.3
+"""A third of the warp slots hides the latency of DRAM with two 16-byte loads under way in each thread (Little's law
+with `roofline.LATENCY_S`); tensor-core kernels do with less, and are exempt."""
+
+WAITING = 0.3
+"""Part of all waiting that is for one reason."""
+
+NARROW_BYTES = 4.0
+"""A warp then needs four times as many load instructions as with 16 bytes a thread."""
+
+Rule = Callable[[Seen], Finding | None]
+
+
+def busy_part(name: str, limit: Limit, summary: str) -> Rule:
+    """A rule: this part is the busiest, and above BUSY."""
+
+    def rule(seen: Seen) -> Finding | None:
+        value = seen.value(name)
+        if value is None or value < BUSY or next(iter(seen.busy)) != name:
+            return None
+        words = f"{RESOURCES[name]} is the busiest part"
+        evidence = [above(name, value, "fraction", BUSY, words, seen.tool(name)), *beside(seen, limit)]
+        share = f" The call reaches {percent(seen.share)} of the bound." if seen.share is not None else ""
+        return finding(seen, limit, summary + share, *evidence, at_stake_us=to_bound_us(seen))
+
+    return rule
+
+
+def beside(seen: Seen, limit: Limit) -> list[Evidence]:
+    """What else speaks for a busy part."""
+    found = narrow_loads(seen) if limit is Limit.CACHE else []
+    if limit is Limit.INSTRUCTIONS and seen.main is not None:
+        pipes = {c.name: c for c in seen.main.counters if c.name.startswith("pipe_") and c.value >= BUSY}
+        found += [above(name, c.value, "fraction", BUSY, f"the {name.removeprefix('pipe_')} unit is busy", c.tool)
+                  for name, c in sorted(pipes.items(), key=lambda item: -item[1].value)]  # fmt: skip
+    return found
+
+
+def narrow_loads(seen: Seen) -> list[Evidence]:
+    width = seen.value("code_global_load_width")
+    if width is None or width > NARROW_BYTES:
+        return []
+    implies, tool = "many small loads where few wide ones would do", seen.tool("code_global_load_width")
+    return [below("width of global loads", width, "bytes/instruction", 2 * NARROW_BYTES, implies, tool)]
+
+
+def crowded_out(seen: Seen) -> Finding | None:
+    limit = seen.value("occupancy_limit")
+    if limit is None or limit >= LOW_OCCUPANCY or seen.uses_tensor_cores or max(seen.busy.values(), default=0) >= BUSY:
+        return None
+    by = seen.occupancy_limited_by
+    why = f", limited by {by}" if by else ""
+    return finding(
+        seen, Limit.OCCUPANCY, f"At most {percent(limit)} of the warp slots can be filled{why}.",
+        below("occupancy limit", limit, "fraction", LOW_OCCUPANCY, "too few loads are under way to hide latency",
+              seen.tool("occupancy_limit")),
+        at_stake_us=to_bound_us(seen),
+    )  # fmt: skip
+
+
+def synchronising(seen: Seen) -> Finding | None:
+    part = sum(seen.stalls.get(name, 0.0) for name in ("stall_barrier", "stall_membar"))
+    if part < WAITING:
+        return None
+    return finding(
+        seen, Limit.SYNCHRONISATION, f"{percent(part)} of all waiting is at barriers.",
+        above("waiting at barriers", part, "fraction", WAITING, "warps wait for each other",
+              seen.tool("stall_barrier")),
+    )  # fmt: skip
+
+
+def starved(seen: Seen) -> Finding | None:
+    """Tensor cores in use, work that they bound, and not busy."""
+    pipe = seen.value("tensor_pipe")
+    if pipe is None or pipe >= BUSY or not seen.uses_tensor_cores or seen.info.bound.bound_by != "flop":
+        return None
+    return finding(
+        seen, Limit.TENSOR, "The tensor cores wait for operands.",
+        below("tensor_pipe", pipe, "fraction", BUSY, "the work is arithmetic and the tensor cores are often idle",
+              seen.tool("tensor_pipe")),
+        at_stake_us=to_bound_us(seen),
+    )  # fmt: skip
+
+
+def waiting(seen: Seen) -> Finding | None:
+    if not seen.busy:
+        return None
+    name, most = next(iter(seen.busy.items()))
+    if most >= BUSY:
+        return None
+    evidence = [
+        below(name, most, "fraction", BUSY, "no part of the device is busy, not even the busiest", seen.tool(name))
+    ]
+    why, part = next(iter(seen.stalls.items()), ("", 0.0))
+    if part >= WAITING:
+        what = "memory" if why == "stall_long_scoreboard" else why.removeprefix("stall_").replace("_", " ")
+        evidence.append(above(why, part, "fraction", WAITING, f"warps wait for {what}", seen.tool(why)))
+    return finding(seen, Limit.LATENCY, "Nothing is busy: each step waits for the one before.", *evidence,
+                   at_stake_us=to_bound_us(seen))  # fmt: skip
