@@ -22,6 +22,7 @@ $(STAMP): pyproject.toml requirements/tested.txt
 
 docs: $(STAMP)
 	$(BIN)/python -m kernelwright.cli.reference > docs/commands.md
+	$(BIN)/python benchmarks/gallery_page.py
 
 setup: $(STAMP)
 

@@ -12,7 +12,7 @@ from fakes import FakeWorker
 from kernelwright.cli.bench import named_candidates
 from kernelwright.codec import decode
 from kernelwright.errors import RequestError
-from kernelwright.model import BenchReport
+from kernelwright.model import BenchReport, BenchSeries
 from kernelwright.problems import ProblemPath, find_problem
 
 SINGLE = ProblemPath(name="single", file=Path("single.py"))
@@ -115,3 +115,37 @@ def test_options_that_exclude_each_other_are_a_usage_error() -> None:
     result = run("bench", "double", "--max-autotune", "--no-compile")
     assert result.exit_code == 2
     assert "exclude each other" in result.stderr
+
+
+def test_a_folder_of_problems_is_benched_problem_by_problem_into_one_document() -> None:
+    for name in ("second", "first"):
+        Path(f"several/{name}").mkdir(parents=True)
+        Path(f"several/{name}/problem.py").write_text(PROBLEM)
+    Path("several/first/best.py").write_text("BLOCK = 512\n")
+    result = run("bench", "several", "--json", "out.json")
+    assert result.exit_code == 0
+    series = decode(Path("out.json").read_bytes(), BenchSeries)
+    assert [report.command for report in series.reports] == [
+        "kernelwright bench several/first",
+        "kernelwright bench several/second",
+    ]
+    assert [row.name for row in series.reports[0].cases[0].implementations] == ["eager", "best"]
+    assert series.command == "kernelwright bench several"
+    assert "1 of 2: first" in result.stderr
+    assert "timed cases" in result.stdout
+
+
+def test_a_wrong_kernel_in_a_folder_of_problems_makes_the_answer_no() -> None:
+    Path("several/one").mkdir(parents=True)
+    Path("several/one/problem.py").write_text(PROBLEM)
+    Path("several/one/best.py").write_text("BLOCK = 512\n# fails: wrong\n")
+    result = run("bench", "several")
+    assert result.exit_code == 1
+    assert "best: wrong" in result.stdout
+
+
+def test_a_folder_of_problems_takes_no_candidates_and_no_cases() -> None:
+    Path("several/one").mkdir(parents=True)
+    Path("several/one/problem.py").write_text(PROBLEM)
+    assert "folder of 1 problems" in fault(run("bench", "several", "mine.py"))
+    assert "folder of 1 problems" in fault(run("bench", "several", "--case", "big"))

@@ -7,7 +7,9 @@ run's `best_kernel.py` is `best` where the problem has none of its own.
 
 from __future__ import annotations
 
+import os
 import shlex
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,8 +20,8 @@ from kernelwright.cli import options
 from kernelwright.cli.gate import pass_gate, unqualified_option
 from kernelwright.cli.output import document_text, note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
-from kernelwright.errors import RequestError
-from kernelwright.model import BenchReport, Candidate, ProblemInfo, Status
+from kernelwright.errors import ProblemError, RequestError, WorkerError
+from kernelwright.model import BenchReport, BenchSeries, Candidate, ProblemInfo, Status
 
 if TYPE_CHECKING:
     from kernelwright.problems import ProblemPath
@@ -75,35 +77,92 @@ def bench(
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. A folder's starter.py and best.py take part as
     `starter` and `best`; CANDIDATE under its file's name (a run's best_kernel.py as `best`, where that is free).
+    A folder of such folders is benched problem by problem, into one table and one document.
     Without a GPU nothing is timed: the bound is shown, and estimates that are called estimates.
     Exit status 1: a candidate was wrong, rejected, or failed.
     """
-    from kernelwright.problems import find_problem, read_problem_text
+    from kernelwright.problems import find_problem, problems_in
     from kernelwright.report.bench import bench_text
-    from kernelwright.report.repeat import repeated
+    from kernelwright.report.series import series_text
 
     if max_autotune and no_compile:
         raise click.UsageError("--max-autotune and --no-compile exclude each other.")
     if json_file not in (None, "-") and not Path(json_file).resolve().parent.is_dir():
         raise RequestError(f"{json_file} cannot be written: its folder does not exist", "make the folder first")
-    found = find_problem(problem)
-    read_problem_text(found.file)
-    named = named_candidates(found, candidates)
+    measure = Measure(parts, ctx, cases, max_autotune, not no_compile, repeat, dtype, unqualified, target)
+    several = problems_in(problem)
+    if several and (candidates or cases):
+        raise RequestError(
+            f"{problem} is a folder of {len(several)} problems, which have no candidates and cases in common",
+            "name one problem, or leave candidates and --case out",
+        )
     to_stdout = json_file == "-"
-    reports = []
-    for _ in range(repeat):
-        with parts.start_worker(target) as worker:
-            check_cases(worker.load(str(found.file), dtype), cases)
-            pass_gate(worker, problem, unqualified)
-            reports.append(worker.bench(named, cases, max_autotune=max_autotune, compile=not no_compile))
-    report = msgspec.structs.replace(repeated(reports), command=command_line(problem, candidates, ctx))
-    say(bench_text(report), to_stdout)
+    document: BenchReport | BenchSeries
+    if several:
+        series = bench_series(measure, several, command_line(problem, (), ctx), json_file)
+        document, text = series, series_text(series)
+    else:
+        report = measure.report(find_problem(problem), problem, candidates)
+        document, text = report, bench_text(report)
+    say(text, to_stdout)
     if to_stdout:
-        say_document(report)
+        say_document(document)
     elif json_file is not None:
-        Path(json_file).write_text(document_text(report) + "\n", encoding="utf-8")
+        write_document(document, json_file)
         note(f"written to {json_file}")
-    ctx.exit(1 if failed_candidates(report) else 0)
+    ctx.exit(1 if failed_candidates(document) else 0)
+
+
+@dataclass(frozen=True)
+class Measure:
+    """How every problem of a call is measured."""
+
+    parts: Parts
+    ctx: click.Context
+    cases: tuple[str, ...]
+    max_autotune: bool
+    compile: bool
+    repeat: int
+    dtype: str | None
+    unqualified: bool
+    target: str | None
+
+    def report(self, found: ProblemPath, typed: str, candidates: tuple[str, ...]) -> BenchReport:
+        """One problem, in as many worker processes as were asked for. typed: how the user named it."""
+        from kernelwright.problems import read_problem_text
+        from kernelwright.report.repeat import repeated
+
+        read_problem_text(found.file)
+        named = named_candidates(found, candidates)
+        reports = []
+        for _ in range(self.repeat):
+            with self.parts.start_worker(self.target) as worker:
+                check_cases(worker.load(str(found.file), self.dtype), self.cases)
+                pass_gate(worker, typed, self.unqualified)
+                reports.append(worker.bench(named, self.cases, self.max_autotune, self.compile))
+        return msgspec.structs.replace(repeated(reports), command=command_line(typed, candidates, self.ctx))
+
+
+def bench_series(measure: Measure, problems: list[ProblemPath], command: str, json_file: str | None) -> BenchSeries:
+    """Every problem in turn; one that fails is named and does not end the others. The file is written after each, so
+    that what was measured survives an interrupt."""
+    reports: list[BenchReport] = []
+    failures: dict[str, str] = {}
+    for number, found in enumerate(problems, start=1):
+        note(f"{number} of {len(problems)}: {found.name}")
+        try:
+            reports.append(measure.report(found, os.path.relpath(found.file.parent), ()))
+        except (ProblemError, WorkerError) as error:
+            failures[found.name] = str(error)
+            note(f"{found.name}: {error}")
+        series = BenchSeries(reports=tuple(reports), failures=failures, command=command)
+        if json_file not in (None, "-"):
+            write_document(series, json_file)
+    return series
+
+
+def write_document(document: BenchReport | BenchSeries, file: str) -> None:
+    Path(file).write_text(document_text(document) + "\n", encoding="utf-8")
 
 
 def named_candidates(problem: ProblemPath, files: tuple[str, ...]) -> dict[str, Candidate]:
@@ -147,11 +206,13 @@ def command_line(problem: str, candidates: tuple[str, ...], ctx: click.Context) 
     return shlex.join(words)
 
 
-def failed_candidates(report: BenchReport) -> set[str]:
-    """Names of what the user brought that failed on some case."""
+def failed_candidates(document: BenchReport | BenchSeries) -> set[str]:
+    """Names of what the user brought that failed on some case, and of problems that could not be benched."""
+    if isinstance(document, BenchSeries):
+        return {name for report in document.reports for name in failed_candidates(report)} | set(document.failures)
     return {
         row.name
-        for case in report.cases
+        for case in document.cases
         for row in case.implementations
         if row.name not in FRAMEWORK and row.status not in NO_ANSWER
     }

@@ -33,6 +33,7 @@ What each document has at least:
 - `bench --json [FILE]`: `schema_version`, `problem`, `environment`, `command`, `cases` (each `case`, `held_out`,
   `bound_us`, `bound_by`, `implementations`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`,
   `call_us`, `speedup` (against the best of the framework's own), `speedup_ci95`, `verdict`, `fraction_of_bound`.
+  For a folder of problems: `schema_version`, `reports` (one such document each), `failures`, `command`.
 - `optimize --json` and `report --format json`: `schema_version`, `run`, `problem`, `settings`, `best`, `leader`,
   `starter`, `convergence`, `trials_by_status`, `open`, `stopped`, `usage`, `seconds`, `environment`; `optimize` adds
   `reason` and `detail`.

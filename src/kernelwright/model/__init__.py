@@ -5,7 +5,7 @@ everybody else imports from here, so that a record may move.
 """
 
 from kernelwright.model.base import Record, Scalar
-from kernelwright.model.bench import BenchCase, BenchReport, Implementation
+from kernelwright.model.bench import BenchCase, BenchReport, BenchSeries, Implementation
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, KernelResources, Status, Timing
 from kernelwright.model.machine import Attempt, Environment, Machine
@@ -20,6 +20,7 @@ __all__ = [
     "Attempt",
     "BenchCase",
     "BenchReport",
+    "BenchSeries",
     "Bound",
     "Budget",
     "Candidate",

@@ -57,3 +57,13 @@ class BenchReport(Record, frozen=True, kw_only=True):
     command: str = ""
     unqualified: str = ""
     """As in `Evaluation`."""
+
+
+class BenchSeries(Record, frozen=True, kw_only=True):
+    """The document of `bench --json` for a folder of problems: one report each, by name. failures: why a problem has
+    none."""
+
+    schema_version: int = 1
+    reports: tuple[BenchReport, ...]
+    failures: dict[str, str] = {}
+    command: str = ""

@@ -11,8 +11,16 @@ What a problem computes is known only to the worker, which imports it.
 from __future__ import annotations
 
 from kernelwright.problems.copies import copy_problem, problem_in_run
-from kernelwright.problems.paths import ProblemPath, find_problem
+from kernelwright.problems.paths import ProblemPath, find_problem, problems_in
 from kernelwright.problems.template import new_problem
 from kernelwright.problems.text import read_problem_text
 
-__all__ = ["ProblemPath", "copy_problem", "find_problem", "new_problem", "problem_in_run", "read_problem_text"]
+__all__ = [
+    "ProblemPath",
+    "copy_problem",
+    "find_problem",
+    "new_problem",
+    "problem_in_run",
+    "problems_in",
+    "read_problem_text",
+]

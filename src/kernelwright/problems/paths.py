@@ -77,3 +77,11 @@ def find_problem(argument: str) -> ProblemPath:
         f"give a .py file or a folder holding {PROBLEM_FILE}"
         + (f", or one of the gallery: {', '.join(names)}" if names else ""),
     )
+
+
+def problems_in(argument: str) -> list[ProblemPath]:
+    """The problems of a folder that holds folders of problems and is none itself, by name; empty otherwise."""
+    folder = Path(argument).expanduser()
+    if (folder / PROBLEM_FILE).is_file():
+        return []
+    return [problem_at(file) for file in sorted(folder.glob(f"*/{PROBLEM_FILE}"))]

@@ -1,0 +1,201 @@
+"""docs/gallery.md and the results table in README.md, made from gallery/*/results/*.json.
+
+    python benchmarks/gallery_page.py             write both
+    python benchmarks/gallery_page.py --check     exit status 1 if either is not what the results say
+    python benchmarks/gallery_page.py --from results.json    first put the reports of `bench gallery --json` in place
+
+Not a measurement. The rule: every figure on the page comes out of a results file; words about one problem stand in
+its own folder.
+"""
+
+from __future__ import annotations
+
+import argparse
+import math
+import re
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from kernelwright.codec import decode, encode
+from kernelwright.model import BenchCase, BenchReport, BenchSeries
+from kernelwright.report.series import COLUMNS, case_cells, our_row, row_named
+
+ROOT = Path(__file__).resolve().parents[1]
+PAGE = ROOT / "docs" / "gallery.md"
+README = ROOT / "README.md"
+BEGIN, END = "<!-- results: begin (benchmarks/gallery_page.py) -->", "<!-- results: end -->"
+
+
+class Measured(NamedTuple):
+    """A case of the gallery with the problem it belongs to and its ratio to the framework's faster one."""
+
+    problem: str
+    case: BenchCase
+    ratio: float
+
+    @property
+    def name(self) -> str:
+        return f"{self.problem} {self.case.case}"
+
+
+def read_reports(gallery: Path) -> list[BenchReport]:
+    """One report for each results file, by problem."""
+    return [decode(file.read_bytes(), BenchReport) for file in sorted(gallery.glob("*/results/*.json"))]
+
+
+def measured(reports: Sequence[BenchReport]) -> Iterator[Measured]:
+    for report in reports:
+        for case in report.cases:
+            row = our_row(case)
+            if row is not None and row.speedup is not None:
+                yield Measured(report.problem, case, row.speedup)
+
+
+def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+
+
+def table(reports: Sequence[BenchReport], held_out: bool) -> str:
+    """COLUMNS of all cases; the case's name leads to its folder."""
+    rows = [
+        [f"[{report.problem}](../gallery/{report.problem}) {case.case}", *case_cells(case)]
+        for report in reports
+        for case in report.cases
+        if case.held_out == held_out
+    ]
+    return markdown(COLUMNS, rows)
+
+
+def geometric_mean(ratios: Sequence[float]) -> float:
+    return math.exp(sum(map(math.log, ratios)) / len(ratios))
+
+
+def assessment(cases: Sequence[Measured]) -> str:
+    """Best, typical and worst case, and where the framework stays ahead."""
+    ordered = sorted(cases, key=lambda one: one.ratio)
+    worst, middle, best = ordered[0], ordered[len(ordered) // 2], ordered[-1]
+    behind = [one for one in ordered if one.ratio < 1]
+    lines = [
+        f"- best: {best.name}, {best.ratio:.2f} times the framework's faster one",
+        f"- typical: the middle case is {middle.name}, {middle.ratio:.2f} times; the geometric mean of all "
+        f"{len(ordered)} cases is {geometric_mean([one.ratio for one in ordered]):.2f}",
+        f"- worst: {worst.name}, {worst.ratio:.2f} times",
+        f"- the framework is ahead in {len(behind)} of {len(ordered)} cases"
+        + (": " + ", ".join(f"{one.name} ({one.ratio:.2f})" for one in behind) if behind else ""),
+    ]
+    return "\n".join(lines)
+
+
+def overhead(cases: Sequence[Measured]) -> str:
+    """Host time of a synchronised call beside device time, for the cases that a launch dwarfs."""
+    rows = []
+    for one in cases:
+        ours, eager = our_row(one.case), row_named(one.case, "eager")
+        if ours is None or eager is None or ours.median_us is None or eager.median_us is None:
+            continue
+        if ours.call_us is None or eager.call_us is None or min(ours.median_us, eager.median_us) > 20:
+            continue
+        rows.append(
+            [one.name, f"{eager.median_us:.1f}", f"{ours.median_us:.1f}", f"{eager.call_us:.1f}", f"{ours.call_us:.1f}"]
+        )
+    return markdown(["case", "eager, device", "ours, device", "eager, call", "ours, call"], rows)
+
+
+def page(reports: Sequence[BenchReport]) -> str:
+    """The whole of docs/gallery.md."""
+    cases = list(measured(reports))
+    environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}, "
+                           f"{one.environment.date[:10]}" for one in reports})  # fmt: skip
+    return f"""# The gallery, measured
+
+Made by `python benchmarks/gallery_page.py` from `gallery/*/results/*.json`; `kernelwright bench gallery --json
+results.json` measures it all again on the GPU at hand. Each name leads to the folder with the problem, the kernels and
+a page on what worked and what did not.
+
+Device time in µs, cold cache, medians ([how](evaluation.md)). *limit*: what no kernel can beat on this device for this
+work. *share*: limit over the time of `best`, or of `starter` where there is no best. *ratio*: the faster of eager and
+`torch.compile` over that time, with its 95 % interval; above 1 is faster than the framework.
+
+Measured on: {"; ".join(environments)}.
+
+## Timed cases
+
+{table(reports, held_out=False)}
+
+{assessment([one for one in cases if not one.case.held_out])}
+
+## Held-out cases
+
+Sizes and dtypes that no search saw, odd ones among them; kernels have to be right here and are timed all the same.
+
+{table(reports, held_out=True)}
+
+{assessment([one for one in cases if one.case.held_out])}
+
+## Launch overhead
+
+Cases of at most 20 µs, where the host decides: device time beside the host time of one synchronised call, µs. Ours is
+a replay of the recorded launches from Python; a program that captures a CUDA graph pays device time only.
+
+{overhead(cases)}
+"""
+
+
+def readme_table(reports: Sequence[BenchReport]) -> str:
+    """The timed cases of every problem, short."""
+    rows = []
+    for report in reports:
+        for case in report.cases:
+            if not case.held_out:
+                eager, compiled, starter, best, limit, share, ratio, _, verdict = case_cells(case)
+                shown = best if best != "-" else f"{starter} (starter)"
+                rows.append([f"{report.problem} {case.case}", eager, compiled, shown, limit, share, ratio, verdict])
+    header = ["µs", "eager", "compile", "ours", "limit", "share of limit", "ratio", "verdict"]
+    return markdown(header, rows)
+
+
+def with_table(readme: str, reports: Sequence[BenchReport]) -> str:
+    """`readme` with what stands between the marks replaced."""
+    pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.S)
+    if len(pattern.findall(readme)) != 1:
+        raise SystemExit(f"README.md has to hold {BEGIN} and {END} once, in this order")
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{readme_table(reports)}\n\n{END}", readme)
+
+
+def place(series: BenchSeries, gallery: Path) -> None:
+    """Each report into gallery/PROBLEM/results/DEVICE.json."""
+    for report in series.reports:
+        if report.environment.device is None:
+            raise SystemExit(f"the report of {report.problem} was made without a GPU: estimates are no results")
+        device = report.environment.device.replace(" ", "-").lower()
+        file = gallery / report.problem / "results" / f"{device}.json"
+        file.parent.mkdir(exist_ok=True)
+        file.write_bytes(msgspec.json.format(encode(report), indent=1) + b"\n")
+
+
+def main(arguments: Sequence[str]) -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--check", action="store_true", help="change nothing; exit status 1 if something is stale")
+    parser.add_argument("--from", dest="series", type=Path, metavar="FILE", help="a document of `bench gallery --json`")
+    given = parser.parse_args(arguments)
+    gallery = ROOT / "gallery"
+    if given.series is not None:
+        place(decode(given.series.read_bytes(), BenchSeries), gallery)
+    reports = read_reports(gallery)
+    wanted = {PAGE: page(reports), README: with_table(README.read_text(encoding="utf-8"), reports)}
+    stale = [file for file, text in wanted.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
+    for file in stale:
+        print(f"{file.relative_to(ROOT)} is stale; python benchmarks/gallery_page.py writes it" if given.check
+              else f"written: {file.relative_to(ROOT)}")  # fmt: skip
+        if not given.check:
+            file.write_text(wanted[file], encoding="utf-8")
+    return 1 if stale and given.check else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,88 @@
+"""Benches of several problems as one table: a line a case, the framework's columns, ours, and the limit beside them.
+
+Not a problem's own report (`bench.py`) and not the measurement. The rule: a ratio is of the last of `starter` and
+`best` that a problem has, against the faster of the framework's own, and stands with its interval and verdict.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
+from kernelwright.report.evaluation import environment_settings, settings_text
+from kernelwright.report.table import table
+
+COLUMNS = ("case", "eager", "compile", "starter", "best", "limit", "share", "ratio", "95 % interval", "verdict")
+TIMED = COLUMNS[1:5]
+
+
+def series_text(series: BenchSeries) -> str:
+    """The table of all timed cases, that of the held-out ones, what failed, and where it was measured."""
+    parts = []
+    for held_out, title in ((False, "timed cases"), (True, "held-out cases")):
+        rows = series_rows(series.reports, held_out)
+        if rows:
+            parts.append(f"{title}, device time in µs, cold cache\n" + table(COLUMNS, rows, left=("verdict",)))
+    failures = [f"{name}: {reason}" for name, reason in series.failures.items()] + failed_rows(series.reports)
+    if failures:
+        parts.append("not benched, wrong or failed\n" + "\n".join(f"  {line}" for line in failures))
+    if series.reports:
+        parts.append(settings_text("environment", environment_settings(series.reports[0].environment)))
+    return "\n\n".join(parts)
+
+
+def series_rows(reports: Sequence[BenchReport], held_out: bool) -> list[list[str]]:
+    """COLUMNS of every case, in the order of the reports."""
+    return [
+        [f"{report.problem} {case.case}", *case_cells(case)]
+        for report in reports
+        for case in report.cases
+        if case.held_out == held_out
+    ]
+
+
+def case_cells(case: BenchCase) -> list[str]:
+    """COLUMNS of one case, its name left out."""
+    ours = our_row(case)
+    times = [time_cell(row_named(case, name)) for name in TIMED]
+    if ours is None or ours.speedup is None:
+        return [*times, microseconds(case.bound_us), "-", "-", "-", "-"]
+    ratio = "-" if ours.speedup is None else f"{ours.speedup:.2f}x"
+    low_high = ours.speedup_ci95
+    interval = "-" if low_high is None else f"{low_high[0]:.2f} to {low_high[1]:.2f}"
+    share = "-" if ours.fraction_of_bound is None else f"{ours.fraction_of_bound:.0%}"
+    return [*times, microseconds(case.bound_us), share, ratio, interval, ours.verdict or "-"]
+
+
+def our_row(case: BenchCase) -> Implementation | None:
+    """The best kernel's row, else the starter's."""
+    return row_named(case, "best") or row_named(case, "starter")
+
+
+def row_named(case: BenchCase, name: str) -> Implementation | None:
+    return next((row for row in case.implementations if row.name == name), None)
+
+
+def time_cell(row: Implementation | None) -> str:
+    """Microseconds; an estimate says so, and a row without a time says why in one word."""
+    if row is None:
+        return "-"
+    if row.median_us is None:
+        return row.status.value
+    return microseconds(row.median_us) + (" (estimate)" if row.kind == "estimate" else "")
+
+
+def microseconds(time_us: float) -> str:
+    """Four digits, no exponent."""
+    return f"{time_us:.0f}" if time_us >= 1000 else f"{time_us:.4g}"
+
+
+def failed_rows(reports: Sequence[BenchReport]) -> list[str]:
+    """A line for every row that ended otherwise than well."""
+    return [
+        f"{report.problem} {case.case} {row.name}: {row.status.value}: {row.reason}"
+        for report in reports
+        for case in report.cases
+        for row in case.implementations
+        if row.status not in (Status.PASSED, Status.NOT_VERIFIED)
+    ]
