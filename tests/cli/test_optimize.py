@@ -284,3 +284,12 @@ def test_a_proposer_that_writes_code_gets_a_choice_of_operators_and_nested_tunin
     optimize("--trials", "2", "--out", "varied")
     with Journal.open(Path("varied")) as journal:
         assert journal.info.settings.strategy_options == {}
+
+
+def test_lesson_cards_of_a_folder_are_shown_to_whoever_writes() -> None:
+    Path("cards").mkdir()
+    Path("cards/wide.md").write_text("# Wide rows spill.\n- date: 2026-01-01\n- problem: rmsnorm\n")
+    optimize("--proposer", "mailbox", "--option", "tuning=0", "--trials", "2", "--lessons", "cards")
+    assert "- Wide rows spill. (2026-01-01, rmsnorm)." in Path("run/mailbox/001.prompt.md").read_text()
+    Path("cards/wide.md").write_text("no title")
+    assert "cards/wide.md has no title" in fault(resume("--trials", "3"))

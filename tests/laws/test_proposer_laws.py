@@ -58,7 +58,7 @@ ODD_REQUESTS = [
 
 def written(text: str) -> str:
     """A reply that depends on its prompt alone."""
-    return f"Note: written.\n\n```python\n{KERNEL}# {sha(text)}\n```\n"
+    return f"Note: written.\n\n```python\n{KERNEL}TEXT = '{sha(text)}'\n```\n"
 
 
 class Writer:

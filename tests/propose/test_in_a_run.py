@@ -38,7 +38,9 @@ def reply(block: int) -> str:
 
 
 def of_server(server: LlmServer, **options: Scalar) -> Proposer:
-    return build_proposer("openai", {"model": "m", "base_url": server.url, "attempts": 1, **options}, {})
+    return build_proposer(
+        "openai", {"model": "m", "base_url": server.url, "attempts": 1, "reflect": False, **options}, {}
+    )
 
 
 def replies(blocks: Iterable[int]) -> list[Scripted]:

@@ -14,7 +14,7 @@ from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.model import Operator, Request
 from kernelwright.propose import deposit_reply, prompt_path, waiting
 from kernelwright.propose.mailbox import Mailbox, write_whole
-from proposing import KERNEL, REPLY, Blobs, context, starter
+from proposing import KERNEL, OTHER, REPLY, Blobs, context, passed, starter, trial
 
 IMPROVE = Request(number=7, operator=Operator.IMPROVE, parents=(0,))
 MAILBOX = Mailbox()
@@ -75,7 +75,7 @@ def test_an_unsigned_reply_is_unnamed(tmp_path: Path) -> None:
 
 def test_a_bare_module_is_a_reply_too(tmp_path: Path) -> None:
     asked(tmp_path)
-    source = '# author: Ada\n"""Twice, by adding."""\n' + KERNEL
+    source = '# author: Ada\n"""Twice, by adding."""\n' + OTHER
     reply_file(tmp_path, source, "007.reply.py")
     proposal = MAILBOX.propose(IMPROVE, context(starter(), folder=tmp_path))
     assert proposal is not None
@@ -212,3 +212,22 @@ def test_a_file_is_written_whole_or_not_at_all(tmp_path: Path) -> None:
         write_whole(path, "half\ud800")
     assert path.read_text(encoding="utf-8") == "old"
     assert [entry.name for entry in tmp_path.iterdir()] == ["x.md"]
+
+
+def test_a_prompt_asks_about_a_surprise_and_the_reply_may_hold_a_lesson_beside_the_kernel(tmp_path: Path) -> None:
+    blobs = Blobs()
+    slower = trial(1, KERNEL + "x = 1\n", evaluation=passed(300.0), parents=(0,))
+    around = context(starter(), slower, folder=tmp_path, blobs=blobs)
+    assert MAILBOX.propose(IMPROVE, around) is None
+    text = prompt_path(tmp_path, IMPROVE.number).read_text(encoding="utf-8")
+    assert text.index("# Why was trial 1 a surprise?") < text.index("# Make `double` faster")
+    assert "Answer this first, above your note" in text
+    answer = (
+        f"author: Ada\n\nIt waits.\nLesson: do not wait.\nClaim: registers up\n\nNote: adds.\n\n```python\n{OTHER}```\n"
+    )
+    reply_file(tmp_path, answer, "007.reply.md")
+    proposal = MAILBOX.propose(IMPROVE, around)
+    assert proposal is not None
+    assert proposal.reflection is not None
+    assert (proposal.reflection.trial, proposal.reflection.lesson) == (1, "do not wait.")
+    assert (proposal.note, proposal.author) == ("adds.", "mailbox:Ada")

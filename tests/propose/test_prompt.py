@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from importlib import resources
 
 import msgspec
 import pytest
@@ -53,6 +54,9 @@ RUN = (
     trial(2, KERNEL + "# changed\n", {"BLOCK": 512}, WRONG, parents=(1,)),
     trial(3, None, parents=(1,)),
 )
+TEMPLATES = sorted(
+    file.name[:-3] for file in resources.files("kernelwright.prompts").iterdir() if file.name.endswith(".md")
+)
 WRITERS = (Operator.SEED, Operator.IMPROVE, Operator.REPAIR, Operator.REWRITE_SIMPLY, Operator.MERGE)
 PARENTS = {Operator.SEED: (), Operator.REPAIR: (2, 1), Operator.MERGE: (0, 1)}
 
@@ -72,9 +76,9 @@ def test_every_prompt_holds_the_problem_the_cases_the_machine_and_the_history(op
     assert "| small | no, checked only |" in text
     assert "Fake GPU (sm_90), torch 2.9.0, Triton 3.5.0" in text
     assert "measured Fake GPU 2026-01-01" in text
-    assert "| 1 | improve | 0 | test | adds instead | 80 µs, 1.25× as fast as trial 0 |" in text
+    assert "| 1 | improve | 0 | test | adds instead | +1 −1 lines | 80 µs, 1.25× as fast as trial 0 | - |" in text
     assert "wrong: small: element (0, 3) is off" in text
-    assert "| 3 | improve | 1 | test | - | no candidate: the reply has no fenced Python block |" in text
+    assert "| 3 | improve | 1 | test | - | - | no candidate: the reply has no fenced Python block | - |" in text
     assert "Best so far: trial 1." in text
 
 
@@ -260,7 +264,7 @@ def test_a_missing_and_an_unused_variable_are_errors() -> None:
 
 
 def test_the_templates_name_no_device_and_no_vendor() -> None:
-    for name in ("system", "moves", "seed", "improve", "repair", "rewrite_simply", "merge", "mailbox"):
+    for name in TEMPLATES:
         assert not re.search(r"H100|H200|A100|NVIDIA|AMD|OpenAI|Anthropic", template(name)), name
 
 

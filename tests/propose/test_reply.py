@@ -12,10 +12,12 @@ from kernelwright.propose.reply import (
     checked,
     code_in,
     docstring_line,
+    expected_in,
     has_whole_block,
+    new_candidate,
     note_in,
 )
-from proposing import KERNEL, OTHER, REPLY, trial
+from proposing import KERNEL, OTHER, REPLY, starter, trial
 
 
 def test_the_python_block_of_a_reply_is_its_code() -> None:
@@ -100,3 +102,25 @@ def test_the_first_line_of_a_docstring_is_a_modules_note() -> None:
     assert docstring_line('# author: Ada\n"""Wider loads.\n\nMore."""\nx = 1\n') == "Wider loads."
     assert docstring_line("x = 1\n") == ""
     assert docstring_line("def broken(:") == ""
+
+
+def test_code_that_differs_in_comments_docstrings_and_layout_only_is_a_repeat() -> None:
+    told = (starter(),)
+    same_code = '"""Another docstring."""\n# a comment\n' + KERNEL.replace("BLOCK = 256", "BLOCK   =   256  # wide")
+    with pytest.raises(Unusable, match="the code is that of trial 0 again"):
+        new_candidate(same_code, told)
+    assert new_candidate(KERNEL.replace("BLOCK = 256", "BLOCK = 257"), told)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("Expect: 1.3x", 1.3),
+        ("**Expect:** 2×", 2.0),
+        ("- expect: 1.05 times", 1.05),
+        ("Expect: much", None),
+        ("", None),
+    ],
+)
+def test_what_a_reply_promises_is_read(text: str, expected: float | None) -> None:
+    assert expected_in(f"Note: x\n{text}\n") == expected

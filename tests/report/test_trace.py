@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ast
 import json
+from dataclasses import replace
 from pathlib import Path
 
-from kernelwright.model import Operator
+import msgspec
+
+from kernelwright.model import Claim, Exchange, Operator, Reflection
 from kernelwright.report.trace import trace_files, write_trace
 from samples import passed, run_view, short_run, trial
 
@@ -83,3 +86,23 @@ def test_writing_again_leaves_nothing_from_before(tmp_path: Path) -> None:
     written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert written == set(trace_files(view))
     assert not (folder / "round_09").exists()
+
+
+def test_what_was_asked_beside_a_kernel_and_what_was_learned_of_it_are_in_the_trace() -> None:
+    trials = list(short_run())
+    first, later = trials[1], trials[2]
+    claims = (Claim(counter="registers", direction="up", holds=True), Claim(counter="x", direction="up", holds=None))
+    proposal = msgspec.structs.replace(
+        later.proposal,
+        exchanges=(Exchange(kind="plan", prompt="p", reply="r"),),
+        reflection=Reflection(trial=first.number, lesson="It spills.", claims=claims),
+    )
+    trials[2] = msgspec.structs.replace(later, proposal=proposal)
+    files = trace_files(replace(run_view(tuple(trials)), blob=lambda sha: f"text of {sha}"))
+    texts = {name.rpartition("/")[2]: text for name, text in files.items()}
+    plan = next(text for name, text in texts.items() if name.endswith("plan_prompt.txt"))
+    assert plan == "text of p"
+    learned = next(text for name, text in texts.items() if name.endswith("reflexion.txt"))
+    assert learned.startswith("It spills.\n")
+    assert "claim: registers up: holds\n" in learned
+    assert "claim: x up: cannot be checked\nnot passed on" in learned

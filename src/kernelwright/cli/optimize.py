@@ -67,6 +67,11 @@ EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_jso
     help="Trials under way at once, those that wait for a reply apart.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option(
+    "--lessons",
+    metavar="DIR",
+    help="Show the lesson cards of this folder to the proposer, and add what the run learns.",
+)
 @unqualified_option
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
 @click.option("--resume", metavar="RUN", help="Go on with the run in this folder; limits given here replace its own.")
@@ -114,6 +119,7 @@ def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> Run
         in_flight=given["in_flight"],
         dtype=given["dtype"],
         unqualified=given["unqualified"],
+        lessons=given["lessons"],
     )
 
 

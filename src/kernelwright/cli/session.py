@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from kernelwright.journal import Journal
     from kernelwright.pool import Worker
     from kernelwright.problems import ProblemPath
+    from kernelwright.report.view import RunView
     from kernelwright.run import Outcome
 
 
@@ -117,6 +118,7 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
         proposer.close()
         view = read_run(journal)
         write_views(view)
+        keep_lessons(view)
         if outcome is None and len(journal.sessions()) > len(earlier):
             note(
                 f"what was found so far is in {journal.folder}; go on: kernelwright optimize --resume {journal.folder}"
@@ -127,6 +129,18 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     if outcome.reason is StopReason.INTERRUPTED:
         return INTERRUPTED
     return 1 if view.best is None and outcome.reason is not StopReason.WAITING else 0
+
+
+def keep_lessons(view: RunView) -> None:
+    """Add what this run learned to the folder that it was given for that."""
+    from kernelwright.propose.lessons import write_cards
+
+    info = view.info
+    if info.settings.lessons is None:
+        return
+    folder = Path(info.settings.lessons)
+    for card in write_cards(folder, view.trials, info.problem.name, info.environment, view.folder.name):
+        note(f"lesson kept: {card}")
 
 
 def merged(before: Budget, limits: Budget) -> Budget:

@@ -11,7 +11,7 @@ from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, Kernel
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
-from kernelwright.model.proposal import Candidate, Operator, Proposal, Request, Usage
+from kernelwright.model.proposal import Candidate, Claim, Exchange, Operator, Proposal, Reflection, Request, Usage
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
 from kernelwright.model.run import Budget, RunInfo, RunSettings
 from kernelwright.model.trial import Trial
@@ -28,12 +28,14 @@ __all__ = [
     "CaseInfo",
     "CaseQualification",
     "CaseResult",
+    "Claim",
     "Clocks",
     "Counter",
     "Diagnosis",
     "Environment",
     "Evaluation",
     "Evidence",
+    "Exchange",
     "Finding",
     "Implementation",
     "KernelResources",
@@ -46,6 +48,7 @@ __all__ = [
     "Proposal",
     "QualificationReport",
     "Record",
+    "Reflection",
     "Request",
     "RunInfo",
     "RunSettings",

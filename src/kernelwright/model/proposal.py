@@ -5,6 +5,7 @@ from __future__ import annotations
 import enum
 import hashlib
 import json
+from typing import Literal
 
 from kernelwright.model.base import Record
 
@@ -60,6 +61,49 @@ class Usage(Record, frozen=True, kw_only=True):
     requests: int = 0
     """HTTP requests made, retries included."""
 
+    def plus(self, other: Usage) -> Usage:
+        """Both together; the cost is not known where that of either is not."""
+        known = [usage.cost_usd for usage in (self, other) if usage != Usage() and usage.cost_usd is not None]
+        unknown = any(usage != Usage() and usage.cost_usd is None for usage in (self, other))
+        return Usage(
+            input_tokens=self.input_tokens + other.input_tokens,
+            output_tokens=self.output_tokens + other.output_tokens,
+            cost_usd=sum(known) if known and not unknown else None,
+            seconds=self.seconds + other.seconds,
+            requests=self.requests + other.requests,
+        )
+
+
+class Exchange(Record, frozen=True, kw_only=True):
+    """What was asked beside the kernel itself, and what came back: hashes of blobs in the journal. mend: an edit that
+    did not apply was asked for again."""
+
+    kind: Literal["plan", "reflect", "mend"]
+    prompt: str
+    reply: str
+
+
+class Claim(Record, frozen=True, kw_only=True):
+    """What a reflection says of a counter, held against the figures. holds: None where the counter is not known of both
+    trials."""
+
+    counter: str
+    direction: Literal["up", "down", "same"]
+    holds: bool | None
+
+
+class Reflection(Record, frozen=True, kw_only=True):
+    """What somebody learned from a surprise: why `trial` did not do what was expected of it."""
+
+    trial: int
+    lesson: str
+    claims: tuple[Claim, ...] = ()
+
+    @property
+    def stands(self) -> bool:
+        """Whether every claim was checked and holds, and there is one: else it is an opinion and is not passed on."""
+        return bool(self.lesson and self.claims) and all(claim.holds for claim in self.claims)
+
 
 class Proposal(Record, frozen=True, kw_only=True):
     """What came back from a proposer: a candidate or an error, never both.
@@ -76,3 +120,9 @@ class Proposal(Record, frozen=True, kw_only=True):
     reply: str | None = None
     note: str = ""
     """One line on what was changed and why, for people."""
+    expected: float | None = None
+    """How many times as fast as its first parent its author expected it to be; None: not said."""
+    edit: Literal["applied", "mended", "failed"] | None = None
+    """Where it came as a diff: whether that applied, at once or when asked for again. None: a whole module."""
+    exchanges: tuple[Exchange, ...] = ()
+    reflection: Reflection | None = None

@@ -32,6 +32,8 @@ class RunSettings(Record, frozen=True, kw_only=True):
     dtype: str | None = None
     unqualified: bool = False
     """Whether to go on with a problem that does not qualify; every result then says so."""
+    lessons: str | None = None
+    """The folder of lesson cards: its cards go into prompts, and what this run learns is added to it. None: neither."""
 
 
 class RunInfo(Record, frozen=True, kw_only=True):

@@ -10,22 +10,25 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import re
 import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.errors import RequestError, RunFolderError
-from kernelwright.model import Operator, Proposal, Request
+from kernelwright.model import Operator, Proposal, Reflection, Request
 from kernelwright.propose.builtin import tuned
-from kernelwright.propose.prompt import NoPrompt, prompt_for, render, template
+from kernelwright.propose.prompt import NoPrompt, prompt_for, reflect_prompt, render, template
 from kernelwright.propose.protocol import Context
+from kernelwright.propose.reflection import counters_of, reflection_in, surprising
 from kernelwright.propose.reply import (
     Unusable,
     author_in,
     checked,
     code_in,
     docstring_line,
+    expected_in,
     has_whole_block,
     new_candidate,
     note_in,
@@ -37,6 +40,13 @@ AUTHOR = "mailbox"
 UNNAMED = "mailbox:unnamed"
 SETTLE_S = 5.0
 """A reply that is not whole yet counts as unusable only when it has not changed for this long."""
+
+
+ABOVE = "Answer this first, above your note, in the same reply. Then:"
+"""Put below a question about a surprise: whoever answers prompts by hand gets one file, not two."""
+
+
+ASKED = re.compile(r"^# Why was trial (\d+) a surprise\?$", re.M)
 
 
 class Mailbox:
@@ -58,6 +68,9 @@ class Mailbox:
             except NoPrompt as error:
                 return Proposal(author=AUTHOR, error=str(error))
             markdown, module = reply_paths(context.folder, request.number)
+            surprises = surprising(context.trials)
+            # Several prompts of a round may ask about the same one: nobody knows here what the others ask.
+            about = surprises[request.number % len(surprises)] if surprises else None
             values = {
                 "number": str(request.number),
                 "run": context.folder.name,
@@ -65,6 +78,7 @@ class Mailbox:
                 "bare": module.name,
                 "system": prompt.system.strip(),
                 "prompt": prompt.text.strip(),
+                "reflect": f"{reflect_prompt(about, context).text}\n{ABOVE}\n\n---\n\n" if about else "",
             }
             write_whole(path, render(template("mailbox"), values, "mailbox.md"))
         reply = self._reply(context.folder, request.number)
@@ -115,7 +129,18 @@ def read(reply: FileReply, prompt: str, context: Context) -> Proposal:
         prompt=prompt,
         reply=context.put_blob(reply.text),
         note=docstring_line(reply.text) if reply.is_module else note_in(reply.text),
+        expected=expected_in(reply.text),
+        reflection=reflection_of(reply, prompt, context),
     )
+
+
+def reflection_of(reply: FileReply, prompt: str, context: Context) -> Reflection | None:
+    """What a reply says of the surprise that its prompt asked about."""
+    asked = ASKED.search(context.blob(prompt))
+    about = next((one for one in context.trials if asked and one.number == int(asked[1])), None)
+    if about is None or reply.is_module:
+        return None
+    return reflection_in(reply.text, about.number, *counters_of(about, context.trials, context.profiles))
 
 
 def is_whole(reply: FileReply) -> bool:

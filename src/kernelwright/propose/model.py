@@ -6,73 +6,145 @@ what comes back is a `Proposal` with its usage and with prompt and reply kept, u
 
 from __future__ import annotations
 
+import threading
+from typing import Literal
+
 from kernelwright.llm.protocol import Provider, Reply
-from kernelwright.model import Candidate, Operator, Proposal, Request, Usage
+from kernelwright.model import Candidate, Operator, Proposal, Reflection, Request, Trial
 from kernelwright.propose.builtin import tuned
-from kernelwright.propose.prompt import NoPrompt, Prompt, prompt_for
+from kernelwright.propose.conversation import Conversation, whole
+from kernelwright.propose.edits import applied, diff_in
+from kernelwright.propose.prompt import (
+    Edits,
+    NoPrompt,
+    Prompt,
+    is_editable,
+    known_parents,
+    mend_prompt,
+    plan_prompt,
+    prompt_for,
+    reflect_prompt,
+    with_plan,
+)
 from kernelwright.propose.protocol import Context
-from kernelwright.propose.reply import Unusable, candidate_in, note_in
+from kernelwright.propose.reflection import counters_of, reflection_in, surprising
+from kernelwright.propose.reply import Unusable, checked, code_in, expected_in, new_candidate, note_in
+from kernelwright.propose.sections import effective_source
+
+Edit = Literal["applied", "mended", "failed"]
 
 
 class ModelProposer:
-    """Thread-safe, as its provider is. Requests to tune go to the built-in proposer: numbers need no model."""
+    """Thread-safe, as its provider is. Requests to tune go to the built-in proposer: numbers need no model.
 
-    def __init__(self, provider: Provider, author: str) -> None:
+    edits: how a kernel that exists is changed. plan: whether a plan in words is asked for first. reflect: whether the
+    model is asked about surprises, each at most once.
+    """
+
+    def __init__(
+        self, provider: Provider, author: str, edits: Edits = "whole", plan: bool = False, reflect: bool = True
+    ) -> None:
         self.author = author
         self._provider = provider
+        self._edits = edits
+        self._plan = plan
+        self._reflect = reflect
+        self._reflected: set[int] = set()
+        self._one_at_a_time = threading.Lock()
 
     def propose(self, request: Request, context: Context) -> Proposal:
         if request.operator is Operator.TUNE:
             return tuned(request, context)
         try:
-            prompt = prompt_for(request, context)
-        except NoPrompt as error:
-            return Proposal(author=self.author, error=str(error))
-        kept = context.put_blob(whole(prompt))
-        reply = self._provider.complete(prompt.system, prompt.text)
-        return read(reply, self.author, kept, context)
+            prompt = prompt_for(request, context, self._edits)
+        except NoPrompt as fault:
+            return Proposal(author=self.author, error=str(fault))
+        conversation = Conversation(self._provider, context.put_blob)
+        reflection = self._reflection(conversation, context)
+        if self._plan:
+            prompt = with_plan(prompt, conversation.aside("plan", plan_prompt(prompt)).text)
+        reply = conversation.ask(prompt)
+        parents = known_parents(request, context) if is_editable(request.operator) else []
+        candidate, error, edit = self._read(reply, prompt, parents[:1], conversation, context)
+        return Proposal(
+            author=self.author,
+            candidate=candidate,
+            error=error,
+            usage=conversation.usage,
+            prompt=context.put_blob(whole(prompt)),
+            reply=context.put_blob(reply.text),
+            note=note_in(reply.text),
+            expected=expected_in(reply.text),
+            edit=edit,
+            exchanges=conversation.exchanges,
+            reflection=reflection,
+        )
 
     def close(self) -> None:
         self._provider.close()
 
+    def _read(
+        self, reply: Reply, prompt: Prompt, parents: list[Trial], conversation: Conversation, context: Context
+    ) -> tuple[Candidate | None, str | None, Edit | None]:
+        """Candidate or error, and what became of a diff; one that does not apply is asked for once more."""
+        edit: Edit | None = None
+        try:
+            diff = diff_in(reply.text) if self._edits == "diff" and parents else None
+            if diff is None:
+                source = code_of(reply)
+            else:
+                source, edit = self._edited(effective(parents[0]), diff, prompt, conversation)
+            return new_candidate(checked(source), context.trials, context.in_flight), None, edit
+        except DoesNotApply as fault:
+            return None, str(fault), "failed"
+        except Unusable as fault:
+            return None, str(fault), edit
 
-def whole(prompt: Prompt) -> str:
-    """A prompt as it is kept: what the model saw, in one text."""
-    return f"{prompt.system.rstrip()}\n\n---\n\n{prompt.text}"
+    def _edited(self, source: str, diff: str, prompt: Prompt, conversation: Conversation) -> tuple[str, Edit]:
+        try:
+            return applied(source, diff), "applied"
+        except Unusable as fault:
+            again = conversation.aside("mend", mend_prompt(prompt, source, diff, str(fault)))
+        second = diff_in(again.text)
+        if second is None:
+            return code_of(again), "mended"
+        try:
+            return applied(source, second), "mended"
+        except Unusable as fault:
+            raise DoesNotApply(f"{fault}, the second time as well") from fault
+
+    def _reflection(self, conversation: Conversation, context: Context) -> Reflection | None:
+        """What the model says of a surprise that nobody was asked about yet; None where there is none."""
+        if not self._reflect:
+            return None
+        with self._one_at_a_time:
+            about = next((one for one in surprising(context.trials) if one.number not in self._reflected), None)
+            if about is None:
+                return None
+            self._reflected.add(about.number)
+        answer = conversation.aside("reflect", reflect_prompt(about, context))
+        return reflection_in(answer.text, about.number, *counters_of(about, context.trials, context.profiles))
 
 
-def read(reply: Reply, author: str, prompt: str | None, context: Context) -> Proposal:
-    """The proposal that a reply amounts to. prompt: the hash under which the prompt is kept."""
+class DoesNotApply(Unusable):
+    """A diff that did not apply, and did not when it was asked for again."""
+
+
+def code_of(reply: Reply) -> str:
+    """The module in a reply. Raises `Unusable`, saying so where it was cut off."""
     if reply.truncated:
-        error = (
+        raise Unusable(
             f"the reply was cut off after {reply.usage.output_tokens} tokens (finish reason {reply.finish!r}): "
             "allow more with the option max_tokens"
         )
-        return proposal(None, error, reply.text, author, prompt, context, reply.usage)
     try:
-        candidate = candidate_in(reply.text, context.trials, context.in_flight)
-    except Unusable as unusable:
+        return code_in(reply.text)
+    except Unusable as fault:
         ended = f" (finish reason {reply.finish!r})" if reply.finish not in ("", "stop", "end_turn") else ""
-        return proposal(None, f"{unusable}{ended}", reply.text, author, prompt, context, reply.usage)
-    return proposal(candidate, None, reply.text, author, prompt, context, reply.usage)
+        raise Unusable(f"{fault}{ended}") from fault
 
 
-def proposal(
-    candidate: Candidate | None,
-    error: str | None,
-    text: str,
-    author: str,
-    prompt: str | None,
-    context: Context,
-    usage: Usage | None = None,
-) -> Proposal:
-    """A proposal with the reply kept beside it."""
-    return Proposal(
-        author=author,
-        candidate=candidate,
-        error=error,
-        usage=usage or Usage(),
-        prompt=prompt,
-        reply=context.put_blob(text),
-        note=note_in(text),
-    )
+def effective(trial: Trial) -> str:
+    """The source of a trial as its prompt shows it."""
+    assert trial.proposal.candidate is not None
+    return effective_source(trial.proposal.candidate)

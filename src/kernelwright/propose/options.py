@@ -7,7 +7,7 @@ from the environment.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -51,6 +51,13 @@ class ModelOptions(Record, frozen=True, kw_only=True):
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     timeout_s: Annotated[float, Meta(gt=0)] = 600.0
     """For one attempt; all attempts of a request together get three times as long."""
+    edits: Literal["whole", "diff"] = "whole"
+    """How a kernel that exists is changed: written again whole, or by a diff, which is asked for once more where it
+    does not apply. Seeds, mergers and simple rewrites are always whole."""
+    plan: bool = False
+    """Whether a plan in words is asked for before each kernel, which costs a second request."""
+    reflect: bool = True
+    """Whether the model is asked about surprises: one request for each trial that did what was not expected."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 6
     """How often a request is made before the run stops on a failure that may pass."""
     input_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None

@@ -10,12 +10,18 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from importlib import resources
+from typing import Literal
 
 from kernelwright.errors import KernelwrightError
 from kernelwright.model import Operator, Request, Trial
 from kernelwright.propose import sections
+from kernelwright.propose.markdown import fenced
 from kernelwright.propose.protocol import Context
+from kernelwright.propose.reflection import counters_of, parent_of, surprise
 from kernelwright.propose.tried import history
+
+Edits = Literal["whole", "diff"]
+"""Whether a kernel that exists is to be changed by writing the whole module again, or by a diff."""
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 
@@ -45,7 +51,7 @@ def render(text: str, values: Mapping[str, str], name: str = "the template") -> 
     return VARIABLE.sub(lambda match: values[match[1]], text)
 
 
-def prompt_for(request: Request, context: Context) -> Prompt:
+def prompt_for(request: Request, context: Context, edits: Edits = "whole") -> Prompt:
     """What a model is asked. Raises `NoPrompt` where the request names parents that are not there."""
     operator = request.operator
     parents = known_parents(request, context)
@@ -62,8 +68,55 @@ def prompt_for(request: Request, context: Context) -> Prompt:
     }
     if operator is not Operator.SEED:
         values |= parent_values(operator, request.number, parents, context)
+    if operator is not Operator.REPAIR:
+        values["lessons"] = sections.lessons(context.trials, context.lessons)
     name = operator.value
-    return Prompt(system=render(template("system"), {}, "system.md"), text=render(template(name), values, f"{name}.md"))
+    if edits == "diff" and is_editable(operator):
+        answer = render(template("answer_diff"), {"parent_number": str(parents[0].number)}, "answer_diff.md")
+    else:
+        answer = template("answer_whole")
+    return Prompt(system=system(answer), text=render(template(name), values, f"{name}.md"))
+
+
+def system(answer: str) -> str:
+    """The system prompt; answer: the form that is asked for."""
+    return render(template("system"), {"answer": answer.strip()}, "system.md")
+
+
+def is_editable(operator: Operator) -> bool:
+    """Whether a diff against the first parent can answer it; a seed has none, and the others ask for something new."""
+    return operator in (Operator.IMPROVE, Operator.REPAIR)
+
+
+def plan_prompt(prompt: Prompt) -> Prompt:
+    """To be asked before `prompt`: what to do, in words."""
+    return Prompt(system(template("answer_words")), render(template("plan"), {"task": prompt.text}, "plan.md"))
+
+
+def with_plan(prompt: Prompt, plan: str) -> Prompt:
+    return Prompt(prompt.system, f"{prompt.text.rstrip()}\n\n## Your plan\n\n{plan.strip()}\n")
+
+
+def mend_prompt(prompt: Prompt, source: str, diff: str, fault: str) -> Prompt:
+    """To be asked once where the diff that answered `prompt` does not apply to `source`."""
+    values = {"fault": fault, "parent": fenced(source), "diff": fenced(diff, "diff")}
+    return Prompt(prompt.system, render(template("mend"), values, "mend.md"))
+
+
+def reflect_prompt(trial: Trial, context: Context) -> Prompt:
+    """Why a trial was the surprise that it was; it was made from another one that is known."""
+    before = parent_of(trial, {one.number: one for one in context.trials})
+    assert before is not None
+    old, new = counters_of(trial, context.trials, context.profiles)
+    values = {
+        "number": str(trial.number),
+        "before": str(before.number),
+        "surprise": surprise(before, trial),
+        "note": trial.proposal.note or "nothing",
+        "change": sections.change(trial, context.trials),
+        "counters": sections.counter_table(old, new, (before.number, trial.number)),
+    }
+    return Prompt(system(template("answer_words")), render(template("reflect"), values, "reflect.md"))
 
 
 def known_parents(request: Request, context: Context) -> list[Trial]:

@@ -21,8 +21,8 @@ class Context:
 
     trials: every trial told so far, in the order of their numbers. in_flight: candidates proposed and not yet told.
     folder: the run folder. profiles: of the request's parents, by trial number, one for each case that was profiled;
-    empty where nothing was. put_blob stores a text and gives its hash, blob gives the text of a hash; both may be
-    called from any thread.
+    empty where nothing was. lessons: of earlier runs, a line each. put_blob stores a text and gives its hash, blob
+    gives the text of a hash; both may be called from any thread.
     """
 
     problem: ProblemInfo
@@ -34,6 +34,7 @@ class Context:
     put_blob: Callable[[str], str]
     blob: Callable[[str], str]
     profiles: Mapping[int, tuple[Profile, ...]] = field(default_factory=dict)
+    lessons: tuple[str, ...] = ()
 
 
 class Proposer(Protocol):

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import Journal
-from kernelwright.model import Proposal, Request, Trial, Usage
+from kernelwright.model import Exchange, Proposal, Request, Trial, Usage
 from kernelwright.propose.protocol import Context
 
 
@@ -21,9 +21,7 @@ class Replay:
         self.author = f"replay:{run.resolve().name}"
         with Journal.open(run) as journal:
             self._trials = {trial.number: trial for trial in journal.trials()}
-            hashes = {
-                sha for trial in self._trials.values() for sha in (trial.proposal.prompt, trial.proposal.reply) if sha
-            }
+            hashes = {sha for trial in self._trials.values() for sha in texts_of(trial.proposal)}
             self._texts = {sha: journal.blob(sha) for sha in hashes}
         if not self._trials:
             raise RunFolderError(f"the run in {run} has no finished trial to replay", "name another run")
@@ -43,16 +41,30 @@ class Replay:
             prompt=self._keep(recorded.prompt, context),
             reply=self._keep(recorded.reply, context),
             note=noted(trial),
+            expected=recorded.expected,
+            edit=recorded.edit,
+            exchanges=tuple(self._exchange(exchange, context) for exchange in recorded.exchanges),
+            reflection=recorded.reflection,
         )
 
     def close(self) -> None:
         """Nothing to let go of."""
+
+    def _exchange(self, exchange: Exchange, context: Context) -> Exchange:
+        prompt, reply = (context.put_blob(self._texts[sha]) for sha in (exchange.prompt, exchange.reply))
+        return Exchange(kind=exchange.kind, prompt=prompt, reply=reply)
 
     def _keep(self, sha: str | None, context: Context) -> str | None:
         return context.put_blob(self._texts[sha]) if sha is not None else None
 
     def _error(self, reason: str) -> Proposal:
         return Proposal(author=self.author, error=reason)
+
+
+def texts_of(proposal: Proposal) -> list[str]:
+    """The hashes of all texts that were kept with a proposal."""
+    asides = [sha for exchange in proposal.exchanges for sha in (exchange.prompt, exchange.reply)]
+    return [sha for sha in (proposal.prompt, proposal.reply, *asides) if sha is not None]
 
 
 def differs(request: Request, recorded: Request) -> str:

@@ -7,9 +7,11 @@ with both of its fences counts.
 from __future__ import annotations
 
 import ast
+import functools
 import re
 from dataclasses import dataclass
 
+from kernelwright.codec import sha
 from kernelwright.model import Candidate, Trial
 
 OPENING = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^`\n]*$")
@@ -103,8 +105,21 @@ def new_candidate(source: str, trials: tuple[Trial, ...], in_flight: tuple[Candi
 
 
 def same(one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates are the same text, ends of lines and of the file aside."""
-    return one.config == other.config and one.source.split() == other.source.split()
+    """Whether two candidates are the same code: comments, docstrings and layout aside."""
+    return one.config == other.config and code_hash(one.source) == code_hash(other.source)
+
+
+@functools.lru_cache(maxsize=1024)
+def code_hash(source: str) -> str:
+    """What the code of a module is known by; of its text where it does not parse."""
+    try:
+        tree = ast.parse(source)
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return sha(" ".join(source.split()))
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Module | ast.FunctionDef | ast.ClassDef) and ast.get_docstring(node, clean=False):
+            node.body = node.body[1:]
+    return sha(ast.dump(tree))
 
 
 def note_in(text: str) -> str:
@@ -119,6 +134,12 @@ def note_in(text: str) -> str:
         if before or author_in(line) is None:
             before.append(bare)
     return next((line for line in before if line), "")[:NOTE_CHARACTERS]
+
+
+def expected_in(text: str) -> float | None:
+    """The speed-up that a line such as "Expect: 1.3x" promises; None where there is none."""
+    found = re.search(r"^[#*>\- ]*\**Expect:\**\s*(\d+(?:\.\d+)?)", text, re.M | re.I)
+    return float(found[1]) if found and float(found[1]) > 0 else None
 
 
 def docstring_line(source: str) -> str:

@@ -6,7 +6,7 @@ Pure. The one rule: a figure is never without its unit, and an estimate is never
 from __future__ import annotations
 
 import difflib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import (
@@ -29,6 +29,8 @@ from kernelwright.tunables import apply_config, find_tunables
 
 DIFF_LINES = 120
 LOG_CHARACTERS = 1500
+MOST_LESSONS = 8
+"""Of this run; the latest."""
 FOCUSES = (
     "how the work is split: which index a program owns, the shape of its blocks, how many programs there are",
     "the limit named below, by the shortest way",
@@ -225,6 +227,27 @@ def change(trial: Trial, trials: Sequence[Trial]) -> str:
     cut = [] if len(lines) <= DIFF_LINES else [f"… {len(lines) - DIFF_LINES} more lines"]
     worth = f"Trial {before.number}: {outcome(before)}. Trial {trial.number}: {outcome(trial)}{versus(before, trial)}."
     return worth + "\n\n" + fenced("\n".join(lines[:DIFF_LINES] + cut), "diff")
+
+
+def lessons(trials: Sequence[Trial], cards: Sequence[str]) -> str:
+    """What surprises have taught, in this run and before: a section of its own, "" where there is nothing."""
+    here = [
+        f"{trial.proposal.reflection.lesson} (trial {trial.proposal.reflection.trial})"
+        for trial in trials
+        if trial.proposal.reflection is not None and trial.proposal.reflection.stands
+    ]
+    lines = [f"- {line}" for line in (*here[-MOST_LESSONS:], *cards)]
+    return "## What surprises have taught\n\n" + "\n".join(lines) + "\n" if lines else ""
+
+
+def counter_table(before: Mapping[str, float], after: Mapping[str, float], names: tuple[int, int]) -> str:
+    """The counters of two trials side by side."""
+    rows = [
+        [f"`{name}`", *(f"{one[name]:.6g}" if name in one else "-" for one in (before, after))]
+        for name in dict.fromkeys((*before, *after))
+    ]
+    header = ["counter", *(f"trial {number}" for number in names)]
+    return table(header, rows) if rows else "None is known of either."
 
 
 # --- words --------------------------------------------------------------------------------------------------

@@ -70,7 +70,7 @@ def openai(options: Options, variables: Variables) -> Proposer:
         max_tokens=chosen.max_tokens,
         temperature=chosen.temperature,
     )
-    return ModelProposer(provider, f"openai:{chosen.model}")
+    return ModelProposer(provider, f"openai:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
 
 
 def anthropic(options: Options, variables: Variables) -> Proposer:
@@ -89,7 +89,7 @@ def anthropic(options: Options, variables: Variables) -> Proposer:
         max_tokens=chosen.max_tokens or DEFAULT_MAX_TOKENS,
         temperature=chosen.temperature,
     )
-    return ModelProposer(provider, f"anthropic:{chosen.model}")
+    return ModelProposer(provider, f"anthropic:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
 
 
 PROPOSERS: dict[str, Callable[[Options, Variables], Proposer]] = {

@@ -1,57 +1,115 @@
-"""What a run has tried, as a table for whoever writes next. Pure.
+"""The ledger: what a run has tried, as a table for whoever writes next. Pure.
 
-One line per trial, failures included. The one rule: a time that was estimated says so, and nothing is compared that
-was not timed.
+One line per trial, failures included: what was meant, what was changed, what came of it with its interval, and which
+counters moved. The one rule: a time that was estimated says so, and nothing is compared that was not timed.
 """
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Sequence
 
-from kernelwright.model import Trial
+from kernelwright.model import Operator, Trial
 from kernelwright.propose.markdown import shortened, table
+from kernelwright.propose.reflection import counters, moved, parent_of
+from kernelwright.stats import geometric_mean
 
 HISTORY_ROWS = 24
 """How many trials a prompt tells of: the best, and the latest."""
 NOTE_CHARACTERS = 140
+MOST_MOVED = 4
+"""Counters named per trial."""
 
 
 def history(trials: Sequence[Trial]) -> str:
-    """One line per trial: the best ones and the latest ones where there are many."""
+    """One line per trial: the best ones and the latest ones where there are many. Tunings share one line per kernel."""
     if not trials:
         return "Nothing yet."
-    scored = sorted((trial.score_us, trial.number) for trial in trials if trial.score_us is not None)
-    latest = [trial.number for trial in trials][-HISTORY_ROWS * 3 // 4 :]
-    room = HISTORY_ROWS - len(latest)
-    kept = {*latest, *[number for _, number in scored if number not in latest][:room]}
     by_number = {trial.number: trial for trial in trials}
-    rows = [
-        [
-            str(trial.number),
-            trial.request.operator.value.replace("_", " "),
-            ", ".join(map(str, trial.request.parents)) or "-",
-            trial.proposal.author,
-            shortened(trial.proposal.note, NOTE_CHARACTERS) or "-",
-            outcome(trial) + versus(next((by_number.get(n) for n in trial.request.parents), None), trial),
-        ]
-        for trial in trials
-        if trial.number in kept
-    ]
-    text = table(["trial", "asked to", "of", "author", "note", "outcome"], rows)
+    written = [trial for trial in trials if trial.request.operator is not Operator.TUNE]
+    scored = sorted((trial.score_us, trial.number) for trial in trials if trial.score_us is not None)
+    numbers = {trial.number for trial in written}
+    latest = [trial.number for trial in written][-HISTORY_ROWS * 3 // 4 :]
+    room = HISTORY_ROWS - len(latest)
+    kept = {*latest, *[number for _, number in scored if number in numbers and number not in latest][:room]}
+    rows = [row(trial, by_number) for trial in written if trial.number in kept]
+    header = ["trial", "asked to", "of", "author", "note", "change", "outcome", "counters moved"]
+    text = table(header, rows)
     if scored:
         text += f"\n\nBest so far: trial {scored[0][1]}."
-    if len(kept) < len(trials):
-        text += f" {len(trials) - len(kept)} of {len(trials)} trials are left out."
-    return text
+    if len(kept) < len(written):
+        text += f" {len(written) - len(kept)} of {len(written)} trials are left out."
+    tunings = [trial for trial in trials if trial.request.operator is Operator.TUNE]
+    if tunings:
+        text += "\n\n" + tuned(tunings, by_number)
+    return text + "\n\nCode that is in this run already, comments and layout aside, is refused."
+
+
+def row(trial: Trial, by_number: dict[int, Trial]) -> list[str]:
+    before = parent_of(trial, by_number)
+    first = next((by_number.get(number) for number in trial.request.parents), None)
+    return [
+        str(trial.number),
+        trial.request.operator.value.replace("_", " "),
+        ", ".join(map(str, trial.request.parents)) or "-",
+        trial.proposal.author,
+        shortened(trial.proposal.note, NOTE_CHARACTERS) or "-",
+        change(first, trial),
+        outcome(trial) + versus(before, trial),
+        ", ".join(moved(counters(before), counters(trial))[:MOST_MOVED]) or "-" if before is not None else "-",
+    ]
+
+
+def change(before: Trial | None, after: Trial) -> str:
+    """How much of the source a trial changed, and which numbers: "+12 −3 lines, BLOCK 64 → 128"."""
+    if before is None or before.proposal.candidate is None or after.proposal.candidate is None:
+        return "-"
+    old, new = before.proposal.candidate, after.proposal.candidate
+    lines = list(difflib.ndiff(old.source.splitlines(), new.source.splitlines()))
+    added, removed = (sum(line.startswith(sign) for line in lines) for sign in ("+ ", "- "))
+    parts = [f"+{added} −{removed} lines"] if added or removed else []
+    parts += [
+        f"{key} {old.config.get(key, 'as written')} → {value}"
+        for key, value in new.config.items()
+        if value != old.config.get(key)
+    ]
+    return ", ".join(parts) or "none"
+
+
+def tuned(tunings: Sequence[Trial], by_number: dict[int, Trial]) -> str:
+    """What tuning was worth, a line per kernel."""
+    roots: dict[int, list[Trial]] = {}
+    for trial in tunings:
+        root = trial.request.parents[0]
+        while root in by_number and by_number[root].request.operator is Operator.TUNE:
+            root = by_number[root].request.parents[0]
+        roots.setdefault(root, []).append(trial)
+    lines = []
+    for root, trials in roots.items():
+        best = min(
+            (trial for trial in trials if trial.score_us is not None),
+            key=lambda trial: (trial.score_us, trial.number),
+            default=None,
+        )
+        came = "none passed" if best is None else f"best trial {best.number}, {outcome(best)}"
+        came += versus(by_number.get(root), best) if best is not None else ""
+        lines.append(f"- trial {root}: {len(trials)} configs tried, {came}")
+    return "Tuned since, without changing code:\n\n" + "\n".join(lines)
 
 
 def outcome(trial: Trial) -> str:
-    """How a trial ended, in a few words."""
+    """How a trial ended, in a few words, with the interval of its time where there is one."""
     if trial.evaluation is None:
         return f"no candidate: {shortened(trial.proposal.error or '', NOTE_CHARACTERS)}"
     evaluation = trial.evaluation
     if evaluation.score_us is not None:
-        return f"{evaluation.score_us:.4g} µs" + (" (estimate)" if evaluation.timing_kind == "estimate" else "")
+        if evaluation.timing_kind == "estimate":
+            return f"{evaluation.score_us:.4g} µs (estimate)"
+        intervals = [result.timing.ci95_us for result in evaluation.results if result.timing and result.timing.ci95_us]
+        if not intervals:
+            return f"{evaluation.score_us:.4g} µs"
+        low, high = (geometric_mean([interval[end] for interval in intervals]) for end in (0, 1))
+        return f"{evaluation.score_us:.4g} µs ({low:.4g} to {high:.4g})"
     words = evaluation.status.value.replace("_", " ")
     return f"{words}: {shortened(evaluation.reason, NOTE_CHARACTERS)}" if evaluation.reason else words
 

@@ -105,6 +105,8 @@ def repeat_commands(view: RunView) -> list[str]:
     words += ["--seed", str(settings.seed), "--in-flight", str(settings.in_flight), *_budget(settings.budget)]
     if settings.dtype is not None:
         words += ["--dtype", settings.dtype]
+    if settings.lessons is not None:
+        words += ["--lessons", settings.lessons]
     commands = [shlex.join(words)]
     if view.best is not None:
         kernel = str(view.folder / "best_kernel.py")

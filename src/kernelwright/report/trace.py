@@ -5,6 +5,9 @@
     trace/round_NN/strategy.json         what the strategy asked for in this round
     trace/round_NN/opt_prompt.txt        the prompt and the reply behind the round's best, where a model or a
     trace/round_NN/opt_reply.txt           person wrote it
+    trace/round_NN/plan_prompt.txt       likewise for what was asked beside it: a plan, a diff again (mend), why another
+    trace/round_NN/plan_reply.txt          trial was a surprise (reflect)
+    trace/round_NN/reflexion.txt         what was learned from the round's best, where it was a surprise
     trace/round_NN/optimized_resources.json  what the compiler says of the round's best
     trace/round_NN/kernel.py             the round's best kernel, its config written in
     trace/round_NN/benchmark_results.json    its times, the starter's and the best so far
@@ -38,7 +41,7 @@ Not here, and why:
     bottleneck_prompt.txt, bottleneck_response.txt
         no bottleneck is diagnosed before an optimisation is asked for yet
     reflexion.txt
-        no reflection is asked for yet
+        only where the round's best was a surprise and somebody was asked why
     opt_prompt.txt, opt_reply.txt
         only where a prompt was written: the starter and the built-in proposer need none
     kernel.py, optimized_resources.json, benchmark_results.json
@@ -84,6 +87,8 @@ def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
         "optimized_resources.json": _json([plain(kernel) for kernel in best.evaluation.kernels]),
         "benchmark_results.json": _json(_benchmark(view, row, best)),
         **_exchange("opt_prompt.txt", "opt_reply.txt", best, view),
+        **_asides("", best, view),
+        **_reflexion("reflexion.txt", best, view),
     }
     parent = next((trial for trial in view.trials if trial.number in best.request.parents), None)
     if parent is not None and parent.evaluation is not None and parent.evaluation.kernels:
@@ -93,7 +98,11 @@ def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
 
 def _other_files(trial: Trial, view: RunView) -> dict[str, str]:
     stem = f"others/{trial.number:03d}_{trial.request.operator.value}_{outcome(trial)}"
-    files = _exchange(f"{stem}.prompt.txt", f"{stem}.reply.txt", trial, view)
+    files = {
+        **_exchange(f"{stem}.prompt.txt", f"{stem}.reply.txt", trial, view),
+        **_asides(f"{stem}.", trial, view),
+        **_reflexion(f"{stem}.reflexion.txt", trial, view),
+    }
     if trial.proposal.candidate is None:
         return {**files, f"{stem}.txt": f"{trial.proposal.error}\n"}
     return {**files, f"{stem}.py": kernel_text(trial, view)}
@@ -102,6 +111,29 @@ def _other_files(trial: Trial, view: RunView) -> dict[str, str]:
 def _exchange(prompt_name: str, reply_name: str, trial: Trial, view: RunView) -> dict[str, str]:
     shas = {prompt_name: trial.proposal.prompt, reply_name: trial.proposal.reply}
     return {name: view.blob(sha) for name, sha in shas.items() if sha is not None}
+
+
+def _asides(stem: str, trial: Trial, view: RunView) -> dict[str, str]:
+    """What was asked for the sake of a trial beside its kernel."""
+    return {
+        f"{stem}{exchange.kind}_{part}.txt": view.blob(sha)
+        for exchange in trial.proposal.exchanges
+        for part, sha in (("prompt", exchange.prompt), ("reply", exchange.reply))
+    }
+
+
+def _reflexion(name: str, trial: Trial, view: RunView) -> dict[str, str]:
+    """What was learned from a trial, with the outcome of each check."""
+    lines = []
+    for later in view.trials:
+        found = later.proposal.reflection
+        if found is None or found.trial != trial.number:
+            continue
+        lines.append(f"{found.lesson}\n(by {later.proposal.author}, asked with request {later.number})")
+        words = {True: "holds", False: "does not hold", None: "cannot be checked"}
+        lines += [f"claim: {claim.counter} {claim.direction}: {words[claim.holds]}" for claim in found.claims]
+        lines.append("passed on" if found.stands else "not passed on: its claims do not all hold, or there is none")
+    return {name: "\n".join(lines) + "\n"} if lines else {}
 
 
 def _strategy(view: RunView, trials: list[Trial]) -> dict[str, Any]:

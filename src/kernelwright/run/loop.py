@@ -11,6 +11,7 @@ import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -18,6 +19,7 @@ import msgspec
 from kernelwright.journal import Event, Journal
 from kernelwright.model import Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.pool import Worker
+from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run.state import State
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
@@ -53,6 +55,7 @@ class Loop:
         self._budget = budget
         self._on_event = on_event
         self._settings = journal.info.settings
+        self._lessons = read_cards(Path(self._settings.lessons)) if self._settings.lessons is not None else ()
         self._threads = ThreadPoolExecutor(self._settings.in_flight, thread_name_prefix="kernelwright")
         self._proposing: dict[Future[Event | None], int] = {}
         self._evaluating: dict[Future[Evaluation], int] = {}
@@ -191,4 +194,5 @@ class Loop:
             folder=self._journal.folder,
             put_blob=self._journal.put_blob,
             blob=self._journal.blob,
+            lessons=self._lessons,
         )

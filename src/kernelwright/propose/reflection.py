@@ -1,0 +1,127 @@
+"""Learning from surprises: which trial was one, what moved with it, and whether what is said of it is true. Pure.
+
+It asks nobody (a proposer does). The one rule: a lesson counts only with claims about counters, each checked against
+the figures of both trials; what cannot be checked, or is false, is kept and not passed on.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from kernelwright.model import Claim, Operator, Profile, Reflection, Trial
+from kernelwright.propose.markdown import shortened
+from kernelwright.search.ranking import beats
+
+WORSE = 1.05
+"""From this many times its parent's time on, a change that was meant to help is a surprise: less is within what two
+timings apart differ by."""
+BETTER = 1.5
+"""A gain of so many times what was expected is one as well."""
+STILL = 0.02
+"""A counter that moved by less than this share is the same."""
+LESSON_CHARACTERS = 300
+
+Direction = Literal["up", "down", "same"]
+CLAIM = re.compile(
+    r"^[\s>*-]*claim:\**\s*`?([\w.]+)`?\s+(?:went |goes |is |stayed |stays )?(up|down|same)\b", re.I | re.M
+)
+LESSON = re.compile(r"^[\s>*-]*lesson:\**\s*(.+)$", re.I | re.M)
+
+
+def surprising(trials: Sequence[Trial]) -> list[Trial]:
+    """The surprises nobody has said anything of yet, by number."""
+    by_number = {trial.number: trial for trial in trials}
+    done = {trial.proposal.reflection.trial for trial in trials if trial.proposal.reflection is not None}
+    return [
+        trial
+        for trial in trials
+        if trial.number not in done and (before := parent_of(trial, by_number)) is not None and surprise(before, trial)
+    ]
+
+
+def parent_of(trial: Trial, by_number: Mapping[int, Trial]) -> Trial | None:
+    """What a trial was made from; of a repair what its failed version was made from."""
+    parents = trial.request.parents[1:] if trial.request.operator is Operator.REPAIR else trial.request.parents
+    return by_number.get(parents[0]) if parents else None
+
+
+def surprise(before: Trial, after: Trial) -> str:
+    """What was not expected, in words; "" where nothing was. Times tell, and only where both were measured or both
+    estimated; a tuning promises nothing, and a failure is for a repair to learn from."""
+    old, new = before.evaluation, after.evaluation
+    if after.request.operator is Operator.TUNE or old is None or new is None:
+        return ""
+    if old.score_us is None or new.score_us is None or old.timing_kind != new.timing_kind:
+        return ""
+    gain, expected = old.score_us / new.score_us, after.proposal.expected
+    promised = f"{expected:.2f}× as fast" if expected is not None else "a gain"
+    if gain * WORSE <= 1 and beats(old, new):
+        return f"{promised} was expected, and it is {1 / gain:.2f}× as slow"
+    if gain >= BETTER * max(expected or 1.0, 1.0) and beats(new, old):
+        return f"{promised} was expected, and it is {gain:.2f}× as fast"
+    return ""
+
+
+def counters(trial: Trial, profiles: Sequence[Profile] = ()) -> dict[str, float]:
+    """What is known of a trial by name: what its compiled kernels take, each the largest, and what a profiler counted,
+    summed over the launches where that has a meaning and else of the longest."""
+    found: dict[str, float] = {}
+    kernels = trial.evaluation.kernels if trial.evaluation is not None else ()
+    if kernels:
+        found["kernels"] = len(kernels)
+        for name in ("registers", "spill_bytes", "shared_bytes", "num_warps", "num_stages"):
+            found[name] = max(getattr(kernel, name) for kernel in kernels)
+        found["occupancy"] = min(kernel.occupancy for kernel in kernels)
+    for profile in profiles[:1]:
+        longest = max(profile.launches, key=lambda launch: launch.value("duration_us") or 0.0, default=None)
+        if longest is None:
+            continue
+        for counter in longest.counters:
+            if counter.unit in ("bytes", "us", "instructions"):
+                values = [launch.value(counter.name) for launch in profile.launches]
+                found[counter.name] = math.fsum(value for value in values if value is not None)
+            else:
+                found[counter.name] = counter.value
+    return found
+
+
+def counters_of(
+    trial: Trial, trials: Sequence[Trial], profiles: Mapping[int, Sequence[Profile]]
+) -> tuple[dict[str, float], dict[str, float]]:
+    """Those of what a trial was made from, and its own; none where it was made from nothing that is known."""
+    before = parent_of(trial, {one.number: one for one in trials})
+    old = counters(before, profiles.get(before.number, ())) if before is not None else {}
+    return old, counters(trial, profiles.get(trial.number, ()))
+
+
+def direction(before: float, after: float) -> Direction:
+    if abs(after - before) <= STILL * max(abs(before), abs(after)):
+        return "same"
+    return "up" if after > before else "down"
+
+
+def moved(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
+    """The counters that differ, such as "registers 40 → 64"."""
+    return [
+        f"{name} {before[name]:.4g} → {after[name]:.4g}"
+        for name in before
+        if name in after and direction(before[name], after[name]) != "same"
+    ]
+
+
+def reflection_in(text: str, trial: int, before: Mapping[str, float], after: Mapping[str, float]) -> Reflection | None:
+    """What a reply says of a trial, its claims checked; None where it has no line "Lesson: …"."""
+    lesson = LESSON.search(text)
+    if lesson is None:
+        return None
+    claims = []
+    for name, word in CLAIM.findall(text):
+        said: Direction = "up" if word.lower() == "up" else "down" if word.lower() == "down" else "same"
+        known = name in before and name in after
+        claims.append(
+            Claim(counter=name, direction=said, holds=direction(before[name], after[name]) == said if known else None)
+        )
+    return Reflection(trial=trial, lesson=shortened(lesson[1], LESSON_CHARACTERS), claims=tuple(claims))
