@@ -29,12 +29,15 @@ from kernelwright.model import (
     Case,
     CaseInfo,
     CaseResult,
+    Counter,
     Environment,
     Evaluation,
     Implementation,
+    LaunchProfile,
     Machine,
     Operator,
     ProblemInfo,
+    Profile,
     Proposal,
     QualificationReport,
     Request,
@@ -167,7 +170,8 @@ class FakeWorker:
         against: str | None = None,
     ) -> BenchReport:
         eager_us = 400.0
-        rows = [Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)]
+        eager = Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)
+        rows = [eager] if against is None else []
         for name, candidate in candidates.items():
             evaluation = self.answer(candidate, "verify")
             score_us = self.answer(candidate, "search").score_us
@@ -196,6 +200,21 @@ class FakeWorker:
                 for case in wanted
             ),
         )
+
+    def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
+        """A kernel that asks L1 for too much, unless its block is 512; the framework's is named as it is."""
+        self.calls.append((implementation if isinstance(implementation, str) else implementation.id, "profile"))
+        own = not isinstance(implementation, str)
+        busy = 0.9 if own and block_of(implementation) != 512 else 0.3
+        counters = {"l1_throughput": busy, "dram_throughput": 0.2, **({"sm__extra.sum": 7.0} if full else {})}
+        launch = LaunchProfile(
+            kernel="double_kernel" if own else f"{implementation}_kernel", grid=(64, 1, 1), block=(128, 1, 1),
+            counters=tuple(Counter(name=n, value=v, unit="fraction", tool="ncu") for n, v in counters.items()),
+        )  # fmt: skip
+        return Profile(
+            implementation=implementation.id if own else implementation, case=case, device=self.where.device,
+            target=self.where.target, tool="ncu", launches=(launch,), method="a fake look", key=f"{case} {busy}",
+        )  # fmt: skip
 
     def close(self) -> None:
         self.closed = True

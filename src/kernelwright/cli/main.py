@@ -34,6 +34,9 @@ VERBS = {
     "check": Verb("check", "Say which trivial answers a problem would accept, and at which tolerance."),
     "verify": Verb("verify", "Judge whether a candidate computes what the problem asks for."),
     "bench": Verb("bench", "Time the framework's own, the starter and candidates side by side."),
+    "profile": Verb(
+        "profile", "Say how far a candidate is from the bound, what holds it back, and what could be done."
+    ),
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),

@@ -34,6 +34,8 @@ What each document has at least:
   `bound_us`, `bound_by`, `implementations`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`,
   `call_us`, `speedup` (against the best of the framework's own), `speedup_ci95`, `verdict`, `fraction_of_bound`.
   For a folder of problems: `schema_version`, `reports` (one such document each), `failures`, `command`.
+- `profile --json`: `schema_version`, `problem`, `environment`, `profiles` (each `name`, `case`, `bound`, `timing`,
+  `gap`, `fraction_of_bound`, `flop_per_byte`, `diagnosis`, `profile`; a counter has `name`, `value`, `unit`, `tool`).
 - `optimize --json` and `report --format json`: `schema_version`, `run`, `problem`, `settings`, `best`, `leader`,
   `starter`, `convergence`, `trials_by_status`, `open`, `stopped`, `usage`, `seconds`, `environment`; `optimize` adds
   `reason` and `detail`.

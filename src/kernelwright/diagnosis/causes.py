@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelwright.diagnosis.parts import narrow_loads
+from kernelwright.diagnosis.parts import WIDER, narrow_loads
 from kernelwright.diagnosis.seen import Seen
 from kernelwright.diagnosis.words import above, below, finding, percent, to_bound_us
 from kernelwright.model import Finding, Limit
@@ -159,4 +159,5 @@ def narrow(seen: Seen) -> Finding | None:
     evidence = narrow_loads(seen)
     if seen.busy or not evidence:
         return None
-    return finding(seen, Limit.CACHE, f"A thread loads {evidence[0].value:.3g} bytes at a time.", *evidence)
+    summary = f"A thread loads {evidence[0].value:.3g} bytes at a time."
+    return finding(seen, Limit.CACHE, summary, *evidence, first=WIDER)

@@ -21,6 +21,9 @@ WAITING = 0.3
 NARROW_BYTES = 4.0
 """A warp then needs four times as many load instructions as with 16 bytes a thread."""
 
+WIDER = ("wider loads", "several outputs a program")
+"""The moves for many small loads."""
+
 Rule = Callable[[Seen], Finding | None]
 
 
@@ -34,7 +37,8 @@ def busy_part(name: str, limit: Limit, summary: str) -> Rule:
         words = f"{RESOURCES[name]} is the busiest part"
         evidence = [above(name, value, "fraction", BUSY, words, seen.tool(name)), *beside(seen, limit)]
         share = f" The call reaches {percent(seen.share)} of the bound." if seen.share is not None else ""
-        return finding(seen, limit, summary + share, *evidence, at_stake_us=to_bound_us(seen))
+        first = WIDER if limit is Limit.CACHE and narrow_loads(seen) else ()
+        return finding(seen, limit, summary + share, *evidence, at_stake_us=to_bound_us(seen), first=first)
 
     return rule
 

@@ -7,14 +7,24 @@ from kernelwright.diagnosis.seen import Seen
 from kernelwright.model import Evidence, Finding, Limit
 
 
-def finding(seen: Seen, limit: Limit, summary: str, *evidence: Evidence, at_stake_us: float | None = None) -> Finding:
+def finding(
+    seen: Seen,
+    limit: Limit,
+    summary: str,
+    *evidence: Evidence,
+    at_stake_us: float | None = None,
+    first: tuple[str, ...] = (),
+) -> Finding:
+    """first: moves that the evidence speaks for in particular."""
     main = seen.main
+    names = tuple(move.name for move in moves_against(limit))
+    assert set(first) <= set(names), (limit, first)
     return Finding(
         limit=limit,
         kernel=main.kernel if main is not None else None,
         summary=summary,
         evidence=evidence,
-        moves=tuple(move.name for move in moves_against(limit)),
+        moves=(*first, *(name for name in names if name not in first)),
         at_stake_us=at_stake_us,
     )
 

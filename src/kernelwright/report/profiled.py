@@ -1,0 +1,171 @@
+"""Profiles with their diagnoses, as text for people and as one document.
+
+It reads and judges nothing itself. The rule: beside every figure stands who read it, and where nothing ran that is
+said first.
+"""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Sequence
+from typing import Any
+
+from kernelwright.codec import plain
+from kernelwright.diagnosis import diagnose, move
+from kernelwright.model import (
+    CaseInfo,
+    Diagnosis,
+    Environment,
+    Evidence,
+    Finding,
+    Limit,
+    Profile,
+    Record,
+    Timing,
+)
+from kernelwright.report.table import indented, table
+from kernelwright.report.units import bytes_text, share_text, time_text
+from kernelwright.roofline import Point
+
+SHOWN = (
+    "duration", "dram_read", "dram_write", "dram_bandwidth", "dram_throughput", "memory_throughput", "l2_throughput",
+    "l1_throughput", "compute_throughput", "issue_active", "tensor_pipe", "l1_hit_rate", "l2_hit_rate", "occupancy",
+    "occupancy_limit", "occupancy_estimate", "waves", "registers", "spills", "shared_memory", "code_global_loads",
+    "code_global_load_width", "code_global_stores", "code_global_store_width", "code_local_accesses",
+    "code_tensor_instructions", "moved",
+)  # fmt: skip
+"""The counters that a page has room for, in their order; --full and JSON have all."""
+
+MOVES_SHOWN = 3
+"""One bottleneck, and few moves against it: a list of everything is no advice. JSON has all."""
+
+WIDTH = 110
+"""Of a line of prose."""
+
+
+class Profiled(Record, frozen=True, kw_only=True):
+    """One implementation on one case: how long, how far from the bound, what was read, what it means."""
+
+    name: str
+    case: CaseInfo
+    timing: Timing | None
+    profile: Profile
+    diagnosis: Diagnosis
+
+    @property
+    def point(self) -> Point | None:
+        """Under the roof; None where it has no time."""
+        if self.timing is None:
+            return None
+        return Point(name=self.name, case=self.case.case.name, bound=self.case.bound, time_us=self.timing.median_us,
+                     kind=self.timing.kind)  # fmt: skip
+
+
+def profiled(name: str, info: CaseInfo, timing: Timing | None, profile: Profile, environment: Environment) -> Profiled:
+    found = diagnose(info, timing, profile, environment.peaks)
+    return Profiled(name=name, case=info, timing=timing, profile=profile, diagnosis=found)
+
+
+def profiled_text(one: Profiled, full: bool = False) -> str:
+    """Bound, gap, bottleneck with its evidence, moves, counters."""
+    bottleneck = one.diagnosis.bottleneck
+    parts = [f"{one.name}, case {one.case.case.name}", indented(gap_text(one)), finding_text(bottleneck)]
+    if one.diagnosis.alternatives:
+        parts.append("next:\n" + "\n".join(f"  {a.limit.value}: {a.summary}" for a in one.diagnosis.alternatives))
+    if bottleneck.moves:
+        parts.append("moves:\n" + "\n".join(indented(move_text(name)) for name in bottleneck.moves[:MOVES_SHOWN]))
+    parts += [launch_text(one, position, full) for position in range(len(one.profile.launches))]
+    return "\n\n".join(parts)
+
+
+def gap_text(one: Profiled) -> str:
+    bound, point = one.case.bound, one.point
+    by = f"{bytes_text(bound.bytes)}" if bound.bound_by == "bytes" else f"{bound.flop / 1e9:.3g} GFLOP"
+    lines = [f"bound     {time_text(bound.bound_us, 'measured')}, set by {by} (peaks: {bound.peaks})"]
+    if point is not None and one.timing is not None:
+        call = f", a call {time_text(one.timing.call_us, 'measured')}" if one.timing.call_us is not None else ""
+        lines.insert(0, f"time      {time_text(point.time_us, point.kind)}{call}")
+        lines.append(f"gap       {point.gap:.2f} times the bound: {share_text(point.share)} of it")
+        if point.flop_per_byte is not None:
+            lines.append(f"intensity {point.flop_per_byte:.3g} FLOP/byte")
+    tool = f"{one.profile.tool}: {one.profile.method}" if one.profile.tool else one.profile.method
+    lines.append(f"counters  {tool}")
+    lines += [f"          not {name}: {why}" for name, why in one.profile.not_used.items()]
+    return "\n".join(lines)
+
+
+def finding_text(finding: Finding) -> str:
+    where = f" in {finding.kernel}" if finding.kernel else ""
+    lines = [f"bottleneck: {finding.limit.value}{where}", f"  {finding.summary}"]
+    if finding.at_stake_us is not None and finding.limit is not Limit.NONE:
+        lines.append(f"  at stake: up to {time_text(finding.at_stake_us, 'measured')}")
+    rows = [evidence_cells(evidence) for evidence in finding.evidence]
+    if rows:
+        lines.append(
+            indented(table(["evidence", "value", "threshold", "read by", "implies"], rows, ("read by", "implies")))
+        )
+    return "\n".join(lines)
+
+
+def evidence_cells(evidence: Evidence) -> list[str]:
+    threshold = f"{evidence.relation} {value_text(evidence.threshold, evidence.unit)}"
+    value = value_text(evidence.value, evidence.unit)
+    return [evidence.metric, value, threshold, evidence.tool, evidence.implies]
+
+
+def move_text(name: str) -> str:
+    one = move(name)
+    said = [f"{one.name}: {one.what}", f"  when: {one.when}", f"  not when: {one.when_not}"]
+    wrapped = [textwrap.fill(line, WIDTH, subsequent_indent="    ") for line in said]
+    return "\n".join([*wrapped, indented(one.sketch, "      ")])
+
+
+def launch_text(one: Profiled, position: int, full: bool) -> str:
+    launch = one.profile.launches[position]
+    named = {counter.name: counter for counter in launch.counters}
+    shown = list(launch.counters) if full else [named[name] for name in SHOWN if name in named]
+    where = (
+        f", {'×'.join(map(str, launch.grid))} blocks of {launch.block[0]} threads"
+        if launch.grid and launch.block
+        else ""
+    )
+    rows = [[counter.name, value_text(counter.value, counter.unit), counter.tool] for counter in shown]
+    return f"launch {position}: {launch.kernel}{where}\n" + indented(
+        table(["counter", "value", "read by"], rows, ("read by",))
+    )
+
+
+def value_text(value: float, unit: str) -> str:
+    """A counter's value for people; what has no words of its own keeps its unit."""
+    match unit:
+        case "fraction":
+            return share_text(value)
+        case "us":
+            return time_text(value, "measured")
+        case "bytes":
+            return bytes_text(value)
+        case "bytes/s":
+            return f"{bytes_text(value)}/s"
+    number = f"{value:.0f}" if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
+    return f"{number} {unit}".rstrip()
+
+
+def document(problem: str, environment: Environment, rows: Sequence[Profiled]) -> dict[str, Any]:
+    """What `profile --json` prints."""
+    return {"schema_version": 1, "problem": problem, "environment": environment, "profiles": [row(one) for one in rows]}
+
+
+def row(one: Profiled) -> dict[str, Any]:
+    point = one.point
+    return {
+        "name": one.name,
+        "case": one.case.case.name,
+        "held_out": one.case.case.held_out,
+        "bound": plain(one.case.bound),
+        "timing": one.timing,
+        "gap": point.gap if point is not None else None,
+        "fraction_of_bound": point.share if point is not None else None,
+        "flop_per_byte": point.flop_per_byte if point is not None else None,
+        "diagnosis": plain(one.diagnosis),
+        "profile": plain(one.profile),
+    }
