@@ -89,7 +89,7 @@ def read_kernel(  # type: ignore[no-untyped-def]
     source_ptr,
     sums_ptr,
     count,
-    BLOCK: tl.constexpr,
+    BLOCK: tl.constexpr,  # noqa: N803
     STEPS: tl.constexpr,  # noqa: N803
 ):
     start = tl.program_id(0).to(tl.int64) * (BLOCK * STEPS)
