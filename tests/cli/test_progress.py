@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import pytest
@@ -13,10 +14,14 @@ from kernelwright.model import Budget, Operator, Request, Usage
 from samples import passed, run_info, short_run, trial
 
 
-def events(folder: Path) -> list[Event]:
+def began(events: list[Event]) -> datetime:
+    return datetime.fromisoformat(events[0].time)
+
+
+def events(folder: Path, budget: Budget = Budget(trials=10)) -> list[Event]:  # noqa: B008
     """A seed, then a wrong candidate, a better one whose confirmation passes, and a request under way."""
     with Journal.create(folder, run_info()) as journal:
-        journal.append_started(Budget(trials=10))
+        journal.append_started(budget)
         seed, better, wrong = short_run()[:3]
         for one in (seed, wrong, better):
             journal.append_asked(one.request)
@@ -29,7 +34,7 @@ def events(folder: Path) -> list[Event]:
 
 
 def test_each_event_but_a_telling_is_one_line(tmp_path: Path) -> None:
-    progress = Progress(run_info(), Budget(trials=10))
+    progress = Progress(run_info())
     lines = [progress.take(event) for event in events(tmp_path)]
     assert lines[0] == "search starts; budget left: 10 of 10 trials"
     assert lines[1:5] == [
@@ -47,25 +52,45 @@ def test_each_event_but_a_telling_is_one_line(tmp_path: Path) -> None:
 
 
 def test_rows_show_best_tally_running_and_what_is_left(tmp_path: Path) -> None:
-    progress = Progress(run_info(), Budget(trials=10, minutes=2, usd=1.5), spent_s=30.0)
-    for event in events(tmp_path):
+    progress = Progress(run_info())
+    found = events(tmp_path, Budget(trials=10, minutes=20, usd=1.5))
+    for event in found:
         progress.take(event)
-    rows = dict(progress.rows(elapsed_s=60.0))
-    assert rows["search"] == "softmax, beam with builtin, 60 s"
+    rows = dict(progress.rows(began(found) + timedelta(seconds=60)))
+    assert rows["search"] == "softmax, beam with builtin, 1 min 0 s"
     assert rows["best so far"].startswith("30.00 µs (estimate) (trial 1)")
+    assert rows["gap"] == "1.88x the bound's time"
     assert rows["trials"] == "2 passed, 1 wrong"
     assert rows["running"] == "3 improve (proposing)"
-    assert rows["budget left"] == "6 of 10 trials, 0.5 of 2 minutes, 1.50 of 1.5 USD"
+    assert rows["budget left"] == "6 of 10 trials, 19.0 of 20 minutes, 1.50 of 1.5 USD"
+    at = began(found) + timedelta(seconds=60 + 140)
+    assert rows["ends"] == f"about {at:%H:%M}, in 2 min 20 s, or earlier", "7 more trials, three having taken 60 s"
+
+
+def test_what_lies_between_sessions_is_no_time_of_the_run(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()) as journal:
+        journal.append_started(Budget(minutes=10))
+        journal.append_stopped("paused", 120.0)
+        progress = Progress(run_info(), journal.events())
+        later = datetime.now(timezone.utc) + timedelta(hours=5)
+        paused = dict(progress.rows(later))
+        assert paused["budget left"] == "8.0 of 10 minutes"
+        assert paused["running"] == "paused: nothing, until `kernelwright resume`"
+        assert paused["ends"] == "after a pause"
+        again = journal.append_started(Budget(minutes=10))
+        progress.take(again)
+        rows = dict(progress.rows(datetime.fromisoformat(again.time) + timedelta(seconds=60)))
+        assert rows["budget left"] == "7.0 of 10 minutes"
 
 
 def test_tokens_and_money_of_earlier_sessions_count(tmp_path: Path) -> None:
     costly = trial(0, passed(40.0), usage=Usage(input_tokens=600, output_tokens=100, cost_usd=0.4, requests=1))
     with Journal.create(tmp_path, run_info()) as journal:
-        journal.append_started(Budget())
+        journal.append_started(Budget(tokens=1000, usd=1.0))
         journal.append_asked(costly.request)
         journal.append_proposed(0, costly.proposal)
         earlier = journal.events()
-    rows = dict(Progress(run_info(), Budget(tokens=1000, usd=1.0), earlier).rows(0.0))
+    rows = dict(Progress(run_info(), earlier).rows(began(earlier)))
     assert rows["budget left"] == "300 of 1000 tokens, 0.60 of 1 USD"
     assert rows["running"] == "0 improve (evaluating)"
 
@@ -74,19 +99,21 @@ def test_after_the_last_telling_what_was_found_is_being_confirmed(tmp_path: Path
     with Journal.create(tmp_path, run_info()) as journal:
         seed = short_run()[0]
         journal.append_started(Budget())
-        progress = Progress(run_info(), Budget(), journal.events())
-        assert dict(progress.rows(0.0))["running"] == "nothing"
+        progress = Progress(run_info(), journal.events())
+        now = began(journal.events())
+        assert dict(progress.rows(now))["running"] == "nothing"
         journal.append_asked(seed.request)
         journal.append_proposed(0, seed.proposal)
         journal.append_told(0)
         for event in journal.events():
             progress.take(event)
-        assert dict(progress.rows(0.0))["running"] == "confirming what was found"
+        assert dict(progress.rows(now))["running"] == "confirming what was found"
         assert progress.take(journal.append_confirmed(0, passed(41.0))) == (
             "trial 0 confirmation: passed, 41.00 µs (estimate)"
         )
         assert progress.take(journal.append_stopped("finished", 2.0)) == "search stops: finished"
-        assert dict(progress.rows(0.0))["running"] == "nothing"
+        assert dict(progress.rows(now))["running"] == "nothing"
+        assert dict(progress.rows(now))["ends"] == "ended: finished"
 
 
 @pytest.mark.parametrize(

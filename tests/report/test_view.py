@@ -9,7 +9,7 @@ import pytest
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Operator, Request, Status, Timing
-from kernelwright.report.verdict import verdict_text
+from kernelwright.report.verdict import verdict_sentence, verdict_text
 from kernelwright.report.view import share_of_bound, source_of
 from samples import BLOCK, failed, passed, problem_info, run_view, short_run, trial
 
@@ -77,3 +77,15 @@ def test_the_share_of_the_bound_leaves_held_out_cases_out_as_the_score_does() ->
     slow = msgspec.structs.replace(evaluation.results[-1], case="odd", timing=Timing(kind="measured", median_us=9e9))
     both = msgspec.structs.replace(evaluation, results=(*evaluation.results, slow))
     assert share_of_bound(both, problem_info().cases) == pytest.approx(0.5)
+
+
+@pytest.mark.parametrize("reason", [None, "paused"])
+def test_while_a_search_is_at_work_the_starter_does_not_stand_yet(reason: str | None) -> None:
+    seed = short_run()[:1]
+    view = run_view(seed)
+    assert view.best is view.seed
+    at_work = replace(view, sessions=(replace(view.sessions[0], reason=reason),))
+    assert at_work.best is None
+    assert verdict_sentence(at_work).startswith("So far nothing is better than the starter: 40.00 µs (estimate)")
+    confirmed = replace(at_work, trials=short_run(), confirmed={4: passed(26.0)})
+    assert confirmed.best is confirmed.trials[4]

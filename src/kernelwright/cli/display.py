@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import os
 import sys
-import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from kernelwright.cli.output import note
@@ -48,12 +48,11 @@ def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
     from rich.console import Console
     from rich.live import Live
 
-    began_s = time.monotonic()
     live = Live(
         console=Console(stderr=True),
         refresh_per_second=DRAWS_PER_S,
         transient=True,
-        get_renderable=lambda: _table(progress, time.monotonic() - began_s),
+        get_renderable=lambda: _table(progress, datetime.now().astimezone()),
     )
     with live:
 
@@ -63,13 +62,13 @@ def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
         yield on_event
 
 
-def _table(progress: Progress, elapsed_s: float) -> Table:
+def _table(progress: Progress, now: datetime) -> Table:
     from rich.table import Table
     from rich.text import Text
 
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")
-    for label, text in progress.rows(elapsed_s):
+    for label, text in progress.rows(now):
         grid.add_row(label, Text(text))
     return grid

@@ -37,6 +37,10 @@ VERBS = {
     "profile": Verb(
         "profile", "Say how far a candidate is from the bound, what holds it back, and what could be done."
     ),
+    "watch": Verb("watch", "Follow a run in the browser."),
+    "pause": Verb("pause", "Hold a search that is at work."),
+    "resume": Verb("resume", "Let a paused search go on."),
+    "stop": Verb("stop", "End a search that is at work; nothing is lost."),
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),

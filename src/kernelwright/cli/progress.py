@@ -9,30 +9,37 @@ from __future__ import annotations
 import threading
 from collections import Counter
 from collections.abc import Iterable
+from datetime import datetime
 
+from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.history import best_trial, seed_trial
 from kernelwright.journal import Event, EventKind, SessionEnd, SessionStart
 from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
 from kernelwright.report.trials import NO_CANDIDATE
-from kernelwright.report.units import count_text, share_text, time_text, times_text
+from kernelwright.report.units import count_text, duration_text, share_text, time_text, times_text
 from kernelwright.report.view import share_of_bound
+from kernelwright.run import StopReason
 
 
 class Progress:
     """What the events so far say. Thread-safe: one thread tells, another draws."""
 
-    def __init__(self, info: RunInfo, budget: Budget, earlier: Iterable[Event] = (), spent_s: float = 0.0) -> None:
-        """budget: the whole run's. earlier: events of the run's earlier sessions, which took spent_s together."""
+    def __init__(self, info: RunInfo, earlier: Iterable[Event] = ()) -> None:
+        """earlier: events of the run so far."""
         self._info = info
-        self._budget = budget
-        self._spent_s = spent_s
+        self._budget = info.settings.budget
+        self._spent_s = 0.0
+        self._began: datetime | None = None
+        """When the session at work did; None between sessions."""
+        self._latest: datetime | None = None
         self._lock = threading.Lock()
         self._requests: dict[int, Request] = {}
         self._proposals: dict[int, Proposal] = {}
         self._evaluations: dict[int, Evaluation] = {}
         self._confirmed: dict[int, Evaluation] = {}
         self._told: set[int] = set()
-        self._stopped = False
+        self._stopped: str | None = None
+        """Why the last session ended; None while one is at work."""
         for event in earlier:
             self._take(event)
 
@@ -42,22 +49,41 @@ class Progress:
             self._take(event)
             return self._line(event)
 
-    def rows(self, elapsed_s: float) -> list[tuple[str, str]]:
-        """Label and text of each row of a display. elapsed_s: of this session."""
+    def rows(self, now: datetime) -> list[tuple[str, str]]:
+        """Label and text of each row of a display. now: with a time zone, in which an end is given."""
         with self._lock:
             settings = self._info.settings
             search = f"{self._info.problem.name}, {settings.strategy} with {settings.proposer}"
+            elapsed_s = self._elapsed_s(now)
             return [
-                ("search", f"{search}, {elapsed_s:.0f} s"),
+                ("search", f"{search}, {duration_text(elapsed_s)}"),
                 ("best so far", self._best_text()),
+                ("gap", self._gap_text()),
                 ("trials", self._tally_text()),
                 ("running", self._running_text()),
-                ("budget left", self._left_text(self._spent_s + elapsed_s)),
+                ("budget left", self._left_text(elapsed_s)),
+                ("ends", self._end_text(elapsed_s, now)),
             ]
+
+    def _elapsed_s(self, now: datetime) -> float:
+        """Of the whole run; what lies between sessions, a pause too, is no time of it."""
+        running_s = 0.0 if self._began is None else max((now - self._began).total_seconds(), 0.0)
+        return self._spent_s + running_s
 
     def _take(self, event: Event) -> None:
         number, payload = event.number, event.payload
-        self._stopped = event.kind is EventKind.STOPPED
+        self._stopped = payload.reason if isinstance(payload, SessionEnd) else None
+        if isinstance(payload, SessionStart):
+            self._budget = payload.budget
+            if (
+                self._began is not None and self._latest is not None
+            ):  # the session before was killed and lasted until its last event
+                self._spent_s += (self._latest - self._began).total_seconds()
+            self._began = datetime.fromisoformat(event.time)
+        elif isinstance(payload, SessionEnd):
+            self._spent_s += payload.seconds
+            self._began = None
+        self._latest = datetime.fromisoformat(event.time)
         if number is None:
             return
         if isinstance(payload, Request):
@@ -87,6 +113,8 @@ class Progress:
         if isinstance(payload, SessionStart):
             return f"search starts; budget left: {self._left_text(self._spent_s)}"
         if isinstance(payload, SessionEnd):
+            if payload.reason == StopReason.PAUSED.value:
+                return "search pauses until `kernelwright resume`"
             return f"search stops: {_first_line(payload.reason)}"
         return None
 
@@ -110,6 +138,13 @@ class Progress:
             parts.append(f"{share_text(share)} of the bound")
         return ", ".join(parts)
 
+    def _gap_text(self) -> str:
+        best = best_trial(self._trials())
+        share = None
+        if best is not None and best.evaluation is not None:
+            share = share_of_bound(best.evaluation, self._info.problem.cases)
+        return "not known yet" if share is None else f"{times_text(1 / share)} the bound's time"
+
     def _tally_text(self) -> str:
         ended = Counter(
             self._evaluations[number].status.value if number in self._evaluations else NO_CANDIDATE
@@ -126,6 +161,8 @@ class Progress:
                 running.append(f"{number} {request.operator.value} ({stage})")
         if running:
             return ", ".join(running)
+        if self._stopped == StopReason.PAUSED.value:
+            return "paused: nothing, until `kernelwright resume`"
         return "nothing" if self._stopped or not self._requests else "confirming what was found"
 
     def _left_text(self, elapsed_s: float) -> str:
@@ -143,6 +180,24 @@ class Progress:
             cost_usd = sum(usage.cost_usd or 0.0 for usage in usages)
             parts.append(f"{max(budget.usd - cost_usd, 0):.2f} of {budget.usd:g} USD")
         return ", ".join(parts) or "no limit"
+
+    def _end_text(self, elapsed_s: float, now: datetime) -> str:
+        if self._stopped is not None:
+            return (
+                "after a pause" if self._stopped == StopReason.PAUSED.value else f"ended: {_first_line(self._stopped)}"
+            )
+        usages = [proposal.usage for proposal in self._proposals.values()]
+        spent = Spent(
+            seconds=elapsed_s,
+            trials=len(self._told),
+            tokens=sum(usage.input_tokens + usage.output_tokens for usage in usages),
+            usd=sum(usage.cost_usd or 0.0 for usage in usages),
+        )
+        left_s = ends_in_s(self._budget, spent)
+        if left_s is None:
+            return "not known yet" if self._budget != Budget() else "when the strategy has nothing more to ask"
+        at = datetime.fromtimestamp(now.timestamp() + left_s, now.tzinfo)
+        return f"about {at:%H:%M}, in {duration_text(left_s)}, or earlier"
 
 
 def _outcome(evaluation: Evaluation) -> str:

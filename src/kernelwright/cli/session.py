@@ -75,8 +75,10 @@ def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_jso
     from kernelwright.journal import Journal
     from kernelwright.problems import problem_in_run
     from kernelwright.propose import build_proposer
+    from kernelwright.run import resume
 
     with Journal.open(folder, writable=True) as journal:
+        resume(folder)  # a pause ends with the process that it held
         settings, known = journal.info.settings, journal.info.problem
         build_proposer(settings.proposer, settings.proposer_options).close()
         sessions = journal.sessions()
@@ -100,7 +102,7 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     from kernelwright.propose import build_proposer
     from kernelwright.report.document import report_document
     from kernelwright.report.view import read_run
-    from kernelwright.run import StopReason
+    from kernelwright.run import StopReason, stoppable
     from kernelwright.run import optimize as run_session
     from kernelwright.search import build_strategy
 
@@ -108,11 +110,10 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
     proposer = build_proposer(settings.proposer, settings.proposer_options)
     earlier = journal.sessions()
-    spent_s = sum(session.seconds for session in earlier)
-    progress = Progress(journal.info, budget, journal.events(), spent_s)
+    progress = Progress(journal.info, journal.events())
     outcome: Outcome | None = None
     try:
-        with shown(progress) as on_event:
+        with stoppable(), shown(progress) as on_event:
             outcome = run_session(journal, strategy, proposer, worker, budget=budget, on_event=on_event)
     finally:
         proposer.close()

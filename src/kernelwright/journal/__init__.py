@@ -4,7 +4,7 @@ It decides nothing and measures nothing. The one rule: an event is committed bef
 killed at any moment resumes from what was written.
 """
 
-from kernelwright.journal.database import NAME, SCHEMA_VERSION
+from kernelwright.journal.database import NAME, SCHEMA_VERSION, writer
 from kernelwright.journal.events import (
     Event,
     EventKind,
@@ -31,4 +31,5 @@ __all__ = [
     "finished_s",
     "finished_trials",
     "sessions_of",
+    "writer",
 ]

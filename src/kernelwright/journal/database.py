@@ -127,6 +127,24 @@ def lock(folder: Path) -> int:
     return descriptor
 
 
+def writer(folder: Path) -> int | None:
+    """The process that holds the writer lock of `folder`; None where nobody does, and the folder is not written now."""
+    path = folder / "journal.lock"
+    try:
+        descriptor = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise RunFolderError(f"{path} cannot be read: {error.strerror}") from error
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return int(os.pread(descriptor, 20, 0) or b"0") or None
+    finally:
+        os.close(descriptor)
+    return None
+
+
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
     """isolation_level None: each statement is its own transaction, so one INSERT is one atomic, durable append."""
     uri = f"{path.resolve().as_uri()}?mode={mode}"

@@ -13,6 +13,7 @@ from pathlib import Path
 from kernelwright.history import best_trial, seed_trial
 from kernelwright.journal import Journal, Session, confirmations_of, finished_s, finished_trials, sessions_of
 from kernelwright.model import Candidate, CaseInfo, Evaluation, Request, RunInfo, Trial
+from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.stats import geometric_mean
 from kernelwright.tunables import apply_config
@@ -45,13 +46,19 @@ class RunView:
 
     @property
     def standing(self) -> Confirmed | None:
-        """What stands, by the rule that the run itself went by; None while that is open: requests are unfinished and
+        """What stands, by the rule that the run itself went by; None while that is open: the search is not over and
         nothing but the starter would stand, or a confirmation is still to be made."""
         try:
             found = confirmed_best(self.trials, self.confirmed, _not_made)
         except _NotMadeError:
             return None
-        return None if self.open_requests and found.best not in self.confirmed else found
+        is_open = bool(self.open_requests) or self.is_at_work
+        return None if is_open and found.best not in self.confirmed else found
+
+    @property
+    def is_at_work(self) -> bool:
+        """Whether the last session has not come to its end: it goes on, was cut off, or is paused."""
+        return bool(self.sessions) and self.sessions[-1].reason in (None, StopReason.PAUSED.value)
 
     @property
     def best(self) -> Trial | None:

@@ -21,6 +21,7 @@ from kernelwright.model import Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.pool import Worker
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
+from kernelwright.run.control import LOOK_S, is_paused
 from kernelwright.run.state import State
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.search.protocol import Strategy
@@ -64,15 +65,18 @@ class Loop:
         self._advanced_s: dict[int, float] = {}
         self._trials_s: list[float] = []
         self._obstacle: Obstacle | None = None
+        self._is_held = False
 
     def search(self) -> tuple[StopReason, str]:
         """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
         for number in self.state.open_numbers():
             self._advance(number)
         self._fill()
-        while self._proposing or self._evaluating:
+        while self._proposing or self._evaluating or self._is_held:
             under_way: list[Future[Any]] = [*self._proposing, *self._evaluating]
-            done, _ = wait(under_way, return_when=FIRST_COMPLETED)
+            if not under_way:
+                self._rest()
+            done, _ = wait(under_way, LOOK_S if self._is_held else None, FIRST_COMPLETED)
             for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
                 del self._proposing[future]
                 self._proposed(number, future.result())
@@ -110,7 +114,11 @@ class Loop:
     def _fill(self) -> None:
         """What waits for a reply takes up nothing here, so it does not count as under way: whoever answers prompts gets
         all that the strategy has to ask."""
+        self._is_held = False
         while len(self.state.open_numbers()) - len(self.waiting) < self._settings.in_flight:
+            if is_paused(self._journal.folder):
+                self._is_held = True
+                return
             self._obstacle = obstacle(self._budget, self.state, self._spent_s + self.elapsed_s(), self._trials_s)
             if self._obstacle is not None:
                 return
@@ -119,6 +127,18 @@ class Loop:
                 return
             self._record(self._journal.append_asked(request))
             self._advance(request.number)
+
+    def _rest(self) -> None:
+        """Nothing is under way and nothing more is asked until the pause is over, which is no time of the run: it lies
+        between two sessions."""
+        self._record(self._journal.append_stopped(StopReason.PAUSED.value, self.elapsed_s()))
+        self._spent_s += self.elapsed_s()
+        try:
+            while is_paused(self._journal.folder):
+                time.sleep(LOOK_S)
+        finally:
+            self._began_s = time.monotonic()
+            self._record(self._journal.append_started(self._budget))
 
     def _advance(self, number: int) -> None:
         """Begin the next stage of a trial; called once for each stage it reaches."""

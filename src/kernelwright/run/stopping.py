@@ -24,6 +24,8 @@ class StopReason(str, enum.Enum):
     WAITING = "waiting"
     """Every open request waits for a reply from outside."""
     INTERRUPTED = "interrupted"
+    PAUSED = "paused"
+    """Held until somebody lets it go on (`control`): the end of a session in the journal, not of `optimize`."""
 
 
 @dataclass(frozen=True)

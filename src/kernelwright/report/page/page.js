@@ -40,7 +40,14 @@
       if (again) { again = false; load(); }
     };
     events.addEventListener("changed", load);
-    events.addEventListener("ended", () => { events.close(); load(); });
+    events.addEventListener("status", (event) => {
+      const rows = JSON.parse(event.data);
+      const texts = document.querySelectorAll(".live dd");
+      rows.forEach(([, text], index) => { if (texts[index]) texts[index].textContent = text; });
+    });
+    // After the watch was gone (a laptop slept, it was started again), what was missed is fetched.
+    let opened = false;
+    events.addEventListener("open", () => { if (opened) load(); opened = true; });
   };
 
   showTools();

@@ -1,0 +1,35 @@
+"""When a search will have spent its budget, if it goes on as it did. Pure arithmetic.
+
+It knows no strategy, which may end earlier. The rule: the limit that is reached first decides, and from fewer than two
+trials nothing is concluded.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from kernelwright.model import Budget
+
+ENOUGH_TRIALS = 2
+"""The first one pays for starting everything up."""
+
+
+class Spent(NamedTuple):
+    """By a run so far. trials: those that are finished."""
+
+    seconds: float
+    trials: int
+    tokens: int
+    usd: float
+
+
+def ends_in_s(budget: Budget, spent: Spent) -> float | None:
+    """Seconds until the first limit is reached; None where there is no limit or too little to go by."""
+    found = []
+    if budget.minutes is not None:
+        found.append(max(budget.minutes * 60 - spent.seconds, 0.0))
+    if spent.trials >= ENOUGH_TRIALS:
+        for limit, used in ((budget.trials, spent.trials), (budget.tokens, spent.tokens), (budget.usd, spent.usd)):
+            if limit is not None and used > 0:
+                found.append(max(limit - used, 0.0) * spent.seconds / used)
+    return min(found, default=None)

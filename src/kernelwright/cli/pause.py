@@ -1,0 +1,26 @@
+"""`pause`: holds a search that is at work, from another terminal.
+
+Not its end (`stop`). The rule: what is under way is finished and recorded first, and the pause costs no budget.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kernelwright.cli.output import say
+
+
+@click.command()
+@click.argument("run")
+def pause(run: str) -> None:
+    """Hold a search that is at work.
+
+    RUN is its folder. What is under way is finished, nothing more is asked, and no budget in minutes is spent until
+    `kernelwright resume RUN`. The process keeps its worker, so going on costs nothing.
+    """
+    from kernelwright.run import pause as pause_run
+
+    pause_run(Path(run))
+    say(f"{run} pauses when what is under way is finished; go on: kernelwright resume {run}")

@@ -1,0 +1,29 @@
+"""`resume`: lets a paused search go on.
+
+Not the resumption of a run whose process has ended: that is `optimize --resume`, and the fault says so.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kernelwright.cli.output import say
+
+
+@click.command()
+@click.argument("run")
+def resume(run: str) -> None:
+    """Let a paused search go on.
+
+    RUN is its folder. For a run whose process has ended: `kernelwright optimize --resume RUN`.
+    """
+    from kernelwright.run import at_work, is_paused
+    from kernelwright.run import resume as resume_run
+
+    folder = Path(run)
+    at_work(folder)
+    was_paused = is_paused(folder)
+    resume_run(folder)
+    say(f"{run} goes on" if was_paused else f"{run} was not paused")

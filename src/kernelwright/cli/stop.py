@@ -1,0 +1,35 @@
+"""`stop`: ends a search that is at work, from another terminal, as Ctrl-C does in its own.
+
+Not a kill. The rule: it waits until the run's journal is closed and its report is written, so what follows can rely on
+them.
+"""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import click
+
+from kernelwright.cli.output import say
+
+LOOK_S = 0.1
+
+
+@click.command()
+@click.argument("run")
+def stop(run: str) -> None:
+    """End a search that is at work; nothing is lost.
+
+    RUN is its folder. Proposals under way, which may be paid for, are waited for and recorded; evaluations under way
+    are made again when the run is resumed.
+    """
+    from kernelwright.journal import writer
+    from kernelwright.run import stop as stop_run
+
+    folder = Path(run)
+    process = writer(folder)
+    stop_run(folder)
+    while process is not None and writer(folder) == process:
+        time.sleep(LOOK_S)
+    say(f"{run} stopped; go on: kernelwright optimize --resume {run}")

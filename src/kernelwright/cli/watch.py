@@ -1,0 +1,47 @@
+"""`watch`: a run at work as a page in the browser, following it; the run itself is not touched.
+
+Not another report: it is the same page. The rule: it listens on the loopback alone, and ends with Ctrl-C, which the
+run does not notice.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+from contextlib import suppress
+from pathlib import Path
+
+import click
+
+from kernelwright.cli.output import note, say
+from kernelwright.errors import RequestError
+
+NICER_BY = 10
+"""The run's own processes come first where there are few processors."""
+
+
+@click.command()
+@click.argument("run")
+@click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: any free port).")
+def watch(run: str, port: int) -> None:
+    """Follow a run in the browser.
+
+    RUN is a run's folder, at work or not. The page is served to this machine only (127.0.0.1) until Ctrl-C, and follows
+    the run's journal; from elsewhere, forward the port: ssh -L PORT:127.0.0.1:PORT HOST.
+    """
+    from kernelwright.cli.live_page import LiveRun, LiveServer
+
+    live = LiveRun(Path(run))
+    os.nice(NICER_BY)
+    try:
+        server = LiveServer(live, port)
+    except OSError as error:
+        if error.errno not in (errno.EADDRINUSE, errno.EACCES):
+            raise
+        reason = error.strerror or str(error)
+        raise RequestError(f"port {port} cannot be listened on: {reason}", "leave --port out for a free one") from error
+    with server:
+        say(f"watching {run}: {server.url}")
+        note("Ctrl-C ends watching, not the run")
+        with suppress(KeyboardInterrupt):
+            server.serve_forever()

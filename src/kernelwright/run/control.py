@@ -1,0 +1,79 @@
+"""Holding and ending a run from outside: a file in its folder that the loop looks for, and a signal to its process.
+
+Not the loop. The rule: nothing is lost either way. A paused run finishes what is under way and asks for nothing more
+until the file is gone; a stopped one ends as if its Ctrl-C had been pressed, and `--resume` goes on with it.
+"""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import FrameType
+
+from kernelwright.errors import RunFolderError
+from kernelwright.journal import writer
+
+PAUSED = "paused"
+
+LOOK_S = 0.2
+"""How often a run that is paused looks whether it still is."""
+
+
+def is_paused(folder: Path) -> bool:
+    """Whether somebody asked the run in `folder` to pause and nobody to go on since."""
+    return (folder / PAUSED).exists()
+
+
+def pause(folder: Path) -> None:
+    """Raises `RunFolderError` where no search is at work."""
+    at_work(folder)
+    (folder / PAUSED).write_text(f"Asks for nothing more while this file is here: kernelwright resume {folder}\n")
+
+
+def resume(folder: Path) -> None:
+    """Take the pause away, if there is one."""
+    (folder / PAUSED).unlink(missing_ok=True)
+
+
+def at_work(folder: Path) -> int:
+    """The process that writes the run in `folder`. Raises `RunFolderError` where there is none."""
+    process = writer(folder)
+    if process is None:
+        raise RunFolderError(
+            f"no search is at work in {folder}", f"begin or go on: kernelwright optimize --resume {folder}"
+        )
+    return process
+
+
+def stop(folder: Path) -> None:
+    """Ask the process at work to end in order. SIGTERM, not SIGINT, which a shell's background jobs may ignore."""
+    process = at_work(folder)
+    try:
+        os.kill(process, signal.SIGTERM)
+    except (ProcessLookupError, PermissionError) as error:
+        raise RunFolderError(
+            f"process {process}, which writes {folder}, cannot be signalled from here: {error.strerror}",
+            "stop it on its own machine, as its own user",
+        ) from error
+
+
+@contextmanager
+def stoppable() -> Iterator[None]:
+    """While the block runs, SIGTERM interrupts it as Ctrl-C does; outside the main thread, which alone gets signals,
+    nothing changes."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def interrupt(number: int, frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, before)

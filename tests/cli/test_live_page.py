@@ -1,0 +1,142 @@
+"""The live page over HTTP: what it serves and to whom, and that it follows the journal without disturbing it."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection, HTTPResponse
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from browser import chromium, visit
+from kernelwright.cli.live_page import HOST, LiveRun, LiveServer
+from kernelwright.errors import RunFolderError
+from kernelwright.journal import NAME, Journal
+from kernelwright.model import Budget, Trial
+from samples import passed, run_info, short_run
+
+
+def write(journal: Journal, trial: Trial) -> None:
+    journal.append_asked(trial.request)
+    journal.append_proposed(trial.number, trial.proposal)
+    if trial.evaluation is not None:
+        journal.append_evaluated(trial.number, trial.evaluation)
+    journal.append_told(trial.number)
+
+
+@pytest.fixture
+def journal(tmp_path: Path) -> Iterator[Journal]:
+    """A run at work, which has evaluated its starter."""
+    with Journal.create(tmp_path / "run", run_info("Fake GPU")) as one:
+        one.append_started(Budget(trials=6))
+        write(one, short_run(measured=True)[0])
+        yield one
+
+
+@contextmanager
+def served(folder: Path) -> Iterator[LiveServer]:
+    with LiveServer(LiveRun(folder), port=0) as server:
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.05})
+        thread.start()
+        try:
+            yield server
+        finally:
+            server.shutdown()
+            thread.join()
+
+
+@contextmanager
+def asked(server: LiveServer, path: str, host: str | None = None, method: str = "GET") -> Iterator[HTTPResponse]:
+    connection = HTTPConnection(HOST, server.server_port, timeout=60)
+    connection.request(method, path, headers={"Host": host} if host is not None else {})
+    yield connection.getresponse()
+    connection.close()
+
+
+def message(stream: HTTPResponse, name: str) -> Any:
+    """The content of the next server-sent event of that name."""
+    for line in stream:
+        if line.decode().strip() == f"event: {name}":
+            return json.loads(stream.readline().decode().removeprefix("data: "))
+    raise AssertionError(f"the stream ended without {name!r}")
+
+
+def test_the_page_is_the_report_with_how_the_run_stands_on_top(journal: Journal) -> None:
+    with served(journal.folder) as server, asked(server, "/") as answer:
+        page = answer.read().decode()
+        assert answer.status == 200
+        assert answer.headers["Cache-Control"] == "no-store"
+    assert "data-live" in page
+    assert "5 of 6 trials" in page
+    assert "So far nothing is better than the starter" in page
+
+
+def test_events_follow_the_journal(journal: Journal) -> None:
+    with served(journal.folder) as server, asked(server, "/events") as stream:
+        assert stream.headers["Content-Type"] == "text/event-stream"
+        dict(message(stream, "status"))
+        write(journal, short_run(measured=True)[1])
+        seq = journal.events()[-1].seq
+        while message(stream, "changed") < seq:
+            pass
+        rows = dict(server.run.rows())
+        assert rows["best so far"].startswith("30.00 µs (trial 1)")
+        assert rows["budget left"] == "4 of 6 trials"
+
+
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:80", "127.0.0.1"])
+def test_a_page_elsewhere_that_points_at_this_machine_gets_nothing(journal: Journal, host: str) -> None:
+    with served(journal.folder) as server:
+        for path in ("/", "/events"):
+            with asked(server, path, host) as answer:
+                assert answer.status == 403
+                assert b"softmax" not in answer.read()
+
+
+def test_nothing_but_the_page_and_its_events_is_there_and_nothing_can_be_sent(journal: Journal) -> None:
+    with served(journal.folder) as server:
+        assert server.server_address[0] == "127.0.0.1"
+        for path in ("/journal.db", "/../journal.db", "/favicon.ico"):
+            with asked(server, path) as answer:
+                assert answer.status == 404
+        with asked(server, "/", method="POST") as answer:
+            assert answer.status == 501
+
+
+def test_watching_leaves_the_run_as_it_would_be_unwatched(journal: Journal) -> None:
+    with served(journal.folder) as server, asked(server, "/events") as stream:
+        message(stream, "status")
+        for trial in short_run(measured=True)[1:]:
+            write(journal, trial)
+        journal.append_stopped("finished", 1.0)
+        journal.close()
+        with asked(server, "/") as answer:
+            assert "ended: finished" in answer.read().decode()
+        assert sorted(path.name for path in journal.folder.iterdir()) == [NAME, "journal.lock"], "no log is left"
+
+
+def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RunFolderError, match="holds no"):
+        LiveRun(tmp_path)
+
+
+def test_the_page_in_a_browser_follows_the_run_and_keeps_what_was_opened(journal: Journal) -> None:
+    with served(journal.folder) as server, chromium() as browser, visit(browser, server.url) as seen:
+        page, trials = seen.page, short_run(measured=True)
+        page.locator("#look-0 > summary").click()
+        assert page.locator("#trial-1").count() == 0
+        write(journal, trials[1])
+        page.locator("#trial-1").wait_for()
+        assert page.locator("#look-0").get_attribute("open") is not None
+        assert "Trial 1 leads with 30.00 µs" in page.locator("#verdict").inner_text()
+        write(journal, trials[4])
+        journal.append_confirmed(4, passed(26.0, measured=True))
+        journal.append_stopped("trials", 9.0)
+        page.get_by_text("softmax now takes 26.00 µs").first.wait_for()
+        page.get_by_text("ended: trials").wait_for()
+        assert seen.faults == []
+        assert {url.removeprefix(server.url) for url in seen.requests} == {"", "events"}
