@@ -19,9 +19,9 @@ LOOK_S = 0.1
 @click.command()
 @click.argument("run")
 def stop(run: str) -> None:
-    """End a search that is at work; nothing is lost.
+    """End a search that is at work.
 
-    RUN is its folder. Proposals under way, which may be paid for, are waited for and recorded; evaluations under way
+    RUN is its folder. Nothing is lost: proposals under way, which may be paid for, are waited for and recorded; evaluations under way
     are made again when the run is resumed.
     """
     from kernelwright.journal import writer
