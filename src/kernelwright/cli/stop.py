@@ -21,8 +21,8 @@ LOOK_S = 0.1
 def stop(run: str) -> None:
     """End a search that is at work.
 
-    RUN is its folder. Nothing is lost: proposals under way, which may be paid for, are waited for and recorded; evaluations under way
-    are made again when the run is resumed.
+    RUN is its folder. Nothing is lost: proposals under way, which may be paid for, are waited for and recorded;
+    evaluations under way are made again when the run is resumed.
     """
     from kernelwright.journal import writer
     from kernelwright.run import stop as stop_run
