@@ -314,3 +314,61 @@ def test_a_problem_or_a_record_must_be_named() -> None:
     result = run("tune")
     assert result.exit_code == 2
     assert "give PROBLEM, or --recorded FILE" in result.stderr
+
+
+# --- advice -------------------------------------------------------------------------------------------------
+
+NAMED = [{"BLOCK": BEST["BLOCK"], "num_warps": BEST["k.num_warps"]}, {"BLOCK": 96}, {"BLOCK": 512}]
+
+
+def test_configs_that_a_script_names_are_tried_first_and_the_rest_is_searched() -> None:
+    Path("script.jsonl").write_text(json.dumps({"reply": f"```json\n{json.dumps(NAMED)}\n```"}) + "\n")
+    words = ("tune", "double", "--space", "space.toml", "--trials", "6", "--out", "out", "--json")
+    result = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
+    document = json.loads(result.stdout)
+    launched = [one for one in document["tried"] if one["launched"]]
+    assert [one["origin"] for one in launched][:3] == ["default", "advised", "advised"]
+    assert launched[1]["config"] == BEST
+    assert len(launched) == 6
+    assert (document["advice"]["author"], document["advice"]["useless"]) == ("script", 1)
+    assert "script named 2 configs to begin with and 1 that are none of the space; the best of them takes 1.000" in (
+        result.stderr
+    )
+    assert "BLOCK" in Path("out/advice.prompt.md").read_text()
+
+
+def test_the_mailbox_waits_for_an_answer_and_the_same_command_goes_on_with_it() -> None:
+    words = ("tune", "double", "--space", "space.toml", "--trials", "4", "--advisor", "mailbox", "--out", "out")
+    worker = TuneWorker()
+    waiting = run(*words, worker=worker)
+    assert waiting.exit_code == 0
+    assert "waiting for out/advice.reply.md" in waiting.stderr
+    assert worker.calls == []
+    assert not Path("out/history.csv").exists()
+    Path("out/advice.reply.md").write_text("half of an ans")
+    assert "out/advice.reply.md cannot be used" in fault(run(*words, worker=TuneWorker()))
+    Path("out/advice.reply.md").write_text(json.dumps(NAMED))
+    went_on = run(*words, worker=TuneWorker())
+    assert went_on.exit_code == 0
+    assert "mailbox named 2 configs" in went_on.stdout
+
+
+def test_an_answer_that_is_of_no_use_is_said_and_the_search_goes_on() -> None:
+    Path("script.jsonl").write_text('{"reply": "take the usual ones"}\n')
+    words = ("tune", "double", "--space", "space.toml", "--trials", "3", "--advisor", "script")
+    result = run(*words, "--advisor-option", "file=script.jsonl", worker=TuneWorker())
+    assert result.exit_code == 0
+    assert "script was asked for configs to begin with, in vain: the reply has no JSON list" in result.stdout
+
+
+def test_a_recorded_space_takes_advice_too(record: Path) -> None:
+    Path("script.jsonl").write_text(json.dumps({"reply": json.dumps(NAMED)}) + "\n")
+    words = ("tune", "--recorded", str(record), "--trials", "4", "--json", "--advisor", "script")
+    document = json.loads(run(*words, "--advisor-option", "file=script.jsonl").stdout)
+    launched = [one["origin"] for one in document["tried"] if one["launched"]]
+    assert launched[:2] == ["default", "advised"]
+
+
+def test_options_for_an_advisor_need_one() -> None:
+    message = fault(run("tune", "double", "--model", "small", worker=TuneWorker()))
+    assert "model is for an advisor, and none is named" in message

@@ -1,31 +1,28 @@
 """`tune`: the best config of one candidate. No model writes anything; only tunables change.
 
-Here are its options and the files that it writes; `kernelwright.tune` does the work. The rule: what was found so far
-is on disk whatever ends the search, and where times come from stands in every file.
+Here are its options and on what it runs; `kernelwright.tune` does the work, and `tuning` writes the files. The rule:
+whatever can be refused without a worker is refused before one starts.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from kernelwright.cli import options
+from kernelwright.cli.advice import advisor_from
 from kernelwright.cli.gate import pass_gate, unqualified_option
-from kernelwright.cli.output import document_text, note, say, say_document
+from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.cli.tuning import Begin, Job, imported_rows
 from kernelwright.errors import RequestError
 
 if TYPE_CHECKING:
-    from kernelwright.model import CaseInfo, ProblemInfo
-    from kernelwright.tune import Device, Outcome, Settings, Tried
-    from kernelwright.tuning.protocol import Sampler, SamplerFactory
+    from kernelwright.tune import Outcome, Settings
+    from kernelwright.tuning.protocol import Sampler
     from kernelwright.tuning.space import Config, Space
-
-Rows = list[dict[str, Any]]
 
 DEFAULT_TRIALS = 60
 """Where no limit is given: about a minute on a GPU, and a tenth or more of most spaces."""
@@ -70,6 +67,16 @@ IN_FLIGHT = 4
     help="Try the configs of this history.csv or T4 file first; their times are not believed.",
 )
 @click.option(
+    "--advisor",
+    metavar="NAME",
+    help="Ask once for configs to begin with: openai, anthropic, mailbox (you answer, by a file) or script.",
+)
+@click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
+@click.option("--base-url", metavar="URL", help="Where the model's interface is, if not at its usual place.")
+@click.option(
+    "--advisor-option", "advisor_options", multiple=True, metavar="KEY=VALUE", help="For the advisor. Repeatable."
+)
+@click.option(
     "--recorded",
     metavar="FILE",
     help="Replay this recorded space (or one that ships, by its name) instead of measuring; needs no GPU.",
@@ -103,15 +110,18 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     )
     check_sampler(settings.sampler)
     rows = imported_rows(given["imported"])
+    advisor = advisor_from(given["advisor"], given["model"], given["base_url"], given["advisor_options"])
     if given["recorded"] is not None:
         for name in ("cases", "space", "dtype", "target", "unqualified"):
             if given[name]:
                 flag = next(param.opts[0] for param in ctx.command.params if param.name == name)
                 raise click.UsageError(f"{flag} has no meaning with --recorded: the record decides it.")
-        outcome = replayed(given["recorded"], problem, candidate, settings, rows, given["out"])
+        outcome = replayed(given["recorded"], problem, candidate, settings, Begin(rows, advisor), given["out"])
     else:
         assert problem is not None
-        outcome = measured(parts, problem, candidate, settings, rows, given)
+        outcome = measured(parts, problem, candidate, settings, Begin(rows, advisor), given)
+    if outcome is None:
+        ctx.exit(0)
     from kernelwright.report.tuning import tuning_document, tuning_text
 
     say(tuning_text(outcome), given["as_json"])
@@ -121,8 +131,8 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
 
 
 def measured(
-    parts: Parts, problem: str, candidate: str | None, settings: Settings, rows: Rows, given: dict[str, Any]
-) -> Outcome:
+    parts: Parts, problem: str, candidate: str | None, settings: Settings, begin: Begin, given: dict[str, Any]
+) -> Outcome | None:
     """On a worker: measured on its GPU, or estimated without one."""
     from kernelwright.model import Candidate
     from kernelwright.problems import find_problem, read_problem_text
@@ -143,13 +153,13 @@ def measured(
             space = stated_space(Path(given["space"]), source, autotune)
         else:
             space = found_space(source, autotune)
-        job = Job(info, source, space, LiveDevice(worker, source, info), settings, rows, given["out"])
+        job = Job(info, source, space, LiveDevice(worker, source, info), settings, begin, given["out"])
         return job.run(SAMPLERS[settings.sampler], worker.qualify().reason if given["unqualified"] else "")
 
 
 def replayed(
-    file: str, problem: str | None, candidate: str | None, settings: Settings, rows: Rows, out: str | None
-) -> Outcome:
+    file: str, problem: str | None, candidate: str | None, settings: Settings, begin: Begin, out: str | None
+) -> Outcome | None:
     """From a record: no worker, no GPU, and every time called replayed."""
     from kernelwright.tune import ReplayedDevice
     from kernelwright.tune.within import Within
@@ -168,7 +178,7 @@ def replayed(
     def held(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Sampler:
         return Within(SAMPLERS[settings.sampler](space, seed, first=first), recorded)
 
-    job = Job(recorded.problem, recorded.candidate, recorded.space, ReplayedDevice(recorded), settings, rows, out)
+    job = Job(recorded.problem, recorded.candidate, recorded.space, ReplayedDevice(recorded), settings, begin, out)
     return job.run(held)
 
 
@@ -183,121 +193,6 @@ def record_file(name: str) -> Path:
     if name not in found:
         raise RequestError(f"no recorded space at {name!r}", f"give a file, or one of {', '.join(found) or 'none'}")
     return found[name]
-
-
-@dataclass
-class Job:
-    """One tuning, and the files it leaves."""
-
-    problem: ProblemInfo | str
-    source: str
-    space: Space
-    device: Device
-    settings: Settings
-    rows: Rows
-    """What a file to import holds, fastest first."""
-    out: str | None
-    tried: list[Tried] = field(default_factory=list)
-
-    def run(self, sampler: SamplerFactory, unqualified: str = "") -> Outcome:
-        """Tune and write everything; on an interrupt or a fault at least the history so far."""
-        from kernelwright import tune as tuner
-        from kernelwright.report.tuning import tried_line
-
-        imported = imported_configs(self.rows, self.space)
-        folder = self._folder()
-        note(f"results: {folder}; device: {self.device.name}")
-
-        def on_tried(tried: Tried) -> None:
-            self.tried.append(tried)
-            note(tried_line(tried, self.device.kind))
-
-        try:
-            outcome = tuner.tune(
-                self.device,
-                self.space,
-                problem=self.problem,
-                candidate=self.source,
-                settings=self.settings,
-                sampler=sampler,
-                imported=imported,
-                on_tried=on_tried,
-                on_stage=note,
-                unqualified=unqualified,
-            )
-        finally:
-            self._write_tried(folder)
-        self._write_choices(folder, outcome)
-        return outcome
-
-    @property
-    def name(self) -> str:
-        return self.problem if isinstance(self.problem, str) else self.problem.name
-
-    @property
-    def cases(self) -> Sequence[CaseInfo]:
-        return () if isinstance(self.problem, str) else self.problem.cases
-
-    def _folder(self) -> Path:
-        import datetime
-
-        from kernelwright.cli.session import fresh_folder
-
-        if self.out is not None:
-            folder = Path(self.out)
-        else:
-            now = datetime.datetime.now(datetime.timezone.utc)
-            folder = fresh_folder(Path("tuned"), f"{self.name}-{now:%Y%m%d-%H%M%S}")
-        if folder.exists() and not folder.is_dir():
-            raise RequestError(f"--out {folder} is a file; a folder was expected", "name a folder")
-        folder.mkdir(parents=True, exist_ok=True)
-        return folder
-
-    def _write_tried(self, folder: Path) -> None:
-        from kernelwright.export.history import history_text
-        from kernelwright.export.t4 import t4_document
-
-        text = history_text(self.tried, self.cases, self.device.kind, self.device.name)
-        (folder / "history.csv").write_text(text, encoding="utf-8")
-        document = t4_document(self.tried, self.device.kind, self.device.name)
-        (folder / "t4.json").write_text(document_text(document) + "\n", encoding="utf-8")
-
-    def _write_choices(self, folder: Path, outcome: Outcome) -> None:
-        from kernelwright.export.best_config import pinned
-        from kernelwright.export.triton_configs import triton_configs_text
-        from kernelwright.report.tuning import tuning_text
-
-        (folder / "report.txt").write_text(tuning_text(outcome) + "\n", encoding="utf-8")
-        chosen = pinned(outcome)
-        files = {
-            "best_config.json": None if chosen is None else document_text(chosen) + "\n",
-            "configs.py": None if chosen is None else triton_configs_text(chosen),
-        }
-        for name, text in files.items():
-            if text is None:
-                (folder / name).unlink(missing_ok=True)  # of an earlier tuning in this folder: it holds no more
-            else:
-                (folder / name).write_text(text, encoding="utf-8")
-
-
-def imported_rows(file: str | None) -> Rows:
-    """What a history.csv or a T4 file (.json) holds."""
-    from kernelwright.export.history import history_rows
-    from kernelwright.export.t4 import t4_rows
-
-    if file is None:
-        return []
-    return t4_rows(Path(file)) if Path(file).suffix == ".json" else history_rows(Path(file))
-
-
-def imported_configs(rows: Rows, space: Space) -> list[Config]:
-    """The configs to try first; what lies outside of the space is left out, and said."""
-    from kernelwright.tune.stated import configs_from
-
-    found, useless = configs_from(rows, space)
-    if rows:
-        note(f"{len(found)} imported configs are tried first" + f"; {useless} are none of this space" * bool(useless))
-    return found
 
 
 def check_sampler(name: str) -> None:

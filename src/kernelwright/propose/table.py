@@ -31,6 +31,7 @@ from kernelwright.propose.script import Script
 if TYPE_CHECKING:
     from kernelwright.llm.http import JsonClient
     from kernelwright.llm.prices import Price
+    from kernelwright.llm.protocol import Provider
 
 Options = Mapping[str, Scalar]
 Variables = Mapping[str, str]
@@ -55,40 +56,14 @@ def script(options: Options, variables: Variables) -> Proposer:
 
 
 def openai(options: Options, variables: Variables) -> Proposer:
-    """Keys: OPENAI_API_KEY, which a server of one's own (another base_url) may do without. OPENAI_BASE_URL."""
-    from kernelwright.llm.openai import OPENAI_URL, OpenAI
-
     chosen = read_options("openai", options, ModelOptions)
-    base_url = address("openai", chosen.base_url or variables.get("OPENAI_BASE_URL") or OPENAI_URL)
-    optional = base_url.rstrip("/") != OPENAI_URL and chosen.key_env is None
-    provider = OpenAI(
-        client(chosen),
-        chosen.model,
-        base_url,
-        key=key("openai", chosen.key_env or "OPENAI_API_KEY", variables, optional),
-        price=price("openai", chosen),
-        max_tokens=chosen.max_tokens,
-        temperature=chosen.temperature,
-    )
+    provider = openai_provider(chosen, variables)
     return ModelProposer(provider, f"openai:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
 
 
 def anthropic(options: Options, variables: Variables) -> Proposer:
-    """Keys: ANTHROPIC_API_KEY. ANTHROPIC_BASE_URL."""
-    from kernelwright.llm.anthropic import ANTHROPIC_URL, DEFAULT_MAX_TOKENS, Anthropic
-
     chosen = read_options("anthropic", options, ModelOptions)
-    secret = key("anthropic", chosen.key_env or "ANTHROPIC_API_KEY", variables, optional=False)
-    assert secret is not None
-    provider = Anthropic(
-        client(chosen),
-        chosen.model,
-        secret,
-        address("anthropic", chosen.base_url or variables.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL),
-        price=price("anthropic", chosen),
-        max_tokens=chosen.max_tokens or DEFAULT_MAX_TOKENS,
-        temperature=chosen.temperature,
-    )
+    provider = anthropic_provider(chosen, variables)
     return ModelProposer(provider, f"anthropic:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
 
 
@@ -110,7 +85,41 @@ def build_proposer(name: str, options: Options | None = None, variables: Variabl
     return PROPOSERS[name](options or {}, variables)
 
 
-# --- what the HTTP providers share --------------------------------------------------------------------------
+# --- the HTTP providers, and what they share ----------------------------------------------------------------
+
+
+def openai_provider(chosen: ModelOptions, variables: Variables) -> Provider:
+    """Keys: OPENAI_API_KEY, which a server of one's own (another base_url) may do without. OPENAI_BASE_URL."""
+    from kernelwright.llm.openai import OPENAI_URL, OpenAI
+
+    base_url = address("openai", chosen.base_url or variables.get("OPENAI_BASE_URL") or OPENAI_URL)
+    optional = base_url.rstrip("/") != OPENAI_URL and chosen.key_env is None
+    return OpenAI(
+        client(chosen),
+        chosen.model,
+        base_url,
+        key=key("openai", chosen.key_env or "OPENAI_API_KEY", variables, optional),
+        price=price("openai", chosen),
+        max_tokens=chosen.max_tokens,
+        temperature=chosen.temperature,
+    )
+
+
+def anthropic_provider(chosen: ModelOptions, variables: Variables) -> Provider:
+    """Keys: ANTHROPIC_API_KEY. ANTHROPIC_BASE_URL."""
+    from kernelwright.llm.anthropic import ANTHROPIC_URL, DEFAULT_MAX_TOKENS, Anthropic
+
+    secret = key("anthropic", chosen.key_env or "ANTHROPIC_API_KEY", variables, optional=False)
+    assert secret is not None
+    return Anthropic(
+        client(chosen),
+        chosen.model,
+        secret,
+        address("anthropic", chosen.base_url or variables.get("ANTHROPIC_BASE_URL") or ANTHROPIC_URL),
+        price=price("anthropic", chosen),
+        max_tokens=chosen.max_tokens or DEFAULT_MAX_TOKENS,
+        temperature=chosen.temperature,
+    )
 
 
 def client(chosen: ModelOptions) -> JsonClient:

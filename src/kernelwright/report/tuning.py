@@ -6,6 +6,7 @@ times says it again.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.codec import plain
@@ -13,7 +14,7 @@ from kernelwright.report.evaluation import unqualified_text
 from kernelwright.report.table import indented, table
 from kernelwright.report.units import number_text, unit_for
 from kernelwright.tune.curve import failures, learning_curve
-from kernelwright.tune.records import Choice, Outcome, Tried
+from kernelwright.tune.records import Advice, Choice, Outcome, Tried
 from kernelwright.tuning.space import Config, Space, product_size, size
 
 LONGEST_REASON = 160
@@ -42,9 +43,29 @@ def heading(outcome: Outcome) -> str:
         + (f", {refused} refused before a launch" if refused else "")
         + f"; ended by {outcome.stopped}; {outcome.seconds:.1f} s in all",
     ]
+    if outcome.advice is not None:
+        lines.append(advice_text(outcome.advice, outcome.tried))
     if outcome.unqualified:
         lines.append(unqualified_text(outcome.unqualified))
     return "\n".join(lines)
+
+
+def advice_text(advice: Advice, tried: Sequence[Tried]) -> str:
+    """Who named configs to begin with, at what cost, and how far the best of them is from the best of all."""
+    if advice.reason:
+        said = f"{advice.author} was asked for configs to begin with, in vain: {advice.reason}"
+    else:
+        useless = f" and {advice.useless} that are none of the space" if advice.useless else ""
+        said = f"{advice.author} named {len(advice.configs)} configs to begin with{useless}"
+    best_us = min((one.score_us for one in tried if one.score_us is not None), default=None)
+    named_us = [one.score_us for one in tried if one.origin == "advised" and one.score_us is not None]
+    if named_us and best_us is not None:
+        said += f"; the best of them takes {min(named_us) / best_us:.3f} times as long as the best found"
+    usage = advice.usage
+    if usage.requests:
+        price = "price unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+        said += f"; {usage.input_tokens} tokens in, {usage.output_tokens} out, {price}"
+    return said
 
 
 def size_text(space: Space) -> str:
@@ -182,6 +203,7 @@ def tuning_document(outcome: Outcome) -> dict[str, Any]:
         "device": outcome.device,
         "environment": plain(outcome.environment),
         "settings": plain(outcome.settings),
+        "advice": plain(outcome.advice),
         "space": {**plain(outcome.space), "size": size(outcome.space) if is_countable(outcome.space) else None},
         "joint": choice(outcome.joint),
         "cases": [choice(one) for one in outcome.per_case],

@@ -10,14 +10,14 @@ from typing import Literal
 
 import msgspec
 
-from kernelwright.model import CaseInfo, Environment, Record, Status
+from kernelwright.model import CaseInfo, Environment, Record, Status, Usage
 from kernelwright.stats import Verdict, geometric_mean
 from kernelwright.tuning.space import Config, Space
 
 Kind = Literal["measured", "estimate", "replayed"]
 
-Origin = Literal["default", "imported", "sampler"]
-"""Who asked for a config: the source as it is written, a file that was handed in, or the sampler."""
+Origin = Literal["default", "advised", "imported", "sampler"]
+"""Who asked for a config: the source as it is written, a model, a file that was handed in, or the sampler."""
 
 
 class Footprint(Record, frozen=True, kw_only=True):
@@ -141,6 +141,17 @@ class Settings(Record, frozen=True, kw_only=True):
     dtype: str | None = None
 
 
+class Advice(Record, frozen=True, kw_only=True):
+    """What a model was asked for before the search: configs to begin with. useless: how many of its configs are none
+    of the space. usage: what it cost now, nothing where the answer was there already. reason: why it is of no use."""
+
+    author: str
+    configs: tuple[Config, ...]
+    useless: int
+    usage: Usage = Usage()
+    reason: str = ""
+
+
 class Outcome(Record, frozen=True, kw_only=True):
     """All of a tuning. device: as to be shown, "NVIDIA H200, replayed (measured …)" where it was. joint: None where
     nothing passed. cost_of_one: geometric mean over the cases of the joint choice's time over that of the case's own
@@ -159,6 +170,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     """The scored ones; empty where a record is replayed that does not hold their shapes."""
     space: Space
     settings: Settings
+    advice: Advice | None = None
     tried: tuple[Tried, ...]
     reference: int | None
     """What finals were held against: the default, or the best where that failed."""

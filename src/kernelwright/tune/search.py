@@ -56,14 +56,16 @@ class Search:
         imported: Sequence[Config],
         settings: Settings,
         on_tried: Callable[[Tried], None],
+        advised: Sequence[Config] = (),
     ) -> None:
-        """written: the config of the source as it is. imported: those that the sampler asks for because a file named
-        them."""
+        """written: the config of the source as it is. imported and advised: those that the sampler asks for because a
+        file or a model named them."""
         self.tried: list[Tried] = []
         self.stopped = ""
         self._device, self._space, self._sampler, self._settings = device, space, sampler, settings
         self._written, self._on_tried = written, on_tried
-        self._imported = {key(space, config) for config in imported}
+        self._named: dict[tuple[int, ...], Origin] = {key(space, config): "imported" for config in imported}
+        self._named |= {key(space, config): "advised" for config in advised}
         self._compiled: dict[tuple[int, ...], Future[Found]] = {}
         self._known: dict[tuple[int, ...], Tried] = {}
         self._gains: list[float | None] = []
@@ -180,7 +182,7 @@ class Search:
     def _origin(self, config: Config) -> Origin:
         if config == self._written:
             return "default"
-        return "imported" if key(self._space, config) in self._imported else "sampler"
+        return self._named.get(key(self._space, config), "sampler")
 
     def _finish(self, config: Config, found: Found, launched: bool) -> Tried:
         origin = self._origin(config)

@@ -16,7 +16,7 @@ from kernelwright import __version__, stats
 from kernelwright.model import ProblemInfo, Status
 from kernelwright.tune.device import Device
 from kernelwright.tune.finals import finalists, hold, pick, reference_of
-from kernelwright.tune.records import Choice, FinalCase, Finalist, Outcome, Settings, Tried
+from kernelwright.tune.records import Advice, Choice, FinalCase, Finalist, Outcome, Settings, Tried
 from kernelwright.tune.search import Search
 from kernelwright.tuning.protocol import SamplerFactory
 from kernelwright.tuning.space import Config, Space, default, is_valid
@@ -30,21 +30,24 @@ def tune(
     candidate: str,
     settings: Settings,
     sampler: SamplerFactory,
+    advice: Advice | None = None,
     imported: Sequence[Config] = (),
     on_tried: Callable[[Tried], None] = lambda tried: None,
     on_stage: Callable[[str], None] = lambda what: None,
     unqualified: str = "",
 ) -> Outcome:
-    """problem: its name where a record is replayed. sampler: the one that `settings` names. imported: configs to try
-    first; those outside of the space are left out. on_tried and on_stage: called as things happen, from this thread.
+    """problem: its name where a record is replayed. sampler: the one that `settings` names. advice and imported:
+    configs to try first; those outside of the space are left out. on_tried and on_stage: called as things happen, from
+    this thread.
 
     Raises `ConfigError` for a space without configs.
     """
     began_s = time.monotonic()
-    first = [config for config in imported if is_valid(space, config)]
+    advised = [] if advice is None else [config for config in advice.configs if is_valid(space, config)]
+    read = [config for config in imported if is_valid(space, config)]
     written = {parameter.name: parameter.default for parameter in space.parameters}
-    asked = sampler(space, settings.seed, first=(default(space), *first))
-    search = Search(device, space, asked, written, first, settings, on_tried)
+    asked = sampler(space, settings.seed, first=(default(space), *advised, *read))
+    search = Search(device, space, asked, written, read, settings, on_tried, advised)
     search.run()
     info = None if isinstance(problem, str) else problem
     outcome = Outcome(
@@ -58,6 +61,7 @@ def tune(
         cases=() if info is None else tuple(one for one in info.cases if one.case.timed),
         space=space,
         settings=settings,
+        advice=advice,
         tried=tuple(search.tried),
         reference=None,
         stopped=search.stopped,

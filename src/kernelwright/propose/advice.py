@@ -1,0 +1,54 @@
+"""Configs that a model names for a search to begin with: the question in words, and what an answer amounts to. Pure.
+
+Not a proposer: nothing is written, only numbers are chosen, and only among a space's own. The one rule: an answer can
+add configs to try and nothing else; what is none of the space is left out and counted, and no time is believed.
+"""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from kernelwright.model import Environment, ProblemInfo
+from kernelwright.propose import sections
+from kernelwright.propose.markdown import fenced, table
+from kernelwright.propose.prompt import Prompt, render, template
+from kernelwright.propose.reply import Unusable, blocks
+from kernelwright.tuning.space import Space
+
+COUNT = 10
+"""Configs that are asked for. Each costs a measurement; beyond that many the search knows better."""
+
+SYSTEM = "You choose launch configurations of GPU kernels."
+
+
+def advice_prompt(source: str, space: Space, problem: ProblemInfo | str, environment: Environment) -> Prompt:
+    """The question. problem: only its name where a record is replayed, which does not hold the cases."""
+    rows = [[f"`{one.name}`", ", ".join(map(str, one.choices)), str(one.default)] for one in space.parameters]
+    restrictions = "\n".join(f"- `{text}`" for text in space.restrictions)
+    values = {
+        "kernel": fenced(source),
+        "cases": f"Cases of the problem {problem}." if isinstance(problem, str) else sections.cases(problem),
+        "machine": sections.machine(environment),
+        "parameters": table(["parameter", "values", "in the source"], rows),
+        "restrictions": f"Each config has to satisfy\n\n{restrictions}" if restrictions else "Any combination is one.",
+        "count": str(COUNT),
+        "example": json.dumps({one.name: one.default for one in space.parameters}),
+    }
+    return Prompt(system=SYSTEM, text=render(template("configs"), values, "configs.md"))
+
+
+def rows_in(text: str) -> list[dict[str, Any]]:
+    """The configs in a reply: the last whole JSON block that is a list of objects, or the whole reply where it is one.
+
+    Raises `Unusable`.
+    """
+    whole = [block.text for block in blocks(text) if block.closed and block.language in ("json", "")]
+    for candidate in [*reversed(whole), text]:
+        try:
+            found = json.loads(candidate)
+        except ValueError:
+            continue
+        if isinstance(found, list) and found and all(isinstance(row, dict) for row in found):
+            return [{str(name): value for name, value in row.items()} for row in found]
+    raise Unusable("the reply has no JSON list of configs in a fenced block")
