@@ -9,8 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelwright.model import Trial
-from kernelwright.search.ranking import ranked
+from kernelwright.model import Evaluation, Trial
+from kernelwright.search.ranking import beats, ranked
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,29 @@ def seed_trial(trials: Sequence[Trial]) -> Trial | None:
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
     """The lowest score; of equal ones the earliest."""
     return next(iter(ranked(trials)), None)
+
+
+def gains(trials: Sequence[Trial]) -> list[Trial]:
+    """The trials that were surely faster than all before them, by number; what the search started from is none."""
+    found: list[Trial] = []
+    best = seed_trial(trials)
+    for trial in sorted(trials, key=lambda trial: trial.number):
+        if best is None or best.evaluation is None or trial.evaluation is None or trial.number <= best.number:
+            continue
+        if beats(trial.evaluation, best.evaluation):
+            best = trial
+            found.append(trial)
+    return found
+
+
+def compile_s(evaluation: Evaluation) -> float:
+    """Seconds of the compiler, summed over what was compiled side by side."""
+    return evaluation.stages_s.get("compile", 0.0)
+
+
+def gpu_s(evaluation: Evaluation) -> float:
+    """Seconds in which an evaluation held the GPU (or, without one, the interpreter): judging, timing and profiling."""
+    return sum(evaluation.stages_s.get(stage, 0.0) for stage in ("verify", "time", "profile"))
 
 
 def convergence(trials: Sequence[Trial]) -> list[Round]:

@@ -16,7 +16,8 @@ def test_the_table_gives_the_best_so_far_of_every_round_under_the_starter() -> N
     assert cells[3] == ["Speedup", "1.33x", "1.60x"]
     assert cells[4] == ["Trials", "2", "3"]
     assert cells[5] == ["Passed", "1", "2"]
-    assert lines[-1] == "best: round 2, 25.00 µs (estimate), 1.60x as fast as the starter"
+    assert lines[-2] == "best: round 2, 25.00 µs (estimate), 1.60x as fast as the starter"
+    assert lines[-1] == "rounds that gained something: 2 of 2"
 
 
 def test_measured_times_are_not_called_estimates() -> None:

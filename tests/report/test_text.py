@@ -8,7 +8,8 @@ from dataclasses import replace
 import msgspec
 
 from kernelwright.model import Budget, CaseResult, Evaluation, Operator, Status, Usage
-from kernelwright.report.text import repeat_commands, report_text, total_usage
+from kernelwright.report.cost import total_usage
+from kernelwright.report.text import repeat_commands, report_text
 from kernelwright.report.verdict import confirmed_on, verdict_text
 from samples import failed, passed, run_view, short_run, trial
 

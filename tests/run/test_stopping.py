@@ -8,7 +8,7 @@ import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
 from kernelwright.journal import EventKind, Journal
-from kernelwright.model import Budget, Operator, Proposal, Request, Usage
+from kernelwright.model import Budget, Evaluation, Operator, Proposal, Request, Status, Trial, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.run.loop import HEAD_START_S
@@ -55,6 +55,18 @@ def test_until_the_first_answer_is_known_one_request_goes_at_a_time() -> None:
     assert reason(Budget(tokens=1000), state(None)) is StopReason.TOKENS
     assert reason(Budget(usd=1.0), state(None)) is StopReason.USD
     assert reason(Budget(tokens=1000), state(10)) is None
+
+
+def test_gpu_seconds_count_judging_and_timing_and_reserve_the_longest_for_what_is_open() -> None:
+    made = state(10, 10, None)
+    for number, seconds in ((0, 2.0), (1, 4.0)):
+        stages_s = {"verify": seconds / 2, "time": seconds / 2, "compile": 100.0, "record": 100.0}
+        made.evaluations[number] = Evaluation(status=Status.PASSED, stages_s=stages_s)
+        made.told[number] = Trial(request=made.requests[number], proposal=made.proposals[number])
+    assert reason(Budget(gpu_seconds=18.0), made) is None, "6 used, 8 for trials 2 and 3, 4 to come"
+    assert reason(Budget(gpu_seconds=17.9), made) is StopReason.GPU_SECONDS
+    assert reason(Budget(gpu_seconds=0.1), state()) is StopReason.GPU_SECONDS, "the starter is not told yet"
+    assert reason(Budget(gpu_seconds=0.1), State()) is None
 
 
 def test_a_limit_of_nothing_lets_nothing_through() -> None:

@@ -105,6 +105,7 @@ def more_of(reason: StopReason, budget: Budget) -> list[str]:
         StopReason.MINUTES: ("--minutes", budget.minutes),
         StopReason.TOKENS: ("--tokens", budget.tokens),
         StopReason.USD: ("--usd", budget.usd),
+        StopReason.GPU_SECONDS: ("--gpu-seconds", budget.gpu_seconds),
     }
     flag, limit = limits.get(reason, ("", None))
     return [flag, str(2 * limit)] if limit is not None else []

@@ -30,7 +30,9 @@ IN_FLIGHT = 4
 WRITERS = ("openai", "anthropic", "mailbox")
 """Proposers that write code; strategies in rounds are told so, and the run's settings say what they were told."""
 
-EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_json", "target")
+LIMITS = ("trials", "minutes", "tokens", "usd", "gpu_seconds")
+
+EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target")
 """What may stand beside --resume; everything else was decided when the run began."""
 
 
@@ -58,6 +60,11 @@ EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_jso
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop after so many minutes.")
 @click.option("--tokens", type=click.IntRange(min=1), help="Stop before more tokens than this are used.")
 @click.option("--usd", type=click.FloatRange(min=0, min_open=True), help="Stop before models cost more than this.")
+@click.option(
+    "--gpu-seconds",
+    type=click.FloatRange(min=0, min_open=True),
+    help="Stop before candidates are judged and timed for longer than this.",
+)
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides every random choice.")
 @click.option(
     "--in-flight",
@@ -67,6 +74,11 @@ EXTENDABLE = ("problem", "resume", "trials", "minutes", "tokens", "usd", "as_jso
     help="Trials under way at once, those that wait for a reply apart.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option(
+    "--control",
+    type=click.Choice(["random"]),
+    help="Then search the starter's configs at random, without a model, for as much GPU time, and report it beside.",
+)
 @click.option(
     "--lessons",
     metavar="DIR",
@@ -88,7 +100,7 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
     """
     if (problem is None) == (resume is None):
         raise click.UsageError("give either PROBLEM or --resume RUN.")
-    limits = Budget(trials=given["trials"], minutes=given["minutes"], tokens=given["tokens"], usd=given["usd"])
+    limits = Budget(**{name: given[name] for name in LIMITS})
     if resume is not None:
         refuse_what_is_decided(ctx)
         ctx.exit(session.go_on(parts, Path(resume), limits, given["target"], given["as_json"]))
@@ -119,6 +131,7 @@ def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> Run
         in_flight=given["in_flight"],
         dtype=given["dtype"],
         unqualified=given["unqualified"],
+        control=given["control"],
         lessons=given["lessons"],
     )
 

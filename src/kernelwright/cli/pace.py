@@ -21,6 +21,7 @@ class Spent(NamedTuple):
     trials: int
     tokens: int
     usd: float
+    gpu_seconds: float = 0.0
 
 
 def ends_in_s(budget: Budget, spent: Spent) -> float | None:
@@ -29,7 +30,13 @@ def ends_in_s(budget: Budget, spent: Spent) -> float | None:
     if budget.minutes is not None:
         found.append(max(budget.minutes * 60 - spent.seconds, 0.0))
     if spent.trials >= ENOUGH_TRIALS:
-        for limit, used in ((budget.trials, spent.trials), (budget.tokens, spent.tokens), (budget.usd, spent.usd)):
+        limits = (
+            (budget.trials, spent.trials),
+            (budget.tokens, spent.tokens),
+            (budget.usd, spent.usd),
+            (budget.gpu_seconds, spent.gpu_seconds),
+        )
+        for limit, used in limits:
             if limit is not None and used > 0:
                 found.append(max(limit - used, 0.0) * spent.seconds / used)
     return min(found, default=None)

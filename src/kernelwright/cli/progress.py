@@ -12,7 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kernelwright.cli.pace import Spent, ends_in_s
-from kernelwright.history import best_trial, seed_trial
+from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import Event, EventKind, SessionEnd, SessionStart
 from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
 from kernelwright.report.trials import NO_CANDIDATE
@@ -179,6 +179,9 @@ class Progress:
         if budget.usd is not None:
             cost_usd = sum(usage.cost_usd or 0.0 for usage in usages)
             parts.append(f"{max(budget.usd - cost_usd, 0):.2f} of {budget.usd:g} USD")
+        if budget.gpu_seconds is not None:
+            used_s = sum(map(gpu_s, self._evaluations.values()))
+            parts.append(f"{max(budget.gpu_seconds - used_s, 0):.1f} of {budget.gpu_seconds:g} GPU seconds")
         return ", ".join(parts) or "no limit"
 
     def _end_text(self, elapsed_s: float, now: datetime) -> str:
@@ -192,6 +195,7 @@ class Progress:
             trials=len(self._told),
             tokens=sum(usage.input_tokens + usage.output_tokens for usage in usages),
             usd=sum(usage.cost_usd or 0.0 for usage in usages),
+            gpu_seconds=sum(map(gpu_s, self._evaluations.values())),
         )
         left_s = ends_in_s(self._budget, spent)
         if left_s is None:

@@ -96,6 +96,7 @@ def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_jso
 
 def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> int:
     """One session; whatever ends it, the run's views are written. Gives the exit status."""
+    from kernelwright.cli.control_arm import run_control
     from kernelwright.cli.display import shown
     from kernelwright.cli.ending import ending_text, write_views
     from kernelwright.cli.progress import Progress
@@ -115,6 +116,8 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     try:
         with stoppable(), shown(progress) as on_event:
             outcome = run_session(journal, strategy, proposer, worker, budget=budget, on_event=on_event)
+        if settings.control is not None and outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED):
+            run_control(journal, worker)
     finally:
         proposer.close()
         view = read_run(journal)
@@ -151,6 +154,7 @@ def merged(before: Budget, limits: Budget) -> Budget:
         minutes=before.minutes if limits.minutes is None else limits.minutes,
         tokens=before.tokens if limits.tokens is None else limits.tokens,
         usd=before.usd if limits.usd is None else limits.usd,
+        gpu_seconds=before.gpu_seconds if limits.gpu_seconds is None else limits.gpu_seconds,
     )
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kernelwright.model.base import Record, Scalar
 from kernelwright.model.machine import Environment
 from kernelwright.model.problem import ProblemInfo
@@ -15,6 +17,8 @@ class Budget(Record, frozen=True, kw_only=True):
     minutes: float | None = None
     tokens: int | None = None
     usd: float | None = None
+    gpu_seconds: float | None = None
+    """In which candidates are judged and timed; without a GPU, by the interpreter."""
 
 
 class RunSettings(Record, frozen=True, kw_only=True):
@@ -32,6 +36,8 @@ class RunSettings(Record, frozen=True, kw_only=True):
     dtype: str | None = None
     unqualified: bool = False
     """Whether to go on with a problem that does not qualify; every result then says so."""
+    control: Literal["random"] | None = None
+    """The arm that says whether the model earned its money; made when the run ends, at equal GPU time."""
     lessons: str | None = None
     """The folder of lesson cards: its cards go into prompts, and what this run learns is added to it. None: neither."""
 

@@ -5,7 +5,7 @@ Not the data (`history.convergence`). The rule: these are the search's scores; w
 
 from __future__ import annotations
 
-from kernelwright.history import Round, convergence
+from kernelwright.history import Round, convergence, gains
 from kernelwright.report.table import table
 from kernelwright.report.units import Kind, label, number_text, time_text, times_text, unit_for
 from kernelwright.report.view import RunView
@@ -30,6 +30,10 @@ def convergence_text(view: RunView) -> str:
             f", {times_text(seed.score_us / leader.score_us)} as fast as the starter" if seed and seed.score_us else ""
         )
         lines += ["", f"best: round {leader.request.round}, {time_text(leader.score_us, kind)}{gain}"]
+    searched = {trial.request.round for trial in view.trials} - {0}
+    if searched:
+        gained = {trial.request.round for trial in gains(view.trials)} & searched
+        lines += [f"rounds that gained something: {len(gained)} of {len(searched)}"]
     return "\n".join(lines).strip("\n")
 
 

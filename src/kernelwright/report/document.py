@@ -12,8 +12,9 @@ from typing import Any
 from kernelwright.codec import plain
 from kernelwright.history import convergence
 from kernelwright.model import Trial
+from kernelwright.report.control_arm import control_document
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.text import total_usage
+from kernelwright.report.cost import cost_document, total_usage
 from kernelwright.report.trials import outcome, tally
 from kernelwright.report.view import RunView, share_of_bound
 
@@ -36,6 +37,8 @@ def report_document(view: RunView) -> dict[str, Any]:
         "open": [request.number for request in view.open_requests],
         "stopped": view.sessions[-1].reason if view.sessions else None,
         "usage": plain(total_usage(view.trials)),
+        "cost": cost_document(view),
+        "control": control_document(view),
         "seconds": sum(session.seconds for session in view.sessions),
         "environment": plain(view.info.environment),
     }

@@ -9,8 +9,10 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from kernelwright.model import Budget, Trial, Usage
+from kernelwright.model import Budget, Trial
+from kernelwright.report.control_arm import control_text, read_control
 from kernelwright.report.convergence import convergence_text
+from kernelwright.report.cost import cost_text
 from kernelwright.report.evaluation import (
     environment_settings,
     kernels_table,
@@ -18,8 +20,7 @@ from kernelwright.report.evaluation import (
     settings_text,
 )
 from kernelwright.report.table import indented
-from kernelwright.report.trials import tally, usage_text
-from kernelwright.report.units import count_text
+from kernelwright.report.trials import tally
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 
@@ -34,10 +35,16 @@ def report_text(view: RunView) -> str:
         f"Trials by status ({len(view.trials)} in all)\n" + indented(_tally_text(view.trials)),
         *best_sections(view),
         "Cost\n" + indented(cost_text(view)),
+        *control_sections(view),
         settings_text("Environment", environment_settings(view.info.environment)),
         "How to repeat it\n" + indented("\n".join(repeat_commands(view))),
     ]
     return "\n\n".join(sections) + "\n"
+
+
+def control_sections(view: RunView) -> list[str]:
+    control = read_control(view)
+    return ["Control arm\n" + indented(control_text(view, control))] if control is not None else []
 
 
 def best_sections(view: RunView) -> list[str]:
@@ -61,41 +68,6 @@ def best_sections(view: RunView) -> list[str]:
     ]
 
 
-def cost_text(view: RunView) -> str:
-    """Model usage, and where the time went."""
-    total = total_usage(view.trials)
-    unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
-    spent_s = sum(session.seconds for session in view.sessions)
-    lines = [
-        f"{spent_s:.1f} s in {count_text(len(view.sessions), 'session')}",
-        f"models: {usage_text(total)}" if total.requests or total.input_tokens else "models: none asked",
-    ]
-    if unpriced:
-        lines.append(f"the price of {count_text(unpriced, 'proposal')} is unknown and not in the sum")
-    stages_s: dict[str, float] = {}
-    evaluations = [trial.evaluation for trial in view.trials if trial.evaluation is not None]
-    for evaluation in [*evaluations, *view.confirmed.values()]:
-        for stage, seconds in evaluation.stages_s.items():
-            stages_s[stage] = stages_s.get(stage, 0.0) + seconds
-    if stages_s:
-        lines.append("by stage, summed over trials that ran side by side:")
-    lines += [f"  {stage}: {seconds:.1f} s" for stage, seconds in sorted(stages_s.items(), key=lambda entry: -entry[1])]
-    return "\n".join(lines)
-
-
-def total_usage(trials: Sequence[Trial]) -> Usage:
-    """The sum over all proposals; cost_usd is None where no price was known at all."""
-    usages = [trial.proposal.usage for trial in trials]
-    costs_usd = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
-    return Usage(
-        input_tokens=sum(usage.input_tokens for usage in usages),
-        output_tokens=sum(usage.output_tokens for usage in usages),
-        cost_usd=sum(costs_usd) if costs_usd else None,
-        seconds=sum(usage.seconds for usage in usages),
-        requests=sum(usage.requests for usage in usages),
-    )
-
-
 def repeat_commands(view: RunView) -> list[str]:
     """Command lines that make this run again and judge and time its kernel."""
     settings = view.info.settings
@@ -105,6 +77,8 @@ def repeat_commands(view: RunView) -> list[str]:
     words += ["--seed", str(settings.seed), "--in-flight", str(settings.in_flight), *_budget(settings.budget)]
     if settings.dtype is not None:
         words += ["--dtype", settings.dtype]
+    if settings.control is not None:
+        words += ["--control", settings.control]
     if settings.lessons is not None:
         words += ["--lessons", settings.lessons]
     commands = [shlex.join(words)]
@@ -128,5 +102,6 @@ def _budget(budget: Budget) -> list[str]:
         "--minutes": budget.minutes,
         "--tokens": budget.tokens,
         "--usd": budget.usd,
+        "--gpu-seconds": budget.gpu_seconds,
     }
     return [word for flag, limit in limits.items() if limit is not None for word in (flag, str(limit))]

@@ -10,6 +10,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kernelwright.history import gpu_s
 from kernelwright.model import Budget, Proposal
 from kernelwright.run.state import State
 
@@ -21,6 +22,7 @@ class StopReason(str, enum.Enum):
     MINUTES = "minutes"
     TOKENS = "tokens"
     USD = "usd"
+    GPU_SECONDS = "gpu_seconds"
     WAITING = "waiting"
     """Every open request waits for a reply from outside."""
     INTERRUPTED = "interrupted"
@@ -49,7 +51,7 @@ def obstacle(budget: Budget, state: State, elapsed_s: float, trials_s: Sequence[
         if elapsed_s >= budget.minutes * 60 or elapsed_s + longest_s > budget.minutes * 60:
             detail = f"{elapsed_s / 60:.1f} of {budget.minutes:g} minutes, and a trial takes up to {longest_s:.1f} s"
             return Obstacle(StopReason.MINUTES, detail)
-    return _tokens(budget, state) or _usd(budget, state)
+    return _tokens(budget, state) or _usd(budget, state) or _gpu_seconds(budget, state)
 
 
 def _tokens(budget: Budget, state: State) -> Obstacle | None:
@@ -71,6 +73,16 @@ def _usd(budget: Budget, state: State) -> Obstacle | None:
     if not _fits(used, _unanswered(state), budget.usd):
         detail = f"{sum(used):.4f} of {budget.usd:g} USD, up to {max(used, default=0.0):.4f} each"
         return Obstacle(StopReason.USD, detail)
+    return None
+
+
+def _gpu_seconds(budget: Budget, state: State) -> Obstacle | None:
+    if budget.gpu_seconds is None:
+        return None
+    used = [gpu_s(evaluation) for evaluation in state.evaluations.values()]
+    if not _fits(used, len(state.open_numbers()), budget.gpu_seconds):
+        detail = f"{sum(used):.1f} of {budget.gpu_seconds:g} GPU seconds, up to {max(used, default=0.0):.1f} each"
+        return Obstacle(StopReason.GPU_SECONDS, detail)
     return None
 
 

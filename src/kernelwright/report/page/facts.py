@@ -11,10 +11,11 @@ from dataclasses import dataclass
 
 from kernelwright.model import CaseInfo, CaseResult, Evaluation, Timing
 from kernelwright.report.convergence import kind_of
+from kernelwright.report.cost import cost_text, total_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page.tree import Node, tree_of
-from kernelwright.report.text import cost_text, repeat_commands, total_usage
+from kernelwright.report.text import repeat_commands
 from kernelwright.report.trials import tally
 from kernelwright.report.units import (
     Unit,

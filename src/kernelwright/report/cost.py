@@ -1,0 +1,169 @@
+"""What a run cost and what it got for it: tokens, money, seconds of model, compiler and GPU, per trial and per gain.
+
+Not a bill (see `llm.prices`). The rule: a price that is not known is said and not counted as nothing; a gain is a trial
+that was surely faster than all before it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from kernelwright.codec import plain
+from kernelwright.history import compile_s, gains, gpu_s
+from kernelwright.model import Trial, Usage
+from kernelwright.report.table import indented, table
+from kernelwright.report.trials import usage_text
+from kernelwright.report.units import count_text
+from kernelwright.report.view import RunView
+
+
+@dataclass(frozen=True)
+class Cost:
+    """Of some trials. gained: how many of them were gains. compile_s and gpu_s are summed over trials that may have
+    run side by side; without a GPU gpu_s is the interpreter's."""
+
+    asked: int
+    passed: int
+    gained: int
+    usage: Usage
+    compile_s: float
+    gpu_s: float
+
+
+@dataclass(frozen=True)
+class UntilBest:
+    """What had been spent when the best trial of the search was finished. seconds: at work, waiting left out; None in
+    records that do not say."""
+
+    trial: int
+    trials: int
+    seconds: float | None
+    gpu_s: float
+    usage: Usage
+
+
+def costs(view: RunView) -> dict[str, Cost]:
+    """By operator, in the order in which they were first asked for."""
+    operators = dict.fromkeys(trial.request.operator for trial in view.trials)
+    gained = {trial.number for trial in gains(view.trials)}
+    return {
+        operator.value: cost_of([trial for trial in view.trials if trial.request.operator is operator], gained)
+        for operator in operators
+    }
+
+
+def cost_of(trials: Sequence[Trial], gained: Iterable[int]) -> Cost:
+    evaluations = [trial.evaluation for trial in trials if trial.evaluation is not None]
+    return Cost(
+        asked=len(trials),
+        passed=sum(trial.passed for trial in trials),
+        gained=len({trial.number for trial in trials} & set(gained)),
+        usage=total_usage(trials),
+        compile_s=sum(map(compile_s, evaluations)),
+        gpu_s=sum(map(gpu_s, evaluations)),
+    )
+
+
+def until_best(view: RunView) -> UntilBest | None:
+    """None where nothing is better than what the search started from."""
+    best = view.best or view.leader
+    if best is None or best is view.seed:
+        return None
+    before = [trial for trial in view.trials if trial.number <= best.number]
+    cost = cost_of(before, ())
+    return UntilBest(best.number, len(before), view.finished_s.get(best.number), cost.gpu_s, cost.usage)
+
+
+def cost_text(view: RunView) -> str:
+    """Totals, a line per operator, what a trial and a gain cost, and when the best was found."""
+    every = cost_of(view.trials, [trial.number for trial in gains(view.trials)])
+    unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
+    spent_s = sum(session.seconds for session in view.sessions)
+    lines = [
+        f"{spent_s:.1f} s in {count_text(len(view.sessions), 'session')}",
+        f"models: {usage_text(every.usage)}"
+        if every.usage.requests or every.usage.input_tokens
+        else "models: none asked",
+    ]
+    if unpriced:
+        lines.append(f"the price of {count_text(unpriced, 'proposal')} is unknown and not in the sum")
+    lines += [diffs_text(view.trials)] if diffs_text(view.trials) else []
+    if view.trials:
+        lines += ["", _table(view, every), ""]
+    found = until_best(view)
+    if found is not None:
+        at_work = f"{found.seconds:.1f} s at work, " if found.seconds is not None else ""
+        lines.append(
+            f"time to best (trial {found.trial}): {at_work}{count_text(found.trials, 'trial')}, "
+            f"{found.gpu_s:.1f} {_gpu(view)}"
+        )
+    stages_s: dict[str, float] = {}
+    evaluations = [trial.evaluation for trial in view.trials if trial.evaluation is not None]
+    for evaluation in [*evaluations, *view.confirmed.values()]:
+        for stage, seconds in evaluation.stages_s.items():
+            stages_s[stage] = stages_s.get(stage, 0.0) + seconds
+    if stages_s:
+        lines.append("by stage, confirmations included, summed over trials that ran side by side:")
+        lines.append(
+            indented("\n".join(f"{stage}: {s:.1f} s" for stage, s in sorted(stages_s.items(), key=lambda one: -one[1])))
+        )
+    return "\n".join(lines)
+
+
+def cost_document(view: RunView) -> dict[str, Any]:
+    """The same as plain data."""
+    found = until_best(view)
+    return {
+        "by_operator": {operator: plain(asdict(cost)) for operator, cost in costs(view).items()},
+        "total": plain(asdict(cost_of(view.trials, [trial.number for trial in gains(view.trials)]))),
+        "until_best": plain(asdict(found)) if found is not None else None,
+    }
+
+
+def diffs_text(trials: Sequence[Trial]) -> str:
+    """What became of replies that were diffs; "" where there were none."""
+    edits = [trial.proposal.edit for trial in trials if trial.proposal.edit is not None]
+    if not edits:
+        return ""
+    return "diffs: " + ", ".join(f"{edits.count(kind)} {kind}" for kind in ("applied", "mended", "failed"))
+
+
+def total_usage(trials: Sequence[Trial]) -> Usage:
+    """The sum over all proposals; cost_usd is None where no price was known at all."""
+    usages = [trial.proposal.usage for trial in trials]
+    costs_usd = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
+    return Usage(
+        input_tokens=sum(usage.input_tokens for usage in usages),
+        output_tokens=sum(usage.output_tokens for usage in usages),
+        cost_usd=sum(costs_usd) if costs_usd else None,
+        seconds=sum(usage.seconds for usage in usages),
+        requests=sum(usage.requests for usage in usages),
+    )
+
+
+def _table(view: RunView, every: Cost) -> str:
+    """A row per operator; then all, a trial's share and a gain's."""
+    header = ["", "asked", "passed", "gains", "tokens", "USD", "model (s)", "compiler (s)", _gpu(view)]
+    rows = [_row(name.replace("_", " "), cost) for name, cost in costs(view).items()]
+    rows.append(_row("all", every))
+    rows.append(_row("per trial", every, every.asked, counts=False))
+    rows.append(
+        _row("per gain", every, every.gained, counts=False)
+        if every.gained
+        else ["per gain", *["-"] * (len(header) - 1)]
+    )
+    return table(header, rows, left=("",))
+
+
+def _row(name: str, cost: Cost, share: int = 1, counts: bool = True) -> list[str]:
+    usage = cost.usage
+    money = "-" if usage.cost_usd is None else f"{usage.cost_usd / share:.4f}"
+    counted = [str(cost.asked), str(cost.passed), str(cost.gained)] if counts else ["", "", ""]
+    seconds = [f"{one / share:.1f}" for one in (usage.seconds, cost.compile_s, cost.gpu_s)]
+    return [name, *counted, f"{(usage.input_tokens + usage.output_tokens) / share:.0f}", money, *seconds]
+
+
+def _gpu(view: RunView) -> str:
+    return "GPU (s)" if view.info.environment.device is not None else "interpreter (s)"

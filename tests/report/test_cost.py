@@ -1,0 +1,94 @@
+"""What a run cost, per operator, per trial and per gain."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import msgspec
+import pytest
+
+from kernelwright.model import Evaluation, Operator, Proposal, Trial, Usage
+from kernelwright.report.cost import cost_document, cost_text, costs, diffs_text, until_best
+from samples import failed, passed, run_view, trial
+
+STAGES_S = {"record": 9.0, "compile": 2.0, "verify": 1.0, "time": 3.0}
+USAGE = Usage(input_tokens=100, output_tokens=20, cost_usd=0.5, seconds=7.0, requests=1)
+
+
+def took(evaluation: Evaluation) -> Evaluation:
+    return msgspec.structs.replace(evaluation, stages_s=STAGES_S)
+
+
+RUN = (
+    trial(0, took(passed(40.0)), round=0, operator=Operator.SEED, parents=()),
+    trial(1, took(passed(30.0)), round=1, usage=USAGE),
+    trial(2, took(failed()), round=1, usage=USAGE),
+    trial(3, took(passed(35.0)), round=1, operator=Operator.REPAIR, parents=(2, 0), usage=USAGE),
+    trial(4, took(passed(20.0)), round=2, operator=Operator.MERGE, parents=(1, 3), usage=USAGE),
+)
+
+
+def row(text: str, name: str) -> list[str]:
+    return next(line.strip()[len(name) :].split() for line in text.splitlines() if line.strip().startswith(name))
+
+
+def test_a_line_per_operator_and_shares_per_trial_and_per_gain() -> None:
+    text = cost_text(run_view(RUN, device="NVIDIA H200"))
+    header = next(line for line in text.splitlines() if "asked" in line)
+    assert header.split() == [
+        "asked",
+        "passed",
+        "gains",
+        "tokens",
+        "USD",
+        "model",
+        "(s)",
+        "compiler",
+        "(s)",
+        "GPU",
+        "(s)",
+    ]
+    assert row(text, "improve") == ["2", "1", "1", "240", "1.0000", "14.0", "4.0", "8.0"]
+    assert row(text, "repair") == ["1", "1", "0", "120", "0.5000", "7.0", "2.0", "4.0"]
+    assert row(text, "all") == ["5", "4", "2", "480", "2.0000", "28.0", "10.0", "20.0"]
+    assert row(text, "per trial") == ["96", "0.4000", "5.6", "2.0", "4.0"]
+    assert row(text, "per gain") == ["240", "1.0000", "14.0", "5.0", "10.0"]
+
+
+def test_a_run_without_a_gain_has_no_price_of_one() -> None:
+    assert set(row(cost_text(run_view(RUN[:1])), "per gain")) == {"-"}
+
+
+def test_time_to_the_best_counts_what_was_spent_until_then() -> None:
+    view = replace(run_view((*RUN, trial(5, took(passed(50.0)), round=3))), finished_s={4: 60.0})
+    found = until_best(view)
+    assert found is not None
+    assert (found.trial, found.trials, found.seconds, found.gpu_s) == (4, 5, 60.0, 20.0)
+    assert "time to best (trial 4): 60.0 s at work, 5 trials, 20.0 interpreter (s)" in cost_text(view)
+    assert until_best(run_view(RUN[:1])) is None
+
+
+def test_the_document_has_the_same_figures() -> None:
+    document = cost_document(run_view(RUN))
+    assert document["by_operator"]["improve"]["gained"] == 1
+    assert document["total"]["usage"]["cost_usd"] == pytest.approx(2.0)
+    assert document["until_best"]["trials"] == 5
+
+
+def test_gains_of_measured_times_need_intervals_that_do_not_overlap() -> None:
+    close = (
+        trial(0, took(passed(40.0, measured=True)), round=0, operator=Operator.SEED, parents=()),
+        trial(1, took(passed(39.99, measured=True)), round=1),
+    )
+    assert costs(run_view(close, device="NVIDIA H200"))["improve"].gained == 0
+
+
+def test_diffs_are_counted_by_what_became_of_them() -> None:
+    def edited(edit: str | None) -> Trial:
+        proposal = msgspec.convert({"author": "x", "error": "no", "edit": edit}, Proposal)
+        return Trial(request=RUN[1].request, proposal=proposal)
+
+    assert diffs_text([edited("applied"), edited("applied"), edited("failed"), edited(None)]) == (
+        "diffs: 2 applied, 0 mended, 1 failed"
+    )
+    assert diffs_text(RUN) == ""
