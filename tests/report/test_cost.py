@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from kernelwright.model import Evaluation, Operator, Proposal, Trial, Usage
+from kernelwright.model import CaseResult, Evaluation, Operator, Proposal, Status, Timing, Trial, Usage
 from kernelwright.report.cost import cost_document, cost_text, costs, diffs_text, until_best
 from samples import failed, passed, run_view, trial
 
@@ -76,11 +76,16 @@ def test_the_document_has_the_same_figures() -> None:
 
 
 def test_gains_of_measured_times_need_intervals_that_do_not_overlap() -> None:
-    close = (
-        trial(0, took(passed(40.0, measured=True)), round=0, operator=Operator.SEED, parents=()),
-        trial(1, took(passed(39.99, measured=True)), round=1),
-    )
-    assert costs(run_view(close, device="NVIDIA H200"))["improve"].gained == 0
+    def gained(half_us: float) -> int:
+        def about(score_us: float) -> Evaluation:
+            timing = Timing(kind="measured", median_us=score_us, ci95_us=(score_us - half_us, score_us + half_us))
+            results = (CaseResult(case="square", status=Status.PASSED, timing=timing),)
+            return msgspec.structs.replace(passed(score_us, measured=True), results=results)
+
+        seed = trial(0, about(40.0), round=0, operator=Operator.SEED, parents=())
+        return costs(run_view((seed, trial(1, about(38.0)))))["improve"].gained
+
+    assert (gained(half_us=0.5), gained(half_us=2.0)) == (1, 0)
 
 
 def test_diffs_are_counted_by_what_became_of_them() -> None:

@@ -1,7 +1,7 @@
 """The control arm of a run: what configs of its starter, drawn at random without a model, reach in the same GPU time.
 
-It is a run of its own, in the folder `control_arm` of the run's. The rule: it may take as many GPU seconds as the run's own
-trials took, not more, so that what remains between the two is what the strategy and the model were worth.
+It is a run of its own, in the folder `control_arm` of the run's. The rule: it may take as many GPU seconds as the run's
+own trials took, not more, so that what remains between the two is what the strategy and the model were worth.
 """
 
 from __future__ import annotations

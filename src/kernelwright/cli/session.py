@@ -117,7 +117,8 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
         with stoppable(), shown(progress) as on_event:
             outcome = run_session(journal, strategy, proposer, worker, budget=budget, on_event=on_event)
         if settings.control is not None and outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED):
-            run_control(journal, worker)
+            with stoppable():
+                run_control(journal, worker)
     finally:
         proposer.close()
         view = read_run(journal)
