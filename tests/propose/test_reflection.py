@@ -93,7 +93,7 @@ def test_counters_are_of_the_compiler_and_of_the_profiler_where_there_is_one() -
         LaunchProfile(
             kernel="k",
             counters=(
-                Counter(name="duration_us", value=duration, unit="us", tool="ncu"),
+                Counter(name="duration", value=duration, unit="us", tool="ncu"),
                 Counter(name="dram_read_bytes", value=1000.0, unit="bytes", tool="ncu"),
                 Counter(name="l2_hit", value=hit, unit="fraction", tool="ncu"),
             ),
@@ -102,7 +102,7 @@ def test_counters_are_of_the_compiler_and_of_the_profiler_where_there_is_one() -
     )
     profile = Profile(implementation="x", case="big", device="D", target="sm_90", tool="ncu", launches=launches)
     found = counters(PARENT, [profile])
-    assert (found["dram_read_bytes"], found["duration_us"], found["l2_hit"]) == (2000.0, 40.0, 0.9)
+    assert (found["dram_read_bytes"], found["duration"], found["l2_hit"]) == (2000.0, 40.0, 0.9)
     assert counters(trial(3, None)) == {}
 
 

@@ -209,8 +209,19 @@ MOVES: tuple[Move, ...] = (
         sketch="p = tl.exp2((x - m) * 1.4426950408889634)\ny = p * (1.0 / s)",
     ),
     Move(
+        name="reduce the axis a thread holds",
+        against=(Limit.SHARED,),
+        what="Loop over the reduced axis, each thread adding up its own column: no value leaves its thread.",
+        when="The reduced axis is the strided one in memory, or short.",
+        when_not="The reduced axis is the contiguous one: neighbouring threads then have to meet.",
+        sketch="acc = tl.zeros((BLOCK,), tl.float32)\n"
+        "for feature in range(features):\n"
+        "    x = tl.load(x_ptr + feature * stride_feature + columns, mask=inside, other=0.0).to(tl.float32)\n"
+        "    acc += x * x",
+    ),
+    Move(
         name="fewer reductions across warps",
-        against=(Limit.SYNCHRONISATION,),
+        against=(Limit.SYNCHRONISATION, Limit.SHARED),
         what="Reduce along the axis that a thread holds, once at the end of the loop rather than in every step.",
         when="Warps wait at barriers; a reduction stands inside a loop.",
         when_not="The next step needs the reduced value.",
@@ -221,7 +232,7 @@ MOVES: tuple[Move, ...] = (
     ),
     Move(
         name="fewer warps for the tile",
-        against=(Limit.SYNCHRONISATION,),
+        against=(Limit.SYNCHRONISATION, Limit.SHARED),
         what="A row per one or two warps needs no barrier, or a cheap one.",
         when="Rows are short, programs have 8 or more warps.",
         when_not="A row does not fit the registers of few threads.",

@@ -21,6 +21,15 @@ WAITING = 0.3
 NARROW_BYTES = 4.0
 """A warp then needs four times as many load instructions as with 16 bytes a thread."""
 
+SHARED = 0.5
+"""More than half of L1's work: the rest could not make it the busiest part by itself."""
+
+CONFLICTS = 0.25
+"""Part of the accesses to shared memory that wait for another one's bank."""
+
+WIDENED = (Limit.CACHE, Limit.INSTRUCTIONS)
+"""The limits that wider loads would move: fewer requests, fewer instructions."""
+
 WIDER = ("wider loads", "several outputs a program")
 """The moves for many small loads."""
 
@@ -31,26 +40,27 @@ def busy_part(name: str, limit: Limit, summary: str) -> Rule:
     """A rule: this part is the busiest, and above BUSY."""
 
     def rule(seen: Seen) -> Finding | None:
-        value = seen.value(name)
-        if value is None or value < BUSY or next(iter(seen.busy)) != name:
+        value = busiest(seen, name)
+        if value < BUSY:
             return None
-        words = f"{RESOURCES[name]} is the busiest part"
-        evidence = [above(name, value, "fraction", BUSY, words, seen.tool(name)), *beside(seen, limit)]
-        share = f" The call reaches {percent(seen.share)} of the bound." if seen.share is not None else ""
-        first = WIDER if limit is Limit.CACHE and narrow_loads(seen) else ()
-        return finding(seen, limit, summary + share, *evidence, at_stake_us=to_bound_us(seen), first=first)
+        evidence = above(name, value, "fraction", BUSY, f"{RESOURCES[name]} is the busiest part", seen.tool(name))
+        narrow = narrow_loads(seen) if limit in WIDENED else []
+        return finding(
+            seen, limit, summary + reached(seen), evidence, *narrow, *pipes(seen, limit),
+            at_stake_us=to_bound_us(seen), first=WIDER if narrow else (),
+        )  # fmt: skip
 
     return rule
 
 
-def beside(seen: Seen, limit: Limit) -> list[Evidence]:
-    """What else speaks for a busy part."""
-    found = narrow_loads(seen) if limit is Limit.CACHE else []
-    if limit is Limit.INSTRUCTIONS and seen.main is not None:
-        pipes = {c.name: c for c in seen.main.counters if c.name.startswith("pipe_") and c.value >= BUSY}
-        found += [above(name, c.value, "fraction", BUSY, f"the {name.removeprefix('pipe_')} unit is busy", c.tool)
-                  for name, c in sorted(pipes.items(), key=lambda item: -item[1].value)]  # fmt: skip
-    return found
+def busiest(seen: Seen, name: str) -> float:
+    """How busy that part is; 0 where another one is busier, or it was not looked at."""
+    first, value = next(iter(seen.busy.items()), ("", 0.0))
+    return value if first == name else 0.0
+
+
+def reached(seen: Seen) -> str:
+    return f" The call reaches {percent(seen.share)} of the bound." if seen.share is not None else ""
 
 
 def narrow_loads(seen: Seen) -> list[Evidence]:
@@ -59,6 +69,34 @@ def narrow_loads(seen: Seen) -> list[Evidence]:
         return []
     implies, tool = "many small loads where few wide ones would do", seen.tool("code_global_load_width")
     return [below("width of global loads", width, "bytes/instruction", 2 * NARROW_BYTES, implies, tool)]
+
+
+def pipes(seen: Seen, limit: Limit) -> list[Evidence]:
+    """Which units execute the instructions that there are too many of."""
+    counters = seen.main.counters if limit is Limit.INSTRUCTIONS and seen.main is not None else ()
+    busy = sorted((c for c in counters if c.name.startswith("pipe_") and c.value >= BUSY), key=lambda c: -c.value)
+    return [
+        above(c.name, c.value, "fraction", BUSY, f"the {c.name.removeprefix('pipe_')} unit is busy", c.tool)
+        for c in busy
+    ]
+
+
+def exchanging(seen: Seen) -> Finding | None:
+    """L1 is busy with shared memory."""
+    value, part = busiest(seen, "l1_throughput"), seen.exchanged
+    if value < BUSY or part is None or part < SHARED:
+        return None
+    evidence = [
+        above("l1_throughput", value, "fraction", BUSY, "the L1 cache is the busiest part", seen.tool("l1_throughput")),
+        above("shared memory's part of it", part, "fraction", SHARED, "threads exchange values through it",
+              seen.tool("shared_wavefronts")),
+    ]  # fmt: skip
+    conflicts, wavefronts = seen.value("shared_conflicts"), seen.value("shared_wavefronts")
+    if conflicts and wavefronts and conflicts / wavefronts >= CONFLICTS:
+        evidence.append(above("bank conflicts", conflicts / wavefronts, "fraction", CONFLICTS,
+                              "many of these accesses wait for each other", seen.tool("shared_conflicts")))  # fmt: skip
+    summary = "Threads exchange values through shared memory most of the time: reductions or changes of layout."
+    return finding(seen, Limit.SHARED, summary + reached(seen), *evidence, at_stake_us=to_bound_us(seen))
 
 
 def crowded_out(seen: Seen) -> Finding | None:

@@ -21,6 +21,7 @@ RULES: tuple[Rule, ...] = (
     causes.without_tensor_cores,
     causes.unfilled,
     causes.scattered,
+    parts.exchanging,
     busy_part("l1_throughput", Limit.CACHE, f"The L1 cache is the busiest part, {AGAIN}"),
     busy_part("l2_throughput", Limit.CACHE, f"The L2 cache is the busiest part, {AGAIN}"),
     busy_part("issue_active", Limit.INSTRUCTIONS, "Issuing instructions is what takes the time."),

@@ -19,6 +19,8 @@ class Limit(str, enum.Enum):
     UNCOALESCED = "uncoalesced"
     CACHE = "cache"
     """L1 or L2 is busy, DRAM is not: the same bytes are asked for again and again, or in small pieces."""
+    SHARED = "shared"
+    """Shared memory is busy: threads exchange values, in reductions over warps or changes of layout."""
     SPILLS = "spills"
     OCCUPANCY = "occupancy"
     GRID = "grid"

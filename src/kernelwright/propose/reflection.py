@@ -76,7 +76,7 @@ def counters(trial: Trial, profiles: Sequence[Profile] = ()) -> dict[str, float]
             found[name] = max(getattr(kernel, name) for kernel in kernels)
         found["occupancy"] = min(kernel.occupancy for kernel in kernels)
     for profile in profiles[:1]:
-        longest = max(profile.launches, key=lambda launch: launch.value("duration_us") or 0.0, default=None)
+        longest = max(profile.launches, key=lambda launch: launch.value("duration") or 0.0, default=None)
         if longest is None:
             continue
         for counter in longest.counters:

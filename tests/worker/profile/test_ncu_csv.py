@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 
 from kernelwright.worker.profile.ncu import options
 from kernelwright.worker.profile.ncu_csv import launches, number, sizes
 from kernelwright.worker.profile.readings import CHOSEN, normalised
+
+RECORDED = Path(__file__).parent / "recorded"
 
 RAW = """\
 ==PROF== Connected to process 4211 (/usr/bin/python3.12)
@@ -46,10 +50,28 @@ def test_a_metric_that_was_not_read_is_absent_and_one_that_is_zero_is_not() -> N
     assert second.value("dram_bandwidth") == 0.0
 
 
-def test_a_metric_without_a_name_of_ours_keeps_its_own() -> None:
-    first, _ = launches(RAW, {})
+def test_a_metric_without_a_name_of_ours_is_left_out_or_on_request_keeps_its_own() -> None:
+    assert launches(RAW, {})[0].counters == ()
+    first, _ = launches(RAW, {}, full=True)
     assert first.value("dram__bytes_read.sum") == pytest.approx(33_554_432)
     assert {counter.tool for counter in first.counters} == {"ncu"}
+
+
+def test_what_nsight_compute_wrote_on_an_h200_is_read() -> None:
+    """Version 2025.3.1, as it came but for columns that nobody reads."""
+    (launch,) = launches((RECORDED / "depthwise_conv2d-starter.csv").read_text(), NAMES)
+    assert (launch.kernel, launch.grid, launch.block) == ("depthwise_conv2d_kernel", (255, 1024, 1), (128, 1, 1))
+    assert launch.value("duration") == pytest.approx(874.304)
+    assert launch.value("dram_read") == 536_906_240
+    assert launch.value("dram_bandwidth") == pytest.approx(1.2052e12, rel=1e-3)
+    assert launch.value("issue_active") == pytest.approx(0.7818)
+    assert {counter.name for counter in launch.counters} == set(CHOSEN)
+    units = {counter.name: counter.unit for counter in launch.counters}
+    assert (units["duration"], units["sm_clock"], units["waves"]) == ("us", "Hz", "")
+    (full,) = launches((RECORDED / "depthwise_conv2d-starter.csv").read_text(), NAMES, full=True)
+    names = {counter.name for counter in full.counters}
+    assert "profiler__replayer_passes" in names
+    assert "device__attribute_l2_cache_size" not in names
 
 
 def test_a_text_without_a_table_is_an_error_with_what_ncu_said() -> None:

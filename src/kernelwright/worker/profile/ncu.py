@@ -68,7 +68,8 @@ def read(site: Site, job: Job, ncu: str, metrics: Sequence[str], full: bool) -> 
         )
         raise CannotProfile(" ".join([str(error), *said])[:2000]) from error
     try:
-        return ncu_csv.launches(log.read_text(errors="replace"), {metric: name for name, metric in CHOSEN.items()})
+        text = log.read_text(errors="replace")
+        return ncu_csv.launches(text, {metric: name for name, metric in CHOSEN.items()}, full)
     except (OSError, ValueError) as error:
         raise CannotProfile(str(error)) from error
 

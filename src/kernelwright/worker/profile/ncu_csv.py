@@ -13,11 +13,15 @@ from kernelwright.model import Counter, LaunchProfile
 from kernelwright.worker.profile.readings import normalised
 
 TOOL = "ncu"
+OF_THE_DEVICE = ("device__", "nvlink__", "numa__", "c2clink__")
+"""What is the same for every kernel."""
+
 KERNEL, GRID, BLOCK = "Kernel Name", "Grid Size", "Block Size"
 
 
-def launches(text: str, names: Mapping[str, str]) -> tuple[LaunchProfile, ...]:
-    """One for each launch, in order. names: ours, by ncu's; a metric without one keeps its own.
+def launches(text: str, names: Mapping[str, str], full: bool = False) -> tuple[LaunchProfile, ...]:
+    """One for each launch, in order. names: ours, by ncu's. full: also metrics that have none, under their own; ncu
+    adds some hundred about the device, and the least, largest and mean of each, whatever it is asked for.
 
     Raises ValueError where the text holds no table.
     """
@@ -26,15 +30,15 @@ def launches(text: str, names: Mapping[str, str]) -> tuple[LaunchProfile, ...]:
     if len(rows) < 2 or KERNEL not in rows[0]:
         raise ValueError(f"ncu wrote no table: {text.strip()[-300:]!r}")
     header, units = rows[0], rows[1]
-    return tuple(launch(dict(zip(header, zip(row, units, strict=True), strict=True)), names) for row in rows[2:])
+    return tuple(launch(dict(zip(header, zip(row, units, strict=True), strict=True)), names, full) for row in rows[2:])
 
 
-def launch(cells: Mapping[str, tuple[str, str]], names: Mapping[str, str]) -> LaunchProfile:
-    """A line's launch. cells: text and unit by column; the columns that identify a launch have no unit and stand before
-    the metrics, whose names all have two underscores or a dot in them."""
+def launch(cells: Mapping[str, tuple[str, str]], names: Mapping[str, str], full: bool) -> LaunchProfile:
+    """A line's launch. cells: text and unit by column."""
     counters = []
     for metric, (text, unit) in cells.items():
-        value = number(text) if "__" in metric or "." in metric else None
+        wanted = metric in names or (full and "__" in metric and not metric.startswith(OF_THE_DEVICE))
+        value = number(text) if wanted else None
         if value is not None:
             amount, ours = normalised(value, unit)
             counters.append(Counter(name=names.get(metric, metric), value=amount, unit=ours, tool=TOOL, metric=metric))

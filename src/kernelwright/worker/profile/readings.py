@@ -10,7 +10,7 @@ STALLS = ("long_scoreboard", "short_scoreboard", "barrier", "wait", "math_pipe_t
           "mio_throttle", "tex_throttle", "drain", "membar", "no_instruction", "not_selected", "gmma")  # fmt: skip
 """Why a warp could not issue. The counter is how many warps waited so, on average, for each instruction issued."""
 
-PIPES = ("alu", "fma", "fp16", "lsu", "xu", "uniform")
+PIPES = ("alu", "fma", "lsu", "xu", "uniform")
 """Execution units, tensor cores apart."""
 
 CHOSEN = {
