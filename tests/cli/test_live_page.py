@@ -132,7 +132,7 @@ def test_the_page_in_a_browser_follows_the_run_and_keeps_what_was_opened(journal
         write(journal, trials[1])
         page.locator("#trial-1").wait_for()
         assert page.locator("#look-0").get_attribute("open") is not None
-        assert "Trial 1 leads with 30.00 µs" in page.locator("#verdict").inner_text()
+        assert "Trial 1 leads with 30.00 µs" in page.locator("#verdict").inner_text().replace("\xa0", " ")
         write(journal, trials[4])
         journal.append_confirmed(4, passed(26.0, measured=True))
         journal.append_stopped("trials", 9.0)

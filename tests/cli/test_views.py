@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sqlite3
 import sys
 from pathlib import Path
@@ -62,6 +63,15 @@ def test_pictures_without_matplotlib_are_refused_with_what_to_install(monkeypatc
     monkeypatch.setitem(sys.modules, "matplotlib", None)
     assert "pip install 'kernelwright[report]'" in fault(run("report", "runs/one", "--plots", "pictures"))
     assert run("report", "runs/one", "--format", "html").exit_code == 0
+
+
+@pytest.mark.usefixtures("one")
+def test_two_runs_are_set_side_by_side() -> None:
+    shutil.copytree("runs/one", "runs/two")
+    assert run("compare", "runs/one", "runs/two").stdout.startswith("a tie: 1.00x")
+    document = json.loads(run("compare", "runs/one", "runs/two", "--json").stdout)
+    assert (document["first"]["run"], document["second"]["run"], document["ratio"]) == ("one", "two", 1.0)
+    assert "does not exist" in fault(run("compare", "runs/one", "runs/three"))
 
 
 @pytest.mark.usefixtures("one")

@@ -44,6 +44,7 @@ VERBS = {
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),
+    "compare": Verb("compare", "Set two runs side by side."),
     "reply": Verb("reply", "Hand in the answer to a prompt that a run waits for."),
     "new": Verb("new", "Write a problem to start from."),
     "doctor": Verb("doctor", "Say what this machine can do, and what it cannot."),

@@ -43,6 +43,9 @@ What each document has at least:
   `settings`, `space`, `joint` and `cases` (each `name`, `config`, `time_us`, `default_us`, `ratio`, `why`,
   `confirmed`), `cost_of_one`, `finals`, `refused`, `learning_curve`, `failures`, `tried`, `stopped`, `seconds`.
 - `show --json`: the trials, or the one that was named, as the journal has them, with `confirmation`.
+- `compare --json`: `schema_version`, `first` and `second` (each `run`, `problem`, `device`, `best`, `confirmed`,
+  `time_us`, `kind`, `speedup`, `fraction_of_bound`, `to_best_s`, `seconds`, `tokens`, `cost_usd`),
+  `not_comparable`, `ratio`, `overlap`, `cases` (each `case`, `first_us`, `second_us`, `ratio`).
 - `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
 - `doctor --json`: `environment`, `machine` (`gpu`, `nvml`, `profiler`, `measures`, `attempts` of an intruder),
   `canaries` (each with `what`, `expected`, `got`, `good`), `providers`.

@@ -10,6 +10,7 @@ from __future__ import annotations
 import base64
 import functools
 import hashlib
+import re
 from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
@@ -65,6 +66,11 @@ def _steps(page: Page) -> Iterator[Node | None]:
             todo += [None, *reversed(node.children)]
 
 
+def _bound(text: str) -> str:
+    """`text` in which no line ends between a number and its unit."""
+    return re.sub(r"(?<=\d) (?=(?:µs|ms|s|min|h|%)(?:\W|$))", "\u00a0", text)
+
+
 def _text(name: str) -> str:
     return (resources.files("kernelwright.report.page") / name).read_text(encoding="utf-8")
 
@@ -74,4 +80,5 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
+    environment.filters["bound"] = _bound
     return environment.from_string(_text("page.html.j2"))

@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 NAMED_CASES = 3
 """With more cases than this their names would cover one another; the report's table has them all."""
 
+NEAR_ROOF = 0.7
+"""From this share of the bound on what is written beside a point would touch the roof, and is written lower."""
+
 FEW_TICKS = 20.0
 """Range below which powers of ten alone would leave an axis all but bare."""
 
@@ -118,9 +121,9 @@ def _name_points(plot: Axes, group: Sequence[Point], by_flop: bool) -> None:
     middle = (min(x for x, _ in places) * max(x for x, _ in places)) ** 0.5
     for point, place in zip(group, places, strict=True):
         text = f"{share_text(point.share)}  {point.case}"
-        leftward = place[0] > middle
+        leftward, lower = place[0] > middle, point.share > NEAR_ROOF
         plot.annotate(
-            text, place, xytext=(-9 if leftward else 9, -4), textcoords="offset points", fontsize=8.5,
+            text, place, xytext=(-9 if leftward else 9, -14 if lower else -4), textcoords="offset points", fontsize=8.5,
             color=drawing.INK, ha="right" if leftward else "left",
         )  # fmt: skip
 

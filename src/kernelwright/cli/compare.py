@@ -1,0 +1,34 @@
+"""`compare`: two runs side by side.
+
+It measures nothing. The rule: times that must not be set against each other are not, and it says why.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from kernelwright.cli.output import say, say_document
+
+
+@click.command()
+@click.argument("first", metavar="RUN")
+@click.argument("second", metavar="RUN")
+@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+def compare(first: str, second: str, as_json: bool) -> None:
+    """Set two runs side by side.
+
+    Each RUN is a run's folder. Shows what each was, found and cost, and both kernels case by case, where problem and
+    device are the same. A ratio is the first's time over the second's.
+    """
+    from kernelwright.journal import Journal
+    from kernelwright.report.compare import compare_runs, compare_text
+    from kernelwright.report.view import read_run
+
+    with Journal.open(Path(first)) as one, Journal.open(Path(second)) as other:
+        found = compare_runs(read_run(one), read_run(other))
+    if as_json:
+        say_document(found)
+    else:
+        say(compare_text(found))
