@@ -7,7 +7,7 @@ import torch
 
 from kernelwright.worker.draws import Draws
 from kernelwright.worker.load import load_problem
-from kernelwright.worker.plan import AGAIN
+from kernelwright.worker.plan import AGAIN, AGAIN_FEW
 
 PROBLEM = """
 import torch
@@ -42,6 +42,15 @@ def test_what_is_drawn_again_differs_from_draw_0_in_part(draws: Draws) -> None:
     assert bool(changed.any(dim=1).all()), "a kernel that works row by row has something to do in each"
     assert 0.05 < float(changed.float().mean()) < 0.25
     assert AGAIN % 2 == 0, "the guard zones keep their poison"
+
+
+def test_before_it_a_few_elements_change_so_that_a_sample_of_the_input_does_not_tell(draws: Draws) -> None:
+    assert draws.following("small") == [AGAIN_FEW, AGAIN]
+    first, again = (draws.answer("small", draw).instance.inputs[0] for draw in (0, AGAIN_FEW))
+    assert isinstance(first, torch.Tensor)
+    assert isinstance(again, torch.Tensor)
+    assert 1 <= int((first != again).sum()) < 40
+    assert AGAIN_FEW % 2 == 0
 
 
 def test_what_is_drawn_again_has_expectations_of_its_own(draws: Draws) -> None:

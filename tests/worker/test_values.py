@@ -10,7 +10,7 @@ from torch import nn
 
 from kernelwright.worker import values
 
-EVERY = [*(name for name in values.DISTRIBUTIONS if name != values.AS_GIVEN), values.PARTLY]
+EVERY = [*(name for name in values.DISTRIBUTIONS if name != values.AS_GIVEN), values.PARTLY, values.FEW]
 
 
 def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -61,6 +61,15 @@ def test_a_part_of_the_values_can_be_changed_and_most_left_as_they_are(dtype: to
     assert 0.05 < float(changed.float().mean()) < 0.25
     assert bool(changed.any(dim=1).all()), "something of every row"
     assert not changed.all(dim=0).any()
+
+
+def test_a_few_of_the_values_can_be_changed_and_which_is_not_to_be_foreseen() -> None:
+    x = normal(600, 50)
+    few = [redrawn(x, values.FEW, seed=seed) != x for seed in range(20)]
+    assert 4 < sum(int(changed.sum()) for changed in few) / len(few) < 16
+    assert not torch.equal(few[0], few[1])
+    partly = [redrawn(x, values.PARTLY, seed=seed) != x for seed in (0, 1)]
+    assert 0.1 < float((partly[0] == partly[1]).float().mean()) < 0.9
 
 
 def test_special_values_include_both_zeros_and_denormals() -> None:

@@ -10,7 +10,7 @@ from typing import Any, cast
 
 from kernelwright.model import Case
 from kernelwright.worker.limits import Limits
-from kernelwright.worker.plan import Buffer, Plan
+from kernelwright.worker.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.subject import Subject
 from kernelwright.worker.verify import LEAST_DRAWS, MORE_DRAWS_S, verify
 
@@ -31,6 +31,8 @@ class FakeSite:
     def ask_judge(self, message: dict[str, Any]) -> Any:
         if message["verb"] == "draws":
             return DEALT
+        if message["verb"] == "again":
+            return [AGAIN]
         if message["verb"] == "fill":
             self.drawn.append(message["draw"])
             time.sleep(self.filling_s)

@@ -19,7 +19,7 @@ from kernelwright.worker import tolerance, values
 from kernelwright.worker.answer import Answer, answered, out_of_memory
 from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.load import LoadedProblem
-from kernelwright.worker.plan import AGAIN
+from kernelwright.worker.plan import AGAIN, AGAIN_FEW
 
 LARGE_BYTES = 1 << 28
 """Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
@@ -32,6 +32,9 @@ KEPT_ON_CPU_BYTES = 1 << 30
 
 PERIOD = len(values.DISTRIBUTIONS)
 """Draw d is from distribution d % PERIOD. Draws d and d + PERIOD differ in their seed and in the poison around them."""
+
+FOLLOWING = {AGAIN_FEW: values.FEW, AGAIN: values.PARTLY}
+"""What follows draw 0, in this order, and how it is made from its inputs."""
 
 
 class Draws:
@@ -69,6 +72,10 @@ class Draws:
         turned = [order[(position * count + i) % len(order)] for i in range(count)]
         return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(turned, 1))]
 
+    def following(self, case: str) -> list[int]:
+        """Which draws follow draw 0; of a large case one, because of what each takes."""
+        return [AGAIN] if self.is_large(case) else list(FOLLOWING)
+
     def answer(self, case: str, draw: int) -> Answer:
         """Inputs and expected outputs of one draw, from memory or made now."""
         key = (case, draw)
@@ -91,8 +98,8 @@ class Draws:
     def _made(self, case: str, draw: int) -> Answer:
         known, dtype = self.cases[case]
         seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]
-        if draw == AGAIN:
-            seed, distribution = self.secret, values.PARTLY
+        if draw in FOLLOWING:
+            seed, distribution = self.secret, FOLLOWING[draw]
         return answered(self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution)
 
     def _make_room(self) -> None:
@@ -114,8 +121,8 @@ class Draws:
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
         """The framework's errors, pooled over two draws of one distribution (one where the case is large)."""
-        if draw == AGAIN:
-            return [self._errors(case, one)[output] for one in (AGAIN, 0)]
+        if draw in FOLLOWING:
+            return [self._errors(case, one)[output] for one in (draw, 0)]
         pooled = [draw] if self.is_large(case) else [draw, (draw + PERIOD) % (2 * PERIOD)]
         for one in pooled:
             if (case, one) not in self.errors:

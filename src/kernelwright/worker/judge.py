@@ -226,6 +226,8 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
         return peaks.measured(Path(message["cache"]))
     if verb == "draws":
         return judge.dealt(message["case"], message["candidate"])
+    if verb == "again":
+        return judge.draws.following(judge.strided.get(message["case"], message["case"]))
     if verb == "qualify":
         return codec.plain(judge.qualify(message["case"]))
     if verb in ("fill", "check"):

@@ -7,6 +7,7 @@ zero, symmetric matrices symmetric, integers stay among those given, masks stay 
 from __future__ import annotations
 
 import math
+import random
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -21,6 +22,7 @@ RAMP, OUTLIER, HEAVY = "growing along every dimension", "with an outlier at eith
 SPECIAL, FINITE_SPECIAL = "with special values", "with signed zeros and denormals"
 
 PARTLY = "of which some differ from those of the call before"
+FEW = "of which a few differ from those of the call before"
 
 DISTRIBUTIONS = (AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL)
 """By draw number. An odd count, so that draw d and draw d + 9 of one distribution see different poison."""
@@ -45,6 +47,10 @@ OUTLIER_FACTOR = 64.0
 PARTLY_FACTOR, PARTLY_ONE_IN = 1.5, 8
 """Enough of a change to be seen in what depends on the element; few enough that a kernel which looks at one element
 to tell whether it knows the input is mostly taken in."""
+
+FEW_FACTOR, FEW_ELEMENTS, FEW_ONE_IN_AT_MOST = 4.0, 8, 4096
+"""About eight elements, of a large tensor one in 4096: a kernel that looks at a quarter of them misses one of eight in
+all but 4^-8 of the cases. A larger factor, because each has to be seen by itself."""
 
 BUFFER_SPREAD = 0.1
 """As `load.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
@@ -75,7 +81,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
             if distribution in (SPECIAL, FINITE_SPECIAL):
                 _place(value, _finite_specials(value.dtype), generator)
             else:
-                _changed(value, distribution)
+                _changed(value, distribution, random.Random(f"{seed} {position} {distribution}").getrandbits(31))
         elif _may_permute(value):
             order = torch.randperm(value.numel(), generator=generator, device=value.device)
             value.view(-1).copy_(value.view(-1)[order])
@@ -98,8 +104,9 @@ def vary_buffers(module: nn.Module, seed: int) -> None:
             buffer.copy_(value + (abs(value) or 1.0) * BUFFER_SPREAD * noise)
 
 
-def _changed(tensor: Tensor, distribution: str) -> None:
-    """A tensor that `_may_change`, by a function of each non-zero value or of where it stands."""
+def _changed(tensor: Tensor, distribution: str, salt: int) -> None:
+    """A tensor that `_may_change`, by a function of each non-zero value or of where it stands. salt: decides which
+    values are chosen where some are."""
     if distribution == RAMP:
         _ramp(tensor)
         return
@@ -107,6 +114,7 @@ def _changed(tensor: Tensor, distribution: str) -> None:
     sample = sample[sample != 0]
     mean, deviation = float(sample.mean()), float(sample.std(correction=0))
     largest, smallest = float(tensor.max()), float(tensor.min())
+    few = min(max(tensor.numel() // FEW_ELEMENTS, PARTLY_ONE_IN), FEW_ONE_IN_AT_MOST)
     functions: dict[str, Callable[[Tensor], Tensor]] = {
         CENTRED: lambda v: v - mean,
         SCALED_UP: lambda v: v * SCALE,
@@ -114,16 +122,18 @@ def _changed(tensor: Tensor, distribution: str) -> None:
         OFFSET: lambda v: v + OFFSET_DEVIATIONS * deviation,
         OUTLIER: lambda v: torch.where((v == largest) | (v == smallest), v * OUTLIER_FACTOR, v),
         HEAVY: lambda v: v * (v / (deviation or 1.0)) ** 2,
-        PARTLY: lambda v: torch.where(_one_in(PARTLY_ONE_IN, v), v * PARTLY_FACTOR, v),
+        PARTLY: lambda v: torch.where(_one_in(PARTLY_ONE_IN, v, salt), v * PARTLY_FACTOR, v),
+        FEW: lambda v: torch.where(_one_in(few, v, salt), v * FEW_FACTOR, v),
     }
     for piece in _pieces(tensor):
         wide = piece.double() if piece.dtype == torch.float64 else piece.float()
         piece.copy_(torch.where(wide == 0, wide, functions[distribution](wide)))
 
 
-def _one_in(count: int, values: Tensor) -> Tensor:
-    """Which of `values` are chosen, by their bits, so that equal ones are chosen together."""
-    bits = values.float().contiguous().view(torch.int32).long()
+def _one_in(count: int, values: Tensor, salt: int) -> Tensor:
+    """Which of `values` are chosen, by their bits, so that equal ones are chosen together, and by a salt, so that a
+    kernel cannot work out which."""
+    bits = values.float().contiguous().view(torch.int32).long() ^ salt
     return (bits * 2654435761 >> 29) % count == 0  # Knuth's multiplicative hash (TAOCP 3, 6.4): the high bits mix best
 
 
