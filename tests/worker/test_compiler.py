@@ -11,7 +11,7 @@ import pytest
 from triton.runtime.driver import driver
 
 from kernelwright.devices import find_target
-from kernelwright.worker.compiler import compiled, untrue_on_interpreter
+from kernelwright.worker.compiler import compiled, unfair_in, untrue_on_interpreter
 from kernelwright.worker.extract import kernels_name
 from kernelwright.worker.plan import Argument, Descriptor, Launch, Tensor, Value, View
 from kernelwright.worker.target import install
@@ -164,3 +164,23 @@ def test_a_descriptor_made_on_the_host_compiles(compiles: Compile) -> None:
     answer = compiles("a = x.load([0, 0])", "tl.store(y + tl.arange(0, 32), tl.sum(a, 0))",
                      x=Descriptor(view=view, block_shape=(32, 32)))  # fmt: skip
     assert answer["resources"]["registers"] > 0
+
+
+@pytest.mark.parametrize(
+    ("ttir", "ptx", "what"),
+    [
+        ("", "mov.u64 \t%rd1, %globaltimer;", "the clock"),
+        ("", "mov.u32 %r1, %clock_hi;", "the clock"),
+        ("", "mov.u64 %rd4, %gridid;", "the number of the launch"),
+        ("%1 = tt.ptr_to_int %0 : !tt.ptr<f32> -> i64", "", "an address"),
+        ("%2 = tt.load %1 : tensor<4x!tt.ptr<!tt.ptr<f32>>>", "", "an address"),
+        ('%3 = tt.elementwise_inline_asm "mov.b64 $0, $1;" {} %2 : tensor<4x!tt.ptr<f32>> -> i64', "", "an address"),
+    ],
+)
+def test_a_kernel_is_refused_what_tells_one_call_from_another(ttir: str, ptx: str, what: str) -> None:
+    assert what in unfair_in(ttir, ptx)
+
+
+def test_what_every_kernel_holds_is_not_taken_for_it() -> None:
+    ttir = "%1 = tt.addptr %0, %arg3 : !tt.ptr<f32>, i32\n%2 = tt.bitcast %1 : !tt.ptr<f32> -> !tt.ptr<i32>"
+    assert unfair_in(ttir, "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;") == ""

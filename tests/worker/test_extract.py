@@ -9,6 +9,7 @@ import types
 import pytest
 
 from kernelwright.worker import extract
+from kernelwright.worker.body import VALUE_ATTRIBUTES
 from kernelwright.worker.extract import Kernels
 from kernelwright.worker.scope import ALLOWED_IMPORTS, FORBIDDEN_ATTRIBUTES, may_follow
 
@@ -422,3 +423,23 @@ def test_attributes_of_language_objects_do_not_lead_out() -> None:
            if not name.startswith("_") and name not in FORBIDDEN_ATTRIBUTES
            and isinstance(getattr(root, name, None), types.ModuleType | types.FrameType | types.CodeType)]  # fmt: skip
     assert out == []
+
+
+def test_a_body_may_ask_a_tensor_for_everything_that_the_language_gives_it() -> None:
+    import triton.language as tl
+
+    public = {name for kind in (tl.tensor, tl.tensor_descriptor) for name in dir(kind) if not name.startswith("_")}
+    assert public <= VALUE_ATTRIBUTES
+
+
+def test_a_body_may_ask_a_kernel_for_nothing_behind_which_the_compiler_stands() -> None:
+    """A kernel can be an argument, and what an argument holds does not show in the syntax."""
+    from triton.runtime.interpreter import InterpretedFunction
+    from triton.runtime.jit import JITFunction
+
+    def example() -> None:
+        pass
+
+    kernel = JITFunction(example)
+    known = {*dir(kernel), *vars(kernel), *dir(InterpretedFunction)}
+    assert {name for name in known & VALUE_ATTRIBUTES if callable(getattr(kernel, name, None))} == set()

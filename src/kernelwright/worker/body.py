@@ -37,6 +37,21 @@ LEAF_ATTRIBUTES = frozenset({"primitive_bitwidth", "itemsize", "int_bitwidth", "
                              "NONE"})  # fmt: skip
 """What may be asked of something that Triton names: about a dtype, the value of a constant, an enum."""
 
+_OF_VALUES = """
+T abs advance argmax argmin associative_scan broadcast_to cast cdiv ceil clamp cos cumprod cumsum erf exp exp2
+expand_dims flip floor gather histogram item log log2 logical_and logical_or max min permute ravel reduce reduce_or
+reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn squeeze sum to trans unsqueeze view xor_sum load store
+scatter atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor shape strides
+block_shape block_type dtype type element_ty numel nbytes address_space kind is_block is_const is_void
+is_standard_floating get_block_shapes is_int1 is_int8 is_int16 is_int32 is_int64 is_uint8 is_uint16 is_uint32
+is_uint64 is_fp8e4nv is_fp8e4b8 is_fp8e4b15 is_fp8e5 is_fp8e5b16 exponent_bias startswith endswith get_int_max_value
+get_int_min_value
+"""
+
+VALUE_ATTRIBUTES = LEAF_ATTRIBUTES | frozenset(_OF_VALUES.split())
+"""What may be asked of a value: the methods of tensors, descriptors, dtypes and texts. An argument may also be another
+kernel, and behind that stands the compiler: what is not named here is not asked."""
+
 
 def check_body(function: ast.FunctionDef, scope: Scope, kernels: set[str], constants: set[str]) -> list[Finding]:
     """What a kernel's body and signature do that no kernel may."""
@@ -95,7 +110,8 @@ def is_constant(value: ast.expr, scope: Scope, known: set[str]) -> bool:
 
 
 def _attribute_allowed(node: ast.Attribute, scope: Scope, objects: set[str]) -> bool:
-    """objects: kernels and constants, of which nothing may be taken but LEAF_ATTRIBUTES."""
+    """objects: kernels and constants, of which nothing may be taken but LEAF_ATTRIBUTES. Of values (arguments, what was
+    computed) it is VALUE_ATTRIBUTES."""
     if node.attr.startswith("_") or node.attr in FORBIDDEN_ATTRIBUTES:
         return False
     path = scope.dotted(node.value)
@@ -103,7 +119,7 @@ def _attribute_allowed(node: ast.Attribute, scope: Scope, objects: set[str]) -> 
         return may_follow(path, node.attr)
     if path is not None or (isinstance(node.value, ast.Name) and node.value.id in objects):
         return node.attr in LEAF_ATTRIBUTES
-    return True
+    return node.attr in VALUE_ATTRIBUTES
 
 
 def _comprehended(function: ast.FunctionDef) -> set[str]:

@@ -48,12 +48,32 @@ def compiled(path: str, launch: plans.Launch, target: Target, code: bool = False
         return failure(launch.kernel, error)
     if code:
         return {"code": codec.plain(code_counters(binary.asm["cubin"], binary.asm["ptx"]))}
+    unfair = unfair_in(binary.asm["ttir"], binary.asm["ptx"])
+    if unfair:
+        return {"status": Status.REJECTED.value, "reason": f"{launch.kernel} {unfair}"}
     resources = resources_of(launch.kernel, binary, target)
     if resources.shared_bytes > target.shared_bytes_per_block:
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
         return {"status": Status.COMPILE_ERROR.value, "reason": reason}
     return {"resources": codec.plain(resources), "untrue": untrue_on_interpreter(binary.asm["ttir"])}
+
+
+UNFAIR = {
+    "reads the clock of the device (%clock, %globaltimer): a call must do the same whenever it runs":
+        r"%(?:clock|globaltimer)",
+    "reads the number of the launch (%gridid): a call must do the same however often it ran": r"%gridid\b",
+    "takes an address for a number, or a number for an address: where memory lies must not matter":
+        r"tt\.ptr_to_int\b|tt\.int_to_ptr\b|tt\.ptr<!tt\.ptr|tt\.(?:elementwise_inline_asm|extern_elementwise)\b.*!tt\.ptr",
+}  # fmt: skip
+"""What a kernel could tell one call from another by, with nothing that an input says, as it reads in Triton's IR or in
+PTX: whatever way it was written, it ends there."""
+
+
+def unfair_in(ttir: str, ptx: str) -> str:
+    """Which of UNFAIR a kernel does, "" where none."""
+    text = "\n".join(re.sub(r"loc\(.*", "", line) for line in ttir.splitlines()) + ptx
+    return next((what for what, pattern in UNFAIR.items() if re.search(pattern, text)), "")
 
 
 UNTRUE = {

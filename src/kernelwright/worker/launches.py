@@ -77,6 +77,11 @@ class launches_to:  # noqa: N801 - reads as a verb at its use
         if name is None:
             raise Refused("a kernel was launched that is not a module-level @triton.jit function of the candidate")
         signature = inspect.signature(kernel.fn)
+        if kwargs.pop("launch_pdl", False):
+            raise Refused(
+                f"{name} is launched with launch_pdl: it would begin before what was launched before it has ended, so "
+                "that calls in a row overlap and no clock could tell what one of them takes"
+            )
         options = {k: kwargs[k] for k in plan.OPTIONS if k in kwargs}
         kwargs = {k: v for k, v in kwargs.items() if k not in options or k in signature.parameters}
         arguments = signature.bind(*args, **kwargs)

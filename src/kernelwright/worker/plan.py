@@ -15,16 +15,15 @@ import msgspec
 from kernelwright import codec
 from kernelwright.model import Status
 
-OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid",
-           "launch_pdl")  # fmt: skip
+OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid")
 """Launch keywords that are the compiler's, not the kernel's. Others (`ir_override`, …) would replace the code."""
 
 MAX_STEPS = 4096
 """More launches than this in one call is not a kernel but a host loop; refused by the recorder."""
 
-AGAIN = -2
-"""The number of the draw that follows draw 0 on memory that nobody cleared in between: its inputs, of which some have
-changed. Even, as is draw 0, so that the guard zones hold the same poison."""
+AGAIN, AGAIN_FEW = -2, -4
+"""The numbers of the draws that follow draw 0 on memory that nobody cleared in between: its inputs, of which some, or
+a few, have changed. Even, as is draw 0, so that the guard zones hold the same poison."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):
