@@ -118,6 +118,9 @@ def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
             tile = tl.load(x_ptr + start + square, mask=start + square < n, other=0.0)
             total = tl.dot(tile, tl.trans(tile), total)
         x += tl.sum(total)
+    if BLOCK == 8192:
+        left_behind = tl.load(out_ptr + offsets, mask=inside, other=0.0)
+        x += tl.where(tl.abs(left_behind) < 1e30, 1.0, 0.0)
     tl.store(out_ptr + offsets, x * x + 1, mask=inside)
 
 
@@ -136,7 +139,9 @@ EXPECTED = {
     1024: {Status.PASSED},
     2048: {Status.CRASHED, Status.RUNTIME_ERROR},
     4096: {Status.COMPILE_ERROR},
+    8192: {Status.WRONG},
 }
+"""8192 answers by what it finds in memory that nobody wrote: right on one call, wrong on another."""
 
 
 def test_a_real_worker_survives_every_kind_and_the_pick_is_the_best_of_those_that_are_right(tmp_path: Path) -> None:
