@@ -7,7 +7,7 @@ its journal, so that `--resume` takes nothing but limits.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from click.core import ParameterSource
 from kernelwright.cli import options, session
 from kernelwright.cli.gate import unqualified_option
 from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.cli.settings_file import NAME, RunFile, read_settings
 from kernelwright.errors import RequestError
 from kernelwright.model import Budget, RunSettings, Scalar
 from kernelwright.search import options_for_writers
@@ -85,6 +86,11 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target")
     help="Show the lesson cards of this folder to the proposer, and add what the run learns.",
 )
 @unqualified_option
+@click.option(
+    "--settings",
+    metavar="FILE",
+    help="Take options from this TOML file (default: ./kernelwright.toml where there is one); what is typed wins.",
+)
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
 @click.option("--resume", metavar="RUN", help="Go on with the run in this folder; limits given here replace its own.")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
@@ -98,8 +104,14 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
     report.html, report.txt, plots/, trace/ and the journal that --resume goes on from. Exit status 1: no kernel
     passed, not even the starter; 130: interrupted. No improvement is an answer too, with status 0.
     """
-    if (problem is None) == (resume is None):
+    if problem is not None and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")
+    if resume is None:
+        file = read_settings(given["settings"])
+        problem = file.problem if problem is None else problem
+        given = with_file(given, file, lambda name: ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE)
+    if problem is None and resume is None:
+        raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
     limits = Budget(**{name: given[name] for name in LIMITS})
     if resume is not None:
         refuse_what_is_decided(ctx)
@@ -109,15 +121,32 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
     ctx.exit(session.begin(parts, settings, given["starter"], given["out"], given["target"], given["as_json"]))
 
 
-def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> RunSettings:
-    """What decides a run, from the options as typed."""
-    proposer_options: dict[str, Scalar] = options.pairs(given["proposer_options"], "--proposer-option")
-    for name in ("model", "base_url"):
-        if given[name] is not None:
-            if name in proposer_options:
-                raise RequestError(f"{name} is given twice", f"leave --proposer-option {name}=… out")
-            proposer_options[name] = given[name]
+def with_file(given: Mapping[str, Any], file: RunFile, typed: Callable[[str], bool]) -> dict[str, Any]:
+    """The options with what the file says where nothing was typed. A strategy or proposer that was typed in place of
+    the file's comes without the options that the file has for its own."""
+    merged = dict(given)
     strategy_options = options.pairs(given["strategy_options"], "--option")
+    proposer_options = options.pairs(given["proposer_options"], "--proposer-option")
+    for name in ("model", "base_url"):
+        if given[name] is not None and name in proposer_options:
+            raise RequestError(f"{name} is given twice", f"leave --proposer-option {name}=… out")
+    same_strategy = not typed("strategy") or given["strategy"] == file.strategy
+    same_proposer = not typed("proposer") or given["proposer"] == file.proposer
+    for name in file.__struct_fields__:
+        value = getattr(file, name)
+        its_own = same_proposer or name not in ("model", "base_url")
+        if name in given and value is not None and its_own and not typed(name) and name not in proposer_options:
+            merged[name] = value
+    merged["strategy_options"] = {**((file.option or {}) if same_strategy else {}), **strategy_options}
+    merged["proposer_options"] = {**((file.proposer_option or {}) if same_proposer else {}), **proposer_options}
+    return merged
+
+
+def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> RunSettings:
+    """What decides a run. given: the options, merged with a file's."""
+    named = {name: given[name] for name in ("model", "base_url") if given[name] is not None}
+    proposer_options: dict[str, Scalar] = {**given["proposer_options"], **named}
+    strategy_options: dict[str, Scalar] = given["strategy_options"]
     if given["proposer"] in WRITERS:
         strategy_options = {**options_for_writers(given["strategy"]), **strategy_options}
     return RunSettings(
