@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo test test-gpu lint docs setup clean
+.PHONY: demo test test-gpu lint docs example setup clean
 .DEFAULT_GOAL := test
 
 ifndef PYTHON
@@ -23,6 +23,10 @@ $(STAMP): pyproject.toml requirements/tested.txt
 docs: $(STAMP)
 	$(BIN)/python -m kernelwright.cli.reference > docs/commands.md
 	$(BIN)/python benchmarks/gallery_page.py
+
+example: $(STAMP)
+	$(BIN)/kernelwright report gallery/rmsnorm/runs/mailbox --format html --plots docs/example > docs/example/report.html
+	KERNELWRIGHT_SCREENSHOTS=docs/example $(BIN)/pytest tests/report/page/test_in_browser.py -k looked_at
 
 setup: $(STAMP)
 

@@ -9,8 +9,8 @@ from __future__ import annotations
 from typing import Any
 
 from kernelwright.model import CaseResult, Evaluation, Record
+from kernelwright.report.cost import total_usage
 from kernelwright.report.table import table
-from kernelwright.report.text import total_usage
 from kernelwright.report.trials import tally
 from kernelwright.report.units import (
     Kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -17,7 +18,9 @@ from samples import passed, run_view, short_run
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
-REAL_RUN = Path(__file__).resolve().parents[3] / "gallery" / "rmsnorm" / "runs" / "mailbox"
+ROOT = Path(__file__).resolve().parents[3]
+REAL_RUN = ROOT / "gallery" / "rmsnorm" / "runs" / "mailbox"
+EXAMPLE = ROOT / "docs" / "example" / "report.html"
 SIZES = {"desk": DESK, "phone": PHONE}
 
 
@@ -119,3 +122,34 @@ def test_a_hostile_candidate_runs_nothing_even_if_escaping_failed(browser: Brows
     with visit(browser, file.as_uri()) as seen:
         assert "taken" not in seen.page.title()
         assert any("Content Security Policy" in fault for fault in seen.faults)
+
+
+@pytest.mark.parametrize(
+    ("name", "dark", "size", "opened"),
+    [
+        ("light", False, DESK, None),
+        ("dark", True, {"width": 1180, "height": 1000}, "candidates"),
+        ("phone", False, PHONE, "candidates"),
+    ],
+)
+def test_it_can_be_looked_at(
+    browser: Browser, url: str, tmp_path: Path, name: str, dark: bool, size: dict[str, int], opened: str | None
+) -> None:
+    """Pictures of what a reader sees; KERNELWRIGHT_SCREENSHOTS names a folder to keep them in (`make example`)."""
+    file = Path(os.environ.get("KERNELWRIGHT_SCREENSHOTS", tmp_path)) / f"{name}.png"
+    with visit(browser, url, dark, size) as seen:
+        if opened is not None:
+            seen.page.locator("#look-3 > summary").click()
+            seen.page.locator(f"#{opened}").evaluate("e => e.scrollIntoView()")
+        seen.page.screenshot(path=file)
+    assert file.read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_the_example_in_the_docs_is_such_a_page(browser: Browser, url: str) -> None:
+    verdicts = []
+    for address in (EXAMPLE.as_uri(), url):
+        with visit(browser, address) as seen:
+            assert seen.faults == []
+            assert seen.requests == [address]
+            verdicts.append(seen.page.locator("#verdict").inner_text())
+    assert verdicts[0] == verdicts[1], "make example"
