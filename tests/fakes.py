@@ -119,15 +119,33 @@ def evaluation_of(candidate: Candidate, purpose: str) -> Evaluation:
     )
 
 
+def profile_of(implementation: Candidate | str, case: str, full: bool) -> Profile:
+    """A kernel that asks L1 for too much, unless its block is 512; the framework's is named as it is."""
+    name = implementation if isinstance(implementation, str) else implementation.id
+    own = not isinstance(implementation, str)
+    busy = 0.9 if not isinstance(implementation, str) and block_of(implementation) != 512 else 0.3
+    counters = {"l1_throughput": busy, "dram_throughput": 0.2, **({"sm__extra.sum": 7.0} if full else {})}
+    launch = LaunchProfile(
+        kernel="double_kernel" if own else f"{name}_kernel", grid=(64, 1, 1), block=(128, 1, 1),
+        counters=tuple(Counter(name=n, value=v, unit="fraction", tool="ncu") for n, v in counters.items()),
+    )  # fmt: skip
+    return Profile(
+        implementation=name, case=case, device=ENVIRONMENT.device, target=ENVIRONMENT.target, tool="ncu",
+        launches=(launch,), method="a fake look", key=f"{case} {busy}", seconds=2.0,
+    )  # fmt: skip
+
+
 @dataclass
 class FakeWorker:
-    """`pool.Worker` as a function. calls: what `evaluate` was asked, in order of arrival. log: the same, one line a
-    call, in a file that outlives a killed process. delay_s: how long an evaluation takes."""
+    """`pool.Worker` as a function. look: `profile` as one, `profile_of` where None. calls: what `evaluate` and
+    `profile` were asked, in order of arrival. log: the former's, one line each, in a file that outlives a killed
+    process. delay_s: how long an evaluation takes."""
 
     answer: Callable[[Candidate, str], Evaluation] = evaluation_of
     where: Environment = ENVIRONMENT
     found: Machine = MACHINE
     problem: ProblemInfo = PROBLEM
+    look: Callable[[Candidate | str, str, bool], Profile] | None = None
     qualification: QualificationReport = QUALIFIED
     log: Path | None = None
     delay_s: float = 0.0
@@ -202,19 +220,8 @@ class FakeWorker:
         )
 
     def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
-        """A kernel that asks L1 for too much, unless its block is 512; the framework's is named as it is."""
         self.calls.append((implementation if isinstance(implementation, str) else implementation.id, "profile"))
-        own = not isinstance(implementation, str)
-        busy = 0.9 if own and block_of(implementation) != 512 else 0.3
-        counters = {"l1_throughput": busy, "dram_throughput": 0.2, **({"sm__extra.sum": 7.0} if full else {})}
-        launch = LaunchProfile(
-            kernel="double_kernel" if own else f"{implementation}_kernel", grid=(64, 1, 1), block=(128, 1, 1),
-            counters=tuple(Counter(name=n, value=v, unit="fraction", tool="ncu") for n, v in counters.items()),
-        )  # fmt: skip
-        return Profile(
-            implementation=implementation.id if own else implementation, case=case, device=self.where.device,
-            target=self.where.target, tool="ncu", launches=(launch,), method="a fake look", key=f"{case} {busy}",
-        )  # fmt: skip
+        return (self.look or profile_of)(implementation, case, full)
 
     def close(self) -> None:
         self.closed = True
@@ -246,6 +253,7 @@ class FakeProposer:
     delay_s: float = 0.0
     calls: list[int] = field(default_factory=list)
     author: str = "fake"
+    shows_profiles: bool = False
     closed: bool = False
 
     def propose(self, request: Request, context: Context) -> Proposal | None:

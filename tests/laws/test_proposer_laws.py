@@ -75,6 +75,7 @@ class Correspondent:
     """A mailbox whose every prompt is answered at once, so that one call shows what two would."""
 
     author = "mailbox"
+    shows_profiles = True
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder

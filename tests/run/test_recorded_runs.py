@@ -15,8 +15,8 @@ import msgspec
 import pytest
 
 from fakes import FakeProposer, FakeWorker
-from kernelwright.journal import Event, EventKind, Journal
-from kernelwright.model import Budget, Candidate, Evaluation, Proposal, Request
+from kernelwright.journal import Event, EventKind, Journal, profiles_of
+from kernelwright.model import Budget, Candidate, Evaluation, Profile, Proposal, Request
 from kernelwright.propose import Context, build_proposer
 from kernelwright.report.text import report_text
 from kernelwright.report.trace import trace_files
@@ -48,6 +48,8 @@ class Recorded:
     def __init__(self, run: Path, events: list[Event]) -> None:
         self._proposer = build_proposer("replay", {"run": str(run)})
         self._candidates = {e.number: e.payload.candidate for e in events if isinstance(e.payload, Proposal)}
+        self.profiles = {profile.case + profile.implementation: profile for seen in profiles_of(events).values()
+                         for profile in seen}  # fmt: skip
         self._ends = [event for event in events if ends(event)]
         self._seen = 0
         self._turn = threading.Condition()
@@ -67,6 +69,10 @@ class Recorded:
         )
         assert isinstance(turn.payload, Evaluation)
         return turn.payload
+
+    def look(self, implementation: Candidate | str, case: str, full: bool) -> Profile:
+        assert isinstance(implementation, Candidate)
+        return self.profiles[case + implementation.id]
 
     def saw(self, event: Event) -> None:
         """The loop has written an event; only then is it the next one's turn."""
@@ -129,12 +135,11 @@ def test_the_loop_makes_the_same_run_again_event_for_event(recorded: Journal, tm
     # All at once: an evaluation must not wait for one that was not asked yet.
     settings = msgspec.structs.replace(info.settings, in_flight=trials)
     record = Recorded(recorded.folder, events)
-    worker = FakeWorker(answer=record.evaluate, where=info.environment, problem=info.problem)
+    worker = FakeWorker(answer=record.evaluate, look=record.look, where=info.environment, problem=info.problem)
     strategy = build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options)
     with Journal.create(tmp_path / "again", msgspec.structs.replace(info, settings=settings)) as journal:
-        optimize(
-            journal, strategy, FakeProposer(record.propose), worker, budget=Budget(trials=trials), on_event=record.saw
-        )
+        proposer = FakeProposer(record.propose, shows_profiles=bool(record.profiles))
+        optimize(journal, strategy, proposer, worker, budget=Budget(trials=trials), on_event=record.saw)
         again = journal.events()
         assert by_trial(again) == by_trial(events)
         told = (EventKind.EVALUATED, EventKind.TOLD, EventKind.CONFIRMED)

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.history import best_trial, gpu_s, seed_trial
-from kernelwright.journal import Event, EventKind, SessionEnd, SessionStart
+from kernelwright.journal import Event, EventKind, Profiles, SessionEnd, SessionStart
 from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.units import count_text, duration_text, share_text, time_text, times_text
@@ -92,7 +92,7 @@ class Progress:
             self._proposals[number] = payload
         elif isinstance(payload, Evaluation):
             (self._confirmed if event.kind is EventKind.CONFIRMED else self._evaluations)[number] = payload
-        else:
+        elif not isinstance(payload, Profiles):
             self._told.add(number)
 
     def _line(self, event: Event) -> str | None:
@@ -110,6 +110,8 @@ class Progress:
             best = best_trial(self._trials())
             leads = best is not None and best.number == event.number
             return f"{trial} evaluation: {_outcome(payload)}" + (f"; leads: {self._best_text()}" if leads else "")
+        if isinstance(payload, Profiles):
+            return f"{trial} {_seen(payload)}"
         if isinstance(payload, SessionStart):
             return f"search starts; budget left: {self._left_text(self._spent_s)}"
         if isinstance(payload, SessionEnd):
@@ -202,6 +204,13 @@ class Progress:
             return "not known yet" if self._budget != Budget() else "when the strategy has nothing more to ask"
         at = datetime.fromtimestamp(now.timestamp() + left_s, now.tzinfo)
         return f"about {at:%H:%M}, in {duration_text(left_s)}, or earlier"
+
+
+def _seen(profiles: Profiles) -> str:
+    if not profiles.profiles:
+        return f"not profiled: {_first_line(profiles.failed)}"
+    tools = sorted({profile.tool or "the compiler's figures" for profile in profiles.profiles})
+    return f"profiled by {', '.join(tools)} on {', '.join(profile.case for profile in profiles.profiles)}"
 
 
 def _outcome(evaluation: Evaluation) -> str:

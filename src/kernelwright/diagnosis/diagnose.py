@@ -69,6 +69,17 @@ def diagnoses(
     return tuple(sorted(found, key=lambda one: one.share if one.share is not None else 1.0))
 
 
+def furthest(evaluation: Evaluation, problem: ProblemInfo) -> str | None:
+    """The timed case that is furthest from its bound; None where nothing was timed."""
+    bounds = {info.case.name: info.bound.bound_us for info in problem.cases if info.case.timed}
+    shares = {
+        result.case: bounds[result.case] / result.timing.median_us
+        for result in evaluation.results
+        if result.timing is not None and result.timing.median_us > 0 and result.case in bounds
+    }
+    return min(shares, key=lambda case: shares[case], default=None)
+
+
 def of_resources(evaluation: Evaluation, case: str) -> Profile | None:
     """What an evaluation says of its kernels, as a profile without grids: of all cases together, since it does not say
     which kernel ran for which."""

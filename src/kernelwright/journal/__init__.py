@@ -8,12 +8,14 @@ from kernelwright.journal.database import NAME, SCHEMA_VERSION, writer
 from kernelwright.journal.events import (
     Event,
     EventKind,
+    Profiles,
     Session,
     SessionEnd,
     SessionStart,
     confirmations_of,
     finished_s,
     finished_trials,
+    profiles_of,
     sessions_of,
 )
 from kernelwright.journal.store import Journal
@@ -24,12 +26,14 @@ __all__ = [
     "Event",
     "EventKind",
     "Journal",
+    "Profiles",
     "Session",
     "SessionEnd",
     "SessionStart",
     "confirmations_of",
     "finished_s",
     "finished_trials",
+    "profiles_of",
     "sessions_of",
     "writer",
 ]

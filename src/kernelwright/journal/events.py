@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kernelwright.model import Budget, Evaluation, Proposal, Record, Request, Trial
+from kernelwright.model import Budget, Evaluation, Profile, Proposal, Record, Request, Trial
 
 
 class EventKind(str, enum.Enum):
@@ -22,6 +22,8 @@ class EventKind(str, enum.Enum):
     EVALUATED = "evaluated"
     TOLD = "told"
     CONFIRMED = "confirmed"
+    PROFILED = "profiled"
+    """Between a trial's telling and the first request that starts from it."""
     STOPPED = "stopped"
 
 
@@ -29,6 +31,13 @@ class SessionStart(Record, frozen=True, kw_only=True):
     """The budget is the whole run's, as it stood when this session began."""
 
     budget: Budget
+
+
+class Profiles(Record, frozen=True, kw_only=True):
+    """What a profiler, or at least the compiler, saw of a trial; or why nothing could be seen."""
+
+    profiles: tuple[Profile, ...] = ()
+    failed: str = ""
 
 
 class SessionEnd(Record, frozen=True, kw_only=True):
@@ -44,7 +53,7 @@ class Event:
     kind: EventKind
     number: int | None
     time: str
-    payload: Request | Proposal | Evaluation | SessionStart | SessionEnd | None
+    payload: Request | Proposal | Evaluation | Profiles | SessionStart | SessionEnd | None
 
 
 @dataclass(frozen=True)
@@ -55,6 +64,15 @@ class Session:
     budget: Budget
     seconds: float
     reason: str | None
+
+
+def profiles_of(events: list[Event]) -> dict[int, tuple[Profile, ...]]:
+    """By trial number, those that have some."""
+    return {
+        event.number: event.payload.profiles
+        for event in events
+        if event.number is not None and isinstance(event.payload, Profiles) and event.payload.profiles
+    }
 
 
 def finished_trials(events: list[Event]) -> list[Trial]:

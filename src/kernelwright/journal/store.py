@@ -21,6 +21,7 @@ from kernelwright.journal import database
 from kernelwright.journal.events import (
     Event,
     EventKind,
+    Profiles,
     Session,
     SessionEnd,
     SessionStart,
@@ -30,7 +31,7 @@ from kernelwright.journal.events import (
 )
 from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
 
-Payload = Request | Proposal | Evaluation | SessionStart | SessionEnd | None
+Payload = Request | Proposal | Evaluation | Profiles | SessionStart | SessionEnd | None
 
 _PAYLOADS: dict[EventKind, Any] = {
     EventKind.STARTED: SessionStart,
@@ -39,6 +40,7 @@ _PAYLOADS: dict[EventKind, Any] = {
     EventKind.EVALUATED: Evaluation,
     EventKind.TOLD: None,
     EventKind.CONFIRMED: Evaluation,
+    EventKind.PROFILED: Profiles,
     EventKind.STOPPED: SessionEnd,
 }
 
@@ -110,6 +112,9 @@ class Journal:
 
     def append_confirmed(self, number: int, evaluation: Evaluation) -> Event:
         return self._append(EventKind.CONFIRMED, number, evaluation)
+
+    def append_profiled(self, number: int, profiles: Profiles) -> Event:
+        return self._append(EventKind.PROFILED, number, profiles)
 
     def append_stopped(self, reason: str, seconds: float) -> Event:
         return self._append(EventKind.STOPPED, None, SessionEnd(reason=reason, seconds=seconds))

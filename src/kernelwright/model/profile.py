@@ -50,3 +50,5 @@ class Profile(Record, frozen=True, kw_only=True):
     not_used: dict[str, str] = {}
     method: str = ""
     key: str = ""
+    seconds: float = 0.0
+    """How long the device was taken for it; 0 where it was not."""

@@ -31,6 +31,7 @@ class Builtin:
     """Stateless, hence thread-safe."""
 
     author = AUTHOR
+    shows_profiles = False
 
     def propose(self, request: Request, context: Context) -> Proposal:
         parents = parent_trials(request, context.trials)

@@ -53,6 +53,7 @@ class Mailbox:
     """Stateless beside its files, hence thread-safe: each request has files of its own."""
 
     author = AUTHOR
+    shows_profiles = True
 
     def __init__(self, settle_s: float = SETTLE_S) -> None:
         self._settle_s = settle_s

@@ -41,6 +41,8 @@ class ModelProposer:
     model is asked about surprises, each at most once.
     """
 
+    shows_profiles = True
+
     def __init__(
         self, provider: Provider, author: str, edits: Edits = "whole", plan: bool = False, reflect: bool = True
     ) -> None:

@@ -20,9 +20,9 @@ class Context:
     """All that a proposer may look at besides the request itself.
 
     trials: every trial told so far, in the order of their numbers. in_flight: candidates proposed and not yet told.
-    folder: the run folder. profiles: of the request's parents, by trial number, one for each case that was profiled;
-    empty where nothing was. lessons: of earlier runs, a line each. put_blob stores a text and gives its hash, blob
-    gives the text of a hash; both may be called from any thread.
+    folder: the run folder. profiles: by trial number, of the trials that were profiled (the request's parents among
+    them, where the proposer shows them). lessons: of earlier runs, a line each. put_blob stores a text and gives its
+    hash, blob gives the text of a hash; both may be called from any thread.
     """
 
     problem: ProblemInfo
@@ -42,6 +42,9 @@ class Proposer(Protocol):
 
     author: str
     """Who signs the proposals; see `Proposal.author`."""
+
+    shows_profiles: bool
+    """Whether its prompts show them: what a request starts from is then profiled before it is asked."""
 
     def propose(self, request: Request, context: Context) -> Proposal | None:
         """The answer, or None: no answer yet, the request stays open (the mailbox) and is proposed again later.

@@ -17,6 +17,8 @@ from kernelwright.propose.protocol import Context
 class Replay:
     """Thread-safe: the recorded run is read whole at the start. Raises `RunFolderError` where it cannot be."""
 
+    shows_profiles = False
+
     def __init__(self, run: Path) -> None:
         self.author = f"replay:{run.resolve().name}"
         with Journal.open(run) as journal:

@@ -37,6 +37,7 @@ class Script:
     """Stateless, hence thread-safe. Raises `ConfigError` for a file that is no script."""
 
     author = AUTHOR
+    shows_profiles = False
 
     def __init__(self, file: Path) -> None:
         self._file = file

@@ -16,12 +16,13 @@ from typing import Any
 
 import msgspec
 
-from kernelwright.journal import Event, Journal
+from kernelwright.journal import Event, Journal, Profiles
 from kernelwright.model import Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.pool import Worker
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run.control import LOOK_S, is_paused
+from kernelwright.run.profiling import lacking, taken
 from kernelwright.run.state import State
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.search.protocol import Strategy
@@ -60,6 +61,7 @@ class Loop:
         self._threads = ThreadPoolExecutor(self._settings.in_flight, thread_name_prefix="kernelwright")
         self._proposing: dict[Future[Event | None], int] = {}
         self._evaluating: dict[Future[Evaluation], int] = {}
+        self._profiling: dict[Future[Profiles], int] = {}
         self._began_s = time.monotonic()
         self._spent_s = spent_s
         self._advanced_s: dict[int, float] = {}
@@ -72,8 +74,8 @@ class Loop:
         for number in self.state.open_numbers():
             self._advance(number)
         self._fill()
-        while self._proposing or self._evaluating or self._is_held:
-            under_way: list[Future[Any]] = [*self._proposing, *self._evaluating]
+        while self._proposing or self._evaluating or self._profiling or self._is_held:
+            under_way: list[Future[Any]] = [*self._proposing, *self._evaluating, *self._profiling]
             if not under_way:
                 self._rest()
             done, _ = wait(under_way, LOOK_S if self._is_held else None, FIRST_COMPLETED)
@@ -83,6 +85,9 @@ class Loop:
             for finished, number in [entry for entry in self._evaluating.items() if entry[0] in done]:
                 del self._evaluating[finished]
                 self._evaluated(number, finished.result())
+            for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
+                del self._profiling[looked]
+                self._profiled(number, looked.result())
             self._fill()
         if self.waiting:
             what = "request waits" if len(self.waiting) == 1 else "requests wait"
@@ -145,6 +150,8 @@ class Loop:
         self._advanced_s.setdefault(number, time.monotonic())
         request, proposal = self.state.requests[number], self.state.proposals.get(number)
         if proposal is None and request.candidate is None:
+            if self._profile_parents(request):
+                return
             future = self._threads.submit(self._propose, request, self._context(number))
             self._proposing[future] = number
             if wait([future], timeout=HEAD_START_S).done:
@@ -158,6 +165,22 @@ class Loop:
             self._tell(number)
         else:
             self._evaluate(number, proposal.candidate)
+
+    def _profile_parents(self, request: Request) -> bool:
+        """Whether the request has to wait for what its prompt shows; the last profile to come in lets it go on."""
+        wanted = lacking(request, self.state, self._proposer, self._journal.info.problem)
+        for number, case in wanted.items():
+            candidate = self.state.candidate(number)
+            if number not in self._profiling.values() and candidate is not None:
+                self._profiling[self._threads.submit(taken, self._worker, candidate, case)] = number
+        return bool(wanted)
+
+    def _profiled(self, number: int, profiles: Profiles) -> None:
+        self._record(self._journal.append_profiled(number, profiles))
+        asked = [other for other in self.state.open_numbers() if other not in self.state.proposals]
+        for other in asked:
+            if number in self.state.requests[other].parents and other not in self._proposing.values():
+                self._advance(other)
 
     def _propose(self, request: Request, context: Context) -> Event | None:
         """In a thread of its own, which no interrupt reaches: none comes between an answer and its record."""
@@ -215,4 +238,5 @@ class Loop:
             put_blob=self._journal.put_blob,
             blob=self._journal.blob,
             lessons=self._lessons,
+            profiles={number: one.profiles for number, one in self.state.profiles.items() if one.profiles},
         )

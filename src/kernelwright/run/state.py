@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import Event, EventKind
+from kernelwright.journal import Event, EventKind, Profiles
 from kernelwright.model import Candidate, Evaluation, Proposal, Request, Trial
 from kernelwright.search.protocol import Strategy
 
@@ -25,6 +25,7 @@ class State:
     evaluations: dict[int, Evaluation] = field(default_factory=dict)
     told: dict[int, Trial] = field(default_factory=dict)
     confirmations: dict[int, Evaluation] = field(default_factory=dict)
+    profiles: dict[int, Profiles] = field(default_factory=dict)
 
     def take(self, event: Event) -> None:
         number, payload = event.number, event.payload
@@ -37,6 +38,8 @@ class State:
         elif isinstance(payload, Evaluation):
             kept = self.confirmations if event.kind is EventKind.CONFIRMED else self.evaluations
             kept[number] = payload
+        elif isinstance(payload, Profiles):
+            self.profiles[number] = payload
         else:
             self.told[number] = Trial(
                 request=self.requests[number],

@@ -6,6 +6,8 @@ how much was asked), and taken once.
 
 from __future__ import annotations
 
+import time
+
 from kernelwright import codec
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
 from kernelwright.model import Candidate, LaunchProfile, Profile
@@ -65,6 +67,7 @@ def candidate_profile(subject: Subject, name: str, case: str, full: bool, key: s
     return Profile(
         implementation=name, case=case, device=site.machine["device"], target=site.target.name, tool=tool,
         launches=launches, not_used=not_used, key=key, method=METHODS.get(tool or "", ""),
+        seconds=subject.stages_s["profile"],
     )  # fmt: skip
 
 
@@ -78,13 +81,15 @@ def framework_profile(site: Site, name: str, case: str, full: bool) -> Profile:
     key = codec.sha(codec.encode([name, site.problem, versions, case, site.machine["device"], full]))
     if key not in site.profiles:
         with site.lease:
+            start_s = time.monotonic()
             tool, seen, not_used = by_first(site, job_of(site, case, framework=name), full)
+            seconds = round(time.monotonic() - start_s, 4)
         if tool is None:
             reasons = "; ".join(f"{tool}: {why}" for tool, why in not_used.items())
             raise MachineError(f"{name} cannot be profiled here ({reasons})", "see docs/diagnosis.md")
         site.profiles[key] = Profile(
             implementation=name, case=case, device=site.machine["device"], target=site.target.name, tool=tool,
-            launches=seen, not_used=not_used, key=key, method=METHODS.get(tool, ""),
+            launches=seen, not_used=not_used, key=key, method=METHODS.get(tool, ""), seconds=seconds,
         )  # fmt: skip
     return site.profiles[key]
 

@@ -1,0 +1,41 @@
+"""Profiles for prompts: which trials are profiled before a request is put into words, and on which case.
+
+It takes none itself (the worker does) and keeps none (the journal does). The one rule: a trial is profiled once in a
+run, on the case that is furthest from its bound, and only for a proposer whose prompts show it.
+"""
+
+from __future__ import annotations
+
+from kernelwright.diagnosis import furthest
+from kernelwright.errors import MachineError, RequestError
+from kernelwright.journal import Profiles
+from kernelwright.model import Candidate, Operator, ProblemInfo, Request
+from kernelwright.pool import Worker
+from kernelwright.propose.protocol import Proposer
+from kernelwright.run.state import State
+
+
+def lacking(request: Request, state: State, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:
+    """The parents of a request that are still to be profiled, each with its case. One without a time has none."""
+    if not proposer.shows_profiles or request.operator is Operator.TUNE:
+        return {}
+    found = {}
+    for number in request.parents:
+        case = case_of(number, state, problem)
+        if case is not None and number not in state.profiles:
+            found[number] = case
+    return found
+
+
+def case_of(number: int, state: State, problem: ProblemInfo) -> str | None:
+    """The timed case on which a trial is furthest from its bound; None where it was not timed."""
+    evaluation = state.evaluations.get(number)
+    return furthest(evaluation, problem) if evaluation is not None and evaluation.score_us is not None else None
+
+
+def taken(worker: Worker, candidate: Candidate, case: str) -> Profiles:
+    """A profile, or why there is none: a run goes on without."""
+    try:
+        return Profiles(profiles=(worker.profile(candidate, case),))
+    except (RequestError, MachineError) as error:
+        return Profiles(failed=str(error))
