@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernelwright.history import best_trial, seed_trial
 from kernelwright.journal import Journal, Session, confirmations_of, finished_s, finished_trials, sessions_of
-from kernelwright.model import Candidate, CaseInfo, Evaluation, Request, RunInfo, Trial
+from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Trial
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.stats import geometric_mean
@@ -23,7 +23,7 @@ from kernelwright.tunables import apply_config
 class RunView:
     """trials: the finished ones. open_requests: asked and not finished, so the search is not over. confirmed:
     confirming evaluations by trial number. blob: the text of a hash. finished_s: by trial number, how long the run had
-    been at work when it was finished."""
+    been at work when it was finished. profiles: what profilers saw of a trial, by number."""
 
     folder: Path
     info: RunInfo
@@ -33,6 +33,7 @@ class RunView:
     sessions: tuple[Session, ...]
     blob: Callable[[str], str]
     finished_s: Mapping[int, float] = field(default_factory=dict)
+    profiles: Mapping[int, tuple[Profile, ...]] = field(default_factory=dict)
 
     @property
     def seed(self) -> Trial | None:

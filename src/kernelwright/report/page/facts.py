@@ -14,6 +14,8 @@ from kernelwright.report.convergence import kind_of
 from kernelwright.report.cost import cost_text, total_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
 from kernelwright.report.kernel import kernel_text
+from kernelwright.report.page.grid import Grid, Section
+from kernelwright.report.page.profiles import profile_section
 from kernelwright.report.page.tree import Node, tree_of
 from kernelwright.report.text import repeat_commands
 from kernelwright.report.trials import tally
@@ -39,30 +41,11 @@ REPLAYED = "The candidates were replayed from an earlier run; what is said of th
 
 
 @dataclass(frozen=True)
-class Grid:
-    """A table. left: the columns (beside the first) that hold words and not numbers."""
-
-    header: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-    left: frozenset[str] = frozenset()
-
-
-@dataclass(frozen=True)
 class Figure:
     """One number that people look for first."""
 
     label: str
     value: str
-    note: str = ""
-
-
-@dataclass(frozen=True)
-class Section:
-    """A table with a heading of its own, for what only some runs have."""
-
-    id: str
-    title: str
-    grid: Grid
     note: str = ""
 
 
@@ -103,7 +86,7 @@ def page_of(view: RunView) -> Page:
         tally=", ".join(f"{count} {status}" for status, count in tally(view.trials).items()),
         cases=_cases(view, evaluation) if evaluation is not None and evaluation.results else None,
         cases_note=next((f"Bounds: {case.bound.peaks}." for case in info.problem.cases), ""),
-        extra=(),
+        extra=tuple(section for section in (profile_section(view),) if section is not None),
         resources=_resources(evaluation),
         kernel_title="Best kernel" if view.best is not None else "Leading kernel, not confirmed",
         kernel=kernel_text(trial, view) if trial is not None and trial.proposal.candidate is not None else None,

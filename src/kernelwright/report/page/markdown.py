@@ -9,7 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.report.convergence import convergence_text
-from kernelwright.report.page.facts import Grid, page_of
+from kernelwright.report.page.facts import page_of
+from kernelwright.report.page.grid import Grid
 from kernelwright.report.page.tree import Node
 from kernelwright.report.view import RunView
 
@@ -24,7 +25,7 @@ def markdown_page(view: RunView) -> str:
     if page.cases is not None:
         parts += ["## Cases", _grid(page.cases), page.cases_note]
     for section in page.extra:
-        parts += [f"## {section.title}", _grid(section.grid), section.note]
+        parts += [f"## {section.title}", _grid(section.grid), "\n".join(f"- {_inline(note)}" for note in section.notes)]
     parts += ["## Candidates", "\n".join(_branches(page.tree))]
     if page.resources is not None:
         parts += [f"## {page.kernel_title}", _grid(page.resources)]

@@ -12,6 +12,7 @@ from kernelwright.model import Request, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.lineage import lineage
+from kernelwright.report.page.profiles import profile_texts
 from kernelwright.report.trials import outcome, readable_source, usage_text, why
 from kernelwright.report.units import duration_text, time_text, times_text
 from kernelwright.report.view import RunView
@@ -60,6 +61,7 @@ class Node:
     finished: str
     usage: str
     confirmation: str
+    profile: str
     diffs: tuple[Diff, ...]
     source: str | None
     details: str
@@ -129,6 +131,7 @@ def _node(trial: Trial, view: RunView, trials: dict[int, Trial], role: str, chil
         finished=duration_text(view.finished_s[trial.number]) if trial.number in view.finished_s else "",
         usage=usage_text(usage) if usage.requests or usage.input_tokens else "",
         confirmation=evaluation_text(confirmed, view.info.problem.cases) if confirmed is not None else "",
+        profile=profile_texts(view, trial),
         diffs=tuple(diffs),
         source=readable_source(trial) if proposal.candidate is not None else None,
         details=evaluation_text(evaluation, view.info.problem.cases) if evaluation is not None else "",
@@ -154,6 +157,7 @@ def _under_way(request: Request, children: tuple[Node, ...]) -> Node:
         finished="",
         usage="",
         confirmation="",
+        profile="",
         diffs=(),
         source=None,
         details="",
