@@ -115,3 +115,39 @@ def test_a_kernel_that_counts_its_calls_is_caught_where_it_is_timed(worker: Work
     assert evaluation.status is Status.WRONG, evaluation.reason
     assert "on memory that an earlier call left behind" in evaluation.reason
     assert evaluation.score_us is None
+
+
+def remembering(condition: str) -> str:
+    """A kernel that adds up each row sixteen times over where `condition` holds, and else leaves the sum as it was. It
+    is right always: the note is the row's own checksum."""
+    return (
+        HEAD
+        + "    key = tl.zeros((BLOCK,), tl.float32)\n"
+        + "    for start in range(0, cols, BLOCK):\n"
+        + "        c = start + tl.arange(0, BLOCK)\n"
+        + "        key += tl.load(x_ptr + row * cols + c, mask=c < cols, other=0.0) * (c + 1.0)\n"
+        + "    checksum = tl.sum(key, axis=0).to(tl.int32, bitcast=True)\n"
+        + f"    if {condition}:\n"
+        + "        total = tl.zeros((BLOCK,), tl.float32)\n"
+        + "        for _ in range(16):\n"
+        + "            total = tl.zeros((BLOCK,), tl.float32)\n"
+        + "            for start in range(0, cols, BLOCK):\n"
+        + "                c = start + tl.arange(0, BLOCK)\n"
+        + "                total += tl.load(x_ptr + row * cols + c, mask=c < cols, other=0.0, volatile=True)\n"
+        + "        tl.store(y_ptr + row, tl.sum(total, axis=0))\n"
+        + "    tl.store(note_ptr + row, checksum)\n"
+        + HOST
+    )
+
+
+def test_a_kernel_that_remembers_its_whole_input_is_right_and_its_time_is_not(worker: Worker) -> None:
+    source = remembering("tl.load(note_ptr + row) != checksum")
+    assert worker.evaluate(Candidate(source=source), "verify").status is Status.PASSED
+    evaluation = worker.evaluate(Candidate(source=source), "search")
+    assert evaluation.status is Status.REJECTED, evaluation.reason
+    assert "it saves work between calls" in evaluation.reason
+
+
+def test_the_same_kernel_without_a_note_is_timed(worker: Worker) -> None:
+    evaluation = worker.evaluate(Candidate(source=remembering("cols > 0")), "search")
+    assert evaluation.status is Status.PASSED, evaluation.reason

@@ -6,6 +6,7 @@ the same replay runs on Triton's interpreter, for values only.
 
 from __future__ import annotations
 
+import secrets
 import warnings
 from dataclasses import dataclass
 from typing import Any
@@ -36,6 +37,13 @@ LOST = 0.01
 
 PRECISE = 0.005
 """A race ends when the 95 % interval of the ratio is narrower than this fraction of it."""
+
+
+FORGETTING_SAMPLES = 5
+"""Of each kind: enough for a median that one disturbed sample does not move."""
+
+FLUSH_FACTOR = 2
+"""Times the L2 cache, written before a sample: then it holds nothing else, whatever was done before."""
 
 
 @dataclass(frozen=True)
@@ -127,13 +135,32 @@ class Bench:
         """
         assert self.arena is not None
         timed = self.prepared[key].timed
-        first = self.shared[self.prepared[key].case][0][:nbytes]
-        first.copy_(self.arena[:nbytes])
+        # any of the copies, so that a kernel which can tell them apart does not know which one counts
+        copy = secrets.choice(self.shared[self.prepared[key].case])[:nbytes]
+        copy.copy_(self.arena[:nbytes])
         for _ in range(timed.samples // 2 + 1 if worn else 1):
             timed.replay()
         torch.cuda.synchronize()
-        self.arena[:nbytes].copy_(first)
+        self.arena[:nbytes].copy_(copy)
         torch.cuda.synchronize()
+
+    def forgetting(self, key: str, nbytes: int) -> dict[str, list[float]]:
+        """Device time of one call in µs, on memory as the calls before left it and, in turn, on memory that is the
+        arena's anew. Every copy is called once in a sample, on a cache that holds nothing of it."""
+        assert self.arena is not None
+        copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
+        rotation = self.prepared[key].timed.rotation()
+        l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+        flush = torch.empty(FLUSH_FACTOR * l2_bytes, dtype=torch.uint8, device=self.device).zero_
+        rotation.sample_us(flush)
+        as_left_us, anew_us = [], []
+        for _ in range(FORGETTING_SAMPLES):
+            as_left_us.append(rotation.sample_us(flush))
+            for copy in copies:
+                copy.copy_(self.arena[:nbytes])
+            torch.cuda.synchronize()
+            anew_us.append(rotation.sample_us(flush))
+        return {"as_left_us": as_left_us, "anew_us": anew_us}
 
     def rename(self, key: str, name: str) -> None:
         self.prepared[name] = self.prepared.pop(key)
@@ -213,6 +240,8 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
         return bench.prepared[message["key"]].timed.warm_us()
     if verb == "recall":
         return bench.recall(message["key"], message["nbytes"], message.get("worn", False))
+    if verb == "forgetting":
+        return bench.forgetting(message["key"], message["nbytes"])
     if verb == "rename":
         return bench.rename(message["key"], message["name"])
     if verb == "clocks":

@@ -37,8 +37,10 @@ Piece = Callable[[], Any]
 class Timed:
     """A piece of work ready to be sampled. Raises whatever the work raises, at construction."""
 
-    def __init__(self, pieces: list[Piece], either: bool = False) -> None:
-        """either: also try plain calls between events, and keep whichever is faster.
+    def __init__(self, pieces: list[Piece], either: bool = False, rotations: int | None = None) -> None:
+        """rotations: how often a sample calls each piece; as often as REPLAY_US allows where None.
+
+        either: also try plain calls between events, and keep whichever is faster.
 
         For the framework's own implementations, so that no baseline is slowed by the way it is timed: in a graph,
         intermediates of several GB get memory of their own, and eager RMSNorm took 9.5 ms instead of 8.3 on an H200.
@@ -51,8 +53,8 @@ class Timed:
                 piece()
             self.stream.synchronize()
             once_us = self._rough_us(pieces)
-            rounds = max(1, min(int(REPLAY_US / max(once_us * len(pieces), 0.1)), MAX_CALLS // len(pieces)))
-            self.calls = rounds * len(pieces)
+            affordable = max(1, min(int(REPLAY_US / max(once_us * len(pieces), 0.1)), MAX_CALLS // len(pieces)))
+            self.calls = (rotations or affordable) * len(pieces)
             self.replay = self._captured()
         self.samples = 0
         self.start, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
@@ -95,15 +97,21 @@ class Timed:
             for piece in self.pieces:
                 piece()
 
-    def sample_us(self) -> float:
-        """Device time of one call in µs: one replay over its number of calls."""
+    def sample_us(self, before: Piece | None = None) -> float:
+        """Device time of one call in µs: one replay over its number of calls. before: device work that is not timed."""
         with torch.cuda.stream(self.stream):
+            if before is not None:
+                before()
             self.start.record()
             self.replay()
             self.end.record()
         self.end.synchronize()
         self.samples += 1
         return float(self.start.elapsed_time(self.end)) * 1000 / self.calls
+
+    def rotation(self) -> Timed:
+        """The same pieces, each called once in a sample."""
+        return Timed(self.pieces, rotations=1)
 
     def warm_us(self) -> float:
         """Device time of one call in µs when its inputs were just used: one set, called again and again."""

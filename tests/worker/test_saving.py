@@ -1,0 +1,56 @@
+"""A kernel whose calls are shorter where earlier calls left something is blamed, one that was disturbed once is not."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import pytest
+
+from kernelwright.worker.measure import SAVING, saved_between_calls
+from kernelwright.worker.plan import Buffer, Plan
+from kernelwright.worker.subject import Subject
+
+PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
+
+
+@dataclass
+class FakeSite:
+    """A bench that tells the next of `calls_us`: (on memory as left, on memory made anew)."""
+
+    calls_us: Iterator[tuple[float, float]]
+
+    def ask_judge(self, message: dict[str, Any]) -> None:
+        pass
+
+    def ask_bench(self, message: dict[str, Any]) -> dict[str, Any]:
+        if message["verb"] != "forgetting":
+            return {}
+        as_left_us, anew_us = next(self.calls_us)
+        return {"as_left_us": [as_left_us, 1.01 * as_left_us, 9 * as_left_us], "anew_us": [anew_us, anew_us, 0.1]}
+
+
+@dataclass
+class FakeSubject:
+    site: FakeSite
+    plans: dict[str, Plan] = field(default_factory=lambda: {"timed": PLAN})
+
+
+def blamed(*calls_us: tuple[float, float]) -> str:
+    return saved_between_calls(cast(Subject, FakeSubject(FakeSite(iter(calls_us)))), "timed", "candidate")
+
+
+@pytest.mark.parametrize("ratio", [0.8, 1.0, 0.98 * SAVING])
+def test_a_call_that_takes_about_as_long_on_memory_made_anew_saves_nothing(ratio: float) -> None:
+    assert blamed((50.0, 50.0 * ratio)) == ""
+
+
+def test_a_call_that_takes_longer_on_memory_made_anew_is_blamed_with_both_times() -> None:
+    reason = blamed((50.0, 90.0), (50.0, 91.0))
+    assert "91 µs on memory made anew" in reason
+    assert "50.5 µs on what earlier calls left" in reason
+
+
+def test_a_kernel_is_not_blamed_for_what_shows_only_once() -> None:
+    assert blamed((50.0, 90.0), (50.0, 51.0)) == ""
