@@ -10,6 +10,7 @@ import shlex
 from kernelwright.model import Budget
 from kernelwright.propose import prompt_path
 from kernelwright.report.convergence import convergence_text, kind_of
+from kernelwright.report.evolution import evolution_log
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page import html_page
 from kernelwright.report.plots import draw_plots, write_plots
@@ -24,16 +25,18 @@ REPORT = "report.txt"
 PAGE = "report.html"
 PLOTS = "plots"
 TRACE = "trace"
+LOG = "EVOLUTION_LOG.md"
 
 
 def write_views(view: RunView) -> None:
-    """Write RUN/report.txt, RUN/report.html, RUN/trace/, where matplotlib is installed RUN/plots/ and, where a kernel
-    stands, RUN/best_kernel.py."""
+    """Write RUN/report.txt, RUN/report.html, RUN/EVOLUTION_LOG.md, RUN/trace/, where matplotlib is installed
+    RUN/plots/ and, where a kernel stands, RUN/best_kernel.py."""
     (view.folder / REPORT).write_text(report_text(view), encoding="utf-8")
     pictures = draw_plots(view)
     (view.folder / PAGE).write_text(html_page(view, pictures=pictures), encoding="utf-8")
     if pictures:
         write_plots(pictures, view.folder / PLOTS)
+    (view.folder / LOG).write_text(evolution_log(view), encoding="utf-8")
     write_trace(view, view.folder / TRACE)
     kernel = view.folder / KERNEL
     if view.best is not None:
