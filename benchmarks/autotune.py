@@ -2,9 +2,9 @@
 
     PYTHONPATH=src python benchmarks/autotune.py OUT [--only ours|autotune|judge] [--minutes 8]
 
-The kernel is gallery/matmul/starter.py on 4096x4096x4096 in fp16, the configs those of
-benchmarks/spaces/matmul_autotune.toml (224). Each side runs in a process of its own, from its start to its end, with
-empty caches. Then `judge` times both choices beside the fastest configs of autotune's own times and of the recorded
+The kernel is gallery/matmul/starter.py on 4096x4096x4096 in fp16, the configs those of the recorded space (408, some of
+which need more shared memory than there is). Each side runs in a process of its own, from its start to its end, with no
+code compiled before; the peaks of the machine, which kernelwright measures once per machine, are there. Then `judge` times both choices beside the fastest configs of autotune's own times and of the recorded
 space, in turn. OUT keeps what each step found, so that the steps can be run one by one; a step that is there is not
 run again. What did not end within --minutes is reported as "at least", with how far it came. Needs a GPU.
 """
@@ -39,9 +39,9 @@ def every_config() -> list[dict[str, int]]:
 
 
 def run(command: Sequence[str], minutes: float, log: Path) -> dict[str, Any]:
-    """A process with empty caches: its wall time, and whether it ended by itself."""
-    with tempfile.TemporaryDirectory() as caches, log.open("w") as output:
-        environment = os.environ | {"TRITON_CACHE_DIR": f"{caches}/triton", "XDG_CACHE_HOME": f"{caches}/xdg"}
+    """A process that finds no compiled code: its wall time, and whether it ended by itself."""
+    with tempfile.TemporaryDirectory() as cache, log.open("w") as output:
+        environment = os.environ | {"TRITON_CACHE_DIR": cache}
         began_s = time.monotonic()
         process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
         try:
@@ -54,6 +54,10 @@ def run(command: Sequence[str], minutes: float, log: Path) -> dict[str, Any]:
 
 
 def ours(out: Path, minutes: float) -> None:
+    from kernelwright.pool import start_worker
+
+    with start_worker() as worker:
+        print(f"measured on {worker.environment().device}", flush=True)  # and the peaks are known from now on
     folder = out / "tuned"
     command = [sys.executable, "-m", "kernelwright", "tune", str(PROBLEM), str(SOURCE), "--space", str(SPACE), "--case",
                CASE, "--out", str(folder)]  # fmt: skip
@@ -129,9 +133,9 @@ def triton_config(config: dict[str, int]) -> Any:
 
 def judge(out: Path) -> None:
     """Both choices and their rivals in turn, on one GPU, in one process: what they really take."""
-    from kernelwright.model import Candidate
     from kernelwright.pool import start_worker
     from kernelwright.tuning import recorded
+    from kernelwright.tuning.written import candidate_for
 
     ours_found, theirs = (json.loads((out / f"{name}.json").read_text()) for name in ("ours", "autotune"))
     record = recorded.load(ROOT / "src/kernelwright/tuning/spaces/matmul.json.gz")
@@ -149,7 +153,7 @@ def judge(out: Path) -> None:
     with start_worker() as worker:
         worker.load(str(PROBLEM), timed=(CASE,), narrow=True)
         source = SOURCE.read_text()
-        candidates = {name: Candidate(source=source, config=config) for name, config in named.items()}
+        candidates = {name: candidate_for(source, config) for name, config in named.items()}
         report = worker.bench(candidates, (CASE,), against="ours")
         device = worker.environment().device
     rows = sorted((row.median_us, row.name, row.ci95_us) for row in report.cases[0].implementations if row.median_us)

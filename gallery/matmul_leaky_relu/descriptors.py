@@ -105,7 +105,7 @@ def kernel_function(A, B):
     programs = min(tiles, torch.cuda.get_device_properties(A.device).multi_processor_count)
     matmul_leaky_relu_kernel[(programs,)](
         A, B, C, M, N, K, A.stride(0), B.stride(0), C.stride(0), 0.01,
-        BLOCK_M=BLOCK_M // wide, BLOCK_N=BLOCK_N // wide, BLOCK_K=BLOCK_K // wide, GROUP_M=8,
-        EPILOGUE_SUBTILE=2, FLATTEN=1, WARP_SPECIALIZE=WARP_SPECIALIZE // wide, num_warps=8, num_stages=4,
+        BLOCK_M=BLOCK_M // wide, BLOCK_N=BLOCK_N // wide, BLOCK_K=BLOCK_K // wide, GROUP_M=16,
+        EPILOGUE_SUBTILE=2, FLATTEN=1, WARP_SPECIALIZE=WARP_SPECIALIZE // wide, num_warps=8, num_stages=3,
     )  # fmt: skip
     return C.contiguous()
