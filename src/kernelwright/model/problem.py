@@ -5,7 +5,7 @@ Not the problem itself, which only the worker imports.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from kernelwright.model.base import Record, Scalar
 
@@ -65,6 +65,13 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     bytes: int
     flop: int
     bound: Bound
+    input_names: tuple[str, ...] = ()
+    """forward's arguments; empty in journals of before this was kept, as are the next two."""
+    parameters: dict[str, TensorSpec] = {}
+    """The reference module's parameters and buffers."""
+    init: tuple[Any, ...] = ()
+    """What Model is constructed with, as plain data; a tensor as the fields of its `TensorSpec`."""
+    init_names: tuple[str, ...] = ()
 
 
 class ProblemInfo(Record, frozen=True, kw_only=True):

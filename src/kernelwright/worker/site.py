@@ -52,6 +52,11 @@ def width_of(case: Case) -> int:
     return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
 
 
+def arguments(shape: dict[str, Any]) -> dict[str, Any]:
+    """What a case's module and its forward are given, of what a recorder is told."""
+    return {key: shape[key] for key in ("input_names", "parameters", "init", "init_names")}
+
+
 class Site:
     def __init__(self, scratch: Path, target: str | None, limits: Limits) -> None:
         """scratch: an empty folder, which the caller removes."""
@@ -135,7 +140,9 @@ class Site:
             told = self.ask_judge({"verb": "describe"})
             self.shapes = self.ask_judge({"verb": "shapes"})
             peaks, source = self.peaks()
-            cases = [self._case(case, peaks, source) for case in told.pop("cases")]
+            shapes = {shape["name"]: shape for shape in self.shapes}
+            cases = [self._case(case | arguments(shapes[case["case"]["name"]]), peaks, source)
+                     for case in told.pop("cases")]  # fmt: skip
             dropped = left_out([info.case for info in cases], timed)
             if narrow:
                 dropped |= wider([info.case for info in cases if info.case.name not in dropped])

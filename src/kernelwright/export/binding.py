@@ -1,0 +1,88 @@
+"""What each argument of a candidate's `kernel_function` stands for, from its signature alone: text, no import.
+
+The recorder binds the same way when it records (`worker.recorder.bound`), on values; a test holds the two together. The
+one rule: a name that is none of the problem's and has no default is refused, never guessed.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from kernelwright.errors import RequestError
+
+
+@dataclass(frozen=True)
+class Bound:
+    """One argument of a call. keyword: its name where it is given by name."""
+
+    origin: Literal["input", "parameter", "init"]
+    index: int
+    keyword: str | None = None
+
+
+def form_of(source: str) -> Literal["ModelNew", "kernel_function"]:
+    """Which of the two forms a candidate has; `ModelNew` where it has both, as the recorder decides."""
+    names = {node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    if "ModelNew" in names:
+        return "ModelNew"
+    if "kernel_function" in names:
+        return "kernel_function"
+    raise RequestError("the candidate defines neither ModelNew nor kernel_function at module level")
+
+
+def bound_arguments(
+    source: str, inputs: Sequence[str], parameters: Sequence[str], init: Sequence[str]
+) -> tuple[Bound, ...]:
+    """How `kernel_function` of `source` is called. inputs, parameters, init: the problem's names, in order."""
+    named: dict[str, Bound] = {name: Bound("init", place) for place, name in enumerate(init)}
+    leaves = [name.rpartition(".")[2] for name in parameters]
+    for place, leaf in enumerate(leaves):
+        if leaves.count(leaf) == 1:
+            named[leaf] = Bound("parameter", place)
+    named |= {name.replace(".", "_"): Bound("parameter", place) for place, name in enumerate(parameters)}
+    named |= {name: Bound("input", place) for place, name in enumerate(inputs)}
+    signature = signature_of(source)
+    wanted = [*signature.posonlyargs, *signature.args]
+    defaults: list[ast.expr | None] = [None] * (len(wanted) - len(signature.defaults)) + [*signature.defaults]
+    names = {argument.arg for argument in [*wanted, *signature.kwonlyargs]} | (
+        {signature.vararg.arg} if signature.vararg else set()
+    )
+    unnamed = [named[name] for name in inputs if name not in names]
+    found: list[Bound] = []
+    skipped = False
+    for argument, default in zip(wanted, defaults, strict=True):
+        one = chosen(argument.arg, default, named, unnamed)
+        if one is None:
+            skipped = True  # its default serves; what follows has to be given by name
+        else:
+            found.append(Bound(one.origin, one.index, argument.arg if skipped else None))
+    if signature.vararg is not None:
+        found += unnamed
+        unnamed = []
+    for argument, default in zip(signature.kwonlyargs, signature.kw_defaults, strict=True):
+        one = chosen(argument.arg, default, named, unnamed)
+        if one is not None:
+            found.append(Bound(one.origin, one.index, argument.arg))
+    return tuple(found)
+
+
+def chosen(name: str, default: ast.expr | None, named: dict[str, Bound], unnamed: list[Bound]) -> Bound | None:
+    """What an argument stands for; None where its default serves."""
+    if name in named:
+        return named[name]
+    is_none = isinstance(default, ast.Constant) and default.value is None
+    if unnamed and (default is None or is_none):
+        return unnamed.pop(0)
+    if default is None:
+        raise RequestError(f"kernel_function's argument {name!r} is none of the problem's: {', '.join(named)}")
+    return None
+
+
+def signature_of(source: str) -> ast.arguments:
+    functions = [
+        node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "kernel_function"
+    ]
+    return functions[-1].args

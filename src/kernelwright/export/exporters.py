@@ -1,0 +1,35 @@
+"""The exporters by name. A new one is a file with a function from a `Subject` to texts by path, and a line here.
+
+The one rule: an exporter writes nothing itself, so that what it would write can be tested and compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from kernelwright.export.hf_kernels import hf_kernels_files
+from kernelwright.export.kernelbench import kernelbench_files
+from kernelwright.export.op import op_files
+from kernelwright.export.pinned_config import pinned_config_files
+from kernelwright.export.run_trace import run_trace_files
+from kernelwright.export.subject import Subject
+from kernelwright.export.trials_csv import trials_csv_files
+
+
+class Exporter(NamedTuple):
+    """files: texts by path below the folder that is written. of_run: whether it needs a run, not only a kernel."""
+
+    summary: str
+    files: Callable[[Subject], dict[str, str]]
+    of_run: bool = False
+
+
+EXPORTERS = {
+    "op": Exporter("a package with the kernel as an operator that falls back to PyTorch", op_files),
+    "kernelbench": Exporter("one file with ModelNew, as KernelBench wants it", kernelbench_files),
+    "hf-kernels": Exporter("a repository of the Hugging Face kernels hub", hf_kernels_files),
+    "config": Exporter("best_config.json, the kernel's launch configs pinned", pinned_config_files, of_run=True),
+    "csv": Exporter("trials.csv, one row for each trial and case", trials_csv_files, of_run=True),
+    "trace": Exporter("the trace folder: prompts, replies, kernels and times by round", run_trace_files, of_run=True),
+}

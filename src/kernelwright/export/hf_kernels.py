@@ -1,0 +1,90 @@
+"""The exporter `hf-kernels`: the package of `op` as a repository of the Hugging Face kernels hub, built for CUDA.
+
+Layout and metadata as https://huggingface.co/docs/kernels/kernel-requirements has them (2026): the kernel flat in
+`build/torch-cuda`, a folder of the package's name for older loaders, digests of every file. The one rule: the
+operator's namespace holds a hash of what it does, because several versions may be loaded into one process.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from dataclasses import replace
+
+from kernelwright.codec import sha
+from kernelwright.export.op import json_text, op_files
+from kernelwright.export.subject import Subject
+
+VARIANT = "build/torch-cuda"
+VERSION = 0
+"""The hub keeps 0 for what is not recommended for production; who publishes decides otherwise."""
+
+
+def hf_kernels_files(subject: Subject) -> dict[str, str]:
+    package = subject.package
+    identity = f"_{package}_cuda_{sha(subject.source + subject.problem_text)[:7]}"
+    named = replace(subject, package=identity)
+    inside = f"{identity}/"
+    flat = {path.removeprefix(inside): text for path, text in op_files(named).items() if path.startswith(inside)}
+    flat[f"{package}/__init__.py"] = older_loader(identity)
+    flat["metadata.json"] = json_text(metadata(package, identity, flat))
+    files = {f"{VARIANT}/{path}": text for path, text in flat.items()}
+    return {**files, "README.md": card(subject)}
+
+
+def metadata(package: str, identity: str, files: dict[str, str]) -> dict[str, object]:
+    digests = {
+        path: base64.b64encode(hashlib.sha256(text.encode()).digest()).decode() for path, text in sorted(files.items())
+    }
+    return {
+        "id": identity,
+        "name": package.replace("_", "-"),
+        "version": VERSION,
+        "license": "unknown",
+        "python-depends": [],
+        "backend": {"type": "cuda"},
+        "digest": {"algorithm": "sha256", "files": digests},
+    }
+
+
+def older_loader(identity: str) -> str:
+    return f'''"""For loaders that look for a folder of the kernel's name: the same names, from the folder above."""
+
+import importlib.util
+import sys
+from pathlib import Path
+
+_home = Path(__file__).resolve().parent.parent
+_name = "{identity}_flat"
+if _name not in sys.modules:
+    _places = [str(_home)]
+    _spec = importlib.util.spec_from_file_location(_name, _home / "__init__.py", submodule_search_locations=_places)
+    sys.modules[_name] = importlib.util.module_from_spec(_spec)
+    _spec.loader.exec_module(sys.modules[_name])
+globals().update({{name: getattr(sys.modules[_name], name) for name in sys.modules[_name].__all__}})
+'''
+
+
+def card(subject: Subject) -> str:
+    front = json.dumps(["kernels"])
+    return f"""---
+library_name: kernels
+tags: {front}
+license: unknown
+---
+
+# {subject.package.replace("_", "-")}
+
+A Triton kernel for {subject.problem.name}, used where it was measured to be faster than PyTorch; PyTorch runs
+everywhere else. Made by kernelwright {subject.environment.kernelwright}.
+
+Before publishing: put the kernel's licence here and into `{VARIANT}/metadata.json`, whose `version` is
+{VERSION} (not yet recommended for production).
+
+```python
+from kernels import get_kernel
+
+kernel = get_kernel("YOU/{subject.package.replace("_", "-")}", version={VERSION}, trust_remote_code=True)
+```
+"""

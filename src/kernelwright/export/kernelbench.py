@@ -1,0 +1,67 @@
+"""The exporter `kernelbench`: one file with a class ModelNew, which KernelBench's own scripts time and judge.
+
+Not a package and no fallback: it runs the kernel whatever it is given. The one rule: ModelNew has the reference's
+constructor and parameters, so that both get the same weights from the same seed.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from kernelwright.export.binding import bound_arguments, form_of
+from kernelwright.export.op_code import arguments_of
+from kernelwright.export.subject import Subject
+
+LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES")
+"""What of a problem's file is not the Model."""
+
+
+def kernelbench_files(subject: Subject) -> dict[str, str]:
+    """`NAME_model_new.py`."""
+    header = f"# {subject.problem.name}: candidate {subject.candidate.id}, made by kernelwright"
+    source = f"{header} {subject.environment.kernelwright}\n\n{subject.source.rstrip()}\n"
+    if form_of(subject.source) == "kernel_function":
+        source += wrapper(subject)
+    return {f"{subject.name}_model_new.py": source}
+
+
+def wrapper(subject: Subject) -> str:
+    """ModelNew around kernel_function: the reference's own class, with another forward."""
+    arguments = arguments_of(subject)
+    bound = bound_arguments(subject.source, arguments.names, arguments.parameters, arguments.init)
+    values = {
+        "input": lambda place: arguments.names[place],
+        "parameter": lambda place: f"self.{arguments.parameters[place]}",
+        "init": lambda place: f"self._init[{place}]",
+    }
+    given = [(f"{one.keyword}=" if one.keyword else "") + values[one.origin](one.index) for one in bound]
+    return f'''
+
+def _reference():
+    """The problem's Model, for its constructor and parameters; its forward is not called."""
+{reference_lines(subject.problem_text)}
+    return Model
+
+
+class ModelNew(_reference()):
+    def __init__(self, *init):
+        super().__init__(*init)
+        self._init = init
+
+    def forward(self, {", ".join(arguments.names)}):
+        return kernel_function({", ".join(given)})
+'''
+
+
+def reference_lines(text: str) -> str:
+    """The problem's statements as a function's body; imports and constants stay local to it."""
+    tree = ast.parse(text)
+    kept = [node for node in tree.body if not isinstance(node, ast.Expr) and not set(names_of(node)) & set(LEFT_OUT)]
+    body = ast.unparse(ast.Module(body=kept, type_ignores=[]))
+    return "\n".join(f"    {line}" if line else "" for line in body.splitlines())
+
+
+def names_of(node: ast.stmt) -> list[str]:
+    if isinstance(node, ast.Assign):
+        return [target.id for target in node.targets if isinstance(target, ast.Name)]
+    return [node.name] if isinstance(node, ast.FunctionDef | ast.ClassDef) else []

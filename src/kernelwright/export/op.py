@@ -1,0 +1,201 @@
+"""The exporter `op`: a package to install or vendor, with the kernel as an operator of PyTorch that is used only where
+it is faster.
+
+It measures and verifies nothing; the package itself does (`check`, `benchmark`), and `recheck` judges it anew. The one
+rule: everything the package needs is in it, and it needs nothing of kernelwright.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+from importlib import resources
+
+import msgspec
+
+from kernelwright.codec import encode, plain
+from kernelwright.export.op_code import Arguments, alike, arguments_of, arguments_text, forward_text
+from kernelwright.export.subject import Subject
+from kernelwright.export.wins import wins_document
+from kernelwright.model import CaseInfo
+from kernelwright.report.evaluation import unqualified_text
+
+STATIC = ("dispatch", "op", "kernel_host", "wins", "module", "instance", "check", "benchmark")
+"""The modules that are the same in every package."""
+
+
+def op_files(subject: Subject) -> dict[str, str]:
+    """Texts by path. Raises `RequestError` for a problem that no operator can stand for."""
+    arguments = arguments_of(subject)
+    cases = usable_cases(subject, arguments)
+    package = subject.package
+    texts = resources.files("kernelwright.export") / "package"
+    files = {f"{package}/{name}.py": (texts / f"{name}.py.txt").read_text(encoding="utf-8") for name in STATIC}
+    files |= {
+        f"{package}/__init__.py": init_text(subject, arguments),
+        f"{package}/arguments.py": arguments_text(subject, arguments),
+        f"{package}/forward.py": forward_text(subject, arguments),
+        f"{package}/kernel.py": subject.source,
+        f"{package}/reference.py": subject.problem_text,
+        f"{package}/cases.json": json_text([stated(info) for info in cases]),
+        f"{package}/wins.json": json_text(wins_document(subject.results, cases)),
+        f"{package}/provenance.json": json_text(subject.provenance()),
+        f"tests/test_{package}.py": test_text(package),
+        "pyproject.toml": project_text(subject),
+        "README.md": readme_text(subject, arguments),
+    }
+    if subject.cases_text is not None:
+        files[f"{package}/reference.cases.json"] = subject.cases_text
+    return files
+
+
+def usable_cases(subject: Subject, arguments: Arguments) -> tuple[CaseInfo, ...]:
+    """Without those whose parameters change the Model itself: the package has only one."""
+    fixed = constants_of_model(subject.problem_text)
+    return tuple(info for info in subject.problem.cases if alike(info, arguments) and not fixed & set(info.case.params))
+
+
+def constants_of_model(text: str) -> set[str]:
+    """Module-level names that class Model and the functions it may call read."""
+    tree = ast.parse(text)
+    assigned = {
+        target.id
+        for node in tree.body
+        if isinstance(node, ast.Assign)
+        for target in node.targets
+        if isinstance(target, ast.Name)
+    }
+    makers = ("get_inputs", "get_init_inputs", "work")
+    bodies = [
+        node
+        for node in tree.body
+        if isinstance(node, ast.ClassDef | ast.FunctionDef) and getattr(node, "name", "") not in makers
+    ]
+    read = {node.id for body in bodies for node in ast.walk(body) if isinstance(node, ast.Name)}
+    return assigned & read
+
+
+def stated(info: CaseInfo) -> dict[str, object]:
+    case = info.case
+    return {
+        "name": case.name, "params": case.params, "dtype": case.dtype, "small": case.small,
+        "held_out": case.held_out, "work_bytes": info.bytes,
+    }  # fmt: skip
+
+
+def json_text(content: object) -> str:
+    return msgspec.json.format(encode(plain(content)), indent=1).decode() + "\n"
+
+
+# --- what only this package says ------------------------------------------------------------------------------
+
+
+def init_text(subject: Subject, arguments: Arguments) -> str:
+    function = has_function(subject, arguments)
+    exported = ["Module", "explain", "patch", *([subject.name] if function else []), "unpatch"]
+    made = f"\n{subject.name} = Module({', '.join(map(repr, default_init(subject)))}).forward\n" if function else ""
+    return f'''"""A kernel for {subject.problem.name}, used where it was measured to be faster.
+
+Made by kernelwright {subject.environment.kernelwright}. README.md says how to use it, provenance.json whence it is.
+"""
+
+from __future__ import annotations
+
+from .module import Module, explain, patch, unpatch
+{made}
+__all__ = {json.dumps(sorted(exported))}
+'''
+
+
+def has_function(subject: Subject, arguments: Arguments) -> bool:
+    """Whether one function can stand for the problem: nothing is learnt, and it is constructed in one way."""
+    return not arguments.parameters and len({encode(info.init) for info in subject.problem.cases}) == 1
+
+
+def default_init(subject: Subject) -> tuple[object, ...]:
+    return subject.problem.cases[0].init
+
+
+def test_text(package: str) -> str:
+    return f'''"""The package's own checks under pytest; those of the kernel run on the GPU it was measured on."""
+
+import pytest
+
+from {package} import check
+
+
+@pytest.mark.parametrize("one", check.ANYWHERE, ids=lambda one: one.__name__)
+def test_anywhere(one):
+    one()
+
+
+@pytest.mark.skipif(not check.measured_here(), reason="this is not the GPU that the kernel was measured on")
+@pytest.mark.parametrize("one", check.ON_THE_GPU, ids=lambda one: one.__name__)
+def test_on_the_gpu(one):
+    one()
+'''
+
+
+def project_text(subject: Subject) -> str:
+    return f"""[build-system]
+requires = ["hatchling>=1.27,<2"]
+build-backend = "hatchling.build"
+
+[project]
+name = "{subject.package.replace("_", "-")}"
+version = "0.1.0"
+description = "A kernel for {subject.problem.name}, used where it is faster than PyTorch."
+readme = "README.md"
+requires-python = ">=3.10"
+# Triton comes with torch on Linux and is imported when the kernel is first used.
+dependencies = ["torch>=2.9"]
+
+[tool.hatch.build.targets.wheel]
+packages = ["{subject.package}"]
+"""
+
+
+def readme_text(subject: Subject, arguments: Arguments) -> str:
+    package, evaluation = subject.package, subject.evaluation
+    where = subject.environment.device or "no GPU (Triton's CPU interpreter, small cases only)"
+    verified = {"device": f"on {where}", "interpreter": f"on {where}", None: "nowhere"}[evaluation.verified_on]
+    names = ", ".join(arguments.names)
+    used = (
+        f"from {package} import {subject.name}\n\ny = {subject.name}({names})\n"
+        if has_function(subject, arguments)
+        else f"from {package} import Module\n\nm = Module({', '.join(arguments.init)})  # used, saved and loaded "
+        f"like the problem's Model\ny = m({names})\n"
+    )
+    warning = f"\n{unqualified_text(evaluation.unqualified)}\n" if evaluation.unqualified else ""
+    return f"""# {package}
+
+A Triton kernel for {subject.problem.name} by kernelwright {subject.environment.kernelwright}, verified {verified}.
+{warning}
+```python
+{used}```
+
+To put it into a model that you have, and to take it out again:
+
+```python
+from {package} import patch, unpatch
+
+patch(model, "layers.*.act")   # or a class, or a function of name and module
+unpatch(model)
+```
+
+The kernel runs where `wins.json` says that it was measured to be faster than PyTorch, call time included. PyTorch runs
+everywhere else: on other shapes and dtypes, on other GPU models and the CPU, on inputs that are not contiguous and
+aligned, under autocast, and wherever a gradient is wanted. `explain(module, *inputs)` says which it is, and why.
+
+| command | does |
+|---|---|
+| `python -m {package}.check` | says whether the package works here |
+| `python -m {package}.benchmark` | times the kernel against PyTorch on this GPU |
+| `python -m {package}.benchmark --write --vary NAME=V,V` | and goes by these figures from now on, on this GPU |
+| `kernelwright recheck PATH` | after an upgrade: still right, still faster? |
+
+`--vary` adds sizes, by the names of the problem's own parameters ({", ".join(subject.problem.cases[0].case.params)}).
+
+`kernel.py` is the kernel as it was verified, host code included, and `reference.py` the problem; read both.
+`torch.ops.{package}.{subject.name}` is the operator itself, which does not choose.
+"""

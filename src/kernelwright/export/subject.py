@@ -1,0 +1,79 @@
+"""What is exported: a kernel with the problem it solves, how it fared, and where it comes from.
+
+Data only. The one rule: what an exporter writes is a function of this record, so that an export can be made again.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Any
+
+from kernelwright import codec
+from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
+from kernelwright.report.view import RunView
+from kernelwright.tunables import apply_config
+
+AUTOTUNE = "autotune:"
+
+
+@dataclass(frozen=True)
+class Subject:
+    """problem_text and cases_text: of the problem's file, and of its sidecar where there is one. evaluation: what the
+    candidate's last judgement said, on `environment`. results: a bench report and the name of the kernel's row in it.
+    run: where it was found, None for a candidate's file; trial: its number there."""
+
+    problem: ProblemInfo
+    problem_text: str
+    cases_text: str | None
+    candidate: Candidate
+    evaluation: Evaluation
+    environment: Environment
+    package: str
+    results: tuple[BenchReport, str] | None = None
+    run: RunView | None = None
+    trial: int | None = None
+
+    @property
+    def name(self) -> str:
+        """The problem's name as Python may use it."""
+        return identifier(self.problem.name)
+
+    @property
+    def source(self) -> str:
+        """The candidate with its config written in, all but the choice among configs of `triton.autotune`."""
+        config = {key: value for key, value in self.candidate.config.items() if not key.startswith(AUTOTUNE)}
+        return apply_config(self.candidate.source, config) if config else self.candidate.source
+
+    @property
+    def autotune(self) -> dict[str, int]:
+        """Which config each autotuned kernel was judged with: the stated one, else the first."""
+        chosen = self.candidate.config
+        return {kernel: chosen.get(AUTOTUNE + kernel, 0) for kernel in self.evaluation.autotune}
+
+    def provenance(self) -> dict[str, Any]:
+        """Where the kernel comes from and what was found of it, for people and for `recheck`."""
+        found = codec.plain(self.evaluation)
+        found.pop("log")
+        return {
+            "schema_version": 1,
+            "kernelwright": self.environment.kernelwright,
+            "problem": {"name": self.problem.name, "sha256": codec.sha(self.problem_text)},
+            "candidate": {
+                "id": self.candidate.id,
+                "sha256": codec.sha(self.candidate.source),
+                "config": self.candidate.config,
+                "autotune": self.autotune,
+                "kernel_sha256": codec.sha(self.source),
+            },
+            "run": None if self.run is None else self.run.folder.name,
+            "trial": self.trial,
+            "evaluation": found,
+            "environment": codec.plain(self.environment),
+        }
+
+
+def identifier(name: str) -> str:
+    """`name` as a Python identifier."""
+    text = re.sub(r"\W+", "_", name).strip("_").lower() or "kernel"
+    return f"k_{text}" if text[0].isdigit() else text

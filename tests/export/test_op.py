@@ -1,0 +1,174 @@
+"""The exported package, used as a program would use it, on the CPU: Triton interprets, `wins.json` is stated.
+
+What needs a GPU (CUDA graphs, inductor, times) is in tests/gpu. The rule: one process uses everything, the tests look
+at what it said.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from exported import linear, softmax, win, write
+from kernelwright.export.op import constants_of_model, op_files
+
+pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
+pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
+
+
+def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "PYTHONPATH": str(folder), **more}
+    return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=False)
+
+
+def stated(*cases: dict[str, Any]) -> str:
+    return json.dumps({"schema_version": 1, "device": "cpu", "cases": list(cases)})
+
+
+@pytest.fixture(scope="module")
+def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
+    folder = tmp_path_factory.mktemp("exports")
+    write(op_files(softmax()), folder)
+    write(op_files(linear()), folder)
+    wins = [win([[32, 64]], 10.0, 20.0), win([[64, 64]], 15.0, 30.0), win([[8, 64]], 20.0, 10.0)]
+    (folder / "fast_softmax" / "wins.json").write_text(stated(*wins))
+    parameters = {
+        name: {"shape": list(spec.shape), "dtype": "float32"}
+        for name, spec in linear().problem.cases[1].parameters.items()
+    }
+    case = win([[9, 20]], 10.0, 20.0, init=[20, 33], parameters=parameters)
+    (folder / "fast_linear" / "wins.json").write_text(stated(case))
+    done = run(folder, str(Path(__file__).with_name("using.py")), TRITON_INTERPRET="1")
+    assert done.returncode == 0, done.stderr[-3000:]
+    answer: dict[str, Any] = json.loads(done.stdout)
+    return answer
+
+
+TAKEN = {
+    "measured to win": True,
+    "by keyword": True,
+    "between": True,
+    "a leaf without grad mode": True,
+    "measured to lose": False,
+    "larger": False,
+    "another dtype": False,
+    "wants a gradient": False,
+    "strided": False,
+    "misaligned": False,
+    "vmap": False,
+    "torch.func.grad": False,
+    "under a mode": False,
+}
+
+
+@pytest.mark.parametrize(("what", "taken"), TAKEN.items())
+def test_the_kernel_is_taken_only_where_it_was_measured_to_win(found: dict[str, Any], what: str, taken: bool) -> None:
+    assert found[f"kernel: {what}"] is taken
+
+
+def test_what_it_gives_is_right_whoever_computes_it(found: dict[str, Any]) -> None:
+    for what in ("is right", "gradient is right", "compiled is right", "a copy is right", "a pickled one is right"):
+        assert found[what] is True, what
+
+
+def test_a_graph_holds_the_operator_where_it_wins_and_pytorchs_own_elsewhere(found: dict[str, Any]) -> None:
+    assert found["in a graph"] == ["fast_softmax.softmax.default"]
+    assert found["in a graph, measured to lose"] == ["aten.softmax.int"]
+    assert found["in a graph, any number of rows"] == ["aten.softmax.int"]
+
+
+def test_it_says_why(found: dict[str, Any]) -> None:
+    assert found["explained"].splitlines()[0] == "called: kernel (measured: case 32x64)"
+
+
+def test_what_is_remembered_of_shapes_is_bounded(found: dict[str, Any]) -> None:
+    assert found["too many shapes are forgotten"] is True
+
+
+def test_a_model_is_patched_and_set_back(found: dict[str, Any]) -> None:
+    assert found["patched"] == found["unpatched"] == ["1"]
+    assert found["patched by name and function"] == [["1"], ["1"], ["1"]]
+    for what in (
+        "patched is right",
+        "patched takes the kernel",
+        "a copy of a patched model is right",
+        "unpatched is right",
+    ):
+        assert found[what] is True, what
+
+
+def test_a_module_that_computes_something_else_is_not_patched(found: dict[str, Any]) -> None:
+    assert "no module of Sequential is meant" in found["nothing is meant"]
+    assert "does not compute what the problem's Model computes" in found["another dimension"]
+    assert "does not compute what the problem's Model computes" in found["another function"]
+    assert "in training" in found["right in evaluation only"]
+    assert "a forward of its own already" in found["patched twice"]
+
+
+def test_parameters_are_the_modules_own_at_every_call(found: dict[str, Any]) -> None:
+    for what in ("is right", "takes the kernel", "follows its weights", "follows a new weight", "compiled is right",
+                 "of another size", "patched is right", "patched takes the kernel", "learns"):  # fmt: skip
+        assert found[f"linear {what}"] is True, what
+    assert found["linear that learns"] is False
+    assert found["linear in a graph"] == ["fast_linear.linear.default"]
+    assert found["linear patched"] == [""]
+
+
+@pytest.mark.parametrize("subject", [softmax(), linear(), linear("sequential_container")], ids=lambda one: one.name)
+def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: Path) -> None:
+    write(op_files(subject), tmp_path)
+    done = run(tmp_path, "-m", f"{subject.package}.check")
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert done.stdout.count("ok ") == 4
+    assert "left out: the checks of the kernel itself" in done.stdout
+
+
+def test_wrong_gradients_are_found_by_the_check(tmp_path: Path) -> None:
+    files = op_files(softmax())
+    files["fast_softmax/reference.py"] += (
+        "\n\ndef backward(gradients, inputs, parameters, outputs):\n    return gradients\n"
+    )
+    done = run(write(files, tmp_path), "-m", "fast_softmax.check")
+    assert done.returncode == 1
+    assert "FAILED  gradients are those of the reference" in done.stdout
+
+
+def test_a_stated_backward_is_what_the_operator_differentiates_by(tmp_path: Path) -> None:
+    files = op_files(softmax())
+    files["fast_softmax/reference.py"] += BACKWARD
+    done = run(write(files, tmp_path), "-m", "fast_softmax.check")
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+BACKWARD = """
+
+def backward(gradients, inputs, parameters, outputs):
+    (gradient,), (y,) = gradients, outputs
+    return (y * (gradient - (gradient * y).sum(-1, keepdim=True)),)
+"""
+
+
+def test_the_benchmark_says_that_it_needs_a_gpu(tmp_path: Path) -> None:
+    done = run(write(op_files(softmax()), tmp_path), "-m", "fast_softmax.benchmark", CUDA_VISIBLE_DEVICES="")
+    assert done.returncode == 2
+    assert "no GPU here" in done.stderr
+
+
+def test_what_is_written_is_clean_python(tmp_path: Path) -> None:
+    for subject in (softmax(), linear()):
+        write(op_files(subject), tmp_path)
+    done = run(
+        tmp_path, "-m", "ruff", "check", "--isolated", "--line-length", "120", "--select", "E,F,B", str(tmp_path)
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_constants_that_the_model_reads_are_told_from_those_of_its_inputs() -> None:
+    text = "rows = 4\neps = 1e-5\n\n\nclass Model:\n    x = eps\n\n\ndef get_inputs():\n    return [rows]\n"
+    assert constants_of_model(text) == {"eps"}

@@ -1,0 +1,140 @@
+"""Where an exported kernel is used: the package's rule on measured sizes and between them, and maps from a bench."""
+
+from __future__ import annotations
+
+import types
+from importlib import resources
+from typing import Any
+
+import msgspec
+import pytest
+
+from exported import softmax_case, win
+from fakes import ENVIRONMENT
+from kernelwright.export.wins import wins_document
+from kernelwright.model import BenchCase, BenchReport, Implementation, Status, TensorSpec
+
+
+@pytest.fixture(scope="module")
+def wins() -> Any:
+    """The module that every package has; it needs no torch."""
+    text = (resources.files("kernelwright.export") / "package" / "wins.py.txt").read_text(encoding="utf-8")
+    module = types.ModuleType("wins")
+    module.__file__ = __file__
+    exec(compile(text, "wins.py", "exec"), vars(module))
+    return module
+
+
+def verdict(wins: Any, cases: list[dict[str, Any]], *sizes: int, dtype: str = "float32") -> bool:
+    answer, why = wins.verdict(cases, ((dtype, len(sizes)),), sizes, "eager")
+    assert why
+    return bool(answer)
+
+
+def test_a_measured_size_goes_by_its_own_figures(wins: Any) -> None:
+    cases = [win([[64, 64]], 10.0, 20.0), win([[8, 64]], 20.0, 10.0)]
+    assert verdict(wins, cases, 64, 64)
+    assert not verdict(wins, cases, 8, 64)
+
+
+def test_a_gain_within_the_margin_is_no_win(wins: Any) -> None:
+    assert not verdict(wins, [win([[64, 64]], 9.8, 10.0)], 64, 64)
+
+
+def test_one_figure_that_is_slower_is_enough_to_lose(wins: Any) -> None:
+    case = win([[64, 64]], 10.0, 20.0)
+    case["kernel"] = {"call_us": 10.0, "stream_us": 30.0}
+    case["eager"] = {"call_us": 20.0, "stream_us": 20.0}
+    assert not verdict(wins, [case], 64, 64)
+
+
+def test_between_two_sizes_the_kernel_at_the_larger_has_to_beat_pytorch_at_the_smaller(wins: Any) -> None:
+    near = [win([[64, 64]], 10.0, 20.0), win([[128, 64]], 15.0, 30.0)]
+    far = [win([[64, 64]], 10.0, 20.0), win([[128, 64]], 20.0, 40.0)]
+    assert verdict(wins, near, 96, 64)
+    assert not verdict(wins, far, 96, 64)
+
+
+@pytest.mark.parametrize("sizes", [(32, 64), (256, 64), (96, 128), (96, 32)])
+def test_outside_of_what_was_measured_nothing_is_taken(wins: Any, sizes: tuple[int, int]) -> None:
+    cases = [win([[64, 64]], 10.0, 20.0), win([[128, 64]], 11.0, 30.0)]
+    assert not verdict(wins, cases, *sizes)
+
+
+def test_an_odd_size_between_multiples_of_sixteen_is_not_taken(wins: Any) -> None:
+    even = [win([[64, 64]], 10.0, 20.0), win([[128, 64]], 11.0, 30.0)]
+    odd = [win([[63, 64]], 10.0, 20.0), win([[127, 64]], 11.0, 30.0)]
+    assert not verdict(wins, even, 100, 64)
+    assert verdict(wins, even, 112, 64)
+    assert verdict(wins, odd, 100, 64)
+
+
+def test_a_loss_between_two_wins_parts_them(wins: Any) -> None:
+    cases = [win([[64, 64]], 10.0, 20.0), win([[96, 64]], 30.0, 20.0), win([[128, 64]], 11.0, 30.0)]
+    assert not verdict(wins, cases, 80, 64)
+    assert not verdict(wins, cases, 112, 64)
+
+
+def test_another_dtype_number_of_dimensions_or_argument_is_not_alike(wins: Any) -> None:
+    cases = [win([[64, 64]], 10.0, 20.0)]
+    assert not verdict(wins, cases, 64, 64, dtype="bfloat16")
+    assert not verdict(wins, cases, 1, 64, 64)
+    case = win([[64, 64]], 10.0, 20.0)
+    case["inputs"].append(0.5)
+    kinds = ("float32", 2)
+    assert wins.verdict([case], (kinds, 0.5), (64, 64), "eager")[0]
+    assert not wins.verdict([case], (kinds, 0.25), (64, 64), "eager")[0]
+
+
+def test_what_was_not_measured_compiled_is_not_taken_compiled(wins: Any) -> None:
+    case = win([[64, 64]], 10.0, 20.0)
+    del case["kernel_compiled"]
+    assert not wins.verdict([case], (("float32", 2),), (64, 64), "compiled")[0]
+
+
+def test_only_cases_of_the_same_module_apply(wins: Any) -> None:
+    case = win([[64, 64]], 10.0, 20.0, init=[3], parameters={"weight": {"shape": [3], "dtype": "float32"}})
+    read = wins.Wins({"device": "cpu", "cases": [case]})
+    assert read.matching([3], [["weight", [3]]]) == [case]
+    assert read.matching([4], [["weight", [3]]]) == []
+    assert read.matching([3], [["weight", [4]]]) == []
+
+
+# --- from a bench report --------------------------------------------------------------------------------------
+
+
+def bench(kernel: dict[str, Any], eager: dict[str, Any]) -> tuple[BenchReport, str]:
+    rows = tuple(
+        Implementation(name=name, status=Status.PASSED, **figures)
+        for name, figures in (("best", kernel), ("eager", eager))
+    )
+    case = BenchCase(case="64x64", held_out=False, bound_us=1.0, bound_by="bytes", implementations=rows)
+    return BenchReport(problem="softmax", environment=ENVIRONMENT, cases=(case,)), "best"
+
+
+def test_a_bench_counts_the_time_of_issuing_twice(wins: Any) -> None:
+    results = bench(
+        {"median_us": 30.0, "call_us": 50.0, "issue_us": 20.0}, {"median_us": 60.0, "call_us": 72.0, "issue_us": 9.0}
+    )
+    document = wins_document(results, (softmax_case(64, 64),))
+    (case,) = document["cases"]
+    assert document["device"] == ENVIRONMENT.device
+    assert case["kernel"] == {"call_us": 70.0, "stream_us": 40.0, "device_us": 30.0}
+    assert case["eager"] == {"call_us": 72.0, "stream_us": 60.0, "device_us": 60.0}
+    assert not wins.won(case, case, "eager")
+
+
+def test_estimates_missing_figures_and_strided_inputs_win_nothing(wins: Any) -> None:
+    good = {"median_us": 30.0, "call_us": 40.0, "issue_us": 5.0}
+    slow = {"median_us": 60.0, "call_us": 99.0, "issue_us": 9.0}
+    known = (softmax_case(64, 64),)
+    assert wins.won(*[wins_document(bench(good, slow), known)["cases"][0]] * 2, "eager")
+    for kernel in (good | {"kind": "estimate"}, {"median_us": 30.0, "call_us": 40.0}):
+        (case,) = wins_document(bench(kernel, slow), known)["cases"]
+        assert wins.figures(case, "eager") is None
+    strided = TensorSpec(shape=(64, 64), dtype="float32", stride=(1, 64))
+    assert not wins_document(bench(good, slow), (msgspec.structs.replace(known[0], inputs=(strided,)),))["cases"]
+
+
+def test_without_results_no_device_is_named() -> None:
+    assert wins_document(None, (softmax_case(64, 64),))["device"] is None

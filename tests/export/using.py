@@ -1,0 +1,158 @@
+"""Uses exported packages as a program would, on the CPU: run in a process of its own, says what came of it as JSON.
+
+Triton interprets here and `wins.json` says "cpu", so that the kernel is taken without a GPU. Not a test: test_op.py is.
+"""
+
+from __future__ import annotations
+
+import copy
+import json
+import pickle
+import sys
+from typing import Any
+
+import fast_linear
+import fast_softmax
+import torch
+from fast_softmax import dispatch
+from torch.utils.flop_counter import FlopCounterMode
+
+FOUND: dict[str, Any] = {}
+
+
+class Counted:
+    """A kernel's host code that counts its calls."""
+
+    def __init__(self, module: Any, inputs: tuple[Any, ...]) -> None:
+        module(*inputs)  # decides, and imports the kernel
+        self.calls = 0
+        self.host = module.fast_state.kernel.function
+        module.fast_state.kernel.function = self
+
+    def __call__(self, *given: Any, **named: Any) -> Any:
+        self.calls += 1
+        return self.host(*given, **named)
+
+    def during(self, use: Any) -> bool:
+        before = self.calls
+        use()
+        return self.calls > before
+
+
+def operators(module: Any, inputs: tuple[Any, ...], **options: Any) -> list[str]:
+    graph = torch.export.export(module, inputs, **options).graph
+    return [str(node.target) for node in graph.nodes if node.op == "call_function"]
+
+
+def same(one: torch.Tensor, other: torch.Tensor) -> bool:
+    return bool(torch.allclose(one, other, 1e-4, 1e-5))
+
+
+def use_softmax() -> None:
+    module, x = fast_softmax.Module(), torch.randn(32, 64)
+    counted = Counted(module, (x,))
+    FOUND["is right"] = same(module(x), torch.softmax(x, -1))
+    FOUND["kernel: measured to win"] = counted.during(lambda: module(x))
+    FOUND["kernel: by keyword"] = counted.during(lambda: module(x=x))
+    FOUND["kernel: between"] = counted.during(lambda: module(torch.randn(48, 64)))
+    FOUND["kernel: measured to lose"] = counted.during(lambda: module(torch.randn(8, 64)))
+    FOUND["kernel: larger"] = counted.during(lambda: module(torch.randn(128, 64)))
+    FOUND["kernel: another dtype"] = counted.during(lambda: module(x.double()))
+    FOUND["kernel: wants a gradient"] = counted.during(lambda: module(x.clone().requires_grad_()))
+    with torch.no_grad():
+        FOUND["kernel: a leaf without grad mode"] = counted.during(lambda: module(x.clone().requires_grad_()))
+    FOUND["kernel: strided"] = counted.during(lambda: module(torch.randn(64, 32).t()))
+    FOUND["kernel: misaligned"] = counted.during(lambda: module(torch.randn(32 * 64 + 1)[1:].view(32, 64)))
+    FOUND["kernel: vmap"] = counted.during(lambda: torch.vmap(module)(torch.randn(2, 32, 64)))
+    FOUND["kernel: torch.func.grad"] = counted.during(lambda: torch.func.grad(lambda one: module(one).sum())(x))
+    with FlopCounterMode(display=False):
+        FOUND["kernel: under a mode"] = counted.during(lambda: module(x))
+    gradient = torch.func.grad(lambda one: (module(one) * torch.arange(64.0)).sum())(x)
+    expected = torch.func.grad(lambda one: (torch.softmax(one, -1) * torch.arange(64.0)).sum())(x)
+    FOUND["gradient is right"] = same(gradient, expected)
+    FOUND["in a graph"] = operators(module, (x,))
+    FOUND["in a graph, measured to lose"] = operators(module, (torch.randn(8, 64),))
+    rows = {"x": {0: torch.export.Dim("rows")}}
+    FOUND["in a graph, any number of rows"] = operators(module, (x,), dynamic_shapes=rows)
+    compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+    with torch.no_grad():
+        made = [same(compiled(one), torch.softmax(one, -1)) for one in map(torch.randn, (32, 8, 48, 5), (64,) * 4)]
+    FOUND["compiled is right"] = all(made)
+    FOUND["explained"] = fast_softmax.explain(module, x)
+    FOUND["a copy is right"] = same(copy.deepcopy(module)(x), module(x))
+    del module.fast_state.kernel
+    module.fast_state.forget()
+    FOUND["a pickled one is right"] = same(pickle.loads(pickle.dumps(module))(x), module(x))
+    FOUND["too many shapes are forgotten"] = forgets(x)
+
+
+def forgets(x: torch.Tensor) -> bool:
+    module = fast_softmax.Module()
+    module.fast_state.known.update(dict.fromkeys(range(dispatch.MOST_SHAPES), False))
+    return same(module(x), torch.softmax(x, -1)) and len(module.fast_state.known) == 1
+
+
+def refused(*given: Any, **named: Any) -> str:
+    try:
+        fast_softmax.patch(*given, **named)
+    except (LookupError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def use_patch() -> None:
+    net = torch.nn.Sequential(torch.nn.Linear(64, 64), torch.nn.Softmax(-1))
+    x = torch.randn(32, 64)
+    with torch.no_grad():
+        before, keys = net(x), list(net.state_dict())
+        FOUND["patched"] = fast_softmax.patch(net, torch.nn.Softmax)
+        FOUND["patched is right"] = same(net(x), before) and list(net.state_dict()) == keys
+        FOUND["patched takes the kernel"] = Counted(net[1], (x,)).during(lambda: net(x))
+        twin = copy.deepcopy(net)
+        FOUND["a copy of a patched model is right"] = (
+            same(twin(x), before) and twin[1].fast_state is not net[1].fast_state
+        )
+        FOUND["patched twice"] = refused(net, "1")
+        FOUND["unpatched"] = fast_softmax.unpatch(net)
+        FOUND["unpatched is right"] = same(net(x), before) and "fast_state" not in vars(net[1])
+    by_name, back = fast_softmax.patch(net, "1"), fast_softmax.unpatch(net)
+    FOUND["patched by name and function"] = [by_name, back, fast_softmax.patch(net, lambda name, module: name == "1")]
+    FOUND["nothing is meant"] = refused(net, torch.nn.GELU)
+    FOUND["another dimension"] = refused(torch.nn.Sequential(torch.nn.Softmax(0)), torch.nn.Softmax)
+    FOUND["another function"] = refused(torch.nn.Sequential(torch.nn.LogSoftmax(-1)), "0")
+    noisy = torch.nn.Sequential(torch.nn.Sequential(torch.nn.Softmax(-1), torch.nn.Dropout(0.9)))
+    FOUND["right in evaluation only"] = refused(noisy, "0")
+
+
+def use_linear() -> None:
+    module, x = fast_linear.Module(20, hidden=33).eval(), torch.randn(9, 20)
+    with torch.no_grad():
+        expected = fast_linear.reference.Model.forward(module, x)
+        counted = Counted(module, (x,))
+        FOUND["linear is right"] = same(module(x), expected)
+        FOUND["linear takes the kernel"] = counted.during(lambda: module(x))
+        module.layers[0].weight.mul_(2.0)
+        FOUND["linear follows its weights"] = same(module(x), fast_linear.reference.Model.forward(module, x))
+        module.layers[0].weight = torch.nn.Parameter(torch.randn(33, 20))
+        FOUND["linear follows a new weight"] = same(module(x), fast_linear.reference.Model.forward(module, x))
+        FOUND["linear in a graph"] = operators(module, (x,))
+        compiled = torch.compile(module, fullgraph=True, backend="aot_eager")
+        FOUND["linear compiled is right"] = same(compiled(x), module(x))
+        other = fast_linear.Module(20, 34).eval()
+        other(x)
+        FOUND["linear of another size"] = other.fast_state.kernel is None
+        plain = torch.nn.Sequential(torch.nn.Linear(20, 33), torch.nn.ReLU(), torch.nn.Linear(33, 20)).eval()
+        expected, names = plain(x), {f"layers.{name}": name for name in plain.state_dict()}
+        FOUND["linear patched"] = fast_linear.patch(plain, "", init=[20, 33], parameters=names, example=(x,))
+        FOUND["linear patched is right"] = same(plain(x), expected)
+        FOUND["linear patched takes the kernel"] = Counted(plain, (x,)).during(lambda: plain(x))
+    FOUND["linear that learns"] = counted.during(lambda: module(x).sum().backward())
+    FOUND["linear learns"] = module.layers[0].bias.grad is not None
+
+
+if __name__ == "__main__":
+    torch.manual_seed(0)
+    use_softmax()
+    use_patch()
+    use_linear()
+    json.dump(FOUND, sys.stdout)
