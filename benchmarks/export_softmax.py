@@ -4,7 +4,7 @@
 
 Exports gallery/softmax (which verifies the kernel and times the package on the problem's cases), lets the package
 measure a grid of further sizes, and then, in a process of its own, holds the exported function against `torch.softmax`
-on sizes that were measured and on ones that were not. Not a test: it prints a table and writes OUT_FOLDER/export_softmax.json.
+on sizes that were measured and on ones that were not. Not a test: it prints a table, and writes export_softmax.json.
 The rule: a ratio is PyTorch's time over the export's, so below 1 is a loss, and the worst is what counts.
 """
 

@@ -41,7 +41,7 @@ VERBS = {
     "pause": Verb("pause", "Hold a search that is at work."),
     "resume": Verb("resume", "Let a paused search go on."),
     "stop": Verb("stop", "End a search that is at work; nothing is lost."),
-    "export": Verb("export", "Take a kernel away: a package that falls back to PyTorch, or another format."),
+    "export": Verb("export", "Write a kernel out for use elsewhere; by default a package that falls back to PyTorch."),
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),

@@ -31,7 +31,7 @@ def wrapper(subject: Subject) -> str:
     bound = bound_arguments(subject.source, arguments.names, arguments.parameters, arguments.init)
     values = {
         "input": lambda place: arguments.names[place],
-        "parameter": lambda place: f"self.{arguments.parameters[place]}",
+        "parameter": lambda place: f"_of(self, {arguments.parameters[place]!r})",
         "init": lambda place: f"self._init[{place}]",
     }
     given = [(f"{one.keyword}=" if one.keyword else "") + values[one.origin](one.index) for one in bound]
@@ -41,6 +41,13 @@ def _reference():
     """The problem's Model, for its constructor and parameters; its forward is not called."""
 {reference_lines(subject.problem_text)}
     return Model
+
+
+def _of(module, name):
+    """A parameter or buffer by its qualified name."""
+    for part in name.split("."):
+        module = getattr(module, part)
+    return module
 
 
 class ModelNew(_reference()):

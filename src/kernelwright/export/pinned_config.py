@@ -11,7 +11,7 @@ from kernelwright.export.best_config import Chosen, Pinned, kernels_of, tensors_
 from kernelwright.export.op import json_text
 from kernelwright.export.subject import Subject
 from kernelwright.model import CaseInfo, Evaluation, Timing
-from kernelwright.run.confirm import beats
+from kernelwright.search.ranking import beats
 
 FILE = "best_config.json"
 WHY = "what the run's confirmation timed, against the run's first kernel"

@@ -1,0 +1,104 @@
+"""`export`: what is asked for, what is refused, what is written; the package itself is in tests/export."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from command_line import PROBLEM, fault, run
+from fakes import ENVIRONMENT, FakeWorker
+from fakes import PROBLEM as DOUBLE
+from kernelwright.journal import Journal
+from kernelwright.model import Budget, Evaluation, Status
+from samples import passed, run_info, short_run
+
+KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = 64\n"
+
+
+@pytest.fixture
+def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A problem, a candidate, and a run whose fourth trial was confirmed."""
+    monkeypatch.chdir(tmp_path)
+    Path("double.py").write_text(PROBLEM)
+    Path("mine.py").write_text(KERNEL)
+    with Journal.create(Path("one"), run_info()) as journal:
+        journal.append_started(Budget(trials=6))
+        for trial in short_run():
+            journal.append_asked(trial.request)
+            journal.append_proposed(trial.number, trial.proposal)
+            if trial.evaluation is not None:
+                journal.append_evaluated(trial.number, trial.evaluation)
+            journal.append_told(trial.number)
+        journal.append_confirmed(4, passed(26.0))
+        journal.append_stopped("trials", 9.0)
+    Path("one/problem").mkdir()
+    Path("one/problem/softmax.py").write_text(PROBLEM)
+    return tmp_path
+
+
+def export(*words: str) -> tuple[int, dict[str, object]]:
+    result = run("export", *words, "--json", worker=FakeWorker(problem=DOUBLE))
+    assert result.stdout, result.stderr
+    return result.exit_code, json.loads(result.stdout)
+
+
+@pytest.mark.usefixtures("home")
+def test_a_candidate_is_verified_and_written_out() -> None:
+    status, document = export("mine.py", "--problem", "double.py", "--format", "kernelbench")
+    assert status == 0
+    assert document["files"] == ["double_model_new.py"]
+    assert KERNEL.strip() in Path("exports/double-kernelbench/double_model_new.py").read_text()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_wrong_candidate_is_not_exported() -> None:
+    worker = FakeWorker(answer=lambda candidate, purpose: Evaluation(status=Status.WRONG, reason="off by one"))
+    result = run("export", "mine.py", "--problem", "double.py", worker=worker)
+    assert result.exit_code == 1
+    assert "mine.py is wrong: off by one" in result.stdout
+    assert not Path("exports").exists()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_candidate_that_could_not_be_judged_is_not_exported() -> None:
+    worker = FakeWorker(answer=lambda candidate, purpose: Evaluation(status=Status.NOT_VERIFIED, reason="bf16 only"))
+    result = run("export", "mine.py", "--problem", "double.py", worker=worker)
+    assert "could not be verified here: bf16 only" in fault(result)
+
+
+@pytest.mark.usefixtures("home")
+def test_a_run_gives_the_kernel_that_stands_or_the_trial_that_is_named() -> None:
+    assert export("one", "--format", "config")[0] == 0
+    config = json.loads(Path("exports/double-config/best_config.json").read_text())
+    assert config["joint"]["config"] == {"softmax_kernel.BLOCK": 4096}
+    assert export("one", "--format", "config", "--trial", "1", "--out", "other")[0] == 0
+    assert json.loads(Path("other/best_config.json").read_text())["joint"]["config"] == {"softmax_kernel.BLOCK": 2048}
+
+
+@pytest.mark.usefixtures("home")
+def test_a_run_is_exported_as_a_table_and_as_a_trace() -> None:
+    assert export("one", "--format", "csv")[1]["files"] == ["trials.csv"]
+    assert "trace/README.txt" in str(export("one", "--format", "trace")[1]["files"])
+
+
+FAULTS = {
+    "one --format svg": "there is no format 'svg'",
+    "mine.py": "mine.py is no run's folder",
+    "mine.py --problem double.py --format csv": "format csv is of a run",
+    "one --problem double.py": "one is a run",
+    "one --trial 2": "trial 2 of one did not pass",
+    "one --trial 9": "trial 9 is not in one",
+    "one --name 3x": "'3x' cannot be a package's name",
+    "one --results nothing.json": "--results nothing.json cannot be read",
+    "one --results mine.py": "--results mine.py is no bench report",
+    "one --out one": "one holds something already",
+}
+
+
+@pytest.mark.usefixtures("home")
+@pytest.mark.parametrize(("words", "expected"), FAULTS.items())
+def test_what_cannot_be_exported_is_said_in_one_line(words: str, expected: str) -> None:
+    result = run("export", *words.split(), worker=FakeWorker(problem=DOUBLE, where=ENVIRONMENT))
+    assert expected in fault(result)

@@ -1,0 +1,56 @@
+"""How a candidate's function is called: by its text here, by values in the recorder, and both alike."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import pytest
+
+from kernelwright.export.binding import bound_arguments, form_of
+
+pytest.importorskip("torch", reason="the recorder needs torch: pip install -e '.[worker]'")
+
+PARAMETERS = ("layers.0.weight", "layers.0.bias", "norm.weight", "scale")
+INPUTS = ("x", "mask")
+INIT = ("eps", "width")
+
+SIGNATURES = (
+    "x",
+    "x, mask",
+    "first, second",
+    "x, scale, eps",
+    "x, layers_0_weight, layers_0_bias, norm_weight",
+    "x, bias, width=3",
+    "x, other=None, *, eps, scale=1",
+    "x, block=64, eps=1e-5",
+    "*inputs",
+    "x, *inputs, scale",
+    "a, eps=0.1, mask=None",
+)
+
+
+@pytest.mark.parametrize("signature", SIGNATURES)
+def test_text_and_values_are_bound_alike(signature: str) -> None:
+    from kernelwright.worker.recorder import CaseShape, bound
+
+    space: dict[str, Any] = {}
+    source = f"def kernel_function({signature}):\n    pass\n"
+    exec(source, space)
+    case = CaseShape(name="case", inputs=(1, 2), input_names=INPUTS, parameters={}, init=(0.5, 7), init_names=INIT)
+    values = {name: f"parameter {name}" for name in PARAMETERS}
+    args, kwargs = bound(space["kernel_function"], case, ["x", "mask"], values, ["eps", "width"])  # type: ignore[arg-type]
+    places = {"input": ["x", "mask"], "parameter": list(values.values()), "init": ["eps", "width"]}
+    found = bound_arguments(source, INPUTS, PARAMETERS, INIT)
+    ours_args = [places[one.origin][one.index] for one in found if one.keyword is None]
+    ours_kwargs = {one.keyword: places[one.origin][one.index] for one in found if one.keyword is not None}
+    called = inspect.signature(space["kernel_function"]).bind(*args, **kwargs)
+    ours = inspect.signature(space["kernel_function"]).bind(*ours_args, **ours_kwargs)
+    called.apply_defaults()
+    ours.apply_defaults()
+    assert ours == called
+
+
+def test_a_candidate_with_both_forms_is_a_model() -> None:
+    both = "class ModelNew: pass\ndef kernel_function(x): pass\n"
+    assert form_of(both) == "ModelNew"
