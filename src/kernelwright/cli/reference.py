@@ -46,8 +46,8 @@ What each document has at least:
 - `compare --json`: `schema_version`, `first` and `second` (each `run`, `problem`, `device`, `best`, `confirmed`,
   `time_us`, `kind`, `speedup`, `fraction_of_bound`, `to_best_s`, `seconds`, `tokens`, `cost_usd`),
   `not_comparable`, `ratio`, `overlap`, `cases` (each `case`, `first_us`, `second_us`, `ratio`).
-- `export --json`: `folder`, `format`, `files`, `check` (whether a package passed its own, null for other formats); for a
-  candidate that is not right `folder` is null and `reason` says why.
+- `export --json`: `folder`, `format`, `files`, `check` (whether a package passed its own, null for other formats);
+  for a candidate that is not right `folder` is null and `reason` says why.
 - `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
 - `doctor --json`: `environment`, `machine` (`gpu`, `nvml`, `profiler`, `measures`, `attempts` of an intruder),
   `canaries` (each with `what`, `expected`, `got`, `good`), `providers`.
