@@ -5,7 +5,7 @@ Not a proposer. The rule: plain arguments in, records out; the blobs are a dict 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from fakes import ENVIRONMENT, PROBLEM
@@ -17,6 +17,7 @@ from kernelwright.model import (
     Evaluation,
     Operator,
     ProblemInfo,
+    Profile,
     Proposal,
     Request,
     Status,
@@ -63,6 +64,7 @@ def context(
     problem: ProblemInfo = PROBLEM,
     environment: Environment = ENVIRONMENT,
     blobs: Blobs | None = None,
+    profiles: Mapping[int, tuple[Profile, ...]] | None = None,
 ) -> Context:
     kept = Blobs() if blobs is None else blobs
     return Context(
@@ -74,6 +76,7 @@ def context(
         folder=folder,
         put_blob=kept.put,
         blob=kept.__getitem__,
+        profiles=profiles or {},
     )
 
 

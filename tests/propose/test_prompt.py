@@ -8,9 +8,10 @@ from importlib import resources
 import msgspec
 import pytest
 
-from fakes import BOUND, ENVIRONMENT, PROBLEM, SPEC
+from fakes import BOUND, ENVIRONMENT, PROBLEM, SPEC, profile_of
 from kernelwright.errors import KernelwrightError
 from kernelwright.model import (
+    Candidate,
     Case,
     CaseInfo,
     CaseResult,
@@ -157,13 +158,26 @@ def test_a_parent_comes_with_what_the_compiler_says_and_the_moves(operator: Oper
     assert "Not available: explicit shared memory" in text
 
 
-def test_an_improvement_is_given_one_limit_and_the_last_change() -> None:
+def test_an_improvement_is_given_one_bottleneck_and_the_last_change() -> None:
     text = prompt_text(Operator.IMPROVE)
-    assert "Memory traffic. Case big takes 100 µs against a bound of 50 µs" in text
-    assert "a hint to check against the source, not a profile" in text
+    assert "**unknown** (case big, 50 % of its bound). Nothing that was read points at a limit." in text
+    assert "32,768 compulsory bytes set" in text
+    assert "no counter of a GPU was read" in text
     assert "Trial 0: 100 µs. Trial 1: 80 µs, 1.25× as fast as trial 0." in text
     assert "```diff\n--- trial 0\n+++ trial 1\n" in text
     assert "-    tl.store(y + offsets, 2 * tl.load(x + offsets, mask=mask), mask=mask)" in text
+
+
+def test_a_profiled_parent_comes_with_its_counters_and_the_moves_against_its_bottleneck() -> None:
+    text = prompt_text(Operator.IMPROVE, profiles={1: (profile_of(Candidate(source="BLOCK = 64"), "big", False),)})
+    assert "**cache** in `double_kernel` (case big, 50 % of its bound). The L1 cache is the busiest part" in text
+    assert "| l1_throughput | 90 % | above 60 % | ncu | the L1 cache is the busiest part |" in text
+    assert "| dram_throughput | 20 % | ncu |" in text
+    assert "off the clock and the counters of ncu" in text
+    assert "say so in the line `Diagnosis:`" in text
+    menu = text[text.index("## Moves") :]
+    assert menu.index("**read once.**") < menu.index("Others, if the source says otherwise")
+    assert menu.count("```python") == 3
 
 
 def test_a_kernel_is_shown_with_its_config_written_in() -> None:

@@ -11,6 +11,7 @@ from kernelwright.propose.reply import (
     candidate_in,
     checked,
     code_in,
+    diagnosis_in,
     docstring_line,
     expected_in,
     has_whole_block,
@@ -124,3 +125,16 @@ def test_code_that_differs_in_comments_docstrings_and_layout_only_is_a_repeat() 
 )
 def test_what_a_reply_promises_is_read(text: str, expected: float | None) -> None:
     assert expected_in(f"Note: x\n{text}\n") == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("Note: x\nDiagnosis: overruled, the loads are wide\n```python\n```", "overruled, the loads are wide"),
+        ("**Diagnosis:** confirmed", "confirmed"),
+        ("The diagnosis: is nothing at the start of a line", ""),
+        ("Note: x", ""),
+    ],
+)
+def test_what_is_said_of_the_diagnosis_is_kept(text: str, said: str) -> None:
+    assert diagnosis_in(text) == said

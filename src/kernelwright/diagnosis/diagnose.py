@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from kernelwright.diagnosis.rules import RULES
 from kernelwright.diagnosis.seen import Seen
+from kernelwright.diagnosis.words import percent
 from kernelwright.model import (
     CaseInfo,
     Counter,
@@ -31,7 +32,7 @@ def diagnose(
     """
     seen = Seen(info=info, timing=timing, profile=profile, peaks=peaks or {})
     found = [finding for rule in RULES if (finding := rule(seen)) is not None]
-    bottleneck, *alternatives = found or [UNKNOWN]
+    bottleneck, *alternatives = found or [unknown(seen)]
     us = timing.median_us if timing is not None else seen.time_us
     return Diagnosis(
         implementation=profile.implementation if profile is not None else "",
@@ -44,12 +45,18 @@ def diagnose(
     )
 
 
-UNKNOWN = Finding(
-    limit=Limit.UNKNOWN,
-    kernel=None,
-    summary="Nothing that was read points at a limit; a profiler with counters would say more.",
-    evidence=(),
-)
+def unknown(seen: Seen) -> Finding:
+    """Nothing was found; what is known is how far the bound is, and what sets it."""
+    bound = seen.info.bound
+    sets = f"{bound.bytes:,} compulsory bytes" if bound.bound_by == "bytes" else f"{bound.flop:,} FLOP"
+    far = f"{percent(seen.share)} of the bound, which" if seen.share is not None else "The bound, which"
+    known = f"It reaches {far} {sets} set" if seen.share is not None else f"{far} {sets} set, is all that is known"
+    return Finding(
+        limit=Limit.UNKNOWN,
+        kernel=None,
+        summary=f"Nothing that was read points at a limit. {known}.",
+        evidence=(),
+    )
 
 
 def diagnoses(

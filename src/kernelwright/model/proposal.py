@@ -122,6 +122,8 @@ class Proposal(Record, frozen=True, kw_only=True):
     """One line on what was changed and why, for people."""
     expected: float | None = None
     """How many times as fast as its first parent its author expected it to be; None: not said."""
+    diagnosis: str = ""
+    """What its author says of the diagnosis in the prompt: confirmed, refined or overruled, and why. "": nothing."""
     edit: Literal["applied", "mended", "failed"] | None = None
     """Where it came as a diff: whether that applied, at once or when asked for again. None: a whole module."""
     exchanges: tuple[Exchange, ...] = ()

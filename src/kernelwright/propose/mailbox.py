@@ -27,6 +27,7 @@ from kernelwright.propose.reply import (
     author_in,
     checked,
     code_in,
+    diagnosis_in,
     docstring_line,
     expected_in,
     has_whole_block,
@@ -131,6 +132,7 @@ def read(reply: FileReply, prompt: str, context: Context) -> Proposal:
         reply=context.put_blob(reply.text),
         note=docstring_line(reply.text) if reply.is_module else note_in(reply.text),
         expected=expected_in(reply.text),
+        diagnosis=diagnosis_in(reply.text),
         reflection=reflection_of(reply, prompt, context),
     )
 

@@ -28,7 +28,7 @@ from kernelwright.propose.prompt import (
 )
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, reflection_in, surprising
-from kernelwright.propose.reply import Unusable, checked, code_in, expected_in, new_candidate, note_in
+from kernelwright.propose.reply import Unusable, checked, code_in, diagnosis_in, expected_in, new_candidate, note_in
 from kernelwright.propose.sections import effective_source
 
 Edit = Literal["applied", "mended", "failed"]
@@ -77,6 +77,7 @@ class ModelProposer:
             reply=context.put_blob(reply.text),
             note=note_in(reply.text),
             expected=expected_in(reply.text),
+            diagnosis=diagnosis_in(reply.text),
             edit=edit,
             exchanges=conversation.exchanges,
             reflection=reflection,

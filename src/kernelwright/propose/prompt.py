@@ -14,7 +14,7 @@ from typing import Literal
 
 from kernelwright.errors import KernelwrightError
 from kernelwright.model import Operator, Request, Trial
-from kernelwright.propose import sections
+from kernelwright.propose import diagnosed, sections
 from kernelwright.propose.markdown import fenced
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, parent_of, surprise
@@ -142,13 +142,16 @@ def parent_values(operator: Operator, number: int, parents: list[Trial], context
         values["resources"] = sections.compiler_resources(parent)
     if operator is Operator.IMPROVE:
         values["focus"] = sections.focus(number)
-        values["reading"] = sections.reading(parent, context.problem)
+        values["diagnosis"] = diagnosed.diagnosis(parent, context)
+        values["counters"] = diagnosed.counters(parent, context)
     if operator is Operator.REPAIR:
         values["failure"] = sections.failure(parent, context.problem)
     if operator in (Operator.IMPROVE, Operator.REPAIR):
         values["change"] = sections.change(parent, context.trials)
     if operator in (Operator.IMPROVE, Operator.MERGE):
-        values["moves"] = template("moves").strip()
+        likeliest, others = diagnosed.moves(parent, context)
+        menu = {"likeliest": likeliest, "others": others or "- none"}
+        values["moves"] = render(template("moves"), menu, "moves.md").strip()
     if operator is Operator.MERGE:
         other = parents[1]
         values["other_number"] = str(other.number)

@@ -142,6 +142,12 @@ def expected_in(text: str) -> float | None:
     return float(found[1]) if found and float(found[1]) > 0 else None
 
 
+def diagnosis_in(text: str) -> str:
+    """What a line such as "Diagnosis: overruled, because …" says of the one in the prompt; "" without such a line."""
+    found = re.search(r"^[#*>\- ]*\**Diagnosis:\**\s*(.+)$", text, re.M | re.I)
+    return found[1].strip()[:NOTE_CHARACTERS] if found else ""
+
+
 def docstring_line(source: str) -> str:
     """The first line of a module's docstring, "" where it has none."""
     try:

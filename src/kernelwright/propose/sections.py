@@ -22,7 +22,6 @@ from kernelwright.model import (
     Trial,
 )
 from kernelwright.propose.markdown import fenced, shortened, table
-from kernelwright.propose.reading import first_limit
 from kernelwright.propose.shown import shown_source
 from kernelwright.propose.tried import outcome, versus
 from kernelwright.tunables import apply_config, find_tunables
@@ -180,13 +179,6 @@ def compiler_resources(trial: Trial) -> str:
         "occupancy",
     ]
     return table(header, rows)
-
-
-def reading(trial: Trial, info: ProblemInfo) -> str:
-    """The one thing to attack first, with its evidence."""
-    return first_limit(trial.evaluation, info) + (
-        "\n\nThis reads compiler figures and times; it is a hint to check against the source, not a profile."
-    )
 
 
 def failure(trial: Trial, info: ProblemInfo) -> str:

@@ -12,6 +12,7 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.diagnosis import diagnose, move
+from kernelwright.diagnosis.shown import shown_counters, value_text
 from kernelwright.model import (
     CaseInfo,
     Diagnosis,
@@ -26,15 +27,6 @@ from kernelwright.model import (
 from kernelwright.report.table import indented, table
 from kernelwright.report.units import bytes_text, share_text, time_text
 from kernelwright.roofline import Point
-
-SHOWN = (
-    "duration", "dram_read", "dram_write", "dram_bandwidth", "dram_throughput", "memory_throughput", "l2_throughput",
-    "l1_throughput", "compute_throughput", "issue_active", "tensor_pipe", "l1_hit_rate", "l2_hit_rate", "occupancy",
-    "occupancy_limit", "occupancy_estimate", "waves", "registers", "spills", "shared_memory", "code_global_loads",
-    "code_global_load_width", "code_global_stores", "code_global_store_width", "code_local_accesses",
-    "code_tensor_instructions", "moved",
-)  # fmt: skip
-"""The counters that a page has room for, in their order; --full and JSON have all."""
 
 MOVES_SHOWN = 3
 """One bottleneck, and few moves against it: a list of everything is no advice. JSON has all."""
@@ -122,8 +114,7 @@ def move_text(name: str) -> str:
 
 def launch_text(one: Profiled, position: int, full: bool) -> str:
     launch = one.profile.launches[position]
-    named = {counter.name: counter for counter in launch.counters}
-    shown = list(launch.counters) if full else [named[name] for name in SHOWN if name in named]
+    shown = launch.counters if full else shown_counters(launch)
     where = (
         f", {'×'.join(map(str, launch.grid))} blocks of {launch.block[0]} threads"
         if launch.grid and launch.block
@@ -133,21 +124,6 @@ def launch_text(one: Profiled, position: int, full: bool) -> str:
     return f"launch {position}: {launch.kernel}{where}\n" + indented(
         table(["counter", "value", "read by"], rows, ("read by",))
     )
-
-
-def value_text(value: float, unit: str) -> str:
-    """A counter's value for people; what has no words of its own keeps its unit."""
-    match unit:
-        case "fraction":
-            return share_text(value)
-        case "us":
-            return time_text(value, "measured")
-        case "bytes":
-            return bytes_text(value)
-        case "bytes/s":
-            return f"{bytes_text(value)}/s"
-    number = f"{value:.0f}" if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
-    return f"{number} {unit}".rstrip()
 
 
 def document(problem: str, environment: Environment, rows: Sequence[Profiled]) -> dict[str, Any]:

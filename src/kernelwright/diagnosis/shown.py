@@ -1,0 +1,35 @@
+"""Which counters are shown where there is no room for all, and how a value is written. Pure."""
+
+from __future__ import annotations
+
+from kernelwright.model import Counter, LaunchProfile
+
+SHOWN = (
+    "duration", "dram_read", "dram_write", "dram_bandwidth", "dram_throughput", "memory_throughput", "l2_throughput",
+    "l1_throughput", "compute_throughput", "issue_active", "tensor_pipe", "l1_hit_rate", "l2_hit_rate", "occupancy",
+    "occupancy_limit", "occupancy_estimate", "waves", "registers", "spills", "shared_memory", "code_global_loads",
+    "code_global_load_width", "code_global_stores", "code_global_store_width", "code_local_accesses",
+    "code_tensor_instructions", "moved",
+)  # fmt: skip
+"""In the order in which they are read: time, bytes, how busy parts are, what fills the device, what is in the code."""
+
+
+def shown_counters(launch: LaunchProfile) -> tuple[Counter, ...]:
+    named = {counter.name: counter for counter in launch.counters}
+    return tuple(named[name] for name in SHOWN if name in named)
+
+
+def value_text(value: float, unit: str) -> str:
+    """A value with its unit, short; what has no words of its own keeps the unit's name."""
+    match unit:
+        case "fraction":
+            return f"{100 * value:.1f} %" if 0 < value < 0.0995 else f"{100 * value:.0f} %"
+        case "us":
+            return f"{value:.4g} µs"
+        case "bytes" | "bytes/s" | "bytes/block":
+            for prefix, scale in (("T", 1e12), ("G", 1e9), ("M", 1e6), ("k", 1e3)):
+                if value >= scale:
+                    return f"{value / scale:.3g} {prefix}B{unit.removeprefix('bytes')}"
+            return f"{value:.0f} B{unit.removeprefix('bytes')}"
+    number = f"{value:.0f}" if value == int(value) and abs(value) < 1e6 else f"{value:.4g}"
+    return f"{number} {unit}".rstrip()

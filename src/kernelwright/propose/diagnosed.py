@@ -1,0 +1,105 @@
+"""What holds a kernel back, for its prompt: the diagnosis with its evidence, the counters, and the moves against it.
+
+Pure; the rules are `kernelwright.diagnosis`. The one rule: one bottleneck and few moves, because a model given a list
+of worries fixes none of them; where the evidence comes from is said, and that the reader may overrule it.
+"""
+
+from __future__ import annotations
+
+from kernelwright.diagnosis import MOVES, diagnoses, move
+from kernelwright.diagnosis.moves import Move
+from kernelwright.diagnosis.shown import shown_counters, value_text
+from kernelwright.model import Diagnosis, Finding, Limit, Profile, Trial
+from kernelwright.propose.markdown import fenced, table
+from kernelwright.propose.protocol import Context
+
+IN_FULL = 3
+"""Moves with a sketch; of others one line."""
+
+
+def furthest(trial: Trial, context: Context) -> Diagnosis | None:
+    """Of the timed case that is furthest from its bound; None where the trial was not timed."""
+    if trial.evaluation is None:
+        return None
+    profiles = context.profiles.get(trial.number, ())
+    found = diagnoses(trial.evaluation, profiles, context.problem, context.environment.peaks)
+    return found[0] if found else None
+
+
+def diagnosis(trial: Trial, context: Context) -> str:
+    """The bottleneck with its evidence, and what else it might be."""
+    found = furthest(trial, context)
+    if found is None:
+        return "Nothing is known: it was not timed."
+    estimate = " (an estimate, which is no evidence)" if found.kind == "estimate" else ""
+    share = f", {100 * found.share:.0f} % of its bound{estimate}" if found.share is not None else ""
+    where = f" in `{found.bottleneck.kernel}`" if found.bottleneck.kernel else ""
+    parts = [
+        f"**{words(found.bottleneck.limit)}**{where} (case {found.case}{share}). {found.bottleneck.summary}",
+        evidence(found.bottleneck),
+    ]
+    if found.alternatives:
+        parts.append("If not that: " + " ".join(f"{words(a.limit)}: {a.summary}" for a in found.alternatives[:2]))
+    parts.append(source(found))
+    return "\n\n".join(part for part in parts if part)
+
+
+def words(limit: Limit) -> str:
+    return limit.value.replace("_", " ")
+
+
+def evidence(finding: Finding) -> str:
+    rows = [
+        [
+            one.metric,
+            value_text(one.value, one.unit),
+            f"{one.relation} {value_text(one.threshold, one.unit)}",
+            one.tool,
+            one.implies,
+        ]
+        for one in finding.evidence
+    ]
+    return table(["evidence", "value", "threshold", "read by", "implies"], rows) if rows else ""
+
+
+def source(found: Diagnosis) -> str:
+    if found.counters is not None:
+        seen = f"Rules read this off the clock and the counters of {found.counters}."
+    else:
+        seen = "Rules read this off times, compiler figures and machine code; no counter of a GPU was read."
+    return f"{seen} Check it against the source; where you see it otherwise, say so in the line `Diagnosis:`."
+
+
+def counters(trial: Trial, context: Context) -> str:
+    """Of each launch of the profiled call."""
+    profiles = context.profiles.get(trial.number, ())
+    if not profiles:
+        return "None were read."
+    return "\n\n".join(launches(profile) for profile in profiles)
+
+
+def launches(profile: Profile) -> str:
+    parts = [f"Case {profile.case}: {profile.method}." if profile.method else f"Case {profile.case}."]
+    for launch in profile.launches:
+        grid = f", {' × '.join(map(str, launch.grid))} blocks" if launch.grid else ""
+        rows = [[c.name, value_text(c.value, c.unit), c.tool] for c in shown_counters(launch)]
+        parts.append(f"`{launch.kernel}`{grid}:\n\n" + table(["counter", "value", "read by"], rows))
+    return "\n\n".join(parts)
+
+
+def moves(trial: Trial, context: Context) -> tuple[str, str]:
+    """The likeliest moves in full, and the others that could be meant, a line each."""
+    found = furthest(trial, context)
+    if found is None or not found.bottleneck.moves:
+        return "None of them is favoured by a figure.", "\n".join(line(one) for one in MOVES)
+    names = list(dict.fromkeys(name for one in (found.bottleneck, *found.alternatives) for name in one.moves))
+    likeliest = [move(name) for name in names[:IN_FULL]]
+    return "\n\n".join(map(in_full, likeliest)), "\n".join(line(move(name)) for name in names[IN_FULL:])
+
+
+def in_full(one: Move) -> str:
+    return f"- **{one.name}.** {one.what} When: {one.when} Not when: {one.when_not}\n\n{fenced(one.sketch)}"
+
+
+def line(one: Move) -> str:
+    return f"- {one.name}: {one.what}"
