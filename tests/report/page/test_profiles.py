@@ -43,7 +43,7 @@ def test_the_starter_and_the_best_stand_side_by_side_with_what_holds_each_back()
     assert section is not None
     assert section.grid.header == ("counter", "starter (0)", "best (4)", "read by")
     assert section.grid.rows == (
-        ("duration", "40.00 µs", "25.00 µs", "ncu"),
+        ("duration", "40 µs", "25 µs", "ncu"),
         ("dram read", "67 MB", "34 MB", "ncu"),
         ("registers", "40", "40", "cuobjdump"),
     )
@@ -74,7 +74,7 @@ def test_one_profile_stands_alone_and_two_cases_are_never_set_side_by_side() -> 
 def test_of_several_launches_the_longest_is_shown() -> None:
     section = profile_section(measured({1: (profile(launch(3.0, 1e6, "small"), launch(27.0, 5e7)),)}))
     assert section is not None
-    assert section.grid.rows[0][1] == "27.00 µs"
+    assert section.grid.rows[0][1] == "27 µs"
     assert "the longest of 2 launches" in section.notes[0]
 
 

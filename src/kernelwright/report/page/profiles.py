@@ -6,10 +6,11 @@ to the two ends of the best's line that were profiled; which they are stands in 
 
 from __future__ import annotations
 
+from kernelwright.diagnosis.shown import SHOWN, value_text
 from kernelwright.model import LaunchProfile, Profile, Trial
 from kernelwright.report.lineage import lineage
 from kernelwright.report.page.grid import Grid, Section
-from kernelwright.report.profiled import SHOWN, Profiled, profiled, profiled_text, value_text
+from kernelwright.report.profiled import Profiled, profiled, profiled_text
 from kernelwright.report.view import RunView
 
 
