@@ -151,3 +151,22 @@ def test_a_kernel_that_remembers_its_whole_input_is_right_and_its_time_is_not(wo
 def test_the_same_kernel_without_a_note_is_timed(worker: Worker) -> None:
     evaluation = worker.evaluate(Candidate(source=remembering("cols > 0")), "search")
     assert evaluation.status is Status.PASSED, evaluation.reason
+
+
+def test_a_kernel_that_works_in_every_other_call_once_it_is_timed_is_caught(worker: Worker) -> None:
+    """In a sample each piece of memory is called several times, so that its output is right by the call before."""
+    source = (
+        HEAD
+        + "    note = tl.load(note_ptr + row)\n"
+        + "    calls = tl.where((note >= 1000) & (note < 1000000), note, 1000)\n"
+        + "    if (calls < 1009) | (calls % 2 == 0):\n"
+        + "        used = cols\n"
+        + "".join(f"    {line}\n" for line in SUM.strip("\n").splitlines())
+        + "        tl.store(y_ptr + row, tl.sum(total, axis=0))\n"
+        + "    tl.store(note_ptr + row, calls + 1)\n"
+        + HOST
+    )
+    assert worker.evaluate(Candidate(source=source), "verify").status is Status.PASSED, "the known hole"
+    evaluation = worker.evaluate(Candidate(source=source), "search")
+    assert evaluation.status in (Status.WRONG, Status.REJECTED), evaluation.reason
+    assert evaluation.score_us is None

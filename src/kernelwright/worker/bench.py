@@ -9,7 +9,7 @@ from __future__ import annotations
 import secrets
 import warnings
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Literal
 
 import torch
 from triton.compiler.errors import CompilationError
@@ -127,35 +127,44 @@ class Bench:
             stopped = race_over(ours_us, theirs_us, most)
         return {"ours_us": ours_us, "theirs_us": theirs_us, "stopped": stopped}
 
-    def recall(self, key: str, nbytes: int, worn: bool = False) -> None:
-        """Run what is timed once more on the arena's contents and put what it left where the judge can read it.
+    def wear(self, key: str) -> None:
+        """Run what is timed half as often as it was sampled, and once more. A kernel that works in its first calls
+        only, by notes in its memory, has stopped by then, or most samples were of work that it did."""
+        timed = self.prepared[key].timed
+        for _ in range(timed.samples // 2 + 1):
+            timed.replay()
+        torch.cuda.synchronize()
 
-        worn: run it half as often as it was sampled, and once more. A kernel that works in its first calls only, by
-        notes in its memory, has stopped by then, or most samples were of work that it did.
+    def recall(self, key: str, nbytes: int, how: Literal["timed", "worn", "once"]) -> None:
+        """Run what is timed on the arena's contents and put what it left where the judge can read it.
+
+        timed: as in a sample. worn: as in many. once: each copy a single time, because a kernel that works in some of
+        its calls only must not be right by the one before.
         """
         assert self.arena is not None
         timed = self.prepared[key].timed
+        run = {"timed": timed.replay, "worn": lambda: self.wear(key), "once": timed.rotation.replay}[how]
         # any of the copies, so that a kernel which can tell them apart does not know which one counts
         copy = secrets.choice(self.shared[self.prepared[key].case])[:nbytes]
         copy.copy_(self.arena[:nbytes])
-        for _ in range(timed.samples // 2 + 1 if worn else 1):
-            timed.replay()
+        torch.cuda.synchronize()
+        run()
         torch.cuda.synchronize()
         self.arena[:nbytes].copy_(copy)
         torch.cuda.synchronize()
 
     def forgetting(self, key: str, nbytes: int) -> dict[str, list[float]]:
-        """Device time of one call in µs, on memory as the calls before left it and, in turn, on memory that is the
-        arena's anew. Every copy is called once in a sample, on a cache that holds nothing of it."""
+        """Device time of one call in µs, on memory as many calls before left it, and on memory that is the arena's
+        anew. Every copy is called once in a sample, on a cache that holds nothing of it."""
         assert self.arena is not None
         copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
-        rotation = self.prepared[key].timed.rotation()
+        rotation = self.prepared[key].timed.rotation
         l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
         flush = torch.empty(FLUSH_FACTOR * l2_bytes, dtype=torch.uint8, device=self.device).zero_
-        rotation.sample_us(flush)
-        as_left_us, anew_us = [], []
+        self.wear(key)
+        as_left_us = [rotation.sample_us(flush) for _ in range(FORGETTING_SAMPLES)]
+        anew_us = []
         for _ in range(FORGETTING_SAMPLES):
-            as_left_us.append(rotation.sample_us(flush))
             for copy in copies:
                 copy.copy_(self.arena[:nbytes])
             torch.cuda.synchronize()
@@ -239,7 +248,7 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
     if verb == "warm":
         return bench.prepared[message["key"]].timed.warm_us()
     if verb == "recall":
-        return bench.recall(message["key"], message["nbytes"], message.get("worn", False))
+        return bench.recall(message["key"], message["nbytes"], message["how"])
     if verb == "forgetting":
         return bench.forgetting(message["key"], message["nbytes"])
     if verb == "rename":

@@ -11,6 +11,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
+from functools import cached_property
 from typing import Any
 
 import torch
@@ -109,6 +110,7 @@ class Timed:
         self.samples += 1
         return float(self.start.elapsed_time(self.end)) * 1000 / self.calls
 
+    @cached_property
     def rotation(self) -> Timed:
         """The same pieces, each called once in a sample."""
         return Timed(self.pieces, rotations=1)
