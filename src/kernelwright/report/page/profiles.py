@@ -7,7 +7,6 @@ to the two ends of the best's line that were profiled; which they are stands in 
 from __future__ import annotations
 
 from kernelwright.diagnosis.shown import SHOWN, value_text
-from kernelwright.diagnosis.shown import SHOWN, value_text
 from kernelwright.model import LaunchProfile, Profile, Trial
 from kernelwright.report.lineage import lineage
 from kernelwright.report.page.grid import Grid, Section
