@@ -79,8 +79,8 @@ def test_the_share_of_the_bound_leaves_held_out_cases_out_as_the_score_does() ->
     assert share_of_bound(both, problem_info().cases) == pytest.approx(0.5)
 
 
-@pytest.mark.parametrize("reason", [None, "paused"])
-def test_while_a_search_is_at_work_the_starter_does_not_stand_yet(reason: str | None) -> None:
+@pytest.mark.parametrize("reason", [None, "paused", "interrupted"])
+def test_while_a_search_is_not_over_the_starter_does_not_stand_yet(reason: str | None) -> None:
     seed = short_run()[:1]
     view = run_view(seed)
     assert view.best is view.seed

@@ -18,6 +18,9 @@ from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.stats import geometric_mean
 from kernelwright.tunables import apply_config
 
+UNFINISHED = (None, StopReason.PAUSED.value, StopReason.INTERRUPTED.value)
+"""How a session ends (None: it did not) that was not for the search to end."""
+
 
 @dataclass(frozen=True)
 class RunView:
@@ -53,13 +56,13 @@ class RunView:
             found = confirmed_best(self.trials, self.confirmed, _not_made)
         except _NotMadeError:
             return None
-        is_open = bool(self.open_requests) or self.is_at_work
+        is_open = bool(self.open_requests) or self.is_unfinished
         return None if is_open and found.best not in self.confirmed else found
 
     @property
-    def is_at_work(self) -> bool:
-        """Whether the last session has not come to its end: it goes on, was cut off, or is paused."""
-        return bool(self.sessions) and self.sessions[-1].reason in (None, StopReason.PAUSED.value)
+    def is_unfinished(self) -> bool:
+        """Whether the search did not come to its end: it goes on, was cut off or interrupted, or is paused."""
+        return bool(self.sessions) and self.sessions[-1].reason in UNFINISHED
 
     @property
     def best(self) -> Trial | None:

@@ -113,7 +113,7 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
         share = share_of_bound(evaluation, view.info.problem.cases)
         if share is not None:
             found.append(Figure("Of the bound", share_text(share), f"{times_text(1 / share)} the bound"))
-        if trial.number in view.finished_s:
+        if trial is not seed and trial.number in view.finished_s:
             found.append(Figure("Time to best", duration_text(view.finished_s[trial.number]), f"trial {trial.number}"))
     spent_s = sum(session.seconds for session in view.sessions)
     found.append(Figure("Search", duration_text(spent_s), count_text(len(view.trials), "trial")))
