@@ -11,7 +11,15 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.history import best_trial, seed_trial
-from kernelwright.journal import Journal, Session, confirmations_of, finished_s, finished_trials, sessions_of
+from kernelwright.journal import (
+    Journal,
+    Session,
+    confirmations_of,
+    finished_s,
+    finished_trials,
+    profiles_of,
+    sessions_of,
+)
 from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Trial
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
@@ -108,6 +116,7 @@ def read_run(journal: Journal) -> RunView:
         sessions=tuple(sessions_of(events)),
         blob=journal.blob,
         finished_s=finished_s(events),
+        profiles=profiles_of(events),
     )
 
 

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from pathlib import Path
 
 import pytest
 
-from kernelwright.model import Counter, LaunchProfile, Profile
+from kernelwright.journal import Journal, Profiles
+from kernelwright.model import Budget, Counter, LaunchProfile, Profile
 from kernelwright.report.page import html_page, markdown_page
 from kernelwright.report.page.profiles import profile_section
-from kernelwright.report.view import RunView
-from samples import passed, run_view, short_run
+from kernelwright.report.view import RunView, read_run
+from samples import passed, run_info, run_view, short_run
 
 
 def launch(duration_us: float, read_bytes: float, kernel: str = "softmax_kernel") -> LaunchProfile:
@@ -33,6 +35,22 @@ def profile(*launches: LaunchProfile, case: str = "square") -> Profile:
 def measured(profiles: dict[int, tuple[Profile, ...]]) -> RunView:
     view = run_view(short_run(measured=True), {4: passed(26.0, measured=True)}, device="Fake GPU")
     return replace(view, profiles=profiles)
+
+
+def test_profiles_come_from_the_journal(tmp_path: Path) -> None:
+    seen = profile(launch(40.0, 6.7e7))
+    with Journal.create(tmp_path / "run", run_info("Fake GPU")) as journal:
+        seed = short_run(measured=True)[0]
+        journal.append_started(Budget())
+        journal.append_asked(seed.request)
+        journal.append_proposed(0, seed.proposal)
+        assert seed.evaluation is not None
+        journal.append_evaluated(0, seed.evaluation)
+        journal.append_told(0)
+        journal.append_profiled(0, Profiles(profiles=(seen,)))
+        view = read_run(journal)
+    assert view.profiles == {0: (seen,)}
+    assert profile_section(view) is not None
 
 
 def test_the_starter_and_the_best_stand_side_by_side_with_what_holds_each_back() -> None:
