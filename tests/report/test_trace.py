@@ -9,7 +9,7 @@ from pathlib import Path
 
 import msgspec
 
-from kernelwright.model import Claim, Exchange, Operator, Reflection
+from kernelwright.model import Claim, Counter, Exchange, LaunchProfile, Operator, Profile, Reflection
 from kernelwright.report.trace import trace_files, write_trace
 from samples import passed, run_view, short_run, trial
 
@@ -106,3 +106,33 @@ def test_what_was_asked_beside_a_kernel_and_what_was_learned_of_it_are_in_the_tr
     assert learned.startswith("It spills.\n")
     assert "claim: registers up: holds\n" in learned
     assert "claim: x up: cannot be checked\nnot passed on" in learned
+
+
+def profile_by(tool: str | None) -> Profile:
+    counters = (
+        Counter(name="dram_read", value=6.7e7, unit="bytes", tool=tool or "compiler", metric="dram__bytes_read.sum"),
+        Counter(name="spills", value=64, unit="bytes/thread", tool="compiler"),
+    )
+    return Profile(
+        implementation="x", case="square", device="Fake GPU" if tool else None, target="sm_90", tool=tool,
+        launches=(LaunchProfile(kernel="softmax_kernel", counters=counters),),
+    )  # fmt: skip
+
+
+def test_what_nsight_compute_counted_has_its_own_names_and_nothing_of_other_tools() -> None:
+    view = replace(run_view(short_run()), profiles={1: (profile_by("ncu"),), 4: (profile_by("ncu"),)})
+    files = trace_files(view)
+    (launch,) = json.loads(files["round_02/input_ncu_metrics.json"])["square"]
+    assert launch == {
+        "kernel": "softmax_kernel", "metrics": {"dram__bytes_read.sum": {"value": 6.7e7, "unit": "bytes"}},
+    }  # fmt: skip
+    assert "round_02/optimized_ncu_metrics.json" in files
+    assert "spills" in files["round_02/input_profile.json"]
+    assert "bottleneck: spills in softmax_kernel" in files["round_02/bottleneck.txt"]
+    assert "round_00/input_profile.json" not in files
+
+
+def test_what_only_the_compiler_said_is_not_called_a_metric_of_nsight_compute() -> None:
+    files = trace_files(replace(run_view(short_run()), profiles={1: (profile_by(None),)}))
+    assert "round_02/input_profile.json" in files
+    assert [name for name in files if "ncu_metrics" in name] == []

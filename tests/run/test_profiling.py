@@ -125,3 +125,11 @@ def test_the_time_that_profiles_take_counts_against_gpu_seconds(journal: Journal
     run(journal, FakeWorker(), budget=Budget(gpu_seconds=1.0))
     with Journal.open(journal.folder) as read:
         assert len(read.trials()) < WHOLE
+
+
+def test_what_stands_at_the_end_is_profiled_too(journal: Journal) -> None:
+    run(journal, FakeWorker())
+    with Journal.open(journal.folder) as read:
+        events = read.events()
+    (confirmed,) = [event.number for event in events if event.kind is EventKind.CONFIRMED]
+    assert confirmed in profiles_of(events)

@@ -23,7 +23,7 @@ class EventKind(str, enum.Enum):
     TOLD = "told"
     CONFIRMED = "confirmed"
     PROFILED = "profiled"
-    """Between a trial's telling and the first request that starts from it."""
+    """Before the first request that starts from a trial is put into words, or when the trial stands at the end."""
     STOPPED = "stopped"
 
 

@@ -2,6 +2,9 @@
 
     trace/README.txt                     which files there are, and why others are not
     trace/round_NN/input_resources.json  what the compiler says of the kernel that the round's best was made from
+    trace/round_NN/input_ncu_metrics.json  what Nsight Compute counted of that kernel, where it did
+    trace/round_NN/input_profile.json    all that was read of it, each figure with its tool
+    trace/round_NN/bottleneck.txt        what the rules made of that: one bottleneck with its evidence
     trace/round_NN/strategy.json         what the strategy asked for in this round
     trace/round_NN/opt_prompt.txt        the prompt and the reply behind the round's best, where a model or a
     trace/round_NN/opt_reply.txt           person wrote it
@@ -9,6 +12,7 @@
     trace/round_NN/plan_reply.txt          trial was a surprise (reflect)
     trace/round_NN/reflexion.txt         what was learned from the round's best, where it was a surprise
     trace/round_NN/optimized_resources.json  what the compiler says of the round's best
+    trace/round_NN/optimized_ncu_metrics.json, optimized_profile.json  as above, of the round's best
     trace/round_NN/kernel.py             the round's best kernel, its config written in
     trace/round_NN/benchmark_results.json    its times, the starter's and the best so far
     trace/round_NN/others/NNN_*.py       every other candidate of the round, losers and repairs, with its outcome
@@ -29,6 +33,7 @@ from kernelwright.codec import encode, plain
 from kernelwright.history import Round, convergence
 from kernelwright.model import Operator, Trial
 from kernelwright.report.kernel import kernel_text
+from kernelwright.report.trace_profile import bottleneck_text, profile_files
 from kernelwright.report.trials import outcome
 from kernelwright.report.view import RunView
 
@@ -36,10 +41,12 @@ ABSENT = """\
 Not here, and why:
 
     input_ncu_metrics.json, optimized_ncu_metrics.json
-        no profiler counters are taken during a search yet; input_resources.json and optimized_resources.json hold
-        what the compiler says instead (registers, spills, shared memory, occupancy)
+        only where Nsight Compute could read counters. A kernel is profiled when something starts from it and its
+        prompt shows it, or when it stands at the end; *_profile.json and *_resources.json hold what other tools and the
+        compiler said
     bottleneck_prompt.txt, bottleneck_response.txt
-        no bottleneck is diagnosed before an optimisation is asked for yet
+        no model is asked for the bottleneck: rules find it (bottleneck.txt), and the reply to the optimisation prompt
+        may overrule it
     reflexion.txt
         only where the round's best was a surprise and somebody was asked why
     opt_prompt.txt, opt_reply.txt
@@ -86,6 +93,7 @@ def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
         "kernel.py": kernel_text(best, view),
         "optimized_resources.json": _json([plain(kernel) for kernel in best.evaluation.kernels]),
         "benchmark_results.json": _json(_benchmark(view, row, best)),
+        **{name: _json(content) for name, content in profile_files("optimized", best, view).items()},
         **_exchange("opt_prompt.txt", "opt_reply.txt", best, view),
         **_asides("", best, view),
         **_reflexion("reflexion.txt", best, view),
@@ -93,6 +101,9 @@ def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
     parent = next((trial for trial in view.trials if trial.number in best.request.parents), None)
     if parent is not None and parent.evaluation is not None and parent.evaluation.kernels:
         files["input_resources.json"] = _json([plain(kernel) for kernel in parent.evaluation.kernels])
+    files |= {name: _json(content) for name, content in profile_files("input", parent, view).items()}
+    if text := bottleneck_text(parent, view):
+        files["bottleneck.txt"] = text
     return files
 
 

@@ -75,6 +75,8 @@ def optimize(
             reason, detail = loop.search()
             if reason is not StopReason.WAITING:
                 confirmed = confirmed_best(state.trials(), state.confirmations, loop.confirm)
+                if confirmed.best is not None:
+                    loop.profile(confirmed.best)
         finally:
             loop.close()
     except KeyboardInterrupt:

@@ -1,0 +1,57 @@
+"""The profile files of a round's trace: what was counted of a kernel, and what that was taken to mean.
+
+Nothing is counted or diagnosed here. The rule: `*_ncu_metrics.json` holds what Nsight Compute read and nothing else,
+under its own names; what other tools said stands in `*_profile.json`, each figure with its tool.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelwright.codec import plain
+from kernelwright.model import Profile, Trial
+from kernelwright.report.profiled import profiled, profiled_text
+from kernelwright.report.view import RunView
+
+NCU = "ncu"
+
+
+def profile_files(prefix: str, trial: Trial | None, view: RunView) -> dict[str, Any]:
+    """Contents by name: `<prefix>_ncu_metrics.json` and `<prefix>_profile.json`, where the trial was profiled."""
+    profiles = view.profiles.get(trial.number, ()) if trial is not None else ()
+    if not profiles:
+        return {}
+    files: dict[str, Any] = {f"{prefix}_profile.json": [plain(profile) for profile in profiles]}
+    counted = {profile.case: ncu_metrics(profile) for profile in profiles if profile.tool == NCU}
+    if counted:
+        files[f"{prefix}_ncu_metrics.json"] = counted
+    return files
+
+
+def ncu_metrics(profile: Profile) -> list[dict[str, Any]]:
+    """For each launch the metrics by their names in Nsight Compute. Values are in our units: µs, bytes, fractions."""
+    return [
+        {
+            "kernel": launch.kernel,
+            "metrics": {
+                counter.metric: {"value": counter.value, "unit": counter.unit}
+                for counter in launch.counters
+                if counter.tool == NCU
+            },
+        }
+        for launch in profile.launches
+    ]
+
+
+def bottleneck_text(trial: Trial | None, view: RunView) -> str:
+    """What the rules said of a trial's profiles, as `profile` prints it; "" where there are none."""
+    profiles = view.profiles.get(trial.number, ()) if trial is not None else ()
+    cases = {info.case.name: info for info in view.info.problem.cases}
+    evaluation = trial.evaluation if trial is not None else None
+    timings = {result.case: result.timing for result in evaluation.results} if evaluation is not None else {}
+    texts = [
+        profiled_text(profiled(f"trial {trial.number}", cases[p.case], timings.get(p.case), p, view.info.environment))
+        for p in profiles
+        if trial is not None and p.case in cases
+    ]
+    return "\n\n".join(texts) + "\n" if texts else ""
