@@ -18,12 +18,31 @@ import triton.language as tl
 
 
 @triton.jit
+def write_zero_planes(out_ptr, first, last, depth, out_plane, out_size, BLOCK_ZEROS: tl.constexpr):
+    """Planes of even depth, in vectors of 16 bytes; where these reach over, they reach into other zeros."""
+    for number in range(first, last):
+        channel = (number // (depth + 1)).to(tl.int64)
+        start = channel * out_size + number % (depth + 1) * 2 * out_plane
+        end = (start + out_plane + 7) // 8
+        for vector in range(start // 8, end, BLOCK_ZEROS):
+            lane = vector + tl.arange(0, BLOCK_ZEROS)[:, None]
+            zeros = tl.zeros((BLOCK_ZEROS, 8), out_ptr.dtype.element_ty)
+            tl.store(out_ptr + lane * 8 + tl.arange(0, 8)[None, :], zeros, mask=lane < end)
+
+
+@triton.jit
 def channels_last_kernel(
-    x_ptr, weight_ptr, x_last_ptr, weight_last_ptr, in_channels, out_channels, depth, height, width, blocks, images,
+    x_ptr, weight_ptr, x_last_ptr, weight_last_ptr, out_ptr, in_channels, out_channels, depth, height, width,
+    blocks, images, zeros_before, planes_each,
     PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_O: tl.constexpr,
+    WORDS: tl.constexpr, BLOCK_ZEROS: tl.constexpr,
 ):  # fmt: skip
     """x as (image, depth + 2, height + 2, width + 2, PADDED_IN), weight as (27, PADDED_OUT, PADDED_IN) backwards."""
     pid = tl.program_id(0)
+    if WORDS:
+        last = tl.minimum((pid + 1) * planes_each, zeros_before)
+        out_plane = (2 * height + 1) * (2 * width + 1)
+        write_zero_planes(out_ptr, pid * planes_each, last, depth, out_plane, (2 * depth + 1) * out_plane, BLOCK_ZEROS)
     c = tl.arange(0, PADDED_IN)[None, :]
     if pid < blocks * (depth + 2) * images:
         position = pid % blocks * BLOCK + tl.arange(0, BLOCK)[:, None]
@@ -46,27 +65,22 @@ def channels_last_kernel(
         tl.store(weight_last_ptr + (tap * PADDED_OUT + o) * PADDED_IN + c, weight)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["quarter_in"])
 def conv_transpose3d_kernel(
-    x_ptr, weight_ptr, out_ptr, out_channels, depth, height, width, row_tiles, zero_planes, planes_each, steps,
+    x_ptr, weight_ptr, out_ptr, out_channels, depth, height, width, row_tiles, zeros_before, zero_planes, planes_each,
+    steps, quarter_in,
     PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, WORDS: tl.constexpr,
     BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
-    BLOCK_ZEROS: tl.constexpr,
+    BLOCK_ZEROS: tl.constexpr, THROUGH_L1: tl.constexpr,
 ):  # fmt: skip
     out_width = 2 * width + 1
     out_plane = (2 * height + 1) * out_width
     out_size = (2 * depth + 1) * out_plane
     pid = tl.program_id(0)
     if WORDS:
-        # Planes of even depth, in vectors of 16 bytes; where these reach over, they reach into other zeros.
-        for number in range(pid * planes_each, tl.minimum((pid + 1) * planes_each, zero_planes)):
-            channel = (number // (depth + 1)).to(tl.int64)
-            start = channel * out_size + number % (depth + 1) * 2 * out_plane
-            end = (start + out_plane + 7) // 8
-            for vector in range(start // 8, end, BLOCK_ZEROS):
-                lane = vector + tl.arange(0, BLOCK_ZEROS)[:, None]
-                zeros = tl.zeros((BLOCK_ZEROS, 8), out_ptr.dtype.element_ty)
-                tl.store(out_ptr + lane * 8 + tl.arange(0, 8)[None, :], zeros, mask=lane < end)
+        first = zeros_before + pid * planes_each
+        last = tl.minimum(first + planes_each, zero_planes)
+        write_zero_planes(out_ptr, first, last, depth, out_plane, out_size, BLOCK_ZEROS)
 
     o_tiles: tl.constexpr = PADDED_OUT // BLOCK_O
     o_first = pid % o_tiles * BLOCK_O
@@ -88,7 +102,11 @@ def conv_transpose3d_kernel(
     for step in range(steps):  # 27 * PARTS, unknown to the compiler, which would unroll it
         tap = step // PARTS
         shift = (tap // 9 * (height + 2) + tap // 3 % 3) * (width + 2) + tap % 3
-        x = tl.load(x_ptrs + shift * PADDED_IN + step % PARTS * BLOCK_C)
+        if THROUGH_L1:
+            # Asynchronous copies of 16 bytes pass L1 by, those of 8 do not; so it is told of multiples of 4 only.
+            x = tl.load(x_ptrs + (shift * quarter_in + step % PARTS * (BLOCK_C // 4)) * 4)
+        else:
+            x = tl.load(x_ptrs + shift * PADDED_IN + step % PARTS * BLOCK_C)
         weight = tl.load(weight_ptrs + tap * (PADDED_OUT * PADDED_IN) + step % PARTS * BLOCK_C)
         acc = tl.dot(weight, tl.trans(x), acc, input_precision="ieee")
 
@@ -126,6 +144,8 @@ BLOCK_POSITIONS = 256
 WARPS = 4
 STAGES = 4
 REGISTERS = None
+THROUGH_L1 = 1
+ZEROS_BEFORE_16THS = 0
 BLOCK_ZEROS = 256
 BLOCK_COPY = 128
 
@@ -158,22 +178,25 @@ class ModelNew(torch.nn.Module):
         weight_last = torch.empty((27, padded_out, padded_in), dtype=x.dtype, device=x.device)
         blocks = triton.cdiv((height + 2) * (width + 2), BLOCK_COPY)
         copies = blocks * (depth + 2) * batch + 27 * (padded_out // block_o)
+        zero_planes = batch * out_channels * (depth + 1)
+        zeros_before = zero_planes * ZEROS_BEFORE_16THS // 16
         channels_last_kernel[(copies,)](
-            x, weight, x_last, weight_last, in_channels, out_channels, depth, height, width, blocks, batch,
+            x, weight, x_last, weight_last, out, in_channels, out_channels, depth, height, width,
+            blocks, batch, zeros_before, triton.cdiv(zeros_before, copies),
             PADDED_IN=padded_in, PADDED_OUT=padded_out, BLOCK=BLOCK_COPY, BLOCK_O=block_o,
-            num_warps=4,
+            WORDS=words, BLOCK_ZEROS=BLOCK_ZEROS, num_warps=4,
         )  # fmt: skip
         block_width = min(triton.next_power_of_2(width), 64)
         block_positions = BLOCK_POSITIONS if x.element_size() == 2 else 64
         block_rows = block_positions // block_width
         row_tiles = triton.cdiv(height, block_rows)
         programs = row_tiles * depth * batch * (padded_out // block_o)
-        zero_planes = batch * out_channels * (depth + 1)
         conv_transpose3d_kernel[(programs,)](
-            x_last, weight_last, out, out_channels, depth, height, width, row_tiles, zero_planes,
-            triton.cdiv(zero_planes, programs), 27 * (padded_in // block_c),
+            x_last, weight_last, out, out_channels, depth, height, width, row_tiles,
+            zeros_before, zero_planes, triton.cdiv(zero_planes - zeros_before, programs),
+            27 * (padded_in // block_c), padded_in // 4,
             PADDED_IN=padded_in, PADDED_OUT=padded_out, WORDS=words,
             BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
-            BLOCK_ZEROS=BLOCK_ZEROS, num_warps=WARPS, num_stages=STAGES, maxnreg=REGISTERS,
+            BLOCK_ZEROS=BLOCK_ZEROS, THROUGH_L1=THROUGH_L1, num_warps=WARPS, num_stages=STAGES, maxnreg=REGISTERS,
         )  # fmt: skip
         return out

@@ -51,6 +51,8 @@ STEPS_PER_PROGRAM = 32
 WARPS = 4
 STAGES = 1
 FIRST = "evict_first"
+ENOUGH_BLOCKS = 1024
+"""Programs that fill the GPU; a small product is cut finer to have as many."""
 
 
 def kernel_function(A, B):
@@ -58,11 +60,13 @@ def kernel_function(A, B):
     B = B.contiguous()
     M, K = A.shape
     C = torch.empty((M, 1), dtype=A.dtype, device=A.device)
-    splits = triton.cdiv(K, BLOCK_K * STEPS_PER_PROGRAM)
+    row_tiles = triton.cdiv(M, BLOCK_ROWS)
+    steps = max(1, min(STEPS_PER_PROGRAM, triton.cdiv(K, BLOCK_K) * row_tiles // ENOUGH_BLOCKS))
+    splits = triton.cdiv(K, BLOCK_K * steps)
     partial = torch.empty((M, splits), dtype=torch.float32, device=A.device)
-    partial_kernel[(triton.cdiv(M, BLOCK_ROWS) * splits,)](
-        A, B, partial, M, K, splits, BLOCK_ROWS=BLOCK_ROWS, BLOCK_K=BLOCK_K, STEPS_PER_PROGRAM=STEPS_PER_PROGRAM,
-        FULL=K % (BLOCK_K * STEPS_PER_PROGRAM) == 0, FIRST=FIRST, STAGES=STAGES, num_warps=WARPS,
+    partial_kernel[(row_tiles * splits,)](
+        A, B, partial, M, K, splits, BLOCK_ROWS=BLOCK_ROWS, BLOCK_K=BLOCK_K, STEPS_PER_PROGRAM=steps,
+        FULL=K % (BLOCK_K * steps) == 0, FIRST=FIRST, STAGES=STAGES, num_warps=WARPS,
     )  # fmt: skip
     block_splits = triton.next_power_of_2(splits)
     block_m = max(1, 4096 // block_splits)

@@ -1,0 +1,129 @@
+"""Softmax, each row read from DRAM once: in registers, beyond these out of L2, and in parts where rows are few.
+
+Idea: a row that fits a program's registers is loaded, reduced and written in one go, several short rows together. A
+longer row keeps its start there and is read twice in its rest, first for maximum and sum at once, then, out of L2, to
+be written. Where there are too few long rows to fill the GPU, programs share a row: each leaves the maximum and the sum
+of its part, and a second kernel combines these and writes.
+Must move: 2 * rows * cols elements (x once, out once); about 5 FLOP per element, which is never the limit.
+"""
+
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def rows_kernel(x_ptr, out_ptr, rows, cols, BLOCK_ROWS: tl.constexpr, BLOCK_COLS: tl.constexpr, FULL: tl.constexpr):
+    row = tl.program_id(0).to(tl.int64) * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)[:, None]
+    column = tl.arange(0, BLOCK_COLS)[None, :]
+    inside = (row < rows) if FULL else (row < rows) & (column < cols)
+    # Lanes outside read -inf, which changes no maximum and adds exp(-inf) = 0 to a sum.
+    x = tl.load(x_ptr + row * cols + column, mask=inside, other=float("-inf")).to(tl.float32)
+    row_max = tl.where(row < rows, tl.max(x, axis=1)[:, None], 0.0)  # rows past the end: -inf minus -inf would be NaN
+    x = tl.exp(x - row_max)
+    scale = 1.0 / tl.sum(x, axis=1)[:, None]
+    tl.store(out_ptr + row * cols + column, (x * scale).to(out_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit
+def long_row_kernel(
+    x_ptr, out_ptr, cols, HELD_BLOCK: tl.constexpr, UNROLL: tl.constexpr, BLOCK_COLS: tl.constexpr
+):  # fmt: skip
+    offset = tl.program_id(0).to(tl.int64) * cols
+    start = tl.arange(0, HELD_BLOCK)
+    held = tl.load(x_ptr + offset + start)  # the row is longer
+    lanes = tl.arange(0, UNROLL)[:, None] * BLOCK_COLS + tl.arange(0, BLOCK_COLS)[None, :]
+    STEP: tl.constexpr = UNROLL * BLOCK_COLS
+    rest = x_ptr + offset + lanes
+
+    # Per lane the maximum and the sum of exp(x - maximum), corrected once for UNROLL values.
+    largest = tl.full((BLOCK_COLS,), -1.0e38, tl.float32)  # finite: minus itself it is 0
+    total = tl.zeros((BLOCK_COLS,), tl.float32)
+    x = tl.load(rest + HELD_BLOCK, mask=HELD_BLOCK + lanes < cols, other=float("-inf"))
+    for column in range(HELD_BLOCK, cols, STEP):
+        after = column + STEP
+        following = tl.load(rest + after, mask=after + lanes < cols, other=float("-inf"))
+        x = x.to(tl.float32)
+        larger = tl.maximum(largest, tl.max(x, axis=0))
+        total = total * tl.exp(largest - larger) + tl.sum(tl.exp(x - larger[None, :]), axis=0)
+        largest = larger
+        x = following
+    held = held.to(tl.float32)
+    row_max = tl.maximum(tl.max(held, axis=0), tl.max(largest, axis=0))
+    held = tl.exp(held - row_max)
+    scale = 1.0 / (tl.sum(held, axis=0) + tl.sum(total * tl.exp(largest - row_max), axis=0))
+    tl.store(out_ptr + offset + start, (held * scale).to(out_ptr.dtype.element_ty), eviction_policy="evict_first")
+    for column in range(HELD_BLOCK, cols, STEP):
+        inside = column + lanes < cols
+        again = tl.load(rest + column, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
+        out = tl.exp(again - row_max) * scale
+        tl.store(out_ptr + offset + column + lanes, out.to(out_ptr.dtype.element_ty), mask=inside,
+                 eviction_policy="evict_first")  # fmt: skip
+
+
+@triton.jit
+def part_kernel(x_ptr, max_ptr, sum_ptr, cols, parts, PART_BLOCK: tl.constexpr):
+    row = (tl.program_id(0) // parts).to(tl.int64)
+    column = tl.program_id(0) % parts * PART_BLOCK + tl.arange(0, PART_BLOCK)
+    x = tl.load(x_ptr + row * cols + column, mask=column < cols, other=float("-inf")).to(tl.float32)
+    part_max = tl.maximum(tl.max(x, axis=0), -1.0e38)  # finite: minus itself it is 0
+    tl.store(max_ptr + tl.program_id(0), part_max)
+    tl.store(sum_ptr + tl.program_id(0), tl.sum(tl.exp(x - part_max), axis=0))
+
+
+@triton.jit
+def write_kernel(
+    x_ptr, max_ptr, sum_ptr, out_ptr, cols, parts, pieces, BLOCK_PARTS: tl.constexpr, BLOCK_COLS: tl.constexpr
+):  # fmt: skip
+    backwards = tl.num_programs(0) - 1 - tl.program_id(0)  # what was read last is still in L2
+    row = backwards // pieces
+    part = tl.arange(0, BLOCK_PARTS)
+    column = backwards % pieces * BLOCK_COLS + tl.arange(0, BLOCK_COLS)
+    offset = row.to(tl.int64) * cols + column
+    x = tl.load(x_ptr + offset, mask=column < cols, other=0.0).to(tl.float32)
+    maxima = tl.load(max_ptr + row * parts + part, mask=part < parts, other=float("-inf"))
+    sums = tl.load(sum_ptr + row * parts + part, mask=part < parts, other=0.0)
+    row_max = tl.max(maxima)
+    scale = 1.0 / tl.sum(sums * tl.exp(maxima - row_max))
+    tl.store(out_ptr + offset, (tl.exp(x - row_max) * scale).to(out_ptr.dtype.element_ty), mask=column < cols)
+
+
+ONE_BLOCK = 16384
+BLOCK_ELEMENTS = 1024
+THREAD_BLOCK = 32
+HELD_BLOCK = 16384
+LONG_BLOCK = 4096
+LONG_UNROLL = 2
+LONG_WARPS = 32
+FEW_BLOCKS = 128
+"""Rows fewer than this do not fill the GPU one by one."""
+PART_BLOCK = 8192
+WRITE_BLOCK = 4096
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    rows, cols = x.shape
+    out = torch.empty_like(x)
+    block_cols = triton.next_power_of_2(cols)
+    if block_cols <= ONE_BLOCK and (rows >= FEW_BLOCKS or cols <= PART_BLOCK):
+        block_rows = max(1, min(BLOCK_ELEMENTS // block_cols, triton.next_power_of_2(rows)))
+        warps = max(1, min(block_rows * block_cols // (32 * THREAD_BLOCK), 32))
+        rows_kernel[(triton.cdiv(rows, block_rows),)](
+            x, out, rows, cols, BLOCK_ROWS=block_rows, BLOCK_COLS=block_cols, FULL=cols == block_cols, num_warps=warps
+        )
+    elif rows >= FEW_BLOCKS and cols > HELD_BLOCK:
+        long_row_kernel[(rows,)](
+            x, out, cols, HELD_BLOCK=HELD_BLOCK, UNROLL=LONG_UNROLL, BLOCK_COLS=LONG_BLOCK, num_warps=LONG_WARPS
+        )
+    else:
+        parts = triton.cdiv(cols, PART_BLOCK)
+        maxima = torch.empty((rows, parts), dtype=torch.float32, device=x.device)
+        sums = torch.empty((rows, parts), dtype=torch.float32, device=x.device)
+        part_kernel[(rows * parts,)](x, maxima, sums, cols, parts, PART_BLOCK=PART_BLOCK, num_warps=8)
+        pieces = triton.cdiv(cols, WRITE_BLOCK)
+        write_kernel[(rows * pieces,)](
+            x, maxima, sums, out, cols, parts, pieces,
+            BLOCK_PARTS=triton.next_power_of_2(parts), BLOCK_COLS=WRITE_BLOCK, num_warps=8,
+        )  # fmt: skip
+    return out
