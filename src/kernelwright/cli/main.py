@@ -42,6 +42,7 @@ VERBS = {
     "resume": Verb("resume", "Let a paused search go on."),
     "stop": Verb("stop", "End a search that is at work; nothing is lost."),
     "export": Verb("export", "Write a kernel out for use elsewhere; by default a package that falls back to PyTorch."),
+    "recheck": Verb("recheck", "Check an exported package again: still right, still faster?"),
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),

@@ -48,6 +48,9 @@ What each document has at least:
   `not_comparable`, `ratio`, `overlap`, `cases` (each `case`, `first_us`, `second_us`, `ratio`).
 - `export --json`: `folder`, `format`, `files`, `check` (whether a package passed its own, null for other formats);
   for a candidate that is not right `folder` is null and `reason` says why.
+- `recheck --json`: `schema_version`, `package`, `right`, `faster` (null where it was not timed), `changed` (each
+  `what`, `then`, `now`), `edited`, `timed` (each `case`, `regime`, `used`, `then`, `now`, `faster`), `unjudged`,
+  `evaluation`.
 - `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
 - `doctor --json`: `environment`, `machine` (`gpu`, `nvml`, `profiler`, `measures`, `attempts` of an intruder),
   `canaries` (each with `what`, `expected`, `got`, `good`), `providers`.

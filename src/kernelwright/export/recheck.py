@@ -1,0 +1,159 @@
+"""What an exported package says of itself, and how that compares with today: read, compared, said.
+
+Nothing is verified or timed here (the verb `recheck` has that done). The one rule: only what the dispatcher uses the
+kernel for has to be still faster; what PyTorch serves anyway is no loss.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelwright import codec
+from kernelwright.errors import RequestError
+from kernelwright.model import Candidate, Environment, Record
+from kernelwright.report.table import table
+
+PROVENANCE = "provenance.json"
+REGIMES = {"called": ("kernel", "eager"), "compiled": ("kernel_compiled", "compile")}
+AUTOTUNE = "autotune:"
+
+
+@dataclass(frozen=True)
+class Package:
+    """A package as it lies there. home: the folder of its modules. changed: files that were edited since."""
+
+    home: Path
+    candidate: Candidate
+    provenance: dict[str, Any]
+    wins: dict[str, Any]
+    changed: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        return self.home.name
+
+    @property
+    def reference(self) -> Path:
+        return self.home / "reference.py"
+
+
+def read_package(place: Path) -> Package:
+    """The package at `place`: its own folder, or the one that `export` wrote. Raises `RequestError`."""
+    homes = [place] if (place / PROVENANCE).is_file() else sorted(file.parent for file in place.glob(f"*/{PROVENANCE}"))
+    if len(homes) != 1:
+        raise RequestError(
+            f"{place} holds {len(homes)} exported packages, expected one",
+            "give the folder that `kernelwright export` wrote, or the installed package's",
+        )
+    home = homes[0]
+    try:
+        provenance = json.loads((home / PROVENANCE).read_text(encoding="utf-8"))
+        wins = json.loads((home / "wins.json").read_text(encoding="utf-8"))
+        source = (home / "kernel.py").read_text(encoding="utf-8")
+        reference = (home / "reference.py").read_text(encoding="utf-8")
+        exported = {
+            "kernel.py": provenance["candidate"]["kernel_sha256"],
+            "reference.py": provenance["problem"]["sha256"],
+        }
+        autotune = provenance["candidate"]["autotune"]
+    except (OSError, ValueError, KeyError, TypeError) as error:
+        raise RequestError(f"{home} is not a whole package: {error}", "export it again") from error
+    texts = {"kernel.py": source, "reference.py": reference}
+    return Package(
+        home=home,
+        candidate=Candidate(source=source, config={AUTOTUNE + name: index for name, index in autotune.items()}),
+        provenance=provenance,
+        wins=wins,
+        changed=tuple(name for name, text in texts.items() if codec.sha(text) != exported[name]),
+    )
+
+
+class Change(Record, frozen=True, kw_only=True):
+    """Something of the environment that was otherwise."""
+
+    what: str
+    then: str | None
+    now: str | None
+
+
+def changes(package: Package, now: Environment) -> tuple[Change, ...]:
+    """then: where the package was measured, else where its kernel was verified."""
+    verified = package.provenance["environment"]
+    then = {name: verified.get(name) for name in ("device", "driver", "torch", "triton", "python", "kernelwright")}
+    if package.wins.get("device") is not None:
+        then |= {name: package.wins[name] for name in ("device", "torch", "triton", "driver") if package.wins.get(name)}
+    here = codec.plain(now)
+    return tuple(
+        Change(what=name, then=was, now=here[name])
+        for name, was in then.items()
+        if was is not None and was != here[name]
+    )
+
+
+class Timed(Record, frozen=True, kw_only=True):
+    """One case then and now. Ratios: PyTorch's time over the kernel's, the worst of the figures. used: whether the
+    dispatcher takes the kernel there; faster: whether it still should."""
+
+    case: str
+    regime: str
+    used: bool
+    then: float | None
+    now: float | None
+    faster: bool
+
+
+def retimed(package: Package, measured: dict[str, Any]) -> tuple[Timed, ...]:
+    """measured: a document like `wins.json`, of today. A case that cannot be measured any more is no longer faster."""
+    today = {key_of(case): case for case in measured["cases"]}
+    found = []
+    for case in package.wins["cases"]:
+        for regime, pair in REGIMES.items():
+            then = worst_ratio(case, pair)
+            if then is None:
+                continue
+            now = worst_ratio(today.get(key_of(case), {}), pair)
+            used = then * (1 - MARGIN) >= 1
+            found.append(
+                Timed(
+                    case=case["case"], regime=regime, used=used, then=then, now=now, faster=now is not None and now > 1
+                )
+            )
+    return tuple(found)
+
+
+MARGIN = 0.03
+"""As the packages have it (`package/wins.py.txt`): how much faster a kernel has to be to be used."""
+
+
+def worst_ratio(case: dict[str, Any], pair: tuple[str, str]) -> float | None:
+    mine, other = case.get(pair[0]), case.get(pair[1])
+    if not mine or not other:
+        return None
+    return min(float(other[name]) / float(mine[name]) for name in mine if name in other)
+
+
+def key_of(case: dict[str, Any]) -> str:
+    return json.dumps([case["inputs"], case["init"], case["parameters"]], sort_keys=True)
+
+
+def still_faster(timed: tuple[Timed, ...]) -> bool:
+    return all(one.faster for one in timed if one.used)
+
+
+def timed_text(timed: tuple[Timed, ...]) -> str:
+    """A table of what the dispatcher uses the kernel for."""
+    used = [one for one in timed if one.used]
+    if not used:
+        return "the kernel is used nowhere: PyTorch was faster wherever it was measured"
+    rows = [
+        [one.case, one.regime, ratio_text(one.then), ratio_text(one.now), "still faster" if one.faster else "no longer"]
+        for one in used
+    ]
+    return table(["case", "", "then", "now", ""], rows)
+
+
+def ratio_text(ratio: float | None) -> str:
+    return "fails" if ratio is None else f"{ratio:.2f}x"
