@@ -6,8 +6,6 @@ import json
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from command_line import fault, run
 from exported import softmax, win, write
 from fakes import ENVIRONMENT, FakeWorker
