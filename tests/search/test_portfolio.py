@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kernelwright.model import Operator
-from kernelwright.search.portfolio import DARING, OPERATORS, Portfolio
+from kernelwright.search.portfolio import DARING, MISSES, Portfolio
 
 WRITERS = (Operator.IMPROVE, Operator.MERGE, Operator.REWRITE_SIMPLY)
 
@@ -24,28 +24,27 @@ def asked(*operators: Operator, gained: tuple[Operator, ...] = ()) -> Portfolio:
 def test_the_index_is_the_stated_formula() -> None:
     portfolio = asked(*[Operator.IMPROVE] * 5, Operator.MERGE, gained=(Operator.IMPROVE, Operator.IMPROVE))
     assert portfolio.index(Operator.IMPROVE) == pytest.approx(3 / 7 + DARING * math.sqrt(math.log(7) / 6))
-    assert portfolio.index(Operator.MERGE) == pytest.approx(1 / 3 + DARING * math.sqrt(math.log(7) / 2))
-    assert portfolio.index(Operator.TUNE) == pytest.approx(1 / 2 + DARING * math.sqrt(math.log(7)))
+    assert portfolio.index(Operator.MERGE) == pytest.approx(1 / 7 + DARING * math.sqrt(math.log(7) / 2))
+    assert portfolio.index(Operator.TUNE) == pytest.approx(1 / 6 + DARING * math.sqrt(math.log(7)))
 
 
 def test_among_equals_the_first_of_the_table_is_chosen_whatever_order_they_come_in() -> None:
-    assert asked().choose(reversed(OPERATORS)) is Operator.IMPROVE
+    assert asked().choose(reversed(MISSES)) is Operator.IMPROVE
     assert asked().choose([Operator.TUNE, Operator.REWRITE_SIMPLY]) is Operator.REWRITE_SIMPLY
 
 
 def test_requests_of_one_round_differ_because_what_is_under_way_is_no_gain_yet() -> None:
     portfolio = asked()
     chosen = []
-    for _ in range(3):
+    for _ in range(8):
         chosen.append(portfolio.choose(WRITERS))
         portfolio.asked(chosen[-1])
-    assert chosen == list(WRITERS)
+    assert chosen[:3] == [Operator.IMPROVE] * 3
+    assert set(chosen) == set(WRITERS)
 
 
 @pytest.mark.parametrize("good", WRITERS)
-def test_an_operator_that_gains_is_asked_for_more_than_all_others_together_and_none_is_forgotten(
-    good: Operator,
-) -> None:
+def test_an_operator_that_gains_is_asked_for_more_than_all_others_together(good: Operator) -> None:
     portfolio, chosen = asked(), []
     for _ in range(60):
         chosen.append(portfolio.choose(WRITERS))
@@ -53,7 +52,14 @@ def test_an_operator_that_gains_is_asked_for_more_than_all_others_together_and_n
         if chosen[-1] is good and chosen.count(good) % 5 < 3:
             portfolio.gained(good)
     assert chosen.count(good) > 30
-    assert all(chosen.count(other) >= 2 for other in WRITERS)
+
+
+def test_where_nothing_gains_none_is_forgotten() -> None:
+    portfolio, chosen = asked(), []
+    for _ in range(40):
+        chosen.append(portfolio.choose(WRITERS))
+        portfolio.asked(chosen[-1])
+    assert all(chosen.count(operator) >= 8 for operator in WRITERS)
 
 
 def test_what_was_never_asked_for_is_not_given_up_and_the_worst_of_those_asked_is() -> None:
