@@ -18,8 +18,8 @@ with `roofline.LATENCY_S`); tensor-core kernels do with less, and are exempt."""
 WAITING = 0.3
 """Part of all waiting that is for one reason."""
 
-NARROW_BYTES = 4.0
-"""A warp then needs four times as many load instructions as with 16 bytes a thread."""
+NARROW_BYTES = 8.0
+"""Under half of what a thread can load with one instruction: more than twice the requests that would do."""
 
 SHARED = 0.5
 """More than half of L1's work: the rest could not make it the busiest part by itself."""
@@ -65,10 +65,10 @@ def reached(seen: Seen) -> str:
 
 def narrow_loads(seen: Seen) -> list[Evidence]:
     width = seen.value("code_global_load_width")
-    if width is None or width > NARROW_BYTES:
+    if width is None or width >= NARROW_BYTES:
         return []
     implies, tool = "many small loads where few wide ones would do", seen.tool("code_global_load_width")
-    return [below("width of global loads", width, "bytes/instruction", 2 * NARROW_BYTES, implies, tool)]
+    return [below("width of global loads", width, "bytes/instruction", NARROW_BYTES, implies, tool)]
 
 
 def pipes(seen: Seen, limit: Limit) -> list[Evidence]:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import os
 import shutil
 import socket
 import subprocess
@@ -20,19 +19,20 @@ from kernelwright import codec
 from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
 from kernelwright.worker.channel import ChannelClosed, ChannelTimeout
+from kernelwright.worker.profile import ncu
+from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.site import Site
 
 INTRUDER_S = 60.0
 """All attempts together; they take about a second where nothing hangs."""
 
 DEVICES = ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/kfd", "/dev/dri/render*")
-PROFILERS = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
 
 def machine(site: Site) -> Machine:
     """Everything found out; takes a second or two."""
     measures, attempts = intrusion(site)
-    return Machine(gpu=gpu(site), nvml=nvml(site), profiler=profiler(), measures=measures, attempts=attempts)
+    return Machine(gpu=gpu(site), nvml=nvml(site), profiler=profiler(site), measures=measures, attempts=attempts)
 
 
 def gpu(site: Site) -> str:
@@ -51,11 +51,18 @@ def nvml(site: Site) -> str:
     return f"answers; driver {driver}"
 
 
-def profiler() -> str:
-    """Where Nsight Compute's command line is. Whether it may read counters is not tried."""
-    places = [shutil.which("ncu"), *(path for pattern in PROFILERS for path in sorted(glob.glob(pattern)))]
-    found = next((path for path in places if path is not None and os.access(path, os.X_OK)), None)
-    return f"ncu at {found}; whether it may read counters is not tried" if found else "no ncu on PATH"
+def profiler(site: Site) -> str:
+    """Whether Nsight Compute's command line is there and reads a counter of this GPU, found by doing it."""
+    path = ncu.found()
+    if path is None:
+        return "no ncu on PATH; profiles have durations and what the compiler says"
+    if not site.on_gpu:
+        return f"ncu at {path}; not tried: no GPU"
+    try:
+        read = ncu.tried(site, path)
+    except CannotProfile as error:
+        return f"ncu at {path} reads no counters: {error}"
+    return f"ncu at {path} reads counters ({read:.0f} bytes of DRAM)"
 
 
 def intrusion(site: Site) -> tuple[dict[str, str], tuple[Attempt, ...]]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 import glob
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Sequence
 
@@ -21,7 +22,7 @@ from kernelwright.worker.profile import ncu_csv
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.profile.readings import CHOSEN
-from kernelwright.worker.profile.run import run_program
+from kernelwright.worker.profile.run import environment, finished, run_program
 from kernelwright.worker.site import Site
 
 PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
@@ -72,6 +73,27 @@ def read(site: Site, job: Job, ncu: str, metrics: Sequence[str], full: bool) -> 
         return ncu_csv.launches(text, {metric: name for name, metric in CHOSEN.items()}, full)
     except (OSError, ValueError) as error:
         raise CannotProfile(str(error)) from error
+
+
+TRIAL = "import torch; torch.ones(1 << 20, device='cuda').add_(1); torch.cuda.synchronize()"
+
+
+def tried(site: Site, ncu: str) -> float:
+    """DRAM bytes of a small addition, read as any profile is; raises `CannotProfile` where they cannot be."""
+    log = site.scratch / f"ncu-{time.monotonic_ns()}.csv"
+    metric = CHOSEN["dram_read"]
+    command = [ncu, *options([metric], full=False), "--log-file", str(log), sys.executable, "-c", TRIAL]
+    command[command.index("--profile-from-start") + 1] = "on"
+    with site.lease:
+        finished(command, environment(site), site.scratch, site.limits.profile_s)
+    try:
+        *_, last = ncu_csv.launches(log.read_text(errors="replace"), {metric: "dram_read"})
+    except (OSError, ValueError) as error:
+        raise CannotProfile(str(error)) from error
+    read = last.value("dram_read")
+    if read is None:
+        raise CannotProfile("it ran and read nothing")
+    return read
 
 
 def options(metrics: Sequence[str], full: bool) -> list[str]:

@@ -23,16 +23,20 @@ def run_program(site: Site, job: Job, under: Sequence[str] = ()) -> str:
     file = site.scratch / f"profile-{time.monotonic_ns()}.json"
     file.write_bytes(codec.encode(job))
     command = [*under, sys.executable, "-m", "kernelwright.worker.profile.program", str(file)]
-    environment = environment_of(site.scratch) | {
+    try:
+        printed = finished(command, environment(site), site.scratch, site.limits.profile_s)
+    finally:
+        file.unlink()
+    return printed
+
+
+def environment(site: Site) -> dict[str, str]:
+    """What the fork server's children have, and what profilers need besides."""
+    return environment_of(site.scratch) | {
         "TMPDIR": str(site.scratch),  # ncu keeps a lock file there, which another user's would block
         "LC_ALL": "C",  # ncu writes numbers as the locale has them
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # compile in the process that is looked into, not in a pool beside it
     }
-    try:
-        printed = finished(command, environment, site.scratch, site.limits.profile_s)
-    finally:
-        file.unlink()
-    return printed
 
 
 def finished(command: Sequence[str], environment: dict[str, str], folder: Path, limit_s: float) -> str:
