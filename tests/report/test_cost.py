@@ -7,7 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 
-from kernelwright.model import CaseResult, Evaluation, Operator, Proposal, Status, Timing, Trial, Usage
+from kernelwright.model import CaseResult, Evaluation, Operator, Profile, Proposal, Status, Timing, Trial, Usage
 from kernelwright.report.cost import cost_document, cost_text, costs, diffs_text, until_best
 from samples import failed, passed, run_view, trial
 
@@ -97,3 +97,13 @@ def test_diffs_are_counted_by_what_became_of_them() -> None:
         "diffs: 2 applied, 0 mended, 1 failed"
     )
     assert diffs_text(RUN) == ""
+
+
+def test_the_time_that_profiles_took_is_the_gpus() -> None:
+    profile = Profile(
+        implementation="x", case="square", device="GPU", target="sm_90", tool="ncu", launches=(), seconds=12.0
+    )
+    plain_view = run_view(RUN, device="NVIDIA H200")
+    view = replace(plain_view, profiles={0: (profile,)})
+    assert costs(view)["seed"].gpu_s == costs(plain_view)["seed"].gpu_s + 12.0
+    assert "profile: 12.0 s" in cost_text(view)

@@ -6,13 +6,13 @@ that was surely faster than all before it.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.history import compile_s, gains, gpu_s
-from kernelwright.model import Trial, Usage
+from kernelwright.model import Profile, Trial, Usage
 from kernelwright.report.table import indented, table
 from kernelwright.report.trials import usage_text
 from kernelwright.report.units import count_text
@@ -49,12 +49,17 @@ def costs(view: RunView) -> dict[str, Cost]:
     operators = dict.fromkeys(trial.request.operator for trial in view.trials)
     gained = {trial.number for trial in gains(view.trials)}
     return {
-        operator.value: cost_of([trial for trial in view.trials if trial.request.operator is operator], gained)
+        operator.value: cost_of(
+            [trial for trial in view.trials if trial.request.operator is operator], gained, view.profiles
+        )
         for operator in operators
     }
 
 
-def cost_of(trials: Sequence[Trial], gained: Iterable[int]) -> Cost:
+def cost_of(
+    trials: Sequence[Trial], gained: Iterable[int], profiles: Mapping[int, Sequence[Profile]] | None = None
+) -> Cost:
+    """profiles: by trial number; the device was taken for them, too."""
     evaluations = [trial.evaluation for trial in trials if trial.evaluation is not None]
     return Cost(
         asked=len(trials),
@@ -62,8 +67,12 @@ def cost_of(trials: Sequence[Trial], gained: Iterable[int]) -> Cost:
         gained=len({trial.number for trial in trials} & set(gained)),
         usage=total_usage(trials),
         compile_s=sum(map(compile_s, evaluations)),
-        gpu_s=sum(map(gpu_s, evaluations)),
+        gpu_s=sum(map(gpu_s, evaluations)) + sum(profile_s(trial.number, profiles or {}) for trial in trials),
     )
+
+
+def profile_s(number: int, profiles: Mapping[int, Sequence[Profile]]) -> float:
+    return sum(profile.seconds for profile in profiles.get(number, ()))
 
 
 def until_best(view: RunView) -> UntilBest | None:
@@ -72,13 +81,13 @@ def until_best(view: RunView) -> UntilBest | None:
     if best is None or best is view.seed:
         return None
     before = [trial for trial in view.trials if trial.number <= best.number]
-    cost = cost_of(before, ())
+    cost = cost_of(before, (), view.profiles)
     return UntilBest(best.number, len(before), view.finished_s.get(best.number), cost.gpu_s, cost.usage)
 
 
 def cost_text(view: RunView) -> str:
     """Totals, a line per operator, what a trial and a gain cost, and when the best was found."""
-    every = cost_of(view.trials, [trial.number for trial in gains(view.trials)])
+    every = cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
     unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
     spent_s = sum(session.seconds for session in view.sessions)
     lines = [
@@ -104,6 +113,8 @@ def cost_text(view: RunView) -> str:
     for evaluation in [*evaluations, *view.confirmed.values()]:
         for stage, seconds in evaluation.stages_s.items():
             stages_s[stage] = stages_s.get(stage, 0.0) + seconds
+    if profiling_s := sum(profile_s(number, view.profiles) for number in view.profiles):
+        stages_s["profile"] = stages_s.get("profile", 0.0) + profiling_s
     if stages_s:
         lines.append("by stage, confirmations included, summed over trials that ran side by side:")
         lines.append(
@@ -117,7 +128,7 @@ def cost_document(view: RunView) -> dict[str, Any]:
     found = until_best(view)
     return {
         "by_operator": {operator: plain(asdict(cost)) for operator, cost in costs(view).items()},
-        "total": plain(asdict(cost_of(view.trials, [trial.number for trial in gains(view.trials)]))),
+        "total": plain(asdict(cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles))),
         "until_best": plain(asdict(found)) if found is not None else None,
     }
 
