@@ -19,20 +19,21 @@ def add_row(left, right, a, b, c, d, w0, w1, w2):
 
 
 @triton.jit
-def load_rows(x_row, here, there, row, out_height, step_size, UNROLL: tl.constexpr, FULL: tl.constexpr):
+def load_rows(x_row, here, there, row, out_height, WIDTH: tl.constexpr, UNROLL: tl.constexpr, FULL: tl.constexpr):
     """UNROLL rows that outputs from row `row` on still lack: each lane's pair of columns, and the pair after it."""
     left = ()
     right = ()
     for step in tl.static_range(UNROLL):
         inside = True if FULL else row + step < out_height
-        left += (tl.load(x_row + step * step_size, mask=here & inside, other=0.0),)
-        right += (tl.load(x_row + step * step_size + 2, mask=there & inside, other=0.0),)
+        left += (tl.load(x_row + step * WIDTH, mask=here & inside, other=0.0),)
+        right += (tl.load(x_row + (step * WIDTH + 2), mask=there & inside, other=0.0),)
     return left, right
 
 
 @triton.jit(do_not_specialize=["row_pairs", "out_row_pairs"])
 def depthwise_conv2d_kernel(
-    x_ptr, weight_ptr, out_ptr, channels, height, width, out_height, out_width, row_pairs, out_row_pairs, strips,
+    x_ptr, weight_ptr, out_ptr, channels, height, out_height, row_pairs, out_row_pairs, strips,
+    WIDTH: tl.constexpr, OUT_WIDTH: tl.constexpr,
     EVEN: tl.constexpr, UNROLL: tl.constexpr, STRIP_BLOCKS: tl.constexpr, BLOCK_PAIRS: tl.constexpr,
     FULL: tl.constexpr,
 ):  # fmt: skip
@@ -40,7 +41,8 @@ def depthwise_conv2d_kernel(
     pair = tl.program_id(1) * BLOCK_PAIRS + tl.arange(0, BLOCK_PAIRS)[:, None]
     column = 2 * pair + tl.arange(0, 2)[None, :]
     plane = (tl.program_id(0) // strips).to(tl.int64)  # image * channels + channel
-    # Where rows hold a whole number of pairs, offsets are written as twice something: 4-byte accesses.
+    # Where rows hold a whole number of pairs, offsets are written as twice something of which the compiler knows
+    # nothing: 4-byte accesses, where it would choose 16 bytes for one of the two pairs and shuffle them to the other.
     if EVEN:
         x_row = x_ptr + 2 * (plane * height + first) * row_pairs
         out_row = out_ptr + 2 * (plane * out_height + first) * out_row_pairs
@@ -48,12 +50,11 @@ def depthwise_conv2d_kernel(
         here = pair < row_pairs
         there = pair + 1 < row_pairs
     else:
-        x_row = x_ptr + (plane * height + first) * width
-        out_row = out_ptr + (plane * out_height + first) * out_width
-        stored = column < out_width
-        here = column < width
-        there = column + 2 < width
-    step_size = 2 * row_pairs if EVEN else width
+        x_row = x_ptr + (plane * height + first) * WIDTH
+        out_row = out_ptr + (plane * out_height + first) * OUT_WIDTH
+        stored = column < OUT_WIDTH
+        here = column < WIDTH
+        there = column + 2 < WIDTH
     x_row += column
     out_row += column
 
@@ -77,14 +78,14 @@ def depthwise_conv2d_kernel(
         if ahead == 1:
             two_l, two_r = add_row(one_l, one_r, a, b, c, d, w10, w11, w12)
         one_l, one_r = add_row(zero, zero, a, b, c, d, w00, w01, w02)
-        x_row += step_size
+        x_row += WIDTH
 
-    left, right = load_rows(x_row, here, there, first, out_height, step_size, UNROLL, FULL)
+    left, right = load_rows(x_row, here, there, first, out_height, WIDTH, UNROLL, FULL)
     for block in range(STRIP_BLOCKS):
         row = first + block * UNROLL
-        x_row += UNROLL * step_size
+        x_row += UNROLL * WIDTH
         if block + 1 < STRIP_BLOCKS:
-            next_left, next_right = load_rows(x_row, here, there, row + UNROLL, out_height, step_size, UNROLL, FULL)
+            next_left, next_right = load_rows(x_row, here, there, row + UNROLL, out_height, WIDTH, UNROLL, FULL)
         else:
             next_left, next_right = left, right
         for step in tl.static_range(UNROLL):
@@ -92,10 +93,10 @@ def depthwise_conv2d_kernel(
             c, d = tl.split(right[step].to(tl.float32))
             done = tl.join(*add_row(two_l, two_r, a, b, c, d, w20, w21, w22))
             inside = True if FULL else row + step < out_height
-            tl.store(out_row, done.to(out_ptr.dtype.element_ty), mask=stored & inside)
+            tl.store(out_row + step * OUT_WIDTH, done.to(out_ptr.dtype.element_ty), mask=stored & inside)
             two_l, two_r = add_row(one_l, one_r, a, b, c, d, w10, w11, w12)
             one_l, one_r = add_row(zero, zero, a, b, c, d, w00, w01, w02)
-            out_row += 2 * out_row_pairs if EVEN else out_width
+        out_row += UNROLL * OUT_WIDTH
         left, right = next_left, next_right
 
 
@@ -116,7 +117,8 @@ def kernel_function(x, conv_weight):
     block_pairs = min(triton.next_power_of_2(triton.cdiv(out_width, 2)), MAX_BLOCK_PAIRS)
     grid = (strips * batch * channels, triton.cdiv(triton.cdiv(out_width, 2), block_pairs))
     depthwise_conv2d_kernel[grid](
-        x, conv_weight, out, channels, height, width, out_height, out_width, width // 2, out_width // 2, strips,
+        x, conv_weight, out, channels, height, out_height, width // 2, out_width // 2, strips,
+        WIDTH=width, OUT_WIDTH=out_width,
         EVEN=width % 2 == 0, UNROLL=UNROLL, STRIP_BLOCKS=STRIP_BLOCKS, BLOCK_PAIRS=block_pairs,
         FULL=out_height % (UNROLL * STRIP_BLOCKS) == 0, num_warps=WARPS,
     )  # fmt: skip
