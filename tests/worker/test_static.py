@@ -119,6 +119,15 @@ HONEST = {
     "the active driver": in_function("p = triton.runtime.driver.active.utils.get_device_properties(0)"),
     "asserts": in_function("assert x.is_contiguous(), 'contiguous input expected'"),
     "raising": in_function("if x.dim() != 2:", "    raise ValueError('a matrix was expected')"),
+    "iterators within a call": in_function("sizes = zip(x.shape, x.stride())", "first = next(sizes)",
+                                           "for i, size in enumerate(x.shape):", "    pass"),
+    "an iterator within a constructor": in_module(init=("for size in reversed((1, 2)):", "    self.size = size")),
+    "settings of the framework that kernels need": in_function(
+        "with torch.set_grad_enabled(False):", "    torch.cuda.set_device(x.device)", "triton.set_allocator(None)"),
+    "the type of a value": in_function("assert type(x) is torch.Tensor"),
+    "decorators of the library": "import functools\nfrom dataclasses import dataclass\n\n\n@dataclass(frozen=True)\n"
+    "class Sizes:\n    rows: int = 1\n\n\ndef logged(call):\n    @functools.wraps(call)\n    def inner(x):\n"
+    "        return call(x)\n    return inner\n",
     "an autograd function": "class F(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
     "        ctx.n = x.numel()\n        return x\n",
 }  # fmt: skip

@@ -15,6 +15,12 @@ CACHES = frozenset({"lru_cache", "cache", "cached_property", "singledispatch"})
 
 CONTAINERS = frozenset({"dict", "list", "set", "bytearray", "defaultdict", "OrderedDict", "deque", "Counter"})
 
+ITERATORS = frozenset({"count", "cycle", "iter", "repeat", "chain", "islice", "product", "zip", "map", "filter",
+                       "enumerate", "reversed", "accumulate", "starmap", "takewhile", "dropwhile", "pairwise", "tee",
+                       "permutations", "combinations", "zip_longest", "groupby", "compress"})  # fmt: skip
+
+KEEPS_PLACE = "an iterator keeps its place between calls; use a tuple"
+
 CHANGES = frozenset({"append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove",
                      "discard", "appendleft", "register_buffer", "register_parameter", "__setattr__",
                      "__setitem__"})  # fmt: skip
@@ -64,6 +70,8 @@ def _containers(body: list[ast.stmt], rule: str) -> list[Finding]:
             continue  # __all__, __constants__: read by Python and torch
         if _holds_container(statement.value):
             found.append(Finding(statement.lineno, rule))
+        elif _holds_iterator(statement.value):
+            found.append(Finding(statement.lineno, KEEPS_PLACE))
         elif isinstance(statement.value, ast.Call) and _makes_tensor(statement.value):
             found.append(Finding(statement.lineno, "a tensor made outside of a call could keep results between calls"))
     return found
@@ -91,6 +99,19 @@ def _holds_container(value: ast.expr) -> bool:
     return False
 
 
+def _holds_iterator(value: ast.expr) -> bool:
+    """Whether a value is, or holds, something that is another one each time it is asked."""
+    match value:
+        case ast.GeneratorExp():
+            return True
+        case ast.Tuple(elts=elements):
+            return any(_holds_iterator(element) for element in elements)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            inside = [*args, *(k.value for k in keywords)] if _last(function) == "partial" else []
+            return _last(function) in ITERATORS or any(_holds_iterator(value) for value in inside)
+    return False
+
+
 def _is_config(value: ast.expr) -> bool:
     return isinstance(value, ast.Call) and _last(value.func) == "Config"
 
@@ -101,8 +122,9 @@ def _makes_tensor(value: ast.Call) -> bool:
 
 def _defaults(function: Function) -> list[Finding]:
     defaults = [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]
-    return [Finding(d.lineno, "a container as a default could keep results between calls; use None or a tuple")
-            for d in defaults if _holds_container(d)]  # fmt: skip
+    found = [Finding(d.lineno, "a container as a default could keep results between calls; use None or a tuple")
+             for d in defaults if _holds_container(d)]  # fmt: skip
+    return found + [Finding(d.lineno, KEEPS_PLACE) for d in defaults if _holds_iterator(d)]
 
 
 def _function(function: Function) -> list[Finding]:
@@ -134,7 +156,19 @@ def _function(function: Function) -> list[Finding]:
             found.append(Finding(node.lineno, f"changes {ast.unparse(node.func.value)}, which outlives the call"))
         elif constructing and isinstance(node, ast.Assign | ast.AnnAssign) and node.value and _is_empty(node.value):
             found.append(Finding(node.lineno, "an empty container could keep results between calls"))
+        elif _takes_turns(node, local, constructing):
+            found.append(Finding(getattr(node, "lineno", function.lineno), KEEPS_PLACE))
     return found
+
+
+def _takes_turns(node: ast.AST, local: set[str], constructing: bool) -> bool:
+    """Whether an iterator outlives the call: one that the constructor keeps, or one from elsewhere that is asked."""
+    match node:
+        case ast.Assign(targets=targets, value=value) if constructing:
+            return _holds_iterator(value) and any(isinstance(target, ast.Attribute) for target in targets)
+        case ast.Call(func=ast.Name(id="next"), args=[ast.Name() | ast.Attribute() as asked, *_]):
+            return _root(asked) not in local
+    return False
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:

@@ -49,12 +49,21 @@ FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "
 
 FRAMEWORK = frozenset({
     "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
-    "serialization", "fx", "export", "profiler", "backends", "manual_seed", "seed", "set_rng_state", "script", "trace",
-    "set_default_dtype", "set_default_device", "set_default_tensor_type", "set_float32_matmul_precision",
-    "use_deterministic_algorithms", "set_num_threads", "Event", "current_stream", "default_stream", "set_stream",
-    "stream", "graph", "synchronize", "do_bench", "make_graphed_callables",
+    "serialization", "fx", "export", "profiler", "backends", "manual_seed", "seed", "script", "trace",
+    "use_deterministic_algorithms", "Event", "current_stream", "default_stream", "stream", "graph", "synchronize",
+    "do_bench", "make_graphed_callables", "detect_anomaly", "cudart", "swap_tensors",
 })  # fmt: skip
 """Parts of the framework that compute, compile, keep, time or reorder: of `torch` and `triton`, not of tensors."""
+
+SETTERS = ("set_", "register_module_")
+ALLOWED_SETTERS = frozenset({"set_grad_enabled", "set_device", "set_allocator"})
+"""How names begin by which the framework is changed for everybody, and those that kernels need."""
+
+SETS_ATTRIBUTES = frozenset({"update_wrapper", "make_dataclass", "total_ordering"})
+DECORATORS_ONLY = frozenset({"wraps", "dataclass"})
+"""What sets attributes of whatever it is given, where no assignment shows it. Above a definition the latter is fine."""
+
+MAKES_CLASSES = frozenset({"type", "Enum", "IntEnum"})
 
 ALLOWED_SPECIAL = frozenset({"__init__", "__post_init__", "__version__", "__name__"})
 
@@ -84,6 +93,8 @@ def check(source: str) -> list[Finding]:
         for node in host
         if isinstance(node, ast.Name) and node.id in ("getattr", "hasattr") and id(node) not in called
     ]
+    above = {id(n) for node in host for d in getattr(node, "decorator_list", []) for n in ast.walk(d)}
+    findings += [finding for node in host if id(node) not in above for finding in _only_above(node)]
     findings += kept(tree, kernels)
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
 
@@ -141,8 +152,11 @@ def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:
             return [Finding(node.lineno, "catches exceptions: a failure has to be seen, not replaced by a fallback")]
         case ast.MatchClass(kwd_attrs=names):
             return [Finding(node.lineno, f"uses .{name}: {why}") for name in names if (why := _attribute(name, True))]
-        case ast.FunctionDef(name=name) if name in HOOKS:
-            return [Finding(node.lineno, f"defines {name}, which {HOOKS[name]}")]
+        case ast.ClassDef(body=body):
+            defined = [binding for statement in body for binding in bindings(statement) if binding.name in HOOKS]
+            return [Finding(b.line, f"defines {b.name}, which {HOOKS[b.name]}") for b in defined]
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, _, *_]) if name in MAKES_CLASSES:
+            return [Finding(node.lineno, f"makes a class at run time with {name}(): write it out")]
         case ast.AsyncFunctionDef():
             return [Finding(node.lineno, "uses async code")]
     if type(node).__name__ == "TryStar":  # Python 3.11
@@ -164,9 +178,24 @@ def _attribute(name: str, of_framework: bool) -> str:
         return "host code may use the framework's tensors and Triton, and nothing behind them"
     if name.startswith("__") and name not in ALLOWED_SPECIAL:
         return "special attributes are not for host code"
+    if name in SETS_ATTRIBUTES:
+        return "it sets attributes that no assignment shows"
+    if of_framework and name.startswith(SETTERS) and name not in ALLOWED_SETTERS:
+        return "nothing of the framework may be changed"
     if of_framework and (name in FRAMEWORK or (name.startswith("_") and name not in ALLOWED_SPECIAL)):
         return "host code may only allocate, view, copy, cast and launch, on the current stream"
     return ""
+
+
+def _only_above(node: ast.AST) -> list[Finding]:
+    """What is fine above a definition, found elsewhere or under another name."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in DECORATORS_ONLY:
+            return [Finding(node.lineno, f"uses {name} other than above a definition: it sets attributes of anything")]
+        case ast.ImportFrom(names=names):
+            renamed = [a.name for a in names if a.name in DECORATORS_ONLY and a.asname not in (None, a.name)]
+            return [Finding(node.lineno, f"imports {name} under another name") for name in renamed]
+    return []
 
 
 def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], framework: set[str]) -> list[Finding]:
@@ -174,6 +203,8 @@ def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], fram
     if not isinstance(name, str):
         return [Finding(node.lineno, f"calls {function}() with a name that is not a literal")]
     why = _attribute(name, _root(args[0]) in framework)
+    if name in DECORATORS_ONLY:
+        why = "it sets attributes of anything"
     return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
 
 
