@@ -37,12 +37,16 @@ def get_init_inputs():
 
 
 def work(batch, channels, depth, height, width, dtype):
-    """Fewer bytes than all of x: index 0, and the last ones that no window reaches, are never read."""
-    touched, written = 1, 1
+    """Fewer bytes than all of x: index 0, and the last ones that no window reaches, are never read. A window of n
+    elements takes n - 1 comparisons."""
+    reads, touched, written = 1, 1, 1
     for size in (depth, height, width):
         outputs = (size + 2 * PADDING - DILATION * (KERNEL_SIZE - 1) - 1) // STRIDE + 1
-        reads = {STRIDE * o - PADDING + DILATION * k for o in range(outputs) for k in range(KERNEL_SIZE)}
-        touched *= sum(1 for index in reads if 0 <= index < size)
+        windows = (STRIDE * o - PADDING + DILATION * k for o in range(outputs) for k in range(KERNEL_SIZE))
+        inside = [index for index in windows if 0 <= index < size]
+        reads *= len(inside)
+        touched *= len(set(inside))
         written *= outputs
     itemsize = 4 if dtype == "float32" else 2
-    return {"bytes": batch * channels * (touched + written) * itemsize}
+    planes = batch * channels
+    return {"bytes": planes * (touched + written) * itemsize, "flop": planes * (reads - written)}
