@@ -293,3 +293,13 @@ def test_lesson_cards_of_a_folder_are_shown_to_whoever_writes() -> None:
     assert "- Wide rows spill. (2026-01-01, rmsnorm)." in Path("run/mailbox/001.prompt.md").read_text()
     Path("cards/wide.md").write_text("no title")
     assert "cards/wide.md has no title" in fault(resume("--trials", "3"))
+
+
+def test_without_a_limit_the_tunings_of_a_writer_do_not_count_against_its_trials() -> None:
+    optimize()
+    with Journal.open(Path("run")) as journal:
+        assert journal.info.settings.budget == Budget(trials=40)
+    optimize("--proposer", "mailbox", "--out", "written")
+    with Journal.open(Path("written")) as journal:
+        assert journal.info.settings.budget == Budget(trials=200)
+    assert "strategy beam cannot use" in fault(optimize("--option", "tuning=some", "--out", "third"))

@@ -285,3 +285,25 @@ def test_the_templates_name_no_device_and_no_vendor() -> None:
 def test_an_environment_without_peaks_says_nothing_of_them() -> None:
     where = Environment(device="D", target="sm_90", python="3", torch="2", triton="3")
     assert "Peaks (" not in prompt_for(Request(number=0, operator=Operator.SEED), context(environment=where)).text
+
+
+def test_a_tuned_parent_is_shown_with_the_change_of_its_code_and_its_numbers() -> None:
+    tuned = trial(4, OTHER, {"BLOCK": 1024}, passed(60.0), Operator.TUNE, (1,))
+    request = Request(number=5, operator=Operator.IMPROVE, parents=(4,))
+    text = prompt_for(request, context(*RUN, tuned)).text
+    assert "Trial 0: 100 µs. Trial 4: 60 µs, 1.67× as fast as trial 0." in text
+    assert "-BLOCK = 256\n+BLOCK = 1024" in text
+    assert "+    tl.store(y + offsets, tl.load" in text
+
+
+def test_changes_that_were_made_of_the_same_code_are_shown_as_diffs_with_their_worth() -> None:
+    tuned = trial(4, OTHER, {"BLOCK": 1024}, passed(60.0), Operator.TUNE, (1,))
+    child = trial(5, OTHER.replace("* BLOCK", "* BLOCK * 1"), evaluation=passed(90.0), parents=(4,))
+    request = Request(number=6, operator=Operator.IMPROVE, parents=(1,))
+    text = prompt_for(request, context(*RUN, tuned, child)).text
+    part = text.partition("### Changed already, of this code")[2].partition("## ")[0]
+    assert "Trial 2: wrong: small: element (0, 3) is off." in part
+    assert "Trial 5: 90 µs, 0.67× as fast as trial 4." in part
+    assert "+    offsets = tl.program_id(0) * BLOCK * 1 + tl.arange(0, BLOCK)" in part
+    fresh = Request(number=6, operator=Operator.IMPROVE, parents=(5,))
+    assert "Changed already" not in prompt_for(fresh, context(*RUN, tuned, child)).text

@@ -23,7 +23,7 @@ from kernelwright.model import Budget, RunSettings, Scalar
 from kernelwright.search import options_for_writers
 
 DEFAULT_TRIALS = 40
-"""Where no limit is given: enough for ten rounds of the default beam."""
+"""Where no limit is given, tunings apart: enough for ten rounds of the default beam."""
 
 IN_FLIGHT = 4
 """A round of the default beam at once: one candidate is timed while others compile."""
@@ -56,7 +56,7 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target")
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
-    help=f"Stop after so many trials (default where no limit is given: {DEFAULT_TRIALS}).",
+    help=f"Stop after so many trials (default where no limit is given: {DEFAULT_TRIALS}, and their tunings).",
 )
 @click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop after so many minutes.")
 @click.option("--tokens", type=click.IntRange(min=1), help="Stop before more tokens than this are used.")
@@ -149,6 +149,8 @@ def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> Run
     strategy_options: dict[str, Scalar] = given["strategy_options"]
     if given["proposer"] in WRITERS:
         strategy_options = {**options_for_writers(given["strategy"]), **strategy_options}
+    # What cannot be read as a number is refused with the strategy's other options, when the run begins.
+    tunings = int(text) if (text := str(strategy_options.get("tuning", 0))).isdecimal() else 0
     return RunSettings(
         problem=problem,
         strategy=given["strategy"],
@@ -156,7 +158,7 @@ def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> Run
         proposer=given["proposer"],
         proposer_options=proposer_options,
         seed=given["seed"],
-        budget=Budget(trials=DEFAULT_TRIALS) if limits == Budget() else limits,
+        budget=Budget(trials=DEFAULT_TRIALS * (1 + tunings)) if limits == Budget() else limits,
         in_flight=given["in_flight"],
         dtype=given["dtype"],
         unqualified=given["unqualified"],

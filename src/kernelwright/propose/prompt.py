@@ -68,6 +68,7 @@ def prompt_for(request: Request, context: Context, edits: Edits = "whole") -> Pr
     }
     if operator is not Operator.SEED:
         values |= parent_values(operator, request.number, parents, context)
+        values["history"] += sections.attempts(parents[0], context.trials)
     if operator is not Operator.REPAIR:
         values["lessons"] = sections.lessons(context.trials, context.lessons)
     name = operator.value
