@@ -50,7 +50,7 @@ def session(journal: Journal) -> Outcome:
     return optimize(
         journal,
         build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options),
-        FakeProposer(step_or_error, log=log),
+        FakeProposer(step_or_error, log=log, shows_profiles=True),
         FakeWorker(log=log),
         budget=Budget(),
     )

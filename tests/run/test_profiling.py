@@ -5,15 +5,28 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
 from kernelwright.errors import MachineError, WorkerError
 from kernelwright.journal import EventKind, Journal, Profiles, profiles_of
-from kernelwright.model import Budget, Candidate, Evaluation, Operator, Profile, Proposal, Request, Status
+from kernelwright.model import (
+    Budget,
+    Candidate,
+    CaseResult,
+    Evaluation,
+    Operator,
+    Profile,
+    Proposal,
+    Request,
+    Status,
+    Timing,
+)
 from kernelwright.propose.protocol import Context
 from kernelwright.run import optimize
 from kernelwright.search import build_strategy
+from samples import case_info, problem_info, trial
 
 ROUNDS = {"width": 2, "rounds": 2}
 WHOLE = 6
@@ -133,3 +146,32 @@ def test_what_stands_at_the_end_is_profiled_too(journal: Journal) -> None:
         events = read.events()
     (confirmed,) = [event.number for event in events if event.kind is EventKind.CONFIRMED]
     assert confirmed in profiles_of(events)
+
+
+def test_what_stands_is_profiled_on_the_case_on_which_the_start_was() -> None:
+    from kernelwright.run.profiling import case_beside_seed, case_of
+    from kernelwright.run.state import State
+
+    problem = problem_info()
+    cases = (*problem.cases, case_info("wide", 16.0))
+    problem = msgspec.structs.replace(problem, cases=cases)
+
+    def timed(square_us: float, wide_us: float) -> Evaluation:
+        times = {"square": square_us, "wide": wide_us}
+        results = tuple(
+            CaseResult(case=case, status=Status.PASSED, timing=Timing(kind="measured", median_us=time))
+            for case, time in times.items()
+        )
+        return Evaluation(status=Status.PASSED, results=results, score_us=(square_us * wide_us) ** 0.5)
+
+    seed, best = trial(0, timed(80.0, 40.0)), trial(1, timed(20.0, 30.0))
+    assert seed.evaluation is not None
+    assert best.evaluation is not None
+    state = State(evaluations={0: seed.evaluation, 1: best.evaluation}, told={0: seed, 1: best})
+    assert (case_of(0, state, problem), case_of(1, state, problem)) == ("square", "wide")
+    assert case_beside_seed(1, state, problem) == "wide"
+    seen = Profile(implementation="x", case="square", device=None, target="sm_90", tool=None, launches=())
+    state.profiles[0] = Profiles(profiles=(seen,))
+    assert case_beside_seed(1, state, problem) == "square"
+    state.profiles[0] = Profiles(failed="no profiler here")
+    assert case_beside_seed(1, state, problem) == "wide"

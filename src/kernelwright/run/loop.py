@@ -22,7 +22,7 @@ from kernelwright.pool import Worker
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run.control import LOOK_S, is_paused
-from kernelwright.run.profiling import case_of, lacking, taken
+from kernelwright.run.profiling import case_beside_seed, lacking, taken
 from kernelwright.run.state import State
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.search.protocol import Strategy
@@ -103,8 +103,9 @@ class Loop:
         return evaluation
 
     def profile(self, number: int) -> None:
-        """The trial that stands, for those who read of the run; for a proposer that shows no profiles none is taken."""
-        case, candidate = case_of(number, self.state, self._journal.info.problem), self.state.candidate(number)
+        """The trial that stands, for those who read of the run, on the case on which the search's start was seen, so
+        that both can be set side by side. For a proposer that shows no profiles none is taken."""
+        case, candidate = case_beside_seed(number, self.state, self._journal.info.problem), self.state.candidate(number)
         if self._proposer.shows_profiles and case and candidate is not None and number not in self.state.profiles:
             profiles = self._threads.submit(taken, self._worker, candidate, case).result()
             self._record(self._journal.append_profiled(number, profiles))

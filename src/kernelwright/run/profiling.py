@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import MachineError, RequestError
+from kernelwright.history import seed_trial
 from kernelwright.journal import Profiles
 from kernelwright.model import Candidate, Operator, ProblemInfo, Request
 from kernelwright.pool import Worker
@@ -31,6 +32,13 @@ def case_of(number: int, state: State, problem: ProblemInfo) -> str | None:
     """The timed case on which a trial is furthest from its bound; None where it was not timed."""
     evaluation = state.evaluations.get(number)
     return furthest(evaluation, problem) if evaluation is not None and evaluation.score_us is not None else None
+
+
+def case_beside_seed(number: int, state: State, problem: ProblemInfo) -> str | None:
+    """The case on which what the search started from was profiled, else the trial's own; None where it has no time."""
+    own, seed = case_of(number, state, problem), seed_trial(state.trials())
+    before = state.profiles.get(seed.number) if seed is not None else None
+    return before.profiles[0].case if own and before is not None and before.profiles else own
 
 
 def taken(worker: Worker, candidate: Candidate, case: str) -> Profiles:
