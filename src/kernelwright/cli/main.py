@@ -43,6 +43,7 @@ VERBS = {
     "stop": Verb("stop", "End a search that is at work; nothing is lost."),
     "export": Verb("export", "Write a kernel out for use elsewhere; by default a package that falls back to PyTorch."),
     "recheck": Verb("recheck", "Check an exported package again: still right, still faster?"),
+    "import": Verb("import_seeds", "Judge and time kernels that another program found."),
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),

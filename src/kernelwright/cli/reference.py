@@ -51,6 +51,8 @@ What each document has at least:
 - `recheck --json`: `schema_version`, `package`, `right`, `faster` (null where it was not timed), `changed` (each
   `what`, `then`, `now`), `edited`, `timed` (each `case`, `regime`, `used`, `then`, `now`, `faster`), `unjudged`,
   `evaluation`.
+- `import --json`: `schema_version`, `problem`, `importer`, `source`, `environment`, `starter`, `seeds` (each `seed`
+  with `name`, `origin`, `candidate`, `recorded_us`, `recorded`; and `evaluation`), `left`, `useless`, `best`.
 - `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
 - `doctor --json`: `environment`, `machine` (`gpu`, `nvml`, `profiler`, `measures`, `attempts` of an intruder),
   `canaries` (each with `what`, `expected`, `got`, `good`), `providers`.

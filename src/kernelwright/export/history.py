@@ -49,7 +49,12 @@ def history_text(tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: Kind, 
 
 
 def history_rows(path: Path) -> list[dict[str, Any]]:
-    """The configs in a history, the fastest first, what has no time last; each as names and values.
+    """The configs in a history, the fastest first, what has no time last; each as names and values (`timed_rows`)."""
+    return [config for config, _ in timed_rows(path)]
+
+
+def timed_rows(path: Path) -> list[tuple[dict[str, Any], float | None]]:
+    """The configs in a history with the least time recorded of each, in milliseconds; the fastest first.
 
     A history may say its config in one column (JSON or a Python dict) or in a column for each value. Raises
     `ConfigError` for a file that holds no config.
@@ -73,7 +78,8 @@ def history_rows(path: Path) -> list[dict[str, Any]]:
             )
     if not best:
         raise ConfigError(f"no row of {path} holds a config", f"expected the columns {', '.join(COLUMNS[:6])}")
-    return [config for _, _, config in sorted(best.values(), key=lambda one: one[:2])]
+    ordered = sorted(best.values(), key=lambda one: one[:2])
+    return [(config, time_ms if math.isfinite(time_ms) else None) for time_ms, _, config in ordered]
 
 
 def config_of(row: dict[str, Any]) -> dict[str, Any]:

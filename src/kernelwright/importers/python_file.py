@@ -1,0 +1,32 @@
+"""Any file with `kernel_function` or `ModelNew`: Python, or Markdown with a block of it; or a folder of such files.
+
+The one rule: it is parsed, never run; running is the worker's, confined.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernelwright.importers.seed import Found, Gathering, text_of
+from kernelwright.model import Candidate
+from kernelwright.propose.reply import Unusable, code_in
+
+SUFFIXES = (".py", ".md", ".txt")
+
+
+def claims(path: Path) -> bool:
+    return path.is_dir() or path.suffix in SUFFIXES
+
+
+def read(path: Path, starter: Candidate | None) -> Found:
+    gathering = Gathering()
+    files = sorted(one for one in path.glob("*") if one.suffix in SUFFIXES) if path.is_dir() else [path]
+    for file in files:
+        name = file.stem if path.is_dir() else path.stem
+        try:
+            source = text_of(file) if file.suffix == ".py" else code_in(text_of(file))
+        except Unusable as error:
+            gathering.useless[name] = str(error)
+            continue
+        gathering.add(name, source, file, {})
+    return gathering.found()

@@ -1,0 +1,91 @@
+"""What became of imported seeds: the times that their source recorded beside those found here.
+
+Pure: records and a table. The one rule: a recorded time is never compared with one measured here as if they were of one
+device; both stand there, each under its name.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from kernelwright.importers.seed import Seed
+from kernelwright.model import Candidate, Environment, Evaluation, Record, Scalar
+from kernelwright.report.table import table
+from kernelwright.report.units import time_text
+from kernelwright.tunables import apply_config
+
+AUTOTUNE = "autotune:"
+
+
+class Remeasured(Record, frozen=True, kw_only=True):
+    """A seed and how it was judged here."""
+
+    seed: Seed
+    evaluation: Evaluation
+
+    @property
+    def score_us(self) -> float | None:
+        return self.evaluation.score_us
+
+
+class Imported(Record, frozen=True, kw_only=True):
+    """The document of `import --json`. importer: which reader took the source. starter: how the problem's own kernel
+    fares, None where there is none. left: seeds beyond the limit, by name; useless: what was no seed, with the reason.
+    best: the name of the fastest that passed."""
+
+    schema_version: int = 1
+    problem: str
+    importer: str
+    source: str
+    environment: Environment
+    starter: Evaluation | None
+    seeds: tuple[Remeasured, ...]
+    left: tuple[str, ...] = ()
+    useless: dict[str, str] = msgspec.field(default_factory=dict)
+    best: str | None = None
+
+
+def best_of(seeds: tuple[Remeasured, ...]) -> Remeasured | None:
+    timed = [one for one in seeds if one.score_us is not None]
+    return min(timed, key=lambda one: one.score_us or 0.0, default=None)
+
+
+def imported_text(imported: Imported) -> str:
+    """The seeds in the order in which they were tried."""
+    rows = [[one.seed.name, recorded_text(one.seed), here_text(one.evaluation), said(one)] for one in imported.seeds]
+    if imported.starter is not None:
+        rows.append(["(the problem's own)", "", here_text(imported.starter), imported.starter.reason])
+    lines = [table(["seed", "recorded", "here", ""], rows, left=[""])]
+    lines += [f"not a kernel: {name}: {why}" for name, why in imported.useless.items()]
+    if imported.left:
+        lines.append(f"not tried: {', '.join(imported.left)}; --limit tries more")
+    return "\n".join(lines)
+
+
+def recorded_text(seed: Seed) -> str:
+    return "" if seed.recorded_us is None else time_text(seed.recorded_us, "measured")
+
+
+def here_text(evaluation: Evaluation) -> str:
+    if evaluation.score_us is None:
+        return evaluation.status.value
+    return time_text(evaluation.score_us, evaluation.timing_kind)
+
+
+def said(one: Remeasured) -> str:
+    """The reason of a failure; else what the source claimed besides a time."""
+    if one.score_us is None:
+        return " ".join(one.evaluation.reason.split())[:80]
+    return ", ".join(f"{name} {shown(value)}" for name, value in one.seed.recorded.items())
+
+
+def shown(value: Scalar) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def source_text(seed: Seed) -> str:
+    """The seed as a file to start from, its config written in, under a comment that says where it is from."""
+    candidate: Candidate = seed.candidate
+    config = {name: value for name, value in candidate.config.items() if not name.startswith(AUTOTUNE)}
+    source = apply_config(candidate.source, config) if config else candidate.source
+    return f"# imported: {seed.name} of {seed.origin}\n\n{source.rstrip()}\n"

@@ -1,0 +1,48 @@
+"""The importers: which reader takes a path. A new one is a file with `claims` and `read`, and a line here.
+
+The one rule: the first that claims a path reads it, so what is particular stands above what is general.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import NamedTuple
+
+from kernelwright.errors import RequestError
+from kernelwright.importers import history, kernelagent, openevolve, python_file
+from kernelwright.importers.seed import Found
+from kernelwright.model import Candidate
+
+
+class Importer(NamedTuple):
+    """claims: whether a path is of this kind. read: its seeds; the candidate is the problem's own kernel, if any."""
+
+    summary: str
+    claims: Callable[[Path], bool]
+    read: Callable[[Path, Candidate | None], Found]
+
+
+IMPORTERS = {
+    "kernelagent": Importer("KernelAgent's artifact folders", kernelagent.claims, kernelagent.read),
+    "openevolve": Importer("OpenEvolve's checkpoints", openevolve.claims, openevolve.read),
+    "history": Importer("a config tuner's history.csv", history.claims, history.read),
+    "python": Importer("any file with kernel_function or ModelNew", python_file.claims, python_file.read),
+}
+
+
+def read_seeds(path: Path, starter: Candidate | None, kind: str | None = None) -> tuple[str, Found]:
+    """(which importer took it, what it found). Raises `RequestError` where nothing can be read or tried."""
+    if not path.exists():
+        raise RequestError(f"nothing to import at {path}", "give a file or a folder")
+    if kind is not None and kind not in IMPORTERS:
+        raise RequestError(f"there is no importer {kind!r}", f"choose one of {', '.join(IMPORTERS)}")
+    taker = kind or next((name for name, one in IMPORTERS.items() if one.claims(path)), None)
+    known = "; ".join(one.summary for one in IMPORTERS.values())
+    if taker is None:
+        raise RequestError(f"{path} is nothing that can be imported", f"known: {known}")
+    found = IMPORTERS[taker].read(path, starter)
+    if not found.seeds:
+        why = "; ".join(f"{name}: {reason}" for name, reason in list(found.useless.items())[:3])
+        raise RequestError(f"{path} holds no kernel to try{': ' + why if why else ''}", f"known: {known}")
+    return taker, found
