@@ -23,7 +23,15 @@ from kernelwright.model import (
     Status,
     TensorSpec,
 )
-from kernelwright.propose.prompt import NoPrompt, prompt_for, render, template
+from kernelwright.propose.prompt import (
+    NoPrompt,
+    mend_prompt,
+    plan_prompt,
+    prompt_for,
+    reflect_prompt,
+    render,
+    template,
+)
 from kernelwright.propose.shown import shown_source
 from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
 
@@ -307,3 +315,19 @@ def test_changes_that_were_made_of_the_same_code_are_shown_as_diffs_with_their_w
     assert "+    offsets = tl.program_id(0) * BLOCK * 1 + tl.arange(0, BLOCK)" in part
     fresh = Request(number=6, operator=Operator.IMPROVE, parents=(5,))
     assert "Changed already" not in prompt_for(fresh, context(*RUN, tuned, child)).text
+
+
+def test_what_is_asked_beside_a_kernel_leaves_nothing_unfilled_and_wants_words() -> None:
+    slower = trial(4, OTHER + "x = 1\n", evaluation=msgspec.structs.replace(GOOD, score_us=300.0), parents=(0,))
+    told = context(*RUN, slower)
+    task = prompt_for(Request(number=5, operator=Operator.IMPROVE, parents=(1,)), told, "diff")
+    plan, why = plan_prompt(task), reflect_prompt(slower, told)
+    again = mend_prompt(task, KERNEL, "-x\n+y\n", "hunk 1 of the diff fits nowhere")
+    for prompt in (plan, why, again):
+        assert not re.search(r"\{\{|\}\}", prompt.system + prompt.text)
+    assert task.text in plan.text
+    assert "Write no code block" in plan.system
+    assert "Write no code block" in why.system
+    assert "a unified diff against trial 1 exactly as shown" in again.system
+    assert "| `registers` | 40 | 40 |" in why.text
+    assert "```diff\n-x\n+y\n```" in again.text

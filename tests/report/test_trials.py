@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from kernelwright.model import Usage
+import msgspec
+
+from kernelwright.model import Exchange, Reflection, Usage
 from kernelwright.report.trials import tally, trial_text, trials_table
 from samples import BLOCK, passed, run_view, short_run, trial
 
@@ -41,3 +43,20 @@ def test_a_config_that_does_not_fit_is_said_above_the_source() -> None:
     text = trial_text(shown, run_view((shown,)))
     assert "# config {'OTHER': 2} not written in" in text
     assert "BLOCK=1024" in text
+
+
+def test_what_an_author_said_of_a_trial_and_of_a_surprise_is_shown() -> None:
+    trials = list(short_run())
+    proposal = msgspec.structs.replace(
+        trials[1].proposal,
+        expected=1.5,
+        edit="mended",
+        exchanges=(Exchange(kind="reflect", prompt="p", reply="r"),),
+        reflection=Reflection(trial=0, lesson="It waits."),
+    )
+    trials[1] = msgspec.structs.replace(trials[1], proposal=proposal)
+    text = trial_text(trials[1], run_view(tuple(trials)))
+    assert "expected: 1.50x as fast as its first parent" in text
+    assert "written as a diff: mended" in text
+    assert "asked beside it: reflect" in text
+    assert "of trial 0 it says: It waits. (not passed on: its claims do not all hold, or there is none)" in text

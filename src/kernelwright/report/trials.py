@@ -13,7 +13,7 @@ from kernelwright.model import Trial, Usage
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.table import indented, table
-from kernelwright.report.units import label, number_text, unit_for
+from kernelwright.report.units import label, number_text, times_text, unit_for
 from kernelwright.report.view import RunView, source_of
 
 NO_CANDIDATE = "no_candidate"
@@ -71,6 +71,8 @@ def trial_text(trial: Trial, view: RunView) -> str:
     """One trial whole: what was asked, what came back, what it did, and its source."""
     proposal = trial.proposal
     parts = [title(trial) + (f"\n{proposal.note}" if proposal.note else "")]
+    if said := said_text(trial):
+        parts.append(said)
     if proposal.usage != Usage():
         parts.append(usage_text(proposal.usage))
     if proposal.error is not None:
@@ -84,6 +86,23 @@ def trial_text(trial: Trial, view: RunView) -> str:
     if proposal.candidate is not None:
         parts.append("source:\n" + readable_source(trial))
     return "\n\n".join(parts)
+
+
+def said_text(trial: Trial) -> str:
+    """What its author promised, how the answer came, and what it says of a surprise; "" where none of that is there."""
+    proposal = trial.proposal
+    lines = []
+    if proposal.expected is not None:
+        lines.append(f"expected: {times_text(proposal.expected)} as fast as its first parent")
+    if proposal.edit is not None:
+        lines.append(f"written as a diff: {proposal.edit}")
+    if proposal.exchanges:
+        lines.append("asked beside it: " + ", ".join(exchange.kind for exchange in proposal.exchanges))
+    if proposal.reflection is not None:
+        found = proposal.reflection
+        words = "its claims hold" if found.stands else "not passed on: its claims do not all hold, or there is none"
+        lines.append(f"of trial {found.trial} it says: {found.lesson} ({words})")
+    return "\n".join(lines)
 
 
 def readable_source(trial: Trial) -> str:

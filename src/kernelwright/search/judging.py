@@ -81,7 +81,7 @@ class Judging:
         origin = request.parents[1:] if request.operator is Operator.REPAIR else request.parents[:1]
         return Step(Operator.REPAIR, (trial.number, *origin))
 
-    def repairs(self, failed: int, repair: int) -> None:
+    def repair_asked(self, failed: int, repair: int) -> None:
         """`repair` was asked for to mend `failed`."""
         self._repairs_before[repair] = self._repairs_before.get(failed, 0) + 1
 

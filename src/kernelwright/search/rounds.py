@@ -75,7 +75,7 @@ class Rounds:
         if step is None:
             return
         if step.operator is Operator.REPAIR:
-            self.judging.repairs(trial.number, self.next_number)
+            self.judging.repair_asked(trial.number, self.next_number)
             self.portfolio.asked(step.operator)
         self._origins[self.next_number] = self.origin(trial.number)
         self._enqueue(step)
