@@ -156,6 +156,7 @@ def _strategy(view: RunView, trials: list[Trial]) -> dict[str, Any]:
             "parents": list(trial.request.parents),
             "author": trial.proposal.author,
             "note": trial.proposal.note,
+            "diagnosis": trial.proposal.diagnosis,
             "outcome": outcome(trial),
             "score_us": trial.score_us,
             "timing_kind": trial.evaluation.timing_kind if trial.evaluation is not None else None,

@@ -42,7 +42,7 @@ def profile(site: Site, implementation: Candidate | str, case: str, full: bool) 
         raise RequestError(f"the candidate cannot be profiled: {ended.status.value}: {ended.reason}") from ended
     if case not in subject.plans:
         raise RequestError(f"the candidate cannot be profiled on {case}: {subject.unplanned[case].reason}")
-    key = codec.sha(codec.encode([subject.identity(), case, site.target.name, site.machine["device"], full]))
+    key = key_of(site, subject.identity(), case, full)
     if key not in site.profiles:
         site.profiles[key] = candidate_profile(subject, implementation.id, case, full, key)
     return site.profiles[key]
@@ -77,8 +77,7 @@ def framework_profile(site: Site, name: str, case: str, full: bool) -> Profile:
         raise ConfigError(f"the framework has no implementation {name!r} to profile", f"known: {', '.join(FRAMEWORK)}")
     if not site.on_gpu:
         raise MachineError(f"{name} cannot be profiled: there is no GPU here", "profile a candidate, or use a GPU")
-    versions = site.compilers.ready()
-    key = codec.sha(codec.encode([name, site.problem, versions, case, site.machine["device"], full]))
+    key = key_of(site, name, case, full)
     if key not in site.profiles:
         with site.lease:
             start_s = time.monotonic()
@@ -92,6 +91,13 @@ def framework_profile(site: Site, name: str, case: str, full: bool) -> Profile:
             launches=seen, not_used=not_used, key=key, method=METHODS.get(tool, ""), seconds=seconds,
         )  # fmt: skip
     return site.profiles[key]
+
+
+def key_of(site: Site, what: str | None, case: str, full: bool) -> str:
+    """what: compiled code, or a name of the framework's."""
+    _, dtype = site.problem or ("", None)
+    place = [site.target.name, site.machine["device"], site.compilers.ready()]
+    return codec.sha(codec.encode([what, site.loaded().source, dtype, case, place, full]))
 
 
 METHODS = {
