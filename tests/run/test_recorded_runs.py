@@ -14,9 +14,9 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fakes import FakeProposer, FakeWorker
+from fakes import FakeProposer, FakeWorker, step
 from kernelwright.journal import Event, EventKind, Journal, profiles_of
-from kernelwright.model import Budget, Candidate, Evaluation, Profile, Proposal, Request
+from kernelwright.model import Budget, Candidate, Evaluation, Operator, Profile, Proposal, Request, Scalar
 from kernelwright.propose import Context, build_proposer
 from kernelwright.report.text import report_text
 from kernelwright.report.trace import trace_files
@@ -25,6 +25,8 @@ from kernelwright.report.view import read_run
 from kernelwright.run import optimize
 from kernelwright.run.state import replay
 from kernelwright.search import build_strategy
+from running import Create
+from running import run as run_once
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 RUNS = sorted(journal.parent for journal in GALLERY.glob("*/runs/*/journal.db"))
@@ -130,6 +132,33 @@ def test_the_strategy_asks_at_every_event_what_it_asked_then(recorded: Journal) 
 
 @every_run
 def test_the_loop_makes_the_same_run_again_event_for_event(recorded: Journal, tmp_path: Path) -> None:
+    made_again(recorded, tmp_path / "again")
+
+
+@pytest.mark.parametrize("strategy", ["beam", "evolve", "greedy"])
+def test_a_run_with_repairs_mergers_tunings_copies_and_useless_answers_is_made_again_too(
+    create: Create, tmp_path: Path, strategy: str
+) -> None:
+    """What the kept runs may not hold, several requests under way at once."""
+
+    def write(request: Request, context: Context) -> Proposal:
+        if request.number % 11 == 7:
+            return Proposal(author="fake", error="no code")
+        if request.number % 7 == 5:
+            return Proposal(author="fake", candidate=Candidate(source="BLOCK = 128\n"))
+        return step(request, context)
+
+    options: dict[str, Scalar] = {"operators": "portfolio", "tuning": 2}
+    journal = create(strategy=strategy, strategy_options=options, in_flight=3)
+    run_once(journal, FakeProposer(write), budget=Budget(trials=60))
+    operators = {trial.request.operator for trial in journal.trials()}
+    assert operators >= {Operator.SEED, Operator.IMPROVE, Operator.REPAIR, Operator.TUNE}
+    assert any(is_copy(trial.evaluation) for trial in journal.trials())
+    made_again(journal, tmp_path / "again")
+
+
+def made_again(recorded: Journal, folder: Path) -> None:
+    """The run of a journal, again, held against it."""
     info, events = recorded.info, recorded.events()
     trials = len(recorded.trials())
     # All at once: an evaluation must not wait for one that was not asked yet.
@@ -137,7 +166,7 @@ def test_the_loop_makes_the_same_run_again_event_for_event(recorded: Journal, tm
     record = Recorded(recorded.folder, events)
     worker = FakeWorker(answer=record.evaluate, look=record.look, where=info.environment, problem=info.problem)
     strategy = build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options)
-    with Journal.create(tmp_path / "again", msgspec.structs.replace(info, settings=settings)) as journal:
+    with Journal.create(folder, msgspec.structs.replace(info, settings=settings)) as journal:
         proposer = FakeProposer(record.propose, shows_profiles=bool(record.profiles))
         optimize(journal, strategy, proposer, worker, budget=Budget(trials=trials), on_event=record.saw)
         again = journal.events()
