@@ -4,9 +4,10 @@
 
 The kernel is gallery/matmul/starter.py on 4096x4096x4096 in fp16, the configs those of the recorded space (408, some of
 which need more shared memory than there is). Each side runs in a process of its own, from its start to its end, with no
-code compiled before; the peaks of the machine, which kernelwright measures once per machine, are there. Then `judge` times both choices beside the fastest configs of autotune's own times and of the recorded
-space, in turn. OUT keeps what each step found, so that the steps can be run one by one; a step that is there is not
-run again. What did not end within --minutes is reported as "at least", with how far it came. Needs a GPU.
+code compiled before; the peaks of the machine, which kernelwright measures once per machine, are there. Then `judge`
+times both choices beside the fastest configs of autotune's own times and of the recorded space, in turn. OUT keeps what
+each step found, so that the steps can be run one by one; a step that is there is not run again. What did not end within
+--minutes is reported as "at least", with how far it came. Needs a GPU.
 """
 
 from __future__ import annotations

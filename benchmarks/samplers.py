@@ -4,10 +4,11 @@
 
 FILE: recorded spaces (see record_space.py); without any, those that kernelwright ships. The figure is the mean over
 seeds of (shortest time of the space) / (shortest time found so far), after 5, 10 and 20 % of its configs, failures
-counted as measured. Every sampler begins at the default config. Times are replayed from the record. Optuna and
-Kernel Tuner are compared where they are installed; what is missing is said. With --compiled our samplers are told
-beforehand which configs the compiler refused, as in a tuner that compiles everything first; only what then remains is
-measured, and the parts of the space are the same as without.
+counted as measured. Our samplers and Optuna's begin at the default config, Kernel Tuner's where they like. Times are
+replayed from the record. Optuna and Kernel Tuner are compared where they are installed
+(pip install 'kernelwright[benchmarks]'); what is missing is said. With --compiled everybody knows beforehand which
+configs the compiler refused, as in a tuner that compiles everything first; only what then remains is measured, and the
+parts of the space are the same as without. --table writes what is printed as a table in Markdown.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import importlib.util
 import io
 import json
 import math
-import re
 import statistics
 import sys
 import tempfile
@@ -30,19 +30,18 @@ from itertools import accumulate
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from kernelwright.errors import KernelwrightError
 from kernelwright.model import Status
 from kernelwright.tuning import SAMPLERS, build_sampler, recorded
 from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace
 from kernelwright.tuning.space import configs, default, key
 
-SHIPPED = Path(recorded.__file__).parent / "spaces"
 PARTS = (0.05, 0.10, 0.20)
 LARGEST_PART = max(PARTS)
 KERNEL_TUNER = ("bayes_opt", "genetic_algorithm", "mls", "simulated_annealing", "diff_evo", "pso", "greedy_ils")
 """Strategies of Kernel Tuner, each with its own defaults."""
-
-COMPILED = " (compiled first)"
 
 Curve = list[float]
 """After 1, 2, 3, … configs: the shortest time found so far, infinite before anything passed."""
@@ -54,6 +53,12 @@ def ours(name: str, space: RecordedSpace, seed: int, count: int, compiled: bool)
         if entry.status is Status.COMPILE_ERROR:
             sampler.tell(recorded.config_at(space.space, entry.places), None)
     return curve(lambda: sampler.ask(), lambda config: device.measure(config).time_us, sampler.tell, count)
+
+
+def runnable(space: RecordedSpace) -> RecordedSpace:
+    """Without what the compiler refused."""
+    left = tuple(one for one in space.entries if one.status is not Status.COMPILE_ERROR)
+    return msgspec.structs.replace(space, entries=left)
 
 
 def curve(
@@ -71,15 +76,15 @@ def curve(
     return found
 
 
-def one_search(arguments: tuple[str, str, int, int]) -> tuple[Curve, float]:
+def one_search(arguments: tuple[str, str, int, int, bool]) -> tuple[Curve, float]:
     """Curve of one sampler, file and seed, and its seconds."""
-    name, file, seed, count = arguments
+    name, file, seed, count, compiled = arguments
     started = time.process_time()
     space = recorded.load(file)
     if name.startswith("kernel_tuner:"):
-        found = kernel_tuner_search(name.partition(":")[2], space, seed, count)
+        found = kernel_tuner_search(name.partition(":")[2], runnable(space) if compiled else space, seed, count)
     else:
-        found = ours(name.removesuffix(COMPILED), space, seed, count, name.endswith(COMPILED))
+        found = ours(name, space, seed, count, compiled)
     return found, time.process_time() - started
 
 
@@ -102,6 +107,11 @@ def kernel_tuner_search(strategy: str, space: RecordedSpace, seed: int, count: i
             for values, time_us in times_us.items()
         },
     }  # fmt: skip
+
+    def is_known(values: dict[str, int]) -> bool:
+        """A function and no lambda, which Kernel Tuner would read as text."""
+        return tuple(values[name] for name in names.values()) in times_us
+
     random.seed(seed)
     numpy.random.seed(seed)
     with tempfile.TemporaryDirectory() as folder, contextlib.redirect_stdout(io.StringIO()):
@@ -112,7 +122,7 @@ def kernel_tuner_search(strategy: str, space: RecordedSpace, seed: int, count: i
             results, _ = tune_kernel(
                 space.problem, "void f() {}", (1,), [], cache["tune_params"], cache=str(file), simulation_mode=True,
                 strategy=strategy, strategy_options={"max_fevals": count}, lang="C", quiet=True,
-                restrictions=[renamed(text, names) for text in space.space.restrictions],
+                restrictions=is_known,
             )  # fmt: skip
     found: dict[tuple[int, ...], float] = {}
     for result in results:
@@ -121,12 +131,6 @@ def kernel_tuner_search(strategy: str, space: RecordedSpace, seed: int, count: i
             time_us = times_us[values]
             found.setdefault(values, math.inf if time_us is None else time_us)
     return list(accumulate(list(found.values())[:count], min))
-
-
-def renamed(restriction: str, names: dict[str, str]) -> str:
-    """The restriction with other names for the parameters: Kernel Tuner's may have no dots."""
-    longest_first = "|".join(re.escape(name) for name in sorted(names, key=len, reverse=True))
-    return re.sub(rf"(?<![\w.])({longest_first})(?![\w.])", lambda match: names[match[0]], restriction)
 
 
 def shares(curves: Sequence[Curve], optimum_us: float, count: int) -> list[float]:
@@ -138,7 +142,7 @@ def shares(curves: Sequence[Curve], optimum_us: float, count: int) -> list[float
     return means
 
 
-def compare(files: Sequence[Path], names: Sequence[str], seeds: int, jobs: int) -> list[dict[str, Any]]:
+def compare(files: Sequence[Path], names: Sequence[str], seeds: int, jobs: int, compiled: bool) -> list[dict[str, Any]]:
     rows: list[dict[str, Any]] = []
     with ProcessPoolExecutor(jobs) as pool:
         for file in files:
@@ -149,7 +153,7 @@ def compare(files: Sequence[Path], names: Sequence[str], seeds: int, jobs: int) 
             count = max(1, math.ceil(LARGEST_PART * len(every)))
             assert space.best_us is not None
             for name in names:
-                found = list(pool.map(one_search, [(name, str(file), seed, count) for seed in range(seeds)]))
+                found = list(pool.map(one_search, [(name, str(file), seed, count, compiled) for seed in range(seeds)]))
                 curves = [one for one, _ in found]
                 asks = sum(map(len, curves)) or 1
                 rows.append({
@@ -171,6 +175,24 @@ def show(row: dict[str, Any]) -> None:
     print(
         f"{row['space']:20} {row['configs']:5}  {row['sampler']:28} {figures}  {row['ms_per_ask']:6.1f} ms", flush=True
     )
+
+
+def markdown(rows: Sequence[dict[str, Any]]) -> str:
+    """One row per sampler, for each space its shares after each part; the best of each column in bold."""
+    spaces = list(dict.fromkeys(row["space"] for row in rows))
+    names = list(dict.fromkeys(row["sampler"] for row in rows))
+    found = {(row["sampler"], row["space"], part): 100 * at_part(row, part) for row in rows for part in PARTS}
+    columns = [(space, part) for space in spaces for part in PARTS]
+    best = {column: max(round(found[(name, *column)], 1) for name in names) for column in columns}
+    lines = [
+        "| sampler | " + " | ".join(f"{space} {100 * part:g} %" for space, part in columns) + " |",
+        "|---|" + "---:|" * len(columns),
+    ]
+    for name in names:
+        shares = [(round(found[(name, *column)], 1), best[column]) for column in columns]
+        cells = [f"**{share:.1f}**" if share == most else f"{share:.1f}" for share, most in shares]
+        lines.append(f"| {name.replace('kernel_tuner:', 'Kernel Tuner ')} | " + " | ".join(cells) + " |")
+    return "\n".join(lines) + "\n"
 
 
 def landscape(space: RecordedSpace) -> str:
@@ -221,27 +243,25 @@ def main() -> int:
     parser.add_argument("files", nargs="*", type=Path, metavar="FILE")
     parser.add_argument("--seeds", type=int, default=50)
     parser.add_argument("--samplers", help="names, with commas; default: all that are installed, exhaustive left out")
-    parser.add_argument("--compiled", action="store_true", help="our samplers know beforehand what does not compile")
+    parser.add_argument("--compiled", action="store_true", help="everybody knows beforehand what does not compile")
     parser.add_argument("--jobs", type=int, default=2)
     parser.add_argument("--json", type=Path)
+    parser.add_argument("--table", type=Path, metavar="FILE.md")
     parser.add_argument("--plot", type=Path, metavar="FILE.svg", help="needs matplotlib")
     given = parser.parse_args()
-    files = given.files or sorted(SHIPPED.glob("*.json.gz"))
-    if not files:
-        print(f"no recorded space was named and none is in {SHIPPED}", file=sys.stderr)
-        return 2
+    files = given.files or list(recorded.shipped().values())
     try:
         for file in files:
             print(landscape(recorded.load(file)))
         names = chosen(given.samplers)
-        if given.compiled:
-            names = [name if name.startswith("kernel_tuner:") else name + COMPILED for name in names]
-        rows = compare(files, names, given.seeds, given.jobs)
+        rows = compare(files, names, given.seeds, given.jobs, given.compiled)
     except KernelwrightError as error:
         print(error, file=sys.stderr)
         return 2
     if given.json:
         given.json.write_text(json.dumps(rows) + "\n")
+    if given.table:
+        given.table.write_text(markdown(rows))
     if given.plot:
         plot(rows, given.plot)
     return 0

@@ -116,6 +116,7 @@ class FakeDevice:
     """What the finals say."""
     time_of: Callable[[Config, str], float] = time_us
     true_of: Callable[[Config, str], float] | None = None
+    least_us: float | None = None
     pairs: bool = True
     delay_s: Callable[[Config], float] = lambda config: 0.0
     kind: Kind = "measured"

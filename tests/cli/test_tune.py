@@ -214,6 +214,14 @@ def test_a_recorded_space_is_replayed_without_a_worker_and_says_so_everywhere(re
     assert "replayed from a record of Fake GPU" in Path("out/configs.py").read_text()
 
 
+def test_a_replay_says_how_far_the_choice_is_from_the_best_of_the_record(record: Path) -> None:
+    exhaustive = without_worker("--recorded", str(record), "--sampler", "exhaustive")
+    assert "the record's best takes" in exhaustive.stdout
+    assert "the choice takes 1.0000 times as long" in exhaustive.stdout
+    first = without_worker("--recorded", str(record), "--trials", "1")
+    assert "the choice takes 1.2100 times as long" in first.stdout
+
+
 def test_what_an_incomplete_record_does_not_hold_is_never_asked_for(record: Path) -> None:
     whole = load(record)
     part = tuple(entry for entry in whole.entries if entry.places[0] != 1)
@@ -233,6 +241,7 @@ def test_records_that_ship_are_replayed_by_their_name() -> None:
         document = json.loads(without_worker("--recorded", name, "--trials", "16", "--json").stdout)
         assert document["kind"] == document["joint"]["kind"] == "replayed"
         assert document["joint"]["ratio"]["speedup"] >= 1.0
+        assert document["least_us"] <= document["joint"]["time_us"] * 1.000001
     assert f"give a file, or one of {', '.join(shipped)}" in fault(without_worker("--recorded", "none"))
 
 

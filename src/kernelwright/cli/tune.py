@@ -184,12 +184,11 @@ def replayed(
 
 def record_file(name: str) -> Path:
     """A file, or the name of a record that ships with kernelwright."""
-    from importlib import resources
+    from kernelwright.tuning.recorded import shipped
 
     if Path(name).exists():
         return Path(name)
-    shipped = Path(str(resources.files("kernelwright.tuning"))) / "spaces"
-    found = {path.name.partition(".")[0]: path for path in sorted(shipped.glob("*.json*"))}
+    found = shipped()
     if name not in found:
         raise RequestError(f"no recorded space at {name!r}", f"give a file, or one of {', '.join(found) or 'none'}")
     return found[name]

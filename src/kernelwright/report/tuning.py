@@ -143,6 +143,10 @@ def choices_text(outcome: Outcome) -> str:
             lines.append(f"case {choice.case}: the same")
         else:
             lines += [f"case {choice.case}", *choice_lines(choice, outcome)]
+    if outcome.least_us is not None:
+        unit = unit_for([outcome.least_us])
+        least = f"the record's best takes {number_text(outcome.least_us, unit)} {unit.name}"
+        lines.append(f"{least}: the choice takes {outcome.joint.time_us / outcome.least_us:.4f} times as long")
     if outcome.cost_of_one is not None:
         distinct = len({choice.number for choice in outcome.per_case})
         lines.append(
@@ -208,6 +212,7 @@ def tuning_document(outcome: Outcome) -> dict[str, Any]:
         "joint": choice(outcome.joint),
         "cases": [choice(one) for one in outcome.per_case],
         "cost_of_one": outcome.cost_of_one,
+        "least_us": outcome.least_us,
         "reference": outcome.reference,
         "finals": plain(outcome.finals),
         "refused": {names[number]: reason for number, reason in outcome.refused.items()},

@@ -21,11 +21,13 @@ COMPILE_FAILURES = (Status.COMPILE_ERROR, Status.REJECTED)
 
 
 class Device(Protocol):
-    """Thread-safe. kind and name: what times are called, and where they come from."""
+    """Thread-safe. kind and name: what times are called, and where they come from. least_us: the shortest time of a
+    record, None where nobody knows it."""
 
     kind: Kind
     name: str
     environment: Environment
+    least_us: float | None
 
     def compile(self, config: Config) -> Found:
         """Resources, or why the config cannot run; `not_verified` where nothing is against it. Launches nothing."""
@@ -46,6 +48,8 @@ class Device(Protocol):
 
 class LiveDevice:
     """A worker with the problem loaded. Without a GPU its times are estimates, and there are no finals."""
+
+    least_us: float | None = None
 
     def __init__(self, worker: Worker, source: str, problem: ProblemInfo) -> None:
         """problem: as the worker loaded it, with the cases that are scored."""
@@ -128,6 +132,7 @@ class ReplayedDevice:
         self.device = RecordedDevice(recorded)
         self.environment = recorded.environment
         self.name = self.device.name
+        self.least_us = recorded.best_us
 
     def compile(self, config: Config) -> Found:
         """What the compiler refused when the space was recorded is refused again. Of what was never recorded nothing is

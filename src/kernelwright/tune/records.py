@@ -163,6 +163,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     kind: Kind
     device: str
     environment: Environment
+    least_us: float | None = None
+    """The shortest time of the record that was replayed."""
     problem: str
     candidate: str
     """The source text."""

@@ -56,6 +56,7 @@ def tune(
         kind=device.kind,
         device=device.name,
         environment=device.environment,
+        least_us=device.least_us,
         problem=problem if isinstance(problem, str) else problem.name,
         candidate=candidate,
         cases=() if info is None else tuple(one for one in info.cases if one.case.timed),

@@ -11,6 +11,7 @@ import gzip
 import os
 import zlib
 from collections.abc import Iterable
+from importlib import resources
 from pathlib import Path
 from typing import Literal
 
@@ -147,6 +148,12 @@ def load(path: str | os.PathLike[str]) -> RecordedSpace:
             "record it again, or use the kernelwright that wrote it",
         )
     return recorded
+
+
+def shipped() -> dict[str, Path]:
+    """The records that come with kernelwright, by name."""
+    folder = Path(str(resources.files("kernelwright.tuning"))) / "spaces"
+    return {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.json*"))}
 
 
 def save(recorded: RecordedSpace, path: str | os.PathLike[str]) -> None:
