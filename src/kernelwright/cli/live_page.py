@@ -31,7 +31,11 @@ LOOK_S = 0.5
 """How often a stream looks whether the journal's files changed."""
 
 RENEW_S = 2.0
-"""The least time between two pages: drawing one takes about half a second of a processor that the run may need."""
+"""The least time between two pages."""
+
+REST = 10
+"""And so many times as long as the last page took to make (half a second for tens of trials): the run may need the
+processor."""
 
 SIGN_OF_LIFE_S = 15.0
 """How often a quiet stream says something, so that a browser which left is noticed."""
@@ -48,6 +52,8 @@ class LiveRun:
         self._one_at_a_time = threading.Lock()
         self._stamp: Stamp | None = None
         self._progress, self._seq = self._read()
+        self.renew_s = RENEW_S
+        """How long the next page may wait after the last."""
 
     def stamp(self) -> Stamp:
         """Changes whenever the run writes: time and size of the journal and its log."""
@@ -66,9 +72,11 @@ class LiveRun:
             return self._seq
 
     def page(self) -> str:
-        rows = self.rows()
+        rows, began_s = self.rows(), time.monotonic()
         with Journal.open(self.folder) as journal:
-            return html_page(read_run(journal), live=rows)
+            page = html_page(read_run(journal), live=rows)
+        self.renew_s = max(RENEW_S, REST * (time.monotonic() - began_s))
+        return page
 
     def _look(self) -> None:
         stamp = self.stamp()
@@ -102,7 +110,7 @@ def messages(run: LiveRun, ended: threading.Event) -> Iterator[bytes]:
         except RunFolderError as error:  # the folder is being moved, or was removed
             log.warning("%s", error)
             continue
-        if fresh_seq != seq and now_s - renewed_s >= RENEW_S:
+        if fresh_seq != seq and now_s - renewed_s >= run.renew_s:
             seq, renewed_s, spoke_s = fresh_seq, now_s, now_s
             yield _message("changed", seq)
         if fresh_rows != rows:

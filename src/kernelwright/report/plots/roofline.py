@@ -7,6 +7,7 @@ that the work needs, not those that a kernel spent, so kernels of one case stand
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -25,8 +26,8 @@ if TYPE_CHECKING:
 NAMED_CASES = 3
 """With more cases than this their names would cover one another; the report's table has them all."""
 
-NEAR_ROOF = 0.7
-"""From this share of the bound on what is written beside a point would touch the roof, and is written lower."""
+EDGE = 0.15
+"""Share of the axis near either end where a name would leave the picture if it stood in the middle under its point."""
 
 FEW_TICKS = 20.0
 """Range below which powers of ten alone would leave an axis all but bare."""
@@ -62,9 +63,9 @@ def draw(view: RunView) -> Figure | None:
         places = [_place(point, by_flop) for point in group]
         plot.scatter([x for x, _ in places], [y for _, y in places], s=size, color=colour, marker=marker, label=name,
                      zorder=3, linewidths=0)  # fmt: skip
-    _name_points(plot, list(groups.values())[-1], by_flop)
     plot.set_xscale("log")
     plot.set_yscale("log")
+    _name_cases(plot, list(groups.values()), by_flop)
     estimate = ", estimate" if kind_of(view) == "estimate" else ""
     plot.set_xlabel("FLOP per byte that the work needs" if by_flop else "MB that the work must move")
     plot.set_ylabel(f"{'TFLOP/s' if by_flop else 'TB/s'} of useful work{estimate}")
@@ -92,17 +93,18 @@ def _place(point: Point, by_flop: bool) -> tuple[float, float]:
 
 def _flop_roof(plot: Axes, bounds: Sequence[Bound]) -> None:
     """One roof for each pair of peaks (a dtype has its own rate); none where a journal did not keep the peaks."""
-    ridges = {(bound.bytes_per_s, bound.flop_per_s): ridge_flop_per_byte(bound) for bound in bounds}
-    label: str | None = "roof"
-    for bound in {(bound.bytes_per_s, bound.flop_per_s): bound for bound in bounds}.values():
-        ridge = ridges[bound.bytes_per_s, bound.flop_per_s]
-        at = [b.flop / b.bytes for b in bounds]
+    roofs = {(bound.bytes_per_s, bound.flop_per_s): bound for bound in bounds}.values()
+    ridges = [ridge for bound in roofs if (ridge := ridge_flop_per_byte(bound)) is not None]
+    at = [bound.flop / bound.bytes for bound in bounds]
+    left, right = min([*at, *ridges]) / 4, max([*at, *ridges]) * 4
+    for position, bound in enumerate(roofs):
+        ridge = ridge_flop_per_byte(bound)
         if ridge is None:
             continue
-        intensities = sorted({min(at) / 4, ridge, max(max(at), ridge) * 4})
-        roof = [roof_flop_per_s(bound, intensity) or 0.0 for intensity in intensities]
-        plot.plot(intensities, [rate / 1e12 for rate in roof], color=drawing.BOUND, linewidth=1.3, label=label)
-        label = None
+        roof = [(x, (roof_flop_per_s(bound, x) or 0.0) / 1e12) for x in (left, ridge, right)]
+        plot.plot([x for x, _ in roof], [y for _, y in roof], color=drawing.BOUND, linewidth=1.3,
+                  label=None if position else "roof")  # fmt: skip
+    plot.set_xlim(left, right)
 
 
 def _bytes_roof(plot: Axes, bounds: Sequence[Bound]) -> None:
@@ -113,19 +115,20 @@ def _bytes_roof(plot: Axes, bounds: Sequence[Bound]) -> None:
     plot.set_xlim(ends[0][0], ends[-1][0])
 
 
-def _name_points(plot: Axes, group: Sequence[Point], by_flop: bool) -> None:
-    """The last group's cases with their shares of the bound, where they are few enough."""
-    if len(group) > NAMED_CASES:
+def _name_cases(plot: Axes, groups: Sequence[Sequence[Point]], by_flop: bool) -> None:
+    """Under the lowest point of each case, where nothing else is: its name, and the last group's share of the bound.
+    Only where the cases are few enough."""
+    if len(groups[-1]) > NAMED_CASES:
         return
-    places = [_place(point, by_flop) for point in group]
-    middle = (min(x for x, _ in places) * max(x for x, _ in places)) ** 0.5
-    for point, place in zip(group, places, strict=True):
-        text = f"{share_text(point.share)}  {point.case}"
-        leftward, lower = place[0] > middle, point.share > NEAR_ROOF
-        plot.annotate(
-            text, place, xytext=(-9 if leftward else 9, -14 if lower else -4), textcoords="offset points", fontsize=8.5,
-            color=drawing.INK, ha="right" if leftward else "left",
-        )  # fmt: skip
+    left, right = plot.get_xlim()
+    for point in groups[-1]:
+        x = _place(point, by_flop)[0]
+        along = math.log(x / left) / math.log(right / left)
+        lowest = min(_place(one, by_flop)[1] for group in groups for one in group if one.case == point.case)
+        side = "left" if along < EDGE else "right" if along > 1 - EDGE else "center"
+        text = f"{point.case}  {share_text(point.share)}"
+        plot.annotate(text, (x, lowest), xytext=(0, -16), textcoords="offset points", fontsize=8.5,
+                      color=drawing.INK, ha=side)  # fmt: skip
 
 
 def _plain_axes(plot: Axes, every: Sequence[Point], by_flop: bool) -> None:
@@ -142,4 +145,4 @@ def _plain_axes(plot: Axes, every: Sequence[Point], by_flop: bool) -> None:
     left, right = plot.get_xlim()
     if right / left < FEW_TICKS:
         plot.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    plot.set_ylim(min(rates) / 1.8, max(tops) * 1.8)
+    plot.set_ylim(min(rates) / 2.2, max(tops) * 1.8)
