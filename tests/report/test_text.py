@@ -7,7 +7,17 @@ from dataclasses import replace
 
 import msgspec
 
-from kernelwright.model import Budget, CaseResult, Evaluation, Operator, Status, Usage
+from kernelwright.model import (
+    Budget,
+    CaseResult,
+    Counter,
+    Evaluation,
+    LaunchProfile,
+    Operator,
+    Profile,
+    Status,
+    Usage,
+)
 from kernelwright.report.cost import total_usage
 from kernelwright.report.text import repeat_commands, report_text
 from kernelwright.report.verdict import confirmed_on, verdict_text
@@ -161,3 +171,16 @@ def test_the_commands_to_repeat_a_run_carry_all_its_settings() -> None:
         ["--dtype", "float16"],
     ):
         assert any(words[at : at + 2] == pair for at in range(len(words))), pair
+
+
+def test_what_holds_the_best_back_is_said_with_who_read_it() -> None:
+    counters = (Counter(name="l1_throughput", value=0.9, unit="fraction", tool="ncu"),)
+    profile = Profile(
+        implementation="x", case="square", device="Fake GPU", target="sm_90", tool="ncu",
+        launches=(LaunchProfile(kernel="softmax_kernel", counters=counters),),
+    )  # fmt: skip
+    view = run_view(short_run(measured=True), {4: passed(26.0, measured=True)}, device="Fake GPU")
+    text = report_text(replace(view, profiles={4: (profile,)}))
+    assert "What holds it back on square (counters by ncu)" in text
+    assert "bottleneck: cache in softmax_kernel" in text
+    assert "(no counter of a GPU was read)" in report_text(view)

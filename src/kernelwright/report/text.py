@@ -9,7 +9,8 @@ from __future__ import annotations
 import shlex
 from collections.abc import Sequence
 
-from kernelwright.model import Budget, Trial
+from kernelwright.diagnosis import diagnoses
+from kernelwright.model import Budget, Evaluation, Trial
 from kernelwright.report.control_arm import control_text, read_control
 from kernelwright.report.convergence import convergence_text
 from kernelwright.report.cost import cost_text
@@ -19,6 +20,7 @@ from kernelwright.report.evaluation import (
     results_table,
     settings_text,
 )
+from kernelwright.report.profiled import finding_text
 from kernelwright.report.table import indented
 from kernelwright.report.trials import tally
 from kernelwright.report.verdict import verdict_text
@@ -65,7 +67,19 @@ def best_sections(view: RunView) -> list[str]:
     return [
         f"{title}: trial {trial.number}\n" + indented("\n".join(lines)),
         f"Cases (bounds: {peaks})\n" + indented(results),
+        *diagnosis_sections(view, trial, evaluation),
     ]
+
+
+def diagnosis_sections(view: RunView, trial: Trial, evaluation: Evaluation) -> list[str]:
+    """What holds a kernel back on the case that is furthest from its bound; none where nothing was timed."""
+    profiles = view.profiles.get(trial.number, ())
+    found = diagnoses(evaluation, profiles, view.info.problem, view.info.environment.peaks)
+    if not found:
+        return []
+    counters = f"counters by {found[0].counters}" if found[0].counters else "no counter of a GPU was read"
+    where = f"What holds it back on {found[0].case} ({counters})"
+    return [f"{where}\n" + indented(finding_text(found[0].bottleneck))]
 
 
 def repeat_commands(view: RunView) -> list[str]:
@@ -84,7 +98,9 @@ def repeat_commands(view: RunView) -> list[str]:
     commands = [shlex.join(words)]
     if view.best is not None:
         kernel = str(view.folder / "best_kernel.py")
-        commands += [shlex.join(["kernelwright", verb, settings.problem, kernel]) for verb in ("verify", "bench")]
+        commands += [
+            shlex.join(["kernelwright", verb, settings.problem, kernel]) for verb in ("verify", "bench", "profile")
+        ]
     return commands
 
 
