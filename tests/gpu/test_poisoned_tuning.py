@@ -1,7 +1,7 @@
 """Twenty poisoned configs on a device: a tuning ends in time, picks a config that is right, and names each failure.
 
 CHUNK says what is wrong with a config: it does not compile, asks for more shared memory than there is, writes outside
-of all memory, never ends, is wrong, or is wrong in half of its calls. 1 is honest.
+of all memory, never ends, is wrong, or leaves in one element what whichever program came last wrote. 1 is honest.
 """
 
 from __future__ import annotations
@@ -60,7 +60,6 @@ CANDIDATE = """\
 import torch
 import triton
 import triton.language as tl
-from triton.language.extra import cuda
 
 
 @triton.jit
@@ -85,10 +84,9 @@ def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr, CHUNK: tl.constexpr):
             again = again * 1
     if CHUNK == 32:
         x += 1
-    if CHUNK == 64:
-        if program == 0:
-            x += (cuda.globaltimer() >> 10) % 2
     tl.store(out_ptr + offsets, x * x + 1, mask=inside)
+    if CHUNK == 64:
+        tl.store(out_ptr + n // 2, program * 1.0)
 
 
 def kernel_function(x):
