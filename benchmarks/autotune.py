@@ -18,6 +18,7 @@ import os
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -40,18 +41,25 @@ def every_config() -> list[dict[str, int]]:
 
 
 def run(command: Sequence[str], minutes: float, log: Path) -> dict[str, Any]:
-    """A process that finds no compiled code: its wall time, and whether it ended by itself."""
+    """A process that finds no compiled code: its wall time, and whether it ended by itself (status None: it did not).
+
+    log: what it printed, each line with the seconds since its start.
+    """
     with tempfile.TemporaryDirectory() as cache, log.open("w") as output:
-        environment = os.environ | {"TRITON_CACHE_DIR": cache}
+        environment = os.environ | {"TRITON_CACHE_DIR": cache, "PYTHONUNBUFFERED": "1"}
         began_s = time.monotonic()
-        process = subprocess.Popen(command, env=environment, cwd=ROOT, stdout=output, stderr=subprocess.STDOUT)
-        try:
-            status: int | None = process.wait(60 * minutes)
-        except subprocess.TimeoutExpired:
-            process.kill()
-            process.wait()
-            status = None
-        return {"seconds": round(time.monotonic() - began_s, 2), "status": status}
+        process = subprocess.Popen(
+            command, env=environment, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        killed = threading.Event()
+        timer = threading.Timer(60 * minutes, lambda: (killed.set(), process.kill()))
+        timer.start()
+        assert process.stdout is not None
+        for line in process.stdout:
+            output.write(f"{time.monotonic() - began_s:8.2f} {line}")
+        status = process.wait()
+        timer.cancel()
+        return {"seconds": round(time.monotonic() - began_s, 2), "status": None if killed.is_set() else status}
 
 
 def ours(out: Path, minutes: float) -> None:
