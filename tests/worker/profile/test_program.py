@@ -105,5 +105,7 @@ def test_a_program_that_does_not_end_is_ended(tmp_path: Path) -> None:
 def test_a_refusal_of_the_driver_is_said_in_words() -> None:
     printed = "==PROF== Connected to process 1\n==ERROR== ERR_NVGPUCTRPERM - The user does not have permission\nbye\n"
     assert "may not read the GPU's counters" in reason(printed, 1)
+    failed = "RuntimeError: no\n==ERROR== The application returned an error code (1).\n"
+    assert reason(failed, 1) == "RuntimeError: no; The application returned an error code (1). (exit status 1)"
     assert reason("one\ntwo\n", 3) == "two (exit status 3)"
     assert reason("", -9) == "it said nothing (exit status -9)"

@@ -28,6 +28,10 @@ from kernelwright.worker.site import Site
 PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
 
+MOST_LAUNCHES = 100
+"""Each is replayed some fifteen times, at half a second in all and more where it writes gigabytes."""
+
+
 def found() -> str | None:
     """The path of ncu."""
     places = [shutil.which("ncu"), *(path for pattern in PLACES for path in sorted(glob.glob(pattern), reverse=True))]
@@ -44,6 +48,11 @@ class NsightCompute:
         ncu = self.find()
         if ncu is None:
             raise CannotProfile("ncu is not on PATH, nor where NVIDIA's installers put it")
+        launches_in_plan = len(job.plan.launches) if job.plan is not None else 0
+        if launches_in_plan > MOST_LAUNCHES:
+            raise CannotProfile(
+                f"the call has {launches_in_plan} launches, and more than {MOST_LAUNCHES} take too long"
+            )
         job = msgspec.structs.replace(job, marks="cuda")
         metrics = tuple(CHOSEN.values())
         try:

@@ -7,6 +7,7 @@ how much was asked), and taken once.
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
@@ -24,6 +25,9 @@ PROFILERS: tuple[Profiler, ...] = (NsightCompute(), TorchProfiler())
 """Tried in this order on a machine with a GPU. Another profiler is a file of its own and a place here."""
 
 FRAMEWORK = ("eager", "compile")
+
+OUT_OF_MEMORY = "OutOfMemoryError"
+"""How torch says so, at the end of a traceback."""
 
 
 def profile(site: Site, implementation: Candidate | str, case: str, full: bool) -> Profile:
@@ -112,12 +116,25 @@ def job_of(site: Site, case: str, **what: object) -> Job:
     return Job(problem=path, case=case, dtype=dtype, device=site.device, marks="none", **what)  # type: ignore[arg-type]
 
 
-def by_first(site: Site, job: Job, full: bool) -> tuple[str | None, tuple[LaunchProfile, ...], dict[str, str]]:
+def by_first(
+    site: Site, job: Job, full: bool, profilers: Sequence[Profiler] = PROFILERS
+) -> tuple[str | None, tuple[LaunchProfile, ...], dict[str, str]]:
     """The first tool that can, with what it saw; and why those before it could not."""
     not_used: dict[str, str] = {}
-    for profiler in PROFILERS:
+    for profiler in profilers:
         try:
-            return profiler.name, profiler.profile(site, job, full), not_used
+            return profiler.name, with_room(site, job, full, profiler), not_used
         except CannotProfile as error:
             not_used[profiler.name] = str(error)
     return None, (), not_used
+
+
+def with_room(site: Site, job: Job, full: bool, profiler: Profiler) -> tuple[LaunchProfile, ...]:
+    """Where memory runs out, once more without the bench, whose copies of inputs may fill half of the device."""
+    try:
+        return profiler.profile(site, job, full)
+    except CannotProfile as error:
+        if OUT_OF_MEMORY not in str(error):
+            raise
+    site.drop("bench")
+    return profiler.profile(site, job, full)

@@ -58,10 +58,11 @@ def finished(command: Sequence[str], environment: dict[str, str], folder: Path, 
 
 
 def reason(printed: str, exit_status: int) -> str:
-    """Why a command failed, in its own words: Nsight Compute's errors first, else the last line."""
+    """Why a command failed, in its own words: the last line, and Nsight Compute's errors."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
-    said = "; ".join(errors) or (lines[-1] if lines else "it said nothing")
+    own = [line for line in lines if not line.startswith("==")]
+    said = "; ".join([*own[-1:], *errors]) or "it said nothing"
     if "ERR_NVGPUCTRPERM" in said:
         said = (
             "this user may not read the GPU's counters (ERR_NVGPUCTRPERM: the driver reserves them to administrators)"
