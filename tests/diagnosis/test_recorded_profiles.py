@@ -43,35 +43,35 @@ def profile(name: str, **in_code: float) -> Profile:
 
 def test_the_depthwise_starter_issues_too_many_instructions_for_loads_of_two_bytes() -> None:
     seen = profile("depthwise_conv2d-starter", code_global_load_width=2.0, code_tensor_instructions=0.0)
-    found = diagnose(DEPTHWISE, Timing(kind="measured", median_us=773.0), seen, PEAKS)
-    assert found.share == pytest.approx(0.32, abs=0.01)
+    found = diagnose(DEPTHWISE, Timing(kind="measured", median_us=875.1), seen, PEAKS)
+    assert found.share == pytest.approx(0.29, abs=0.01)
     assert found.bottleneck.limit is Limit.INSTRUCTIONS
     assert "width of global loads" in [evidence.metric for evidence in found.bottleneck.evidence]
     assert found.bottleneck.moves[0] == "wider loads"
 
 
 def test_the_frameworks_depthwise_convolution_does_so_as_well() -> None:
-    found = diagnose(DEPTHWISE, Timing(kind="measured", median_us=2509.0), profile("depthwise_conv2d-eager"), PEAKS)
+    found = diagnose(DEPTHWISE, Timing(kind="measured", median_us=2512.2), profile("depthwise_conv2d-eager"), PEAKS)
     assert found.bottleneck.limit is Limit.INSTRUCTIONS
     assert found.share == pytest.approx(0.1, abs=0.01)
 
 
 def test_the_best_rmsnorm_is_at_the_bound_though_l2_looks_busier_than_dram() -> None:
     seen = profile("rmsnorm-best", code_global_load_width=16.0, code_tensor_instructions=0.0)
-    found = diagnose(RMSNORM, Timing(kind="measured", median_us=1813.0), seen, PEAKS)
+    found = diagnose(RMSNORM, Timing(kind="measured", median_us=1824.5), seen, PEAKS)
     assert found.bottleneck.limit is Limit.NONE
     assert found.alternatives[0].limit is Limit.DRAM
 
 
 def test_the_compiled_rmsnorm_exchanges_values_through_shared_memory() -> None:
-    found = diagnose(RMSNORM, Timing(kind="measured", median_us=3337.0), profile("rmsnorm-compile"), PEAKS)
+    found = diagnose(RMSNORM, Timing(kind="measured", median_us=3346.6), profile("rmsnorm-compile"), PEAKS)
     assert found.bottleneck.limit is Limit.SHARED
     assert [evidence.metric for evidence in found.bottleneck.evidence][-1] == "bank conflicts"
 
 
 def test_the_matmul_starter_is_held_back_by_the_tensor_cores_and_not_at_the_bound() -> None:
     seen = profile("matmul-starter", code_global_load_width=16.0, code_tensor_instructions=2.0)
-    found = diagnose(MATMUL, Timing(kind="measured", median_us=265.0), seen, PEAKS)
+    found = diagnose(MATMUL, Timing(kind="measured", median_us=262.7), seen, PEAKS)
     assert found.bottleneck.limit is Limit.TENSOR
-    assert found.share == pytest.approx(0.7, abs=0.01)
+    assert found.share == pytest.approx(0.69, abs=0.01)
     assert {Limit.SYNCHRONISATION, Limit.EXCESS_BYTES} <= {one.limit for one in found.alternatives}
