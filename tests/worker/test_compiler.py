@@ -174,6 +174,9 @@ def test_a_descriptor_made_on_the_host_compiles(compiles: Compile) -> None:
         ("", "mov.u64 %rd4, %gridid;", "the number of the launch"),
         ("%1 = tt.ptr_to_int %0 : !tt.ptr<f32> -> i64", "", "an address"),
         ("%2 = tt.load %1 : tensor<4x!tt.ptr<!tt.ptr<f32>>>", "", "an address"),
+        ('%3 = tt.elementwise_inline_asm "ld.param.u64 $0, [k_param_0];" {} %2 : i32 -> i64', "", "inline assembly"),
+        ('%3 = tt.elementwise_inline_asm "// loc(\\0A ld.b64 $0, [$1];" {} %2 : i64 -> i64', "", "inline assembly"),
+        ('%3 = tt.elementwise_inline_asm "call ($0), malloc, (a);" {} %2 : i32 -> i64', "", "inline assembly"),
         ('%3 = tt.elementwise_inline_asm "mov.b64 $0, $1;" {} %2 : tensor<4x!tt.ptr<f32>> -> i64', "", "an address"),
     ],
 )
@@ -183,4 +186,5 @@ def test_a_kernel_is_refused_what_tells_one_call_from_another(ttir: str, ptx: st
 
 def test_what_every_kernel_holds_is_not_taken_for_it() -> None:
     ttir = "%1 = tt.addptr %0, %arg3 : !tt.ptr<f32>, i32\n%2 = tt.bitcast %1 : !tt.ptr<f32> -> !tt.ptr<i32>"
+    ttir += '\n%4 = tt.elementwise_inline_asm "lop3.b32 $0, $1, 1, 2, 3;" {} %3 : i32 -> i32'
     assert unfair_in(ttir, "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;") == ""

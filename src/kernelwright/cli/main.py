@@ -16,6 +16,7 @@ import click
 
 from kernelwright import __version__
 from kernelwright.errors import KernelwrightError
+from kernelwright.legible import legible
 
 INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
@@ -90,7 +91,7 @@ class VerbGroup(click.Group):
 
 def one_line(text: str) -> str:
     """`text` with line breaks folded away: a fault is one line, whatever its parts contained."""
-    return " ".join(part.strip() for part in text.splitlines() if part.strip())
+    return legible(" ".join(part.strip() for part in text.splitlines() if part.strip()))
 
 
 @click.group(cls=VerbGroup, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 116})

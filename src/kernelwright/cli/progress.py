@@ -14,6 +14,7 @@ from datetime import datetime
 from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import Event, EventKind, Profiles, SessionEnd, SessionStart
+from kernelwright.legible import legible
 from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.units import count_text, duration_text, share_text, time_text, times_text
@@ -220,4 +221,4 @@ def _outcome(evaluation: Evaluation) -> str:
 
 
 def _first_line(text: str) -> str:
-    return text.splitlines()[0] if text else ""
+    return legible(text.splitlines()[0]) if text else ""

@@ -20,6 +20,7 @@ from typing import Any
 import msgspec
 
 from kernelwright.errors import MachineError, WorkerError
+from kernelwright.legible import legible
 from kernelwright.worker.channel import Channel, ChannelClosed, ChannelTimeout
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH",
@@ -101,7 +102,7 @@ class Child:
             return ""
         with self.log.open("rb") as file:
             file.seek(max(0, self.log.stat().st_size - limit))
-            return file.read().decode(errors="replace")
+            return legible(file.read().decode(errors="replace"))
 
 
 def environment_of(scratch: Path) -> dict[str, str]:

@@ -65,6 +65,8 @@ UNFAIR = {
     "reads the number of the launch (%gridid): a call must do the same however often it ran": r"%gridid\b",
     "takes an address for a number, or a number for an address: where memory lies must not matter":
         r"tt\.ptr_to_int\b|tt\.int_to_ptr\b|tt\.ptr<!tt\.ptr|tt\.(?:elementwise_inline_asm|extern_elementwise)\b.*!tt\.ptr",
+    "touches memory, or calls a function, in inline assembly, where only arithmetic belongs":
+        r'tt\.elementwise_inline_asm "[^"]*(?:\[|\bcall\b)',
 }  # fmt: skip
 """What a kernel could tell one call from another by, with nothing that an input says, as it reads in Triton's IR or in
 PTX: whatever way it was written, it ends there."""
@@ -72,8 +74,17 @@ PTX: whatever way it was written, it ends there."""
 
 def unfair_in(ttir: str, ptx: str) -> str:
     """Which of UNFAIR a kernel does, "" where none."""
-    text = "\n".join(re.sub(r"loc\(.*", "", line) for line in ttir.splitlines()) + ptx
+    text = "\n".join([*_operations(ttir), ptx])
     return next((what for what, pattern in UNFAIR.items() if re.search(pattern, text)), "")
+
+
+def _operations(ttir: str) -> list[str]:
+    """Its lines less where something stood in a file and what it was called there: a candidate may call it anything.
+
+    Only such text is taken away as holds no quote: what assembly says stays.
+    """
+    lines = [line for line in ttir.splitlines() if not line.startswith("#loc")]
+    return [re.sub(r'loc\("[^"]*"\(#loc\d*\)\)', "", line) for line in lines]
 
 
 UNTRUE = {
@@ -91,8 +102,7 @@ after names, aliases and constants were resolved, so that no way of writing it i
 
 def untrue_on_interpreter(ttir: str) -> list[str]:
     """Which of UNTRUE a kernel's code holds."""
-    lines = [re.sub(r"loc\(.*", "", line) for line in ttir.splitlines()]
-    return [what for what, pattern in UNTRUE.items() if any(re.search(pattern, line) for line in lines)]
+    return [what for what, pattern in UNTRUE.items() if any(re.search(pattern, line) for line in _operations(ttir))]
 
 
 def failure(kernel: str, error: Exception) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from kernelwright.legible import legible
 from kernelwright.model import Status
 
 
@@ -10,7 +11,7 @@ class Ended(Exception):
 
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
-        self.status, self.reason = status, reason
+        self.status, self.reason = status, legible(reason)
 
 
 SURELY_SLOWER = "slower than the best so far (sign test that may be looked at after every round, at 1 %)"

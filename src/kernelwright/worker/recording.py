@@ -15,6 +15,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import WorkerError
+from kernelwright.legible import legible
 from kernelwright.model import CaseResult, Status
 from kernelwright.worker.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.children import ChildDied, ChildTimeout
@@ -77,6 +78,8 @@ def read(answer: Any, cases: list[str]) -> Recorded:
     wrong = [name for name, count in recorded.autotune.items() if not 0 < count <= MAX_CONFIGS]
     if wrong:
         raise Ended(Status.REJECTED, f"{wrong[0]} has {recorded.autotune[wrong[0]]} configs, at most {MAX_CONFIGS}")
+    if not all(name.isidentifier() for name in recorded.autotune):
+        raise Ended(Status.REJECTED, "what the host code's process said names a kernel that has no name")
     by_case = {recording.case: recording for recording in recorded.recordings}
     missing = Recording(case="", status=Status.REJECTED, reason="the host code's process said nothing of this case")
     every = tuple(msgspec.structs.replace(by_case.get(case, missing), case=case) for case in cases)
@@ -87,7 +90,9 @@ def accepted(recording: Recording, expected: Expected) -> Plan | CaseResult:
     """The plan if it is fit for replay, else why there is none."""
     if recording.plan is None:
         status = recording.status if recording.status in FAILURES else Status.REJECTED
-        return CaseResult(case=recording.case, status=status, reason=recording.reason[:REASON_LIMIT] or "no plan")
+        return CaseResult(
+            case=recording.case, status=status, reason=legible(recording.reason[:REASON_LIMIT]) or "no plan"
+        )
     found = faults(recording.plan, expected)
     if found:
         return CaseResult(case=recording.case, status=Status.REJECTED, reason="; ".join(found[:3])[:REASON_LIMIT])

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelwright.legible import acting
 from kernelwright.worker.extract import jit_decorator
 from kernelwright.worker.scope import Finding, bindings
 from kernelwright.worker.state import kept
@@ -96,6 +97,11 @@ def check(source: str) -> list[Finding]:
     above = {id(n) for node in host for d in getattr(node, "decorator_list", []) for n in ast.walk(d)}
     findings += [finding for node in host if id(node) not in above for finding in _only_above(node)]
     findings += kept(tree, kernels)
+    hidden = acting(source)
+    if hidden is not None:
+        findings.append(
+            Finding(hidden[0], f"holds the character {hidden[1]}, which a reader does not see; write it so")
+        )
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
 
 

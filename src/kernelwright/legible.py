@@ -1,0 +1,27 @@
+"""Text that others wrote, made fit to be looked at.
+
+Not escaping for HTML or JSON. The one rule: nothing in it may act on a terminal or hide from a reader: what would
+move the cursor, colour, erase or turn the direction of writing is written out.
+"""
+
+from __future__ import annotations
+
+import re
+
+ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
+"""Control characters but tab and newline, and those of Unicode that have no width or change the direction."""
+
+
+def legible(text: str) -> str:
+    """`text` with such characters as Python writes them: an escape character becomes the four characters \\x1b."""
+    return ACTS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
+
+
+def acting(text: str) -> tuple[int, str] | None:
+    """Line (1-based) and name of the first such character, None where there is none; form feeds and carriage returns
+    are ordinary in a source."""
+    for number, line in enumerate(text.split("\n"), 1):
+        found = ACTS.search(line.replace("\r", "").replace("\f", ""))
+        if found is not None:
+            return number, found[0].encode("unicode_escape").decode()
+    return None
