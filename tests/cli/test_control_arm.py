@@ -54,6 +54,7 @@ def test_the_control_arm_takes_as_much_gpu_time_and_stands_beside_in_report_and_
     section = report[report.index("Control arm") :]
     assert "8 trials in 24.0 s of judging and timing; this run: 8 trials in 24.0 s" in section
     assert "--control random" in section
+    assert "this run: 8 trials in 24.0 s" in Path("run/report.html").read_text()
     document = json.loads(result.stdout)["control"]
     assert document["trials"] == 8
     assert document["verdict"] in ("faster", "tie", "slower")

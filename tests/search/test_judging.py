@@ -165,3 +165,13 @@ def test_structures_are_judged_after_equal_effort_in_every_strategy(name: str) -
         if 0 < request.round < last and request.operator is not Operator.TUNE:
             parents = [had[line[parent]] for parent in request.parents if asks[parent].round < request.round]
             assert had[request.number] >= 2, (request, parents)
+
+
+def test_another_spelling_that_compiles_to_known_code_is_no_new_structure_and_not_tuned() -> None:
+    strategy = begun(tuning=2)
+    for score in (100, 90, 95):
+        answer(strategy, score)
+    child = asked(strategy)
+    strategy.tell(told(child, Candidate(source="spelled otherwise"), timed(89.0, "0")))
+    following = asked(strategy)
+    assert (following.operator, following.round) == (Operator.IMPROVE, 2)

@@ -1,7 +1,8 @@
 """What a trial still needs before it is judged, and what the judgement is: repairs, tunings, then a gain or none.
 
 It does not choose parents or operators (a strategy does). The one rule: a new structure (a source that no trial had
-before) is judged only after as many tunings as its parents had, so that good numbers are not taken for a good idea.
+before, compiled to code that none had) is judged only after as many tunings as its parents had, so that good numbers
+are not taken for a good idea.
 """
 
 from __future__ import annotations
@@ -10,7 +11,7 @@ from dataclasses import dataclass
 
 from kernelwright.model import Operator, Trial
 from kernelwright.search.portfolio import Portfolio
-from kernelwright.search.ranking import beats, distinct, is_repairable, ranked
+from kernelwright.search.ranking import beats, distinct, identity, is_repairable, ranked
 from kernelwright.search.step import Step
 
 
@@ -38,7 +39,9 @@ class Judging:
         self._tuning = tuning
         self._selective = selective
         self._passed: list[Trial] = []
+        self._structures: list[Structure] = []
         self._by_source: dict[str, Structure] = {}
+        self._by_code: dict[str, Structure] = {}
         self._by_number: dict[int, Structure] = {}
         self._repairs_before: dict[int, int] = {}
 
@@ -51,7 +54,7 @@ class Judging:
             return self._failed(trial)
         before = self._best_parent(trial)
         source = " ".join(trial.proposal.candidate.source.split())
-        known = self._by_source.get(source)
+        known = self._by_source.get(source) or self._by_code.get(identity(trial))
         if known is not None:
             self._gain(request.operator, trial, before)
             self._add(trial, known)
@@ -59,13 +62,14 @@ class Judging:
         efforts = [self._by_number[number].effort for number in request.parents if number in self._by_number]
         structure = Structure(request.operator, trial, before, max([self._tuning, *efforts]))
         self._by_source[source] = structure
+        self._structures.append(structure)
         self._add(trial, structure)
         return self._next_tuning(structure)
 
     def best_first(self) -> list[Trial]:
         """Kernels that are really different, best first; where structures are tuned, the best of each."""
         if self._tuning:
-            return distinct(ranked(structure.best for structure in self._by_source.values()))
+            return distinct(ranked(structure.best for structure in self._structures))
         return distinct(ranked(self._passed))
 
     def can_tune(self, trial: Trial) -> bool:
@@ -105,6 +109,7 @@ class Judging:
     def _add(self, trial: Trial, structure: Structure) -> None:
         self._passed.append(trial)
         self._by_number[trial.number] = structure
+        self._by_code.setdefault(identity(trial), structure)
         structure.best = ranked([structure.best, trial])[0]
 
     def _best_parent(self, trial: Trial) -> Trial | None:

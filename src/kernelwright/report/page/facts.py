@@ -17,7 +17,7 @@ from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page.grid import Grid, Section
 from kernelwright.report.page.profiles import profile_section
 from kernelwright.report.page.tree import Node, tree_of
-from kernelwright.report.text import repeat_commands
+from kernelwright.report.text import control_sections, repeat_commands
 from kernelwright.report.trials import tally
 from kernelwright.report.units import (
     Unit,
@@ -90,7 +90,7 @@ def page_of(view: RunView) -> Page:
         resources=_resources(evaluation),
         kernel_title="Best kernel" if view.best is not None else "Leading kernel, not confirmed",
         kernel=kernel_text(trial, view) if trial is not None and trial.proposal.candidate is not None else None,
-        cost=cost_text(view),
+        cost="\n\n".join([cost_text(view), *control_sections(view)]),
         environment=environment_settings(info.environment),
         repeat=tuple(repeat_commands(view)),
     )
