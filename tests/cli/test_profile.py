@@ -5,10 +5,11 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from command_line import PROBLEM, fault, run
-from fakes import FakeWorker
+from fakes import ENVIRONMENT, FakeWorker
 
 
 @pytest.fixture(autouse=True)
@@ -76,3 +77,9 @@ def test_a_kernel_that_is_wrong_is_not_profiled() -> None:
 
 def test_a_case_that_there_is_not_is_a_fault_that_lists_those_there_are() -> None:
     assert "no case 'huge'" in fault(run("profile", "double.py", "kernel.py", "--case", "huge"))
+
+
+def test_the_framework_is_not_profiled_without_a_gpu() -> None:
+    nowhere = msgspec.structs.replace(ENVIRONMENT, device=None)
+    said = fault(run("profile", "double.py", "kernel.py", "--framework", worker=FakeWorker(where=nowhere)))
+    assert "--framework needs a GPU" in said

@@ -190,6 +190,12 @@ def test_excess_bytes_that_dram_has_time_for_are_not_the_bottleneck() -> None:
     assert Limit.EXCESS_BYTES in [one.limit for one in found.alternatives]
 
 
+def test_few_warps_feed_tensor_cores_but_not_ones_that_idle() -> None:
+    info, few = case(flop=20_000_000_000), {"occupancy_limit": 0.125, "registers": 255, "code_tensor_instructions": 4}
+    assert limit_of(info, timing(900.0), **few, tensor_pipe=0.02) is Limit.OCCUPANCY
+    assert limit_of(info, timing(900.0), **few, tensor_pipe=0.4) is Limit.LATENCY
+
+
 def test_what_limits_occupancy_is_named() -> None:
     counters = {**HEALTHY, "occupancy_limit": 0.125, "registers": 255}
     found = diagnose(case(), timing(300.0), profile(launch(**counters)), PEAKS)

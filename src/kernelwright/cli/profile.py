@@ -14,6 +14,7 @@ from kernelwright.cli import options
 from kernelwright.cli.bench import check_cases
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.errors import MachineError
 from kernelwright.model import BenchCase, Candidate, CaseInfo, Implementation, ProblemInfo, Status, Timing
 from kernelwright.pool import Worker
 
@@ -71,6 +72,8 @@ def profile(
         info = worker.load(str(found.file), dtype)
         check_cases(info, cases)
         environment = worker.environment()
+        if framework and environment.device is None:
+            raise MachineError("--framework needs a GPU, and there is none here", "profile the candidate alone")
         for case, timed in timings(worker, info, own, cases, framework):
             for name, timing in timed.items():
                 if isinstance(timing, Implementation):

@@ -15,6 +15,9 @@ LOW_OCCUPANCY = 0.3
 """A third of the warp slots hides the latency of DRAM with two 16-byte loads under way in each thread (Little's law
 with `roofline.LATENCY_S`); tensor-core kernels do with less, and are exempt."""
 
+FED = 0.3
+"""Tensor cores that are busy for this part of the time are fed by few warps, as is their way."""
+
 WAITING = 0.3
 """Part of all waiting that is for one reason."""
 
@@ -101,7 +104,9 @@ def exchanging(seen: Seen) -> Finding | None:
 
 def crowded_out(seen: Seen) -> Finding | None:
     limit = seen.value("occupancy_limit")
-    if limit is None or limit >= LOW_OCCUPANCY or seen.uses_tensor_cores or max(seen.busy.values(), default=0) >= BUSY:
+    if limit is None or limit >= LOW_OCCUPANCY or max(seen.busy.values(), default=0) >= BUSY:
+        return None
+    if seen.uses_tensor_cores and (seen.value("tensor_pipe") or BUSY) >= FED:
         return None
     by = seen.occupancy_limited_by
     why = f", limited by {by}" if by else ""
