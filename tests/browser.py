@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
 
 NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+PATIENCE_MS = 120_000
+"""What is waited for may take long where many tests share few processors."""
+
 PHONE, DESK = {"width": 390, "height": 844}, {"width": 1180, "height": 900}
 
 
@@ -59,6 +62,7 @@ def visit(browser: Browser, url: str, dark: bool = False, size: dict[str, int] |
         color_scheme="dark" if dark else "light",
         reduced_motion="reduce",
     )
+    context.set_default_timeout(PATIENCE_MS)
     seen = Visit(context.new_page())
 
     def heard(message: Any) -> None:

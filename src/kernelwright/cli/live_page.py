@@ -33,7 +33,7 @@ LOOK_S = 0.5
 RENEW_S = 2.0
 """The least time between two pages."""
 
-REST = 10
+REST = 4
 """And so many times as long as the last page took to make (half a second for tens of trials): the run may need the
 processor."""
 
