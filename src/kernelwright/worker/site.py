@@ -134,6 +134,7 @@ class Site:
         with self.lease:
             self.problem = (path, dtype)
             self.drop("judge")
+            self.drop("bench")  # it holds the best of the last problem's cases, whose names may come again
             self.best_us.clear()
             self.qualified.clear()
             self.unqualified = ""
