@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from kernelwright.model import Counter, LaunchProfile
 
 SHOWN = (
@@ -12,6 +14,12 @@ SHOWN = (
     "code_tensor_instructions", "moved",
 )  # fmt: skip
 """In the order in which they are read: time, bytes, how busy parts are, what fills the device, what is in the code."""
+
+
+def longest(launches: Sequence[LaunchProfile], most: int) -> tuple[LaunchProfile, ...]:
+    """The launches that take the most time, in their order; the first ones where no durations were read."""
+    by_time = sorted(range(len(launches)), key=lambda i: (-(launches[i].value("duration") or 0.0), i))
+    return tuple(launches[i] for i in sorted(by_time[:most]))
 
 
 def shown_counters(launch: LaunchProfile) -> tuple[Counter, ...]:

@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from kernelwright.diagnosis import MOVES, diagnoses, move
 from kernelwright.diagnosis.moves import Move
-from kernelwright.diagnosis.shown import shown_counters, value_text
+from kernelwright.diagnosis.shown import longest, shown_counters, value_text
 from kernelwright.model import Diagnosis, Finding, Limit, Profile, Trial
 from kernelwright.propose.markdown import fenced, table
 from kernelwright.propose.protocol import Context
+
+LAUNCHES = 3
+"""Whose counters are shown; the time of a call is in its longest."""
 
 IN_FULL = 3
 """Moves with a sketch; of others one line."""
@@ -80,10 +83,12 @@ def counters(trial: Trial, context: Context) -> str:
 
 def launches(profile: Profile) -> str:
     parts = [f"Case {profile.case}: {profile.method}." if profile.method else f"Case {profile.case}."]
-    for launch in profile.launches:
+    for launch in longest(profile.launches, LAUNCHES):
         grid = f", {' × '.join(map(str, launch.grid))} blocks" if launch.grid else ""
         rows = [[c.name, value_text(c.value, c.unit), c.tool] for c in shown_counters(launch)]
         parts.append(f"`{launch.kernel}`{grid}:\n\n" + table(["counter", "value", "read by"], rows))
+    if len(profile.launches) > LAUNCHES:
+        parts.append(f"And {len(profile.launches) - LAUNCHES} shorter launches.")
     return "\n\n".join(parts)
 
 

@@ -12,13 +12,14 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.diagnosis import diagnose, move
-from kernelwright.diagnosis.shown import shown_counters, value_text
+from kernelwright.diagnosis.shown import longest, shown_counters, value_text
 from kernelwright.model import (
     CaseInfo,
     Diagnosis,
     Environment,
     Evidence,
     Finding,
+    LaunchProfile,
     Limit,
     Profile,
     Record,
@@ -27,6 +28,8 @@ from kernelwright.model import (
 from kernelwright.report.table import indented, table
 from kernelwright.report.units import bytes_text, share_text, time_text
 from kernelwright.roofline import Point
+
+LAUNCHES_SHOWN = 6
 
 MOVES_SHOWN = 3
 """One bottleneck, and few moves against it: a list of everything is no advice. JSON has all."""
@@ -66,7 +69,10 @@ def profiled_text(one: Profiled, full: bool = False) -> str:
         parts.append("next:\n" + "\n".join(f"  {a.limit.value}: {a.summary}" for a in one.diagnosis.alternatives))
     if bottleneck.moves:
         parts.append("moves:\n" + "\n".join(indented(move_text(name)) for name in bottleneck.moves[:MOVES_SHOWN]))
-    parts += [launch_text(one, position, full) for position in range(len(one.profile.launches))]
+    shown = one.profile.launches if full else longest(one.profile.launches, LAUNCHES_SHOWN)
+    parts += [launch_text(launch, full) for launch in shown]
+    if len(shown) < len(one.profile.launches):
+        parts.append(f"and {len(one.profile.launches) - len(shown)} shorter launches (--full shows them)")
     return "\n\n".join(parts)
 
 
@@ -112,18 +118,13 @@ def move_text(name: str) -> str:
     return "\n".join([*wrapped, indented(one.sketch, "      ")])
 
 
-def launch_text(one: Profiled, position: int, full: bool) -> str:
-    launch = one.profile.launches[position]
+def launch_text(launch: LaunchProfile, full: bool) -> str:
     shown = launch.counters if full else shown_counters(launch)
-    where = (
-        f", {'×'.join(map(str, launch.grid))} blocks of {launch.block[0]} threads"
-        if launch.grid and launch.block
-        else ""
-    )
+    grid = "×".join(map(str, launch.grid))
+    where = f", {grid} blocks of {launch.block[0]} threads" if launch.grid and launch.block else ""
     rows = [[counter.name, value_text(counter.value, counter.unit), counter.tool] for counter in shown]
-    return f"launch {position}: {launch.kernel}{where}\n" + indented(
-        table(["counter", "value", "read by"], rows, ("read by",))
-    )
+    counters = table(["counter", "value", "read by"], rows, ("read by",))
+    return f"{launch.kernel}{where}\n" + indented(counters)
 
 
 def document(problem: str, environment: Environment, rows: Sequence[Profiled]) -> dict[str, Any]:
