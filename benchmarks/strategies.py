@@ -6,8 +6,8 @@
 recorded: the built-in proposer's own rule, on the spaces that kernelwright ships, whose every config was measured on an
 H200; times are replayed. Only numbers change there, so it compares selection. The figure is the mean over seeds of
 (shortest time of the space) / (shortest time found). simulated: `simulated_writer.py`, arithmetic that stands for a
-model; it compares what strategies do with operators and with nested tuning. The figure is the geometric mean over seeds of the
-speedup over the starter. Both with standard errors, and with the same number of trials for everybody.
+model; it compares what strategies do with operators and with nested tuning. The figure is the geometric mean over
+seeds of the speedup over the starter. Both with standard errors, and with the same number of trials for everybody.
 """
 
 from __future__ import annotations
