@@ -16,7 +16,15 @@ from kernelwright.model import (
     Timing,
     Trial,
 )
-from kernelwright.propose.reflection import counters, direction, moved, reflection_in, surprise, surprising
+from kernelwright.propose.reflection import (
+    counters,
+    counters_of,
+    direction,
+    moved,
+    reflection_in,
+    surprise,
+    surprising,
+)
 from proposing import failed, passed, starter, trial
 
 
@@ -133,3 +141,20 @@ def test_each_claim_is_checked_and_a_lesson_stands_only_on_claims_that_hold() ->
     assert not said("Claim: l2_hit up").stands
     assert not said().stands
     assert reflection_in("I do not know.\nClaim: registers up", 7, before, after) is None
+
+
+def test_a_profilers_counters_are_compared_on_one_case_only() -> None:
+    def profile(case: str, busy: float) -> Profile:
+        counter = Counter(name="l1_throughput", value=busy, unit="fraction", tool="ncu")
+        launches = (LaunchProfile(kernel="k", counters=(counter,)),)
+        return Profile(implementation="x", case=case, device="D", target="sm_90", tool="ncu", launches=launches)
+
+    child = trial(1, "x", evaluation=took(150), parents=(0,))
+    same = {0: (profile("big", 0.9),), 1: (profile("big", 0.4),)}
+    other = {0: (profile("big", 0.9),), 1: (profile("odd", 0.4),)}
+    old, new = counters_of(child, [PARENT, child], same)
+    assert (old["l1_throughput"], new["l1_throughput"]) == (0.9, 0.4)
+    for profiles in (other, {0: same[0]}, {}):
+        old, new = counters_of(child, [PARENT, child], profiles)
+        assert "l1_throughput" not in old | new
+        assert old["registers"] == 40

@@ -91,10 +91,13 @@ def counters(trial: Trial, profiles: Sequence[Profile] = ()) -> dict[str, float]
 def counters_of(
     trial: Trial, trials: Sequence[Trial], profiles: Mapping[int, Sequence[Profile]]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Those of what a trial was made from, and its own; none where it was made from nothing that is known."""
+    """Those of what a trial was made from, and its own; none where it was made from nothing that is known. A profiler's
+    only where both were profiled on one case: of two cases they cannot be compared."""
     before = parent_of(trial, {one.number: one for one in trials})
-    old = counters(before, profiles.get(before.number, ())) if before is not None else {}
-    return old, counters(trial, profiles.get(trial.number, ()))
+    seen = {one.case: one for one in profiles.get(trial.number, ())}
+    earlier = [one for one in profiles.get(before.number, ()) if one.case in seen] if before is not None else []
+    later = [seen[one.case] for one in earlier]
+    return counters(before, earlier) if before is not None else {}, counters(trial, later)
 
 
 def direction(before: float, after: float) -> Direction:
