@@ -140,9 +140,9 @@ def conv_transpose3d_kernel(
         )
 
 
-BLOCK_POSITIONS = 128
-WARPS = 8
-STAGES = 4
+BLOCK_POSITIONS = 64
+WARPS = 4
+STAGES = 5
 REGISTERS = None
 THROUGH_L1 = 0
 ZEROS_BEFORE_16THS = 0

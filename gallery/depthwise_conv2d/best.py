@@ -88,9 +88,9 @@ def depthwise_conv2d_kernel(
 
 
 UNROLL = 5
-STRIP_BLOCKS = 6
+STRIP_BLOCKS = 3
 MAX_BLOCK_PAIRS = 256
-WARPS = 2
+WARPS = 4
 
 
 def kernel_function(x, conv_weight):

@@ -46,10 +46,10 @@ def add_kernel(partial_ptr, c_ptr, M, splits, BLOCK_M: tl.constexpr, BLOCK_SPLIT
 
 
 BLOCK_ROWS = 2
-BLOCK_K = 2048
+BLOCK_K = 1024
 STEPS_PER_PROGRAM = 16
-WARPS = 8
-STAGES = 4
+WARPS = 4
+STAGES = 3
 FIRST = "evict_first"
 ENOUGH_BLOCKS = 1024
 """Programs that fill the GPU; a small product is cut finer to have as many."""

@@ -4,7 +4,8 @@ Idea: the window is separable, so its 27 maxima become 2 + 2 + 2. With stride 2,
 takes the inputs 2o - 1, 2o + 2 and 2o + 5 of each dimension: one even index and two odd ones, and of the odd indices
 each serves output o and output o + 3. So the maxima over height and width-wide rows of three odd planes wait in
 registers, and each step down the depth loads only one even and one odd plane. Rows are loaded whole and wide; the
-maximum along the width comes last, when 16 times less is left, by shuffles between neighbouring lanes.
+maximum along the width comes last, when 16 times less is left, by shuffles between neighbouring lanes. The planes
+of the next step are loaded before this one is finished.
 Must move: x nearly once and out once (batch * channels * (depth*height*width + outputs) elements).
 Serves: kernel 3, stride 2, padding 1, dilation 3, and what it says in `serves` of the rest nothing.
 """
@@ -16,21 +17,23 @@ import triton.language as tl
 
 @triton.jit
 def larger(x, y):
-    return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL)
+    return tl.maximum(x, y, propagate_nan=tl.PropagateNan.ALL).to(x.dtype)
 
 
 @triton.jit
-def plane_rows(x_plane, row, column, inside_plane, height, width, FULL_WIDTH: tl.constexpr):
-    """The maxima over height for the output rows `row`, at every input column; -inf outside."""
-    h = 2 * row - 1
-    wide = row[:, None] * (2 * width) + column[None, :]
-    fits = (h < height)[:, None] if FULL_WIDTH else (h < height)[:, None] & (column < width)[None, :]
-    top = tl.load(x_plane + wide - width, mask=fits & (h >= 0)[:, None] & inside_plane, other=float("-inf"))
-    fits = (h + 3 < height)[:, None] if FULL_WIDTH else (h + 3 < height)[:, None] & (column < width)[None, :]
-    middle = tl.load(x_plane + wide + 2 * width, mask=fits & inside_plane, other=float("-inf"))
-    fits = (h + 6 < height)[:, None] if FULL_WIDTH else (h + 6 < height)[:, None] & (column < width)[None, :]
-    bottom = tl.load(x_plane + wide + 5 * width, mask=fits & inside_plane, other=float("-inf"))
-    return larger(larger(top.to(tl.float32), middle.to(tl.float32)), bottom.to(tl.float32))
+def plane_rows(x_plane, first, second, third, column, width, FULL_WIDTH: tl.constexpr):
+    """The three input rows of every output row, at every column; -inf beyond the width."""
+    inside = None if FULL_WIDTH else (column < width)[None, :]
+    other = None if FULL_WIDTH else float("-inf")
+    x = tl.load(x_plane + first[:, None] * width + column[None, :], mask=inside, other=other)
+    y = tl.load(x_plane + second[:, None] * width + column[None, :], mask=inside, other=other)
+    z = tl.load(x_plane + third[:, None] * width + column[None, :], mask=inside, other=other)
+    return x, y, z
+
+
+@triton.jit
+def largest_of(x, y, z):
+    return larger(larger(x, y), z)
 
 
 @triton.jit
@@ -60,23 +63,38 @@ def max_pool3d_kernel(
     eighth = tl.broadcast_to(tl.arange(0, EIGHTS)[None, :], (BLOCK_ROWS, EIGHTS))
     before = tl.maximum(eighth - 1, 0)
     after = tl.minimum(eighth + 1, EIGHTS - 1)
-    first = chunk * STEPS_PER_PROGRAM  # output plane
+    # What lies outside is replaced by another element of the same window, which changes no maximum and needs no mask.
+    second = tl.minimum(2 * row + 2, height - 1)
+    first = tl.where(row > 0, second - 3, second)
+    third = tl.where(2 * row + 5 < height, second + 3, second)
+    start = chunk * STEPS_PER_PROGRAM  # output plane
     plane = height * width
-    x_plane = x_ptr + (channel * depth + 2 * first - 1) * plane
-    oldest = plane_rows(x_plane, row, column, first > 0, height, width, FULL_WIDTH)
-    older = plane_rows(x_plane + 2 * plane, row, column, 2 * first + 1 < depth, height, width, FULL_WIDTH)
-    old = plane_rows(x_plane + 4 * plane, row, column, 2 * first + 3 < depth, height, width, FULL_WIDTH)
+    x_plane = x_ptr + (channel * depth + 2 * start + 2) * plane  # the even plane of the window
+    outside = tl.where(start > 0, -3 * plane, 0)
+    oldest = largest_of(*plane_rows(x_plane + outside, first, second, third, column, width, FULL_WIDTH))
+    # The odd planes of the two windows that follow; where there are none, no output will ask for them.
+    outside = tl.where(2 * start + 1 < depth, -plane, 0)
+    older = largest_of(*plane_rows(x_plane + outside, first, second, third, column, width, FULL_WIDTH))
+    outside = tl.where(2 * start + 3 < depth, plane, 0)
+    old = largest_of(*plane_rows(x_plane + outside, first, second, third, column, width, FULL_WIDTH))
+    even1, even2, even3 = plane_rows(x_plane, first, second, third, column, width, FULL_WIDTH)
+    outside = tl.where(2 * start + 5 < depth, 3 * plane, 0)
+    odd1, odd2, odd3 = plane_rows(x_plane + outside, first, second, third, column, width, FULL_WIDTH)
 
     out_column = tl.arange(0, 4 * EIGHTS)[None, :]
-    out_plane = out_ptr + (channel * out_depth + first) * out_height * out_width
+    out_plane = out_ptr + (channel * out_depth + start) * out_height * out_width
     out_tile = out_plane + row[:, None] * out_width + out_column
     stored = (row < out_height)[:, None] & (out_column < out_width)
-    for o in range(first, tl.minimum(first + STEPS_PER_PROGRAM, out_depth)):
-        even = plane_rows(x_plane + 3 * plane, row, column, 2 * o + 2 < depth, height, width, FULL_WIDTH)
-        odd = plane_rows(x_plane + 6 * plane, row, column, 2 * o + 5 < depth, height, width, FULL_WIDTH)
+    for o in range(start, tl.minimum(start + STEPS_PER_PROGRAM, out_depth)):
+        even = largest_of(even1, even2, even3)
+        odd = largest_of(odd1, odd2, odd3)
+        # The planes of the next step, under way while this one is finished.
+        x_plane += tl.where(2 * o + 4 < depth, 2 * plane, 0)
+        even1, even2, even3 = plane_rows(x_plane, first, second, third, column, width, FULL_WIDTH)
+        outside = tl.where(2 * o + 7 < depth, 3 * plane, 0)
+        odd1, odd2, odd3 = plane_rows(x_plane + outside, first, second, third, column, width, FULL_WIDTH)
         x = larger(larger(oldest, even), odd)
         oldest, older, old = older, old, odd
-        x_plane += 2 * plane
 
         x0, x1, x2, x3, x4, x5, x6, x7 = columns_of_eight(x, BLOCK_ROWS, EIGHTS)
         minus1 = tl.where(eighth > 0, tl.gather(x7, before, 1), float("-inf"))

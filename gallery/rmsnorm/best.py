@@ -1,14 +1,9 @@
-# rmsnorm, trial 15, round 4: improve of 4, by builtin
-# passed: 1.814 ms in the search
-# confirmation passed: 1.814 ms
-# on NVIDIA H200; torch 2.11.0+cu130, Triton 3.6.0
-# config: BLOCK=128, rmsnorm_kernel.num_stages=2, rmsnorm_kernel.num_warps=2
-
 """RMSNorm over channels, one program per BLOCK neighbouring positions of one image.
 
 Idea: positions are contiguous, channels are not, so a program holds a whole tile of channels by positions in
 registers: x is read once, its squares are summed over the channels, and the scaled tile is written.
 Must move: 2 * batch * features * height * width elements (x once, out once); about 4 FLOP per element.
+The tile keeps its size: the more channels, the fewer positions.
 Serves: as many channels as fit a program's registers, some hundreds.
 """
 
@@ -30,6 +25,12 @@ def rmsnorm_kernel(x_ptr, out_ptr, features, positions, eps, FEATURES: tl.conste
     tl.store(out_ptr + tile, x * scale[None, :], mask=inside)
 
 
+TILE_BLOCK = 8192
+WARPS = 4
+ENOUGH_BLOCKS = 1024
+"""Programs that fill the GPU; a small image batch is cut finer to have as many."""
+
+
 class ModelNew(torch.nn.Module):
     def __init__(self, eps):
         super().__init__()
@@ -40,7 +41,9 @@ class ModelNew(torch.nn.Module):
         batch, features, height, width = x.shape
         positions = height * width
         out = torch.empty_like(x)
-        BLOCK = 128
+        FEATURES = triton.next_power_of_2(features)
+        fill = triton.next_power_of_2(positions * batch // ENOUGH_BLOCKS + 1)
+        BLOCK = max(16, min(TILE_BLOCK // FEATURES, fill))
         grid = (triton.cdiv(positions, BLOCK), batch)
         rmsnorm_kernel[grid](
             x,
@@ -48,9 +51,8 @@ class ModelNew(torch.nn.Module):
             features,
             positions,
             self.eps,
-            FEATURES=triton.next_power_of_2(features),
+            FEATURES=FEATURES,
             BLOCK=BLOCK,
-            num_warps=2,
-            num_stages=2,
+            num_warps=WARPS,
         )
         return out

@@ -1,9 +1,9 @@
-"""Softmax, each row read from DRAM once: whole rows in registers, long rows twice from cache, few long rows in parts.
+"""Softmax, each row read from DRAM once: in registers, beyond these out of L2, and in parts where rows are few.
 
 Idea: a row that fits a program's registers is loaded, reduced and written in one go, several short rows together. A
-longer row is read twice, first for its maximum and its sum at once, then, out of L2, to be written; where there are too
-few such rows to fill the GPU, programs share a row: each leaves the maximum and the sum of its part, and a second
-kernel combines these and writes.
+longer row keeps its start there and is read twice in its rest, first for maximum and sum at once, then, out of L2, to
+be written. Where there are too few long rows to fill the GPU, programs share a row: each leaves the maximum and the sum
+of its part, and a second kernel combines these and writes.
 Must move: 2 * rows * cols elements (x once, out once); about 5 FLOP per element, which is never the limit.
 """
 
@@ -26,48 +26,49 @@ def rows_kernel(x_ptr, out_ptr, rows, cols, BLOCK_ROWS: tl.constexpr, BLOCK_COLS
 
 
 @triton.jit
-def maximum_and_sum(x_row, start, end, BLOCK_COLS: tl.constexpr):
-    """The maximum of a stretch of a row, and the sum of exp(x - maximum); both kept per lane until the end."""
-    lanes = tl.arange(0, BLOCK_COLS)
-    largest = tl.full((BLOCK_COLS,), float("-inf"), tl.float32)
-    total = tl.zeros((BLOCK_COLS,), tl.float32)
-    for column in range(start, end, BLOCK_COLS):
-        inside = column + lanes < end
-        x = tl.load(x_row + column + lanes, mask=inside, other=float("-inf")).to(tl.float32)
-        larger = tl.maximum(largest, x)
-        # A lane that has seen only -inf keeps a total of 0.
-        seen = tl.where(larger == float("-inf"), 0.0, larger)
-        total = total * tl.exp(largest - seen) + tl.exp(x - seen)
-        largest = larger
-    stretch_max = tl.max(largest)
-    return stretch_max, tl.sum(total * tl.exp(largest - stretch_max))
-
-
-@triton.jit
-def long_row_kernel(x_ptr, out_ptr, cols, BLOCK_COLS: tl.constexpr):
+def long_row_kernel(
+    x_ptr, out_ptr, cols, HELD_BLOCK: tl.constexpr, UNROLL: tl.constexpr, BLOCK_COLS: tl.constexpr
+):  # fmt: skip
     offset = tl.program_id(0).to(tl.int64) * cols
-    row_max, total = maximum_and_sum(x_ptr + offset, 0, cols, BLOCK_COLS)
-    scale = 1.0 / total
-    lanes = tl.arange(0, BLOCK_COLS)
-    blocks = tl.cdiv(cols, BLOCK_COLS)
-    for block in range(blocks):
-        column = (blocks - 1 - block) * BLOCK_COLS + lanes  # backwards: what was read last is nearest
-        x = tl.load(x_ptr + offset + column, mask=column < cols, other=0.0).to(tl.float32)
-        tl.store(
-            out_ptr + offset + column, (tl.exp(x - row_max) * scale).to(out_ptr.dtype.element_ty), mask=column < cols
-        )
+    start = tl.arange(0, HELD_BLOCK)
+    held = tl.load(x_ptr + offset + start)  # the row is longer
+    lanes = tl.arange(0, UNROLL)[:, None] * BLOCK_COLS + tl.arange(0, BLOCK_COLS)[None, :]
+    STEP: tl.constexpr = UNROLL * BLOCK_COLS
+    rest = x_ptr + offset + lanes
+
+    # Per lane the maximum and the sum of exp(x - maximum), corrected once for UNROLL values.
+    largest = tl.full((BLOCK_COLS,), -1.0e38, tl.float32)  # finite: minus itself it is 0
+    total = tl.zeros((BLOCK_COLS,), tl.float32)
+    x = tl.load(rest + HELD_BLOCK, mask=HELD_BLOCK + lanes < cols, other=float("-inf"))
+    for column in range(HELD_BLOCK, cols, STEP):
+        after = column + STEP
+        following = tl.load(rest + after, mask=after + lanes < cols, other=float("-inf"))
+        x = x.to(tl.float32)
+        larger = tl.maximum(largest, tl.max(x, axis=0))
+        total = total * tl.exp(largest - larger) + tl.sum(tl.exp(x - larger[None, :]), axis=0)
+        largest = larger
+        x = following
+    held = held.to(tl.float32)
+    row_max = tl.maximum(tl.max(held, axis=0), tl.max(largest, axis=0))
+    held = tl.exp(held - row_max)
+    scale = 1.0 / (tl.sum(held, axis=0) + tl.sum(total * tl.exp(largest - row_max), axis=0))
+    tl.store(out_ptr + offset + start, (held * scale).to(out_ptr.dtype.element_ty), eviction_policy="evict_first")
+    for column in range(HELD_BLOCK, cols, STEP):
+        inside = column + lanes < cols
+        again = tl.load(rest + column, mask=inside, other=0.0, eviction_policy="evict_first").to(tl.float32)
+        out = tl.exp(again - row_max) * scale
+        tl.store(out_ptr + offset + column + lanes, out.to(out_ptr.dtype.element_ty), mask=inside,
+                 eviction_policy="evict_first")  # fmt: skip
 
 
 @triton.jit
-def part_kernel(x_ptr, max_ptr, sum_ptr, cols, parts, PART_BLOCK: tl.constexpr, BLOCK_COLS: tl.constexpr):
-    row = tl.program_id(0) // parts
-    part = tl.program_id(0) % parts
-    start = part * PART_BLOCK
-    stretch_max, total = maximum_and_sum(
-        x_ptr + row.to(tl.int64) * cols, start, tl.minimum(start + PART_BLOCK, cols), BLOCK_COLS
-    )
-    tl.store(max_ptr + tl.program_id(0), stretch_max)
-    tl.store(sum_ptr + tl.program_id(0), total)
+def part_kernel(x_ptr, max_ptr, sum_ptr, cols, parts, PART_BLOCK: tl.constexpr):
+    row = (tl.program_id(0) // parts).to(tl.int64)
+    column = tl.program_id(0) % parts * PART_BLOCK + tl.arange(0, PART_BLOCK)
+    x = tl.load(x_ptr + row * cols + column, mask=column < cols, other=float("-inf")).to(tl.float32)
+    part_max = tl.maximum(tl.max(x, axis=0), -1.0e38)  # finite: minus itself it is 0
+    tl.store(max_ptr + tl.program_id(0), part_max)
+    tl.store(sum_ptr + tl.program_id(0), tl.sum(tl.exp(x - part_max), axis=0))
 
 
 @triton.jit
@@ -87,13 +88,15 @@ def write_kernel(
     tl.store(out_ptr + offset, (tl.exp(x - row_max) * scale).to(out_ptr.dtype.element_ty), mask=column < cols)
 
 
-ONE_BLOCK = 16384
+ONE_BLOCK = 32768
 BLOCK_ELEMENTS = 1024
 THREAD_BLOCK = 32
-LONG_BLOCK = 8192
-LONG_WARPS = 16
-PART_BLOCK = 16384
-PART_STEP_BLOCK = 4096
+LONG_UNROLL = 2
+FEW_BLOCKS = 128
+"""Rows fewer than this do not fill the GPU one by one."""
+MANY_BLOCKS = 264
+"""Rows from which two share a multiprocessor."""
+PART_BLOCK = 8192
 WRITE_BLOCK = 4096
 
 
@@ -102,21 +105,23 @@ def kernel_function(x):
     rows, cols = x.shape
     out = torch.empty_like(x)
     block_cols = triton.next_power_of_2(cols)
-    if block_cols <= ONE_BLOCK:
+    if block_cols <= ONE_BLOCK and (rows >= FEW_BLOCKS or cols <= PART_BLOCK):
         block_rows = max(1, min(BLOCK_ELEMENTS // block_cols, triton.next_power_of_2(rows)))
         warps = max(1, min(block_rows * block_cols // (32 * THREAD_BLOCK), 32))
         rows_kernel[(triton.cdiv(rows, block_rows),)](
             x, out, rows, cols, BLOCK_ROWS=block_rows, BLOCK_COLS=block_cols, FULL=cols == block_cols, num_warps=warps
         )
-    elif rows >= 256:
-        long_row_kernel[(rows,)](x, out, cols, BLOCK_COLS=LONG_BLOCK, num_warps=LONG_WARPS)
+    elif block_cols > ONE_BLOCK and rows >= FEW_BLOCKS:
+        many = rows >= MANY_BLOCKS
+        long_row_kernel[(rows,)](
+            x, out, cols, HELD_BLOCK=8192 if many else 16384, UNROLL=LONG_UNROLL,
+            BLOCK_COLS=4096 if many else 16384 // x.element_size(), num_warps=16 if many else 32,
+        )  # fmt: skip
     else:
         parts = triton.cdiv(cols, PART_BLOCK)
         maxima = torch.empty((rows, parts), dtype=torch.float32, device=x.device)
         sums = torch.empty((rows, parts), dtype=torch.float32, device=x.device)
-        part_kernel[(rows * parts,)](
-            x, maxima, sums, cols, parts, PART_BLOCK=PART_BLOCK, BLOCK_COLS=PART_STEP_BLOCK, num_warps=8
-        )
+        part_kernel[(rows * parts,)](x, maxima, sums, cols, parts, PART_BLOCK=PART_BLOCK, num_warps=8)
         pieces = triton.cdiv(cols, WRITE_BLOCK)
         write_kernel[(rows * pieces,)](
             x, maxima, sums, out, cols, parts, pieces,

@@ -31,16 +31,22 @@ def cumsum_kernel(
         x = following
 
 
-BLOCK_ROWS = 1
-BLOCK_COLS = 1024
-WARPS = 1
+LONG_BLOCK = 2048
+SHORT_BLOCK = 1024
+LONG = 8192
+"""Columns from which a row is long."""
+FEW = 512
+"""Rows fewer than this do not fill the GPU one to a pair of warps."""
 
 
 def kernel_function(x):
     x = x.contiguous()
     rows, cols = x.shape
     out = torch.empty_like(x)
-    cumsum_kernel[(triton.cdiv(rows, BLOCK_ROWS),)](
-        x, out, rows, cols, BLOCK_ROWS=BLOCK_ROWS, BLOCK_COLS=BLOCK_COLS, FULL=cols % BLOCK_COLS == 0, num_warps=WARPS
-    )
+    block_cols = LONG_BLOCK if cols >= LONG else min(SHORT_BLOCK, triton.next_power_of_2(cols))
+    block_rows = 2 if cols < LONG and rows >= FEW else 1
+    cumsum_kernel[(triton.cdiv(rows, block_rows),)](
+        x, out, rows, cols, BLOCK_ROWS=block_rows, BLOCK_COLS=block_cols, FULL=cols % block_cols == 0,
+        num_warps=2 if rows >= FEW else 4,
+    )  # fmt: skip
     return out

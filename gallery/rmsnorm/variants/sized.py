@@ -26,7 +26,7 @@ def rmsnorm_kernel(x_ptr, out_ptr, features, positions, eps, FEATURES: tl.conste
 
 
 TILE_BLOCK = 8192
-WARPS = 2
+WARPS = 4
 ENOUGH_BLOCKS = 1024
 """Programs that fill the GPU; a small image batch is cut finer to have as many."""
 

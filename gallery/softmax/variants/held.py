@@ -88,15 +88,14 @@ def write_kernel(
     tl.store(out_ptr + offset, (tl.exp(x - row_max) * scale).to(out_ptr.dtype.element_ty), mask=column < cols)
 
 
-ONE_BLOCK = 16384
+ONE_BLOCK = 32768
 BLOCK_ELEMENTS = 1024
 THREAD_BLOCK = 32
-HELD_BLOCK = 16384
-LONG_BLOCK = 4096
 LONG_UNROLL = 2
-LONG_WARPS = 32
 FEW_BLOCKS = 128
 """Rows fewer than this do not fill the GPU one by one."""
+MANY_BLOCKS = 264
+"""Rows from which two share a multiprocessor."""
 PART_BLOCK = 8192
 WRITE_BLOCK = 4096
 
@@ -112,10 +111,12 @@ def kernel_function(x):
         rows_kernel[(triton.cdiv(rows, block_rows),)](
             x, out, rows, cols, BLOCK_ROWS=block_rows, BLOCK_COLS=block_cols, FULL=cols == block_cols, num_warps=warps
         )
-    elif rows >= FEW_BLOCKS and cols > HELD_BLOCK:
+    elif block_cols > ONE_BLOCK and rows >= FEW_BLOCKS:
+        many = rows >= MANY_BLOCKS
         long_row_kernel[(rows,)](
-            x, out, cols, HELD_BLOCK=HELD_BLOCK, UNROLL=LONG_UNROLL, BLOCK_COLS=LONG_BLOCK, num_warps=LONG_WARPS
-        )
+            x, out, cols, HELD_BLOCK=8192 if many else 16384, UNROLL=LONG_UNROLL,
+            BLOCK_COLS=4096 if many else 16384 // x.element_size(), num_warps=16 if many else 32,
+        )  # fmt: skip
     else:
         parts = triton.cdiv(cols, PART_BLOCK)
         maxima = torch.empty((rows, parts), dtype=torch.float32, device=x.device)

@@ -51,9 +51,14 @@ class Baselines:
 
 
 def _piece(module: Any, inputs: tuple[Any, ...]) -> clock.Piece:
+    """A call whose output lives until its next one. Dropped at once, its memory would be the next piece's output, and
+    would stay in L2 from call to call: a candidate's outputs rotate with its inputs."""
+    kept: list[Any] = []
+
     def call() -> None:
         with torch.no_grad():
-            module(*inputs)
+            output = module(*inputs)
+        kept[:] = [output]
 
     return call
 
