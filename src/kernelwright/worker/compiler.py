@@ -20,9 +20,14 @@ from kernelwright.devices import Target, find_target, occupancy
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker import plan as plans
 from kernelwright.worker.channel import Channel
+from kernelwright.worker.confine.limits import limit_memory
 from kernelwright.worker.profile.code import code_counters
 from kernelwright.worker.replay import arguments, given, load_kernels
 from kernelwright.worker.target import install
+
+MEMORY_BYTES = 8 << 30
+"""More than any kernel needs to be compiled. Triton evaluates what a body makes of its constants, a text of 100 GB too,
+and compilers run on all cores at once."""
 
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
@@ -30,6 +35,7 @@ CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuob
 def main(channel: Channel, options: dict[str, Any]) -> None:
     target = find_target(options["target"])
     install(target)
+    limit_memory(MEMORY_BYTES)
     while True:
         job = channel.receive(None)
         launch = codec.record(job["launch"], plans.Launch)
@@ -109,8 +115,8 @@ def failure(kernel: str, error: Exception) -> dict[str, Any]:
     """A compile error in few words: the innermost message and the source line it points at."""
     text = str(error).strip() or type(error).__name__
     cause = error.__cause__
-    if cause is not None and str(cause):
-        text += f"\n{type(cause).__name__}: {cause}"
+    if cause is not None:
+        text += f"\n{type(cause).__name__}: {cause}".rstrip(": ")
     return {"status": Status.COMPILE_ERROR.value, "reason": f"{kernel}: {type(error).__name__}: {text}"[:1500]}
 
 

@@ -20,16 +20,20 @@ PROCESSES = 16
 
 def set_limits() -> None:
     """Lower soft and hard limits for good."""
-    pages = int(Path("/proc/self/statm").read_text().split()[0])
-    memory_bytes = pages * resource.getpagesize() + MEMORY_BYTES
+    limit_memory(MEMORY_BYTES)
     for number, value in (
-        (resource.RLIMIT_AS, memory_bytes),
         (resource.RLIMIT_CPU, CPU_S),
         (resource.RLIMIT_FSIZE, FILE_BYTES),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_CORE, 0),
     ):
         lower(number, value)
+
+
+def limit_memory(more_bytes: int) -> None:
+    """Address space: what is mapped now, and `more_bytes`."""
+    pages = int(Path("/proc/self/statm").read_text().split()[0])
+    lower(resource.RLIMIT_AS, pages * resource.getpagesize() + more_bytes)
 
 
 def lower(number: int, value: int) -> None:
