@@ -116,3 +116,15 @@ def test_an_output_without_elements_is_right() -> None:
     empty = torch.empty(0, 5)
     found = tolerance.errors(empty, empty.double())
     assert tolerance.verdict(found, tolerance.allowed([found], torch.float32, 1.0)) == ""
+
+
+def test_both_parts_of_complex_numbers_are_compared_as_numbers() -> None:
+    exact = torch.complex(*torch.linspace(1, 3, 16, dtype=torch.float64).split(8))
+    rounded = exact.to(torch.complex64)
+    limit = tolerance.allowed([tolerance.errors(rounded, exact)], torch.complex64, reduction=1.0)
+    assert not limit.exact
+    assert tolerance.verdict(tolerance.errors(rounded * (1 + 1e-8), exact), limit) == ""
+    without = torch.complex(rounded.real, torch.zeros(8))
+    assert "the largest error is" in tolerance.verdict(tolerance.errors(without, exact), limit)
+    hidden = torch.complex(rounded.real, torch.full((8,), float("nan")))
+    assert "NaN or infinity" in tolerance.verdict(tolerance.errors(hidden, exact), limit)

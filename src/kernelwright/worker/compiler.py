@@ -71,10 +71,11 @@ UNFAIR = {
     "reads the number of the launch (%gridid): a call must do the same however often it ran": r"%gridid\b",
     "takes an address for a number, or a number for an address: where memory lies must not matter":
         r"tt\.ptr_to_int\b|tt\.int_to_ptr\b|tt\.ptr<!tt\.ptr|tt\.(?:elementwise_inline_asm|extern_elementwise)\b.*!tt\.ptr",
+    "prints from the device, without end where it is timed": r"\btt\.print\b",
     "touches memory, or calls a function, in inline assembly, where only arithmetic belongs":
         r'tt\.elementwise_inline_asm "[^"]*(?:\[|\bcall\b)',
 }  # fmt: skip
-"""What a kernel could tell one call from another by, with nothing that an input says, as it reads in Triton's IR or in
+"""What no kernel may do, mostly because it could tell one call from another by it, as it reads in Triton's IR or in
 PTX: whatever way it was written, it ends there."""
 
 

@@ -58,6 +58,8 @@ def errors(actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False) 
     NaN are common and honest), and NaN for infinity (as splitting a float into parts gives); a finite value where
     infinity is expected, infinity of the other sign, or NaN where the reference is finite never passes.
     """
+    if actual.is_complex() and expected.is_complex():  # real and imaginary part are two numbers, each to be right
+        actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     a, e = actual.reshape(-1), expected.reshape(-1)
     scale, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
     squares, finites = 0.0, 0
@@ -114,6 +116,7 @@ def allowed(own: list[Errors], dtype: torch.dtype, reduction: float, exact: bool
     exact: whether equality is asked for; None: where `own` is exact. On inputs of an odd distribution a sum may be
     exact by chance, and then only the problem's own inputs can say whether it always is.
     """
+    dtype = dtype.to_real() if dtype.is_complex else dtype
     if not dtype.is_floating_point or (is_exact(own) if exact is None else exact and is_exact(own)):
         return Allowed(max_rel=0.0, rms_rel=0.0, exact=True)
     largest, rms = MULTIPLES.get(dtype, (2.0, 2.0))
