@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.model import CaseInfo, CaseResult, Evaluation, Timing
-from kernelwright.report.convergence import kind_of
+from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.cost import cost_text, total_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
 from kernelwright.report.kernel import kernel_text
@@ -59,6 +59,7 @@ class Page:
     figures: tuple[Figure, ...]
     tree: tuple[Node, ...]
     tally: str
+    rounds: str
     cases: Grid | None
     cases_note: str
     extra: tuple[Section, ...]
@@ -83,6 +84,7 @@ def page_of(view: RunView) -> Page:
         warnings=tuple(_warnings(view)),
         figures=tuple(_figures(view, evaluation)),
         tree=tree_of(view),
+        rounds=convergence_text(view) if view.trials else "",
         tally=", ".join(f"{count} {status}" for status, count in tally(view.trials).items()),
         cases=_cases(view, evaluation) if evaluation is not None and evaluation.results else None,
         cases_note=next((f"Bounds: {case.bound.peaks}." for case in info.problem.cases), ""),

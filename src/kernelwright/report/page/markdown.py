@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelwright.report.convergence import convergence_text
 from kernelwright.report.page.facts import page_of
 from kernelwright.report.page.grid import Grid
 from kernelwright.report.page.tree import Node
@@ -21,7 +20,7 @@ def markdown_page(view: RunView) -> str:
     parts += [f"> {warning}" for warning in page.warnings]
     if page.remarks:
         parts.append("\n".join(f"- {_inline(remark)}" for remark in page.remarks))
-    parts += ["## Convergence", _block(convergence_text(view)), page.tally]
+    parts += ["## Convergence", _block(page.rounds), page.tally]
     if page.cases is not None:
         parts += ["## Cases", _grid(page.cases), page.cases_note]
     for section in page.extra:
