@@ -1,6 +1,6 @@
 """`report`: what a run found, as text, Markdown, a page or one JSON document; its pictures on request.
 
-It measures nothing. The rule: the same journal gives the same report, to the byte.
+It measures nothing. The rule: the same journal gives the same report.
 """
 
 from __future__ import annotations

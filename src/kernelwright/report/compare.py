@@ -113,7 +113,8 @@ def _sentence(found: Comparison) -> str:
     faster, slower = (found.second, found.first) if found.ratio > 1 else (found.first, found.second)
     gain = times_text(max(found.ratio, 1 / found.ratio))
     unsure = "" if found.first.confirmed and found.second.confirmed else "; not both are confirmed"
-    return f"{faster.run}'s kernel is {gain} as fast as {slower.run}'s{unsure}"
+    estimated = ", as estimated" if found.first.kind == "estimate" else ""
+    return f"{faster.run}'s kernel is {gain} as fast as {slower.run}'s{estimated}{unsure}"
 
 
 def _side(view: RunView) -> Side:
