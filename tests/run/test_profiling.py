@@ -24,6 +24,7 @@ from kernelwright.model import (
     Timing,
 )
 from kernelwright.propose.protocol import Context
+from kernelwright.propose.reflection import surprising
 from kernelwright.run import optimize
 from kernelwright.search import build_strategy
 from samples import case_info, problem_info, trial
@@ -175,3 +176,20 @@ def test_what_stands_is_profiled_on_the_case_on_which_the_start_was() -> None:
     assert case_beside_seed(1, state, problem) == "square"
     state.profiles[0] = Profiles(failed="no profiler here")
     assert case_beside_seed(1, state, problem) == "wide"
+
+
+def test_a_surprise_is_profiled_on_the_case_of_what_it_was_made_from_before_anybody_is_asked_why(
+    journal: Journal,
+) -> None:
+    """Trial 1 is far slower than its parent, so the prompts after it show the counters of both."""
+
+    def slower(request: Request, context: Context) -> Proposal | None:
+        surprises = surprising(context.trials)
+        assert {one.number for one in surprises} <= context.profiles.keys()
+        seen.update((one.number, context.profiles[one.number][0].case) for one in surprises)
+        block = 8 if request.number == 1 else 128
+        return Proposal(author="fake", candidate=Candidate(source=f"BLOCK = {block}\nX = {request.number}\n"))
+
+    seen: dict[int, str] = {}
+    run(journal, FakeWorker(), slower)
+    assert seen == {1: "big"}

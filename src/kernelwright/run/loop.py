@@ -187,7 +187,7 @@ class Loop:
         self._record(self._journal.append_profiled(number, profiles))
         asked = [other for other in self.state.open_numbers() if other not in self.state.proposals]
         for other in asked:
-            if number in self.state.requests[other].parents and other not in self._proposing.values():
+            if other not in self._proposing.values():
                 self._advance(other)
 
     def _propose(self, request: Request, context: Context) -> Event | None:

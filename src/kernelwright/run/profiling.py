@@ -1,7 +1,7 @@
 """Profiles for prompts: which trials are profiled before a request is put into words, and on which case.
 
 It takes none itself (the worker does) and keeps none (the journal does). The one rule: a trial is profiled once in a
-run, on the case that is furthest from its bound, and only for a proposer whose prompts show it.
+run, and only for a proposer whose prompts show it.
 """
 
 from __future__ import annotations
@@ -13,11 +13,14 @@ from kernelwright.journal import Profiles
 from kernelwright.model import Candidate, Operator, ProblemInfo, Request
 from kernelwright.pool import Worker
 from kernelwright.propose.protocol import Proposer
+from kernelwright.propose.reflection import parent_of, surprising
 from kernelwright.run.state import State
 
 
 def lacking(request: Request, state: State, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:
-    """The parents of a request that are still to be profiled, each with its case. One without a time has none."""
+    """The trials that are still to be profiled for a request, each with its case: its parents, on the case on which
+    they are furthest from their bound, and surprises that somebody is to be asked about, on the case on which what they
+    were made from was profiled. One without a time has none."""
     if not proposer.shows_profiles or request.operator is Operator.TUNE:
         return {}
     found = {}
@@ -25,6 +28,12 @@ def lacking(request: Request, state: State, proposer: Proposer, problem: Problem
         case = case_of(number, state, problem)
         if case is not None and number not in state.profiles:
             found[number] = case
+    by_number = {trial.number: trial for trial in state.trials()}
+    for trial in surprising(state.trials()):
+        before = parent_of(trial, by_number)
+        beside = state.profiles.get(before.number) if before is not None else None
+        if beside is not None and beside.profiles and trial.number not in state.profiles:
+            found[trial.number] = beside.profiles[0].case
     return found
 
 
