@@ -50,6 +50,7 @@ def test_what_an_author_said_of_a_trial_and_of_a_surprise_is_shown() -> None:
     proposal = msgspec.structs.replace(
         trials[1].proposal,
         expected=1.5,
+        diagnosis="overruled: the loads are wide",
         edit="mended",
         exchanges=(Exchange(kind="reflect", prompt="p", reply="r"),),
         reflection=Reflection(trial=0, lesson="It waits."),
@@ -57,6 +58,7 @@ def test_what_an_author_said_of_a_trial_and_of_a_surprise_is_shown() -> None:
     trials[1] = msgspec.structs.replace(trials[1], proposal=proposal)
     text = trial_text(trials[1], run_view(tuple(trials)))
     assert "expected: 1.50x as fast as its first parent" in text
+    assert "of the diagnosis that it was given it says: overruled: the loads are wide" in text
     assert "written as a diff: mended" in text
     assert "asked beside it: reflect" in text
     assert "of trial 0 it says: It waits. (not passed on: its claims do not all hold, or there is none)" in text

@@ -61,6 +61,7 @@ def _trial(trial: Trial, here: Sequence[Trial], view: RunView) -> str:
         f"### Trial {trial.number}: {request.operator.value.replace('_', ' ')}{of}, by {proposal.author}",
         "",
         f"- Hypothesis: {note}{'' if note.endswith('.') else '.'}{expected}",
+        *([f"- Of the diagnosis that it was given: {proposal.diagnosis}"] if proposal.diagnosis else []),
         f"- Result: {_result(trial, view)}",
     ]
     tunings = [one for one in here if one.request.operator is Operator.TUNE and _root(one, view) is trial]

@@ -94,6 +94,8 @@ def said_text(trial: Trial) -> str:
     lines = []
     if proposal.expected is not None:
         lines.append(f"expected: {times_text(proposal.expected)} as fast as its first parent")
+    if proposal.diagnosis:
+        lines.append(f"of the diagnosis that it was given it says: {proposal.diagnosis}")
     if proposal.edit is not None:
         lines.append(f"written as a diff: {proposal.edit}")
     if proposal.exchanges:
