@@ -1,7 +1,7 @@
-"""Runs the starters of the problem folders in argv on their small cases, on Triton's interpreter.
+"""Runs one kernel file (starter.py, best.py) of the problem folders in argv on small cases, on Triton's interpreter.
 
 A program of its own, because the interpreter must be chosen before Triton is imported. Prints one JSON object
-per case: the largest error of the starter, and the least rms error of a constant answer, both relative to the
+per case: the largest error of the kernel, and the least rms error of a constant answer, both relative to the
 largest expected value.
 """
 
@@ -20,7 +20,7 @@ from kernelwright.worker import load
 
 
 def imported(file: Path) -> Any:
-    spec = importlib.util.spec_from_file_location(f"starter_of_{file.parent.name}", file)
+    spec = importlib.util.spec_from_file_location(f"{file.stem}_of_{file.parent.name}", file)
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)
@@ -28,20 +28,20 @@ def imported(file: Path) -> Any:
     return module
 
 
-def called(starter: Any, instance: load.Instance) -> torch.Tensor:
-    if hasattr(starter, "ModelNew"):
-        module = starter.ModelNew(*instance.init_inputs)
+def called(kernel: Any, instance: load.Instance) -> torch.Tensor:
+    if hasattr(kernel, "ModelNew"):
+        module = kernel.ModelNew(*instance.init_inputs)
         for name, parameter in instance.module.named_parameters():
             module.get_parameter(name).data = parameter.data
         return module(*instance.inputs)
     named = {name.replace(".", "_"): parameter for name, parameter in instance.module.named_parameters()}
-    return starter.kernel_function(**dict(zip(instance.input_names, instance.inputs, strict=True)), **named)
+    return kernel.kernel_function(**dict(zip(instance.input_names, instance.inputs, strict=True)), **named)
 
 
-def main(folders: list[str]) -> None:
+def main(kernel_file: str, folders: list[str]) -> None:
     for folder in folders:
         problem = load.load_problem(folder)
-        starter = imported(Path(folder) / "starter.py")
+        kernel = imported(Path(folder) / kernel_file)
         for case in problem.cases:
             if not case.small:
                 continue
@@ -49,7 +49,7 @@ def main(folders: list[str]) -> None:
             (expected,) = load.outputs(load.cast(instance, "float64"))
             began = time.monotonic()
             with torch.no_grad():
-                got = called(starter, instance)
+                got = called(kernel, instance)
             scale = expected.abs().max().item()
             row = {
                 "problem": problem.name,
@@ -64,4 +64,4 @@ def main(folders: list[str]) -> None:
 
 
 if __name__ == "__main__":
-    main(sys.argv[1:])
+    main(sys.argv[1], sys.argv[2:])
