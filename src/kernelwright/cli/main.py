@@ -50,6 +50,7 @@ VERBS = {
     "show": Verb("show", "Print a run's trials, or one of them whole."),
     "compare": Verb("compare", "Set two runs side by side."),
     "reply": Verb("reply", "Hand in the answer to a prompt that a run waits for."),
+    "mcp": Verb("mcp", "Serve runs to a coding agent over MCP."),
     "new": Verb("new", "Write a problem to start from."),
     "doctor": Verb("doctor", "Say what this machine can do, and what it cannot."),
 }

@@ -34,11 +34,7 @@ def begin(
     as_json: bool,
 ) -> int:
     """A new run; whatever can be refused without a worker is refused before one starts."""
-    import datetime
-
-    from kernelwright import __version__
-    from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
-    from kernelwright.problems import copy_problem, find_problem, read_problem_text
+    from kernelwright.problems import find_problem, read_problem_text
     from kernelwright.propose import build_proposer
     from kernelwright.search import build_strategy
 
@@ -47,27 +43,36 @@ def begin(
     starter = read_starter(found, starter_file, settings.proposer)
     build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
     build_proposer(settings.proposer, settings.proposer_options).close()
-    now = datetime.datetime.now(datetime.timezone.utc)
-    folder = Path(out) if out is not None else fresh_folder(Path("runs"), f"{found.name}-{now:%Y%m%d-%H%M%S}")
-    if (folder / NAME).exists():
-        raise RunFolderError(f"{folder} already holds a run", f"go on with it: --resume {folder}, or name another")
-    with parts.start_worker(target) as worker:
-        problem = worker.load(str(found.file), settings.dtype)
-        pass_gate(worker, settings.problem, settings.unqualified)
-        info = RunInfo(
-            schema_version=SCHEMA_VERSION,
-            kernelwright=__version__,
-            created=now.isoformat(timespec="seconds"),
-            settings=settings,
-            problem=problem,
-            environment=worker.environment(),
-            starter=starter,
-        )
-        folder.mkdir(parents=True, exist_ok=True)
-        copy_problem(found, folder)
-        with Journal.create(folder, info) as journal:
-            note(f"run folder: {folder}")
-            return search(journal, worker, settings.budget, as_json)
+    folder = folder_for(found, out)
+    with parts.start_worker(target) as worker, new_run(worker, found, settings, starter, folder) as journal:
+        note(f"run folder: {folder}")
+        return search(journal, worker, settings.budget, as_json)
+
+
+def new_run(
+    worker: Worker, found: ProblemPath, settings: RunSettings, starter: Candidate | None, folder: Path
+) -> Journal:
+    """The journal of a run that begins now, its problem loaded, past the gate, and copied into the run's folder."""
+    import datetime
+
+    from kernelwright import __version__
+    from kernelwright.journal import SCHEMA_VERSION, Journal
+    from kernelwright.problems import copy_problem
+
+    problem = worker.load(str(found.file), settings.dtype)
+    pass_gate(worker, settings.problem, settings.unqualified)
+    info = RunInfo(
+        schema_version=SCHEMA_VERSION,
+        kernelwright=__version__,
+        created=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        settings=settings,
+        problem=problem,
+        environment=worker.environment(),
+        starter=starter,
+    )
+    folder.mkdir(parents=True, exist_ok=True)
+    copy_problem(found, folder)
+    return Journal.create(folder, info)
 
 
 def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_json: bool) -> int:
@@ -171,6 +176,19 @@ def read_starter(problem: ProblemPath, file: str | None, proposer: str) -> Candi
             "give one with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
         )
     return None
+
+
+def folder_for(problem: ProblemPath, out: str | None) -> Path:
+    """Where a new run goes: the folder that was named, or a fresh one under ./runs."""
+    import datetime
+
+    from kernelwright.journal import NAME
+
+    now = datetime.datetime.now(datetime.timezone.utc)
+    folder = Path(out) if out is not None else fresh_folder(Path("runs"), f"{problem.name}-{now:%Y%m%d-%H%M%S}")
+    if (folder / NAME).exists():
+        raise RunFolderError(f"{folder} already holds a run", f"go on with it: --resume {folder}, or name another")
+    return folder
 
 
 def fresh_folder(home: Path, name: str) -> Path:

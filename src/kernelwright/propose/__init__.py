@@ -5,8 +5,8 @@ To add one: a file, a record of options, and a line in the table; `tests/laws` t
 
 from __future__ import annotations
 
-from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting
+from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.table import PROPOSERS, build_proposer
 
-__all__ = ["PROPOSERS", "Context", "Proposer", "build_proposer", "deposit_reply", "prompt_path", "waiting"]
+__all__ = ["PROPOSERS", "Context", "Proposer", "build_proposer", "deposit_reply", "prompt_path", "waiting", "withdraw"]

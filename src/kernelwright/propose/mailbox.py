@@ -203,6 +203,12 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
     return target
 
 
+def withdraw(run: Path, number: int) -> None:
+    """Answer a request with nothing to try, so that a run can end; its trial then says so."""
+    markdown, _ = reply_paths(run, number)
+    write_whole(markdown, "Withdrawn: the run was ended before this request was answered.\n")
+
+
 def write_whole(path: Path, text: str) -> None:
     """Write a file so that a reader sees all of it or nothing. Raises `RunFolderError`."""
     content = text.encode()
