@@ -73,6 +73,7 @@ def next_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
         lines.append((["kernelwright", "verify", problem, kernel], "judge it again, on every case"))
         where = ", on a machine with a GPU: the times above are estimates" if kind_of(view) == "estimate" else ""
         lines.append((["kernelwright", "bench", problem, kernel], f"time it beside the framework's own{where}"))
+        lines.append((["kernelwright", "export", run], "use it in a program: a package that falls back to PyTorch"))
     more = more_of(outcome.reason, budget)
     if more:
         lines.append(([*resume, *more], "search on"))
