@@ -7,6 +7,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
+from kernelwright.errors import ProviderError
 from kernelwright.llm.protocol import Reply
 from kernelwright.model import Candidate, Operator, Proposal, Request, Trial, Usage
 from kernelwright.propose.model import ModelProposer
@@ -135,3 +136,34 @@ def test_lessons_that_stand_and_cards_are_in_the_next_prompt() -> None:
         IMPROVE, type(told)(**{**told.__dict__, "lessons": ("Rows spill (2026-01-01, rmsnorm, H200).",)})
     )
     assert "## What surprises have taught\n\n- Rows spill (2026-01-01, rmsnorm, H200).\n" in provider.asked[0]
+
+
+def failing(when: str) -> Callable[[str], str]:
+    def answer(prompt: str) -> str:
+        if kind(prompt) == when:
+            raise ProviderError("gave up")
+        return NOWHERE
+
+    return answer
+
+
+def test_what_was_paid_for_is_kept_where_the_provider_fails_after_it() -> None:
+    proposal, _, blobs = proposed(plan=True, answer=failing("kernel"))
+    assert proposal.error == "the provider failed when the kernel was asked for: gave up"
+    assert proposal.usage.requests == 1
+    assert [blobs[exchange.reply] for exchange in proposal.exchanges] == [NOWHERE]
+    mended, _, blobs = proposed(edits="diff", answer=failing("mend"))
+    assert (mended.edit, blobs[mended.reply or ""]) == ("failed", NOWHERE)
+    assert "asking again failed: gave up" in (mended.error or "")
+    with pytest.raises(ProviderError):
+        proposed(plan=True, answer=failing("plan"))
+
+
+def test_a_diff_in_a_reply_that_was_cut_off_is_not_applied() -> None:
+    class CutOff(Scripted):
+        def complete(self, system: str, prompt: str) -> Reply:
+            return Reply(DIFF, Usage(output_tokens=9), "max_tokens")
+
+    proposal = ModelProposer(CutOff(lambda prompt: ""), "openai:m", "diff").propose(IMPROVE, context(starter()))
+    assert (proposal.candidate, proposal.edit) == (None, None)
+    assert "cut off after 9 tokens" in (proposal.error or "")

@@ -175,3 +175,10 @@ def test_a_wrong_key_or_a_server_of_another_kind_stops_the_run_at_once(script: S
             proposer.propose(IMPROVE, context(starter()))
         proposer.close()
         assert len(server.seen) == 1
+
+
+def test_options_of_the_command_line_reach_the_conversation() -> None:
+    diff = "Note: wider.\n\n```diff\n-BLOCK = 256\n+BLOCK = 1024\n```\n"
+    proposal, seen = over_http(chat("Widen the block."), chat(diff), edits="diff", plan="true")
+    assert proposal.candidate is not None
+    assert (proposal.edit, seen, [exchange.kind for exchange in proposal.exchanges]) == ("applied", 2, ["plan"])

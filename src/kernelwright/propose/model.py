@@ -9,6 +9,7 @@ from __future__ import annotations
 import threading
 from typing import Literal
 
+from kernelwright.errors import ProviderError
 from kernelwright.llm.protocol import Provider, Reply
 from kernelwright.model import Candidate, Operator, Proposal, Reflection, Request, Trial
 from kernelwright.propose.builtin import tuned
@@ -62,6 +63,23 @@ class ModelProposer:
         except NoPrompt as fault:
             return Proposal(author=self.author, error=str(fault))
         conversation = Conversation(self._provider, context.put_blob)
+        try:
+            return self._answer(request, prompt, conversation, context)
+        except ProviderError as fault:
+            if not conversation.exchanges:
+                raise
+            # What was paid for is kept; a fault that lasts meets the next request before anything is paid.
+            return Proposal(
+                author=self.author,
+                error=f"the provider failed when the kernel was asked for: {fault}",
+                usage=conversation.usage,
+                exchanges=conversation.exchanges,
+            )
+
+    def close(self) -> None:
+        self._provider.close()
+
+    def _answer(self, request: Request, prompt: Prompt, conversation: Conversation, context: Context) -> Proposal:
         reflection = self._reflection(conversation, context)
         if self._plan:
             prompt = with_plan(prompt, conversation.aside("plan", plan_prompt(prompt)).text)
@@ -83,9 +101,6 @@ class ModelProposer:
             reflection=reflection,
         )
 
-    def close(self) -> None:
-        self._provider.close()
-
     def _read(
         self, reply: Reply, prompt: Prompt, parents: list[Trial], conversation: Conversation, context: Context
     ) -> tuple[Candidate | None, str | None, Edit | None]:
@@ -93,7 +108,7 @@ class ModelProposer:
         edit: Edit | None = None
         try:
             diff = diff_in(reply.text) if self._edits == "diff" and parents else None
-            if diff is None:
+            if diff is None or reply.truncated:
                 source = code_of(reply)
             else:
                 source, edit = self._edited(effective(parents[0]), diff, prompt, conversation)
@@ -107,9 +122,13 @@ class ModelProposer:
         try:
             return applied(source, diff), "applied"
         except Unusable as fault:
-            again = conversation.aside("mend", mend_prompt(prompt, source, diff, str(fault)))
+            first = fault
+        try:
+            again = conversation.aside("mend", mend_prompt(prompt, source, diff, str(first)))
+        except ProviderError as fault:
+            raise DoesNotApply(f"{first}, and asking again failed: {fault}") from fault
         second = diff_in(again.text)
-        if second is None:
+        if second is None or again.truncated:
             return code_of(again), "mended"
         try:
             return applied(source, second), "mended"

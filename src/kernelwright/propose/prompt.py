@@ -14,7 +14,7 @@ from typing import Literal
 
 from kernelwright.errors import KernelwrightError
 from kernelwright.model import Operator, Request, Trial
-from kernelwright.propose import diagnosed, sections
+from kernelwright.propose import changes, diagnosed, sections
 from kernelwright.propose.markdown import fenced
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, parent_of, surprise
@@ -68,7 +68,7 @@ def prompt_for(request: Request, context: Context, edits: Edits = "whole") -> Pr
     }
     if operator is not Operator.SEED:
         values |= parent_values(operator, request.number, parents, context)
-        values["history"] += sections.attempts(parents[0], context.trials)
+        values["history"] += changes.attempts(parents[0], context.trials)
     if operator is not Operator.REPAIR:
         values["lessons"] = sections.lessons(context.trials, context.lessons)
     name = operator.value
@@ -114,7 +114,7 @@ def reflect_prompt(trial: Trial, context: Context) -> Prompt:
         "before": str(before.number),
         "surprise": surprise(before, trial),
         "note": trial.proposal.note or "nothing",
-        "change": sections.change(trial, context.trials),
+        "change": changes.change(trial, context.trials),
         "counters": sections.counter_table(old, new, (before.number, trial.number)),
     }
     return Prompt(system(template("answer_words")), render(template("reflect"), values, "reflect.md"))
@@ -148,7 +148,7 @@ def parent_values(operator: Operator, number: int, parents: list[Trial], context
     if operator is Operator.REPAIR:
         values["failure"] = sections.failure(parent, context.problem)
     if operator in (Operator.IMPROVE, Operator.REPAIR):
-        values["change"] = sections.change(parent, context.trials)
+        values["change"] = changes.change(parent, context.trials)
     if operator in (Operator.IMPROVE, Operator.MERGE):
         likeliest, others = diagnosed.moves(parent, context)
         menu = {"likeliest": likeliest, "others": others or "- none"}
