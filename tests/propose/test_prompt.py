@@ -15,13 +15,16 @@ from kernelwright.model import (
     Case,
     CaseInfo,
     CaseResult,
+    Claim,
     Environment,
     Evaluation,
     KernelResources,
     Operator,
+    Reflection,
     Request,
     Status,
     TensorSpec,
+    Trial,
 )
 from kernelwright.propose.prompt import (
     NoPrompt,
@@ -331,3 +334,15 @@ def test_what_is_asked_beside_a_kernel_leaves_nothing_unfilled_and_wants_words()
     assert "a unified diff against trial 1 exactly as shown" in again.system
     assert "| `registers` | 40 | 40 |" in why.text
     assert "```diff\n-x\n+y\n```" in again.text
+
+
+def test_of_two_lessons_about_one_trial_the_first_that_stands_is_shown() -> None:
+    def learned(number: int, lesson: str, holds: bool) -> Trial:
+        claims = (Claim(counter="registers", direction="up", holds=holds),)
+        told = trial(number, OTHER + f"x = {number}\n", evaluation=GOOD, parents=(1,))
+        reflection = Reflection(trial=1, lesson=lesson, claims=claims)
+        return msgspec.structs.replace(told, proposal=msgspec.structs.replace(told.proposal, reflection=reflection))
+
+    run = (*RUN, learned(4, "Wrong.", False), learned(5, "Right.", True), learned(6, "Right again.", True))
+    text = prompt_for(Request(number=7, operator=Operator.IMPROVE, parents=(1,)), context(*run)).text
+    assert "## What surprises have taught\n\n- Right. (trial 1)\n\n" in text

@@ -35,7 +35,8 @@ def run_control(journal: Journal, worker: Worker) -> None:
     if seed is None or seed.proposal.candidate is None:
         note("no control arm: no kernel passed that it could vary")
         return
-    budget = Budget(gpu_seconds=sum(gpu_s(trial.evaluation) for trial in trials if trial.evaluation is not None))
+    spent_s = sum(gpu_s(trial.evaluation) for trial in trials if trial.evaluation is not None)
+    budget = Budget(gpu_seconds=round(spent_s, 1))
     settings = RunSettings(
         problem=info.settings.problem,
         strategy="random",
@@ -55,7 +56,7 @@ def run_control(journal: Journal, worker: Worker) -> None:
     with control:
         if control.info.starter != starter:
             raise RunFolderError(f"the control arm in {folder} began with another kernel", "remove that folder")
-        note(f"control arm: {budget.gpu_seconds:.1f} GPU seconds in {folder}")
+        note(f"control arm: {budget.gpu_seconds:.1f} s of judging and timing, in {folder}")
         strategy = build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
         with shown(Progress(control.info, control.events())) as on_event:
             optimize(control, strategy, build_proposer("builtin"), worker, budget=budget, on_event=on_event)

@@ -202,11 +202,10 @@ def failure(trial: Trial, info: ProblemInfo) -> str:
 
 def lessons(trials: Sequence[Trial], cards: Sequence[str]) -> str:
     """What surprises have taught, in this run and before: a section of its own, "" where there is nothing."""
-    here = [
-        f"{trial.proposal.reflection.lesson} (trial {trial.proposal.reflection.trial})"
-        for trial in trials
-        if trial.proposal.reflection is not None and trial.proposal.reflection.stands
-    ]
+    found = [trial.proposal.reflection for trial in trials if trial.proposal.reflection is not None]
+    # Of several who were asked about the same trial the first whose claims hold speaks.
+    stand = {one.trial: one for one in reversed(found) if one.stands}
+    here = [f"{stand[number].lesson} (trial {number})" for number in sorted(stand)]
     lines = [f"- {line}" for line in (*here[-MOST_LESSONS:], *cards)]
     return "## What surprises have taught\n\n" + "\n".join(lines) + "\n" if lines else ""
 
