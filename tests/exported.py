@@ -52,7 +52,7 @@ def subject(problem: Path, candidate: Path, name: str, cases: tuple[CaseInfo, ..
 def softmax(**more: Any) -> Subject:
     cases = (softmax_case(4096, 4096), softmax_case(33, 70, small=True))
     folder = GALLERY / "softmax"
-    return subject(folder / "problem.py", folder / "best.py", "softmax", cases, **more)
+    return subject(folder / "problem.py", folder / "starter.py", "softmax", cases, **more)
 
 
 def linear(kernel: str = "dotted_names") -> Subject:

@@ -8,6 +8,7 @@ import csv
 import hashlib
 import io
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -144,11 +145,9 @@ def test_an_argument_of_nobody_is_refused() -> None:
 def test_a_config_is_written_into_the_kernel_and_an_autotuned_choice_beside_it() -> None:
     key = "softmax_kernel.num_warps"
     folder = GALLERY / "softmax"
-    made = subject(folder / "problem.py", folder / "best.py", "softmax", softmax().problem.cases, config={key: 8},
+    made = subject(folder / "problem.py", folder / "starter.py", "softmax", softmax().problem.cases, config={key: 8},
                    autotune={"other": 3})  # fmt: skip
     assert "num_warps=8" in made.source
     assert made.autotune == {"other": 0}
     chosen = Candidate(source=made.candidate.source, config={"autotune:other": 2})
-    from dataclasses import replace
-
     assert replace(made, candidate=chosen).autotune == {"other": 2}

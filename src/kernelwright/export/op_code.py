@@ -87,13 +87,13 @@ def arguments_text(subject: Subject, arguments: Arguments) -> str:
     entries = [f"{kind} {name}" for kind, name in zip(arguments.kinds, arguments.names, strict=True)]
     entries += ["Tensor[] parameters"] * bool(arguments.parameters) + ["str init"] * arguments.has_init
     extra = ["parameters"] * bool(arguments.parameters) + ["init"] * arguments.has_init
-    packed = ["*inputs", *["list(parameters)"] * bool(arguments.parameters), *["json.dumps(init)"] * arguments.has_init]
+    packed = ["*inputs", *["list(parameters)"] * bool(arguments.parameters), *["init_text"] * arguments.has_init]
     single = arguments.outputs == 1
-    json_import = "\nimport json\n" if arguments.has_init else ""
+    literal = "\nfrom ast import literal_eval\n" if arguments.has_init else ""
     return f'''"""What {subject.problem.name}'s forward takes, and how the candidate is called. Generated."""
 
 from __future__ import annotations
-{json_import}
+{literal}
 NAMESPACE = "{subject.package}"
 NAME = "{subject.name}"
 SCHEMA = "({", ".join(entries)}) -> {"Tensor" if single else "Tensor[]"}"
@@ -108,11 +108,11 @@ def parted(given):
     """The operator's arguments as inputs, parameters and constructor arguments."""
     {tuple_text([*arguments.names, *extra])} = given
     held = {"parameters" if arguments.parameters else "[]"}
-    return {tuple_text(arguments.names)}, held, {"json.loads(init)" if arguments.has_init else "[]"}
+    return {tuple_text(arguments.names)}, held, {"literal_eval(init)" if arguments.has_init else "[]"}
 
 
-def operator_arguments(inputs, parameters, init):
-    """The inverse of `parted`."""
+def operator_arguments(inputs, parameters, init_text):
+    """The inverse of `parted`; init_text: the constructor arguments as Python's text of a list."""
     return {tuple_text(packed)}
 
 
