@@ -125,6 +125,8 @@ Measured on: {"; ".join(environments)}.
 
 ## Timed cases
 
+![share of the limit](gallery.svg)
+
 {table(reports, held_out=False)}
 
 {assessment([one for one in cases if not one.case.held_out])}

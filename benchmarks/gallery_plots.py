@@ -1,4 +1,5 @@
-"""gallery/NAME/variants.svg: every measured variant of a kernel, in the order in which they were measured.
+"""docs/gallery.svg, the share of the limit that each timed case reaches, and gallery/NAME/variants.svg, every measured
+variant of a kernel in the order in which they were measured.
 
     python benchmarks/gallery_plots.py                  draw from gallery/*/rounds/*.json and gallery/*/results/*.json
     python benchmarks/gallery_plots.py --keep FOLDER N  first keep what gallery_round.py wrote to FOLDER, as round N
@@ -89,6 +90,30 @@ def draw(folder: Path) -> None:
     print(f"drawn: {(folder / 'variants.svg').relative_to(ROOT)}")
 
 
+def draw_shares(reports: Sequence[BenchReport]) -> None:
+    """One line a timed case: how much of the limit eager, compile, the starter and the best kernel reach."""
+    cases = [(f"{one.problem} {case.case}", case) for one in reports for case in one.cases if not case.held_out][::-1]
+    figure, plot = drawing.axes()
+    figure.set_size_inches(drawing.WIDTH_IN, 0.9 + 0.26 * len(cases))
+    shown = (("eager", drawing.OTHER, "o"), ("compile", drawing.PARENT, "o"), ("starter", drawing.STARTER, "D"),
+             ("best", drawing.BEST, "o"))  # fmt: skip
+    for name, colour, marker in shown:
+        points = [(case.bound_us / row.median_us, line) for line, (_, case) in enumerate(cases)
+                  for row in case.implementations if row.name == name and row.median_us is not None]  # fmt: skip
+        if points:
+            shares, lines = zip(*points, strict=True)
+            plot.scatter([100 * share for share in shares], lines, s=46 if name == "best" else 30, color=colour,
+                         marker=marker, label=name, linewidths=0, zorder=3)  # fmt: skip
+    plot.axvline(100, color=drawing.BOUND, linewidth=1.2, linestyle=(0, (4, 3)), label="limit")
+    plot.set_yticks(range(len(cases)), [name for name, _ in cases], fontsize=8)
+    plot.set_xlim(0, 105)
+    plot.set_xlabel("share of the limit, %")
+    drawing.legend_above(plot)
+    svg = drawing.inline_svg(figure, "gallery", "Share of the limit that each timed case of the gallery reaches")
+    (ROOT / "docs" / "gallery.svg").write_text(drawing.standalone_svg(svg), encoding="utf-8")
+    print("drawn: docs/gallery.svg")
+
+
 def main(arguments: Sequence[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--keep", nargs=2, metavar=("FOLDER", "N"))
@@ -98,6 +123,8 @@ def main(arguments: Sequence[str]) -> int:
     for folder in sorted((ROOT / "gallery").iterdir()):
         if folder.is_dir():
             draw(folder)
+    results = sorted((ROOT / "gallery").glob("*/results/*.json"))
+    draw_shares([decode(file.read_bytes(), BenchReport) for file in results])
     return 0
 
 
