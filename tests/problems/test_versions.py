@@ -56,7 +56,7 @@ def test_a_version_is_right_on_the_small_cases(worker: Worker, loaded: dict[str,
 
 @pytest.mark.parametrize("parts", [1, 4])
 def test_a_tile_that_is_stored_in_parts_is_whole(worker: Worker, loaded: dict[str, Path], parts: int) -> None:
-    version = ROOT / "gallery/matmul/descriptors.py"
+    version = ROOT / "gallery/matmul/best.py"
     load(worker, loaded, version)
     config = SMALL | {"matmul_kernel.EPILOGUE_SUBTILE": parts}
     evaluation = worker.evaluate(Candidate(source=version.read_text(), config=config), "verify")
@@ -65,7 +65,7 @@ def test_a_tile_that_is_stored_in_parts_is_whole(worker: Worker, loaded: dict[st
 
 @pytest.mark.parametrize("problem", ["matmul", "matmul_leaky_relu"])
 def test_warps_are_specialised_where_that_is_asked_for(worker: Worker, loaded: dict[str, Path], problem: str) -> None:
-    version = ROOT / "gallery" / problem / "descriptors.py"
+    version = ROOT / "gallery" / problem / "best.py"
     load(worker, loaded, version)
     kernel = f"{problem}_kernel"
     config = {"BLOCK_N": 128, "WARP_SPECIALIZE": 1, f"{kernel}.FLATTEN": 0, f"{kernel}.EPILOGUE_SUBTILE": 1,
