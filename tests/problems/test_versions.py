@@ -21,7 +21,7 @@ pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = [ROOT / "gallery" / problem / f"{version}.py"
-            for problem in ("matmul", "matmul_leaky_relu") for version in ("persistent", "descriptors")]  # fmt: skip
+            for problem in ("matmul", "matmul_leaky_relu") for version in ("persistent", "best")]  # fmt: skip
 NAMES = [f"{version.parent.name}/{version.stem}" for version in VERSIONS]
 SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
 
