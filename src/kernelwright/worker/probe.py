@@ -18,7 +18,7 @@ def describe() -> dict[str, Any]:
     """GPU name and capability (None without one), memory, versions, driver."""
     found: dict[str, Any] = {
         "python": sys.version.split()[0], "torch": str(torch.__version__), "device": None, "capability": None,
-        "driver": None, "why_not": "",
+        "driver": None, "uuid": None, "why_not": "",
     }  # fmt: skip
     if not torch.cuda.is_available():
         found["why_not"] = "torch finds no CUDA device"
@@ -26,7 +26,8 @@ def describe() -> dict[str, Any]:
     properties = torch.cuda.get_device_properties(0)
     found |= {"device": properties.name, "capability": properties.major * 10 + properties.minor,
               "memory_bytes": properties.total_memory, "l2_bytes": properties.L2_cache_size,
-              "multiprocessors": properties.multi_processor_count}  # fmt: skip
+              "multiprocessors": properties.multi_processor_count,
+              "uuid": str(getattr(properties, "uuid", properties.name)).replace(" ", "-")}  # fmt: skip
     found["driver"] = driver_version()
     return found
 

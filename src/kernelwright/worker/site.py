@@ -20,6 +20,7 @@ from kernelwright.devices import TARGETS, Target, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.lease import Lease
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.plan import ITEMSIZE, itemsize
@@ -73,7 +74,7 @@ class Site:
         if not self.on_gpu:
             (self.scratch / "interpreter").mkdir()
             self.replayers = ForkServer(self.scratch / "interpreter", interpret=True)
-        self.lease = threading.RLock()
+        self.lease = Lease(self.machine["uuid"])
         self.threads = ThreadPoolExecutor(max_workers=os.cpu_count() or 2)
         self.compiled: dict[str, Future[dict[str, Any]]] = {}
         self.compiled_lock = threading.Lock()

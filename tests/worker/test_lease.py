@@ -1,0 +1,80 @@
+"""The lease of a GPU: threads take turns, processes take turns, and whoever holds it may take it again."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+from kernelwright.worker.lease import Lease
+
+OTHER = """
+import sys
+from pathlib import Path
+from kernelwright.worker.lease import Lease
+
+lease = Lease("gpu", Path(sys.argv[1]))
+print("ready", flush=True)
+sys.stdin.readline()
+with lease:
+    print("mine", flush=True)
+"""
+
+
+def other(folder: Path) -> subprocess.Popen[str]:
+    process = subprocess.Popen(
+        [sys.executable, "-c", OTHER, str(folder)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def test_another_process_waits_until_the_outermost_holder_lets_go(tmp_path: Path) -> None:
+    lease = Lease("gpu", tmp_path)
+    with other(tmp_path) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        got: list[str] = []
+        reader = threading.Thread(target=lambda: got.append(process.stdout.readline()))
+        with lease:
+            with lease:
+                process.stdin.write("go\n")
+                process.stdin.flush()
+                reader.start()
+            reader.join(0.5)
+            assert got == [], "the inner release let the other process in"
+        reader.join(30)
+        assert got == ["mine\n"]
+        process.stdin.close()
+
+
+def test_leases_of_two_gpus_do_not_wait_for_each_other(tmp_path: Path) -> None:
+    with Lease("another gpu", tmp_path), other(tmp_path) as process:
+        said, _ = process.communicate("go\n", timeout=30)
+        assert said == "mine\n"
+
+
+def test_threads_of_one_process_take_turns_without_a_gpu(tmp_path: Path) -> None:
+    lease, held, most = Lease(None), 0, 0
+
+    def work() -> None:
+        nonlocal held, most
+        for _ in range(200):
+            with lease:
+                held += 1
+                most = max(most, held)
+                held -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert most == 1
+
+
+def test_a_folder_that_cannot_be_written_leaves_the_turns_within_the_process(tmp_path: Path) -> None:
+    with Lease("gpu", tmp_path / "absent") as lease, lease:
+        assert list(tmp_path.iterdir()) == []
