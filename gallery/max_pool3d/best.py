@@ -7,7 +7,7 @@ registers, and each step down the depth loads only one even and one odd plane. R
 maximum along the width comes last, when 16 times less is left, by shuffles between neighbouring lanes. The planes
 of the next step are loaded before this one is finished.
 Must move: x nearly once and out once (batch * channels * (depth*height*width + outputs) elements).
-Serves: kernel 3, stride 2, padding 1, dilation 3, and what it says in `serves` of the rest nothing.
+Serves: kernel 3, stride 2, padding 1, dilation 3.
 """
 
 import torch
@@ -111,6 +111,8 @@ def max_pool3d_kernel(
 
 
 BLOCK_ROWS = 16
+TILE_BLOCK = 2048
+"""Elements of a plane that a program holds: where rows are longer, fewer of them."""
 STEPS_PER_PROGRAM = 62
 WARPS = 2
 
@@ -127,11 +129,12 @@ class ModelNew(torch.nn.Module):
         out_depth, out_height, out_width = (depth - 5) // 2 + 1, (height - 5) // 2 + 1, (width - 5) // 2 + 1
         out = torch.empty((batch, channels, out_depth, out_height, out_width), dtype=x.dtype, device=x.device)
         block_width = max(triton.next_power_of_2(width), 16)
-        row_tiles = triton.cdiv(out_height, BLOCK_ROWS)
+        block_rows = max(1, min(BLOCK_ROWS, TILE_BLOCK // block_width))
+        row_tiles = triton.cdiv(out_height, block_rows)
         chunks = triton.cdiv(out_depth, STEPS_PER_PROGRAM)
         max_pool3d_kernel[(row_tiles * chunks * batch * channels,)](
             x, out, depth, height, width, out_depth, out_height, out_width, chunks, row_tiles,
-            STEPS_PER_PROGRAM=STEPS_PER_PROGRAM, BLOCK_ROWS=BLOCK_ROWS, BLOCK_WIDTH=block_width,
+            STEPS_PER_PROGRAM=STEPS_PER_PROGRAM, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width,
             FULL_WIDTH=block_width == width, num_warps=WARPS,
         )  # fmt: skip
         return out

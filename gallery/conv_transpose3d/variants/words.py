@@ -10,6 +10,7 @@ A row of out has an odd number of elements, so nothing is aligned; but between t
 with one of its zeros fills an aligned 4-byte word, whichever the row's alignment.
 Must move: x and weight once, out once, mostly the writing of out; 54 * in_channels * out_channels FLOP for each
 element of x, less at the border.
+Serves: kernel 3, stride 2, padding 1, dilation 2, rows of up to 256 elements.
 """
 
 import torch
@@ -186,8 +187,10 @@ class ModelNew(torch.nn.Module):
             PADDED_IN=padded_in, PADDED_OUT=padded_out, BLOCK=BLOCK_COPY, BLOCK_O=block_o,
             WORDS=words, BLOCK_ZEROS=BLOCK_ZEROS, num_warps=4,
         )  # fmt: skip
-        block_width = min(triton.next_power_of_2(width), 64)
-        block_positions = BLOCK_POSITIONS if x.element_size() == 2 else 64
+        block_width = triton.next_power_of_2(width)
+        if block_width > 256:
+            raise ValueError("serves only rows of up to 256 elements: a program holds whole ones")
+        block_positions = max(BLOCK_POSITIONS if x.element_size() == 2 else 64, block_width)
         block_rows = block_positions // block_width
         row_tiles = triton.cdiv(height, block_rows)
         programs = row_tiles * depth * batch * (padded_out // block_o)
@@ -197,6 +200,7 @@ class ModelNew(torch.nn.Module):
             27 * (padded_in // block_c), padded_in // 4,
             PADDED_IN=padded_in, PADDED_OUT=padded_out, WORDS=words,
             BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
-            BLOCK_ZEROS=BLOCK_ZEROS, THROUGH_L1=THROUGH_L1, num_warps=WARPS, num_stages=STAGES, maxnreg=REGISTERS,
+            BLOCK_ZEROS=BLOCK_ZEROS, THROUGH_L1=THROUGH_L1,
+            num_warps=max(WARPS, block_positions // 32), num_stages=STAGES, maxnreg=REGISTERS,
         )  # fmt: skip
         return out

@@ -7,7 +7,7 @@ registers, and each step down the depth loads only one even and one odd plane. R
 maximum along the width comes last, when 16 times less is left, by shuffles between neighbouring lanes. The planes
 of the next step are loaded before this one is finished.
 Must move: x nearly once and out once (batch * channels * (depth*height*width + outputs) elements).
-Serves: kernel 3, stride 2, padding 1, dilation 3, and what it says in `serves` of the rest nothing.
+Serves: kernel 3, stride 2, padding 1, dilation 3.
 """
 
 import torch

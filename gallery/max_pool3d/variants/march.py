@@ -6,7 +6,7 @@ each serves output o and output o + 3. So the maxima over height and width-wide 
 registers, and each step down the depth loads only one even and one odd plane. Rows are loaded whole and wide; the
 maximum along the width comes last, when 16 times less is left, by shuffles between neighbouring lanes.
 Must move: x nearly once and out once (batch * channels * (depth*height*width + outputs) elements).
-Serves: kernel 3, stride 2, padding 1, dilation 3, and what it says in `serves` of the rest nothing.
+Serves: kernel 3, stride 2, padding 1, dilation 3.
 """
 
 import torch
