@@ -98,6 +98,23 @@ def test_what_the_compiler_refuses_is_never_launched_and_costs_no_trial_of_a_sma
     assert len(search.tried) == 8 + 4
 
 
+def test_what_the_compiler_refuses_costs_no_trial_of_a_large_space_either() -> None:
+    device = FakeDevice(fails=lambda config: (Status.COMPILE_ERROR, "no") if config["GROUP"] % 2 else None)
+    search = searched(device, LARGE, trials=9, seed=1)
+    launched = [one for one in search.tried if one.launched]
+    assert len(launched) == 9
+    assert len(search.tried) > 9
+    assert not any(one.config["GROUP"] % 2 for one in launched)
+    assert search.stopped == "the limit of 9 configs"
+
+
+def test_a_large_space_of_which_the_compiler_refuses_all_ends() -> None:
+    search = searched(FakeDevice(fails=lambda config: (Status.COMPILE_ERROR, "no")), LARGE, trials=5)
+    assert not any(one.launched for one in search.tried)
+    assert 20 <= len(search.tried) <= 20 + 2 * 3
+    assert search.stopped.startswith("the compiler, which refused")
+
+
 def test_every_failure_is_kept_with_its_reason_and_told_as_one() -> None:
     def fails(config: Config) -> tuple[Status, str] | None:
         return (Status.TIMEOUT, "endless") if config["k.num_warps"] == 1 else None

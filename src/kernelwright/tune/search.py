@@ -29,6 +29,8 @@ COMPILED_PER_TRIAL = 2
 took 56 s, measuring 28 of them 6. Or where"""
 COMPILED_ANYWAY = 32
 """that takes seconds. Larger spaces are compiled a generation ahead of what is measured. A record knows already."""
+REFUSED_PER_TRIAL = 4
+"""A config that the compiler refuses costs no trial, unless there are so many of them that something else is wrong."""
 COMPILE_AT_ONCE = 12
 """Requests for compiling under way. A worker answers 16 requests at once: the rest is for those that measure."""
 
@@ -72,7 +74,8 @@ class Search:
         self._compiled: dict[tuple[int, ...], Future[Found]] = {}
         self._known: dict[tuple[int, ...], Tried] = {}
         self._gains: list[float | None] = []
-        self._asked = 0
+        self._launched = 0
+        self._refused = 0
         self._generation = 0
         self._began_s = time.monotonic()
         self._compilers = ThreadPoolExecutor(COMPILE_AT_ONCE, thread_name_prefix="compile")
@@ -84,14 +87,16 @@ class Search:
             whole = self._is_compiled_whole()
             if whole:
                 self._compile_whole()
-            pending = [self._written, *self._ask(self._settings.in_flight - 1, [self._written])]
+            pending = self._launchable([self._written], [])
             while pending:
-                self._compile(pending)
+                measuring = [self._measurers.submit(self._device.measure, config) for config in pending]
                 # Without the whole space compiled, the next generation compiles while this one is on the GPU.
-                ahead = [] if whole else self._ask(self._settings.in_flight, pending)
-                self._compile(ahead)
-                self._try(pending)
-                pending = ahead or self._ask(self._settings.in_flight, [])
+                ahead = [] if whole else self._launchable([], pending)
+                for config, future in zip(pending, measuring, strict=True):
+                    self._launched += 1
+                    self._tell(config, self._finish(config, future.result(), launched=True).score_us)
+                self._generation += 1
+                pending = ahead or self._launchable([], [])
         finally:
             self._compilers.shutdown(wait=False, cancel_futures=True)
             self._measurers.shutdown(wait=False, cancel_futures=True)
@@ -121,6 +126,23 @@ class Search:
 
     # --- generations -----------------------------------------------------------------------------------------
 
+    def _launchable(self, first: Sequence[Config], under_way: Sequence[Config]) -> list[Config]:
+        """The next generation: `first` and what the sampler asks for, less what the compiler refuses, which is told at
+        once and replaced. Fewer where a limit or the sampler ends."""
+        found: list[Config] = []
+        wanted = [*first, *self._ask(self._settings.in_flight - len(first), [*under_way, *first])]
+        while wanted:
+            self._compile(wanted)
+            for config in wanted:
+                compiled = self._compiled[key(self._space, config)].result()
+                if refused(compiled):
+                    self._refused += 1
+                    self._tell(config, self._finish(config, compiled, launched=False).score_us)
+                else:
+                    found.append(config)
+            wanted = self._ask(self._settings.in_flight - len(found), [*under_way, *found])
+        return found
+
     def _ask(self, count: int, under_way: Sequence[Config]) -> list[Config]:
         """Up to `count` new configs, fewer where a limit or the sampler ends; then `stopped` says why."""
         asked: list[Config] = []
@@ -146,27 +168,16 @@ class Search:
     def _limit(self, under_way: int) -> str:
         """Which limit keeps another config from being asked for; empty where none does."""
         trials, minutes = self._settings.trials, self._settings.minutes
-        if trials is not None and self._asked + under_way >= trials:
+        if trials is not None and self._launched + under_way >= trials:
             return f"the limit of {trials} configs"
+        if trials is not None and self._refused >= REFUSED_PER_TRIAL * trials:
+            return f"the compiler, which refused {self._refused} configs"
         if minutes is not None and time.monotonic() - self._began_s >= minutes * 60:
             return f"the limit of {minutes:g} minutes"
         patience = max(PATIENCE, 3 * self._settings.in_flight)
         if self._settings.early_stop and enough(self._gains, LEAST_GAIN, patience):
             return f"the sampler, which expects less than {LEAST_GAIN:.2%} from any other config"
         return ""
-
-    def _try(self, generation: Sequence[Config]) -> None:
-        """Measure what compiles, then tell it in the order asked."""
-        measuring: list[Future[Found] | None] = []
-        for config in generation:
-            compiled = self._compiled[key(self._space, config)].result()
-            measuring.append(None if refused(compiled) else self._measurers.submit(self._device.measure, config))
-        for config, future in zip(generation, measuring, strict=True):
-            found = self._compiled[key(self._space, config)].result() if future is None else future.result()
-            tried = self._finish(config, found, launched=future is not None)
-            self._asked += 1
-            self._tell(config, tried.score_us)
-        self._generation += 1
 
     def _tell(self, config: Config, time_us: float | None) -> None:
         """The source as written may lie outside of a stated space; then it is none of the sampler's."""
