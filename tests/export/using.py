@@ -83,6 +83,16 @@ def use_softmax() -> None:
     del module.fast_state.kernel
     module.fast_state.forget()
     FOUND["a pickled one is right"] = same(pickle.loads(pickle.dumps(module))(x), module(x))
+    module = fast_softmax.Module()
+    lost = torch.randn(8, 64)
+    module(lost)
+    FOUND["a shape that always loses"] = lost.shape in module.fast_state.lost and same(
+        module(lost), torch.softmax(lost, -1)
+    )
+    module(x.double())
+    FOUND["a dtype that loses"] = x.shape not in module.fast_state.lost and Counted(module, (x,)).during(
+        lambda: module(x)
+    )
     FOUND["too many shapes are forgotten"] = forgets(x)
 
 
