@@ -4,7 +4,7 @@ Idea: the window is separable, so its 27 maxima become 2 + 2 + 2. With stride 2,
 takes the inputs 2o - 1, 2o + 2 and 2o + 5 of each dimension: one even index and two odd ones, and of the odd indices
 each serves output o and output o + 3. So the maxima over height and width-wide rows of three odd planes wait in
 registers, and each step down the depth loads only one even and one odd plane. Rows are loaded whole and wide; the
-maximum along the width comes last, when a quarter of the rows is left, by shuffles between neighbouring lanes. The planes
+maximum along the width comes last, when a quarter of the rows is left, by shuffles between neighbours. The planes
 of the next step are loaded before this one is finished.
 Must move: x nearly once and out once (batch * channels * (depth*height*width + outputs) elements).
 Serves: kernel 3, stride 2, padding 1, dilation 3.
