@@ -224,6 +224,7 @@ def plot(rows: Sequence[dict[str, Any]], file: Path) -> None:
     spaces = list(dict.fromkeys(row["space"] for row in rows))
     figure, axes = pyplot.subplots(1, len(spaces), figsize=(4.2 * len(spaces), 3.6), squeeze=False, sharey=True)
     for axis, space in zip(axes[0], spaces, strict=True):
+        axis.set_prop_cycle(color=pyplot.get_cmap("tab20").colors)
         for row in rows:
             if row["space"] == space:
                 along = [100 * (number + 1) / row["configs"] for number in range(len(row["share"]))]
