@@ -12,7 +12,7 @@ from kernelwright.model import Status
 from kernelwright.tune.records import CaseTime, Found, Settings, Tried
 from kernelwright.tune.search import Search
 from kernelwright.tuning.exhaustive import exhaustive
-from kernelwright.tuning.random_draws import random_draws
+from kernelwright.tuning.random_draws import RandomDraws, random_draws
 from kernelwright.tuning.space import Config, Parameter, Space, configs, default
 from tuned import DEFAULT, SPACE, FakeDevice, passed
 
@@ -113,6 +113,27 @@ def test_a_large_space_of_which_the_compiler_refuses_all_ends() -> None:
     assert not any(one.launched for one in search.tried)
     assert 20 <= len(search.tried) <= 20 + 2 * 3
     assert search.stopped.startswith("the compiler, which refused")
+
+
+def test_what_a_sampler_may_ask_for_next_is_compiled_and_not_launched() -> None:
+    class Foresees(RandomDraws):
+        def foresee(self, count: int) -> list[Config]:
+            return [{"BLOCK": 32, "k.num_warps": 1, "GROUP": 1 + number} for number in range(count)]
+
+    def with_cores(cores: int) -> tuple[FakeDevice, Search]:
+        device, settings = FakeDevice(), Settings(trials=12, in_flight=3)
+        written = {one.name: one.default for one in LARGE.parameters}
+        sampler = Foresees(LARGE, 0, (written,))
+        search = Search(device, LARGE, sampler, written, (), settings, lambda tried: None, cores=cores)
+        search.run()
+        return device, search
+
+    idle, foreseen = with_cores(64)
+    busy, plain = with_cores(2)
+    assert told(foreseen) == told(plain)
+    compiled = sum(what == "compile" for what, _ in idle.calls)
+    assert compiled > sum(what == "compile" for what, _ in busy.calls) == len(plain.tried)
+    assert sum(what == "measure" for what, _ in idle.calls) == len(foreseen.tried)
 
 
 def test_every_failure_is_kept_with_its_reason_and_told_as_one() -> None:

@@ -77,6 +77,20 @@ def test_failures_that_were_known_beforehand_are_not_held_against_their_neighbou
     assert best_us <= 1.05 * min(left)
 
 
+def test_what_is_foreseen_is_asked_for_next_where_nothing_new_is_told() -> None:
+    space, time_us = ridge()
+    sampler = Surrogate(space, 0, ())
+    assert sampler.foresee(3) == []
+    for _ in range(12):
+        config = sampler.ask()
+        assert config is not None
+        sampler.tell(config, time_us(config))
+    asked = sampler.ask()
+    foreseen = sampler.foresee(len(list(configs(space))))
+    assert asked not in foreseen
+    assert sampler.ask() in foreseen[:40]
+
+
 def test_several_asks_in_a_row_do_not_crowd_together() -> None:
     space, time_us = ridge()
     sampler = Surrogate(space, 0, ())

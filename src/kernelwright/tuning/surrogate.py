@@ -64,6 +64,8 @@ class Surrogate:
         """Which configs were neither asked for nor told of."""
         self.process = Process([], likeness_tables(self.coordinates, self.reaches), NOISE, ADDITIVE)
         self.feasibility = Feasibility(self.coordinates)
+        self.ranked: list[int] = []
+        """The configs that were free at the last ask of the model, those that promise most first."""
         self.expected_gain: float | None = None
         """The part of the best time that the config last asked for was expected to save; None before a model was
         asked."""
@@ -97,6 +99,10 @@ class Surrogate:
             self._add([near for near in neighbours(self.space, config) if not self.asked.knows(near)])
         if len(self.times) in LEARN_AT:
             self._learn()
+
+    def foresee(self, count: int) -> list[Config]:
+        """What it would ask for next, did nothing come of what is under way; empty before a model was asked."""
+        return [dict(self.configs[index]) for index in self.ranked if index in self.free][:count]
 
     # --- what is compared ------------------------------------------------------------------------------------
 
@@ -150,13 +156,13 @@ class Surrogate:
         values = [score(self.times[i], best_us) if i in self.times else None for i in self.process.observed]
         expected, spread = self.process.predict(values)
         runs = self.feasibility.chances(self.process.points)
-        best, choice = -1.0, -1
-        for index in sorted(self.free):
-            doubt = spread * math.sqrt(self.process.left[index])
-            gain = improvement(expected[index], doubt) * runs[index]
-            if gain > best:
-                best, choice = gain, index
-        self.expected_gain = best
+        gains = {
+            index: improvement(expected[index], spread * math.sqrt(self.process.left[index])) * runs[index]
+            for index in sorted(self.free)
+        }
+        self.ranked = sorted(gains, key=lambda index: -gains[index])
+        choice = self.ranked[0]
+        self.expected_gain = best = gains[choice]
         return choice if best > SETTLED else self._doubtful(expected, spread, runs)
 
     def _doubtful(self, expected: list[float], spread: float, runs: list[float]) -> int:
