@@ -135,6 +135,26 @@ def test_bench_has_the_framework_s_rows_and_a_verdict_on_the_candidate(worker: W
     assert report.environment.device
 
 
+def test_bench_times_a_kernel_beside_one_that_needs_more_memory(worker: Worker, folder: Path) -> None:
+    """They share memory: it has to hold the larger one before the smaller one is prepared."""
+    worker.load(str(folder))
+    launch = "    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024, num_warps=4)\n"
+    in_two_steps = (
+        "    scratch = torch.empty_like(out)\n"
+        "    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, scratch, x.numel(), BLOCK=1024, num_warps=4)\n"
+        "    copy_kernel[(triton.cdiv(x.numel(), 1024),)](scratch, out, x.numel(), BLOCK=1024, num_warps=4)\n"
+    )
+    start, end = KERNEL.index("@triton.jit"), KERNEL.index("def kernel_function")
+    copy = KERNEL[start:end].replace("double_kernel", "copy_kernel").replace("x * 2,", "x,")
+    larger = (KERNEL[:end] + copy + KERNEL[end:]).replace(launch, in_two_steps)
+    report = worker.bench(
+        {"small": Candidate(source=KERNEL), "large": Candidate(source=larger)}, ("large",), compile=False
+    )
+    rows = {row.name: row for row in report.cases[0].implementations}
+    assert [row.status for row in rows.values()] == [Status.PASSED] * 3, [row.reason for row in rows.values()]
+    assert (rows["large"].median_us or 0.0) > (rows["small"].median_us or 0.0)
+
+
 @pytest.mark.parametrize("problem", EIGHT)
 def test_a_starter_of_the_gallery_is_right_on_every_case(problem: str) -> None:
     with start_worker() as worker:

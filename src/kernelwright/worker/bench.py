@@ -81,22 +81,23 @@ class Bench:
         if self.device != "cpu":
             torch.cuda.synchronize()
 
-    def prepare(self, key: str, case: str, kernels: str, plan: Plan) -> dict[str, Any]:
+    def prepare(self, key: str, case: str, kernels: str, plan: Plan, room: int = 0) -> dict[str, Any]:
         """Make a plan ready to be sampled on rotating copies of the arena.
 
         All plans of a case share the copies, so that two of them never differ by where their buffers lie: on copies
         of its own, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
+        room: bytes that the largest plan of those to come needs; a larger one than was said ends what was prepared.
         """
         module, layout = load_kernels(kernels), Layout(plan.buffers)
-        copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers))
+        copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room)
         replays = [Replay(plan, module, copy, layout) for copy in copies]
         timed = clock.Timed([replay.run for replay in replays])
         steady_us = timed.warm_up()
         self.prepared[key] = Prepared(timed, case, replays[0])
         return {"method": timed.method, "sets": len(replays), "steady_us": steady_us, "known": list(self.prepared)}
 
-    def _copies(self, case: str, nbytes: int, touched_bytes: int) -> list[torch.Tensor]:
-        """Copies of the arena's present contents, each of nbytes or more, together several times the L2 cache."""
+    def _copies(self, case: str, nbytes: int, touched_bytes: int, room: int) -> list[torch.Tensor]:
+        """Copies of the arena's first nbytes, each with that room or more, together several times the L2 cache."""
         assert self.arena is not None
         copies = self.shared.get(case, [])
         if not copies or copies[0].numel() < nbytes:
@@ -105,7 +106,7 @@ class Bench:
             torch.cuda.empty_cache()
             free, _ = torch.cuda.mem_get_info()
             count = clock.sets_needed(touched_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free)
-            copies = [torch.empty(nbytes, dtype=torch.uint8, device=self.device) for _ in range(count)]
+            copies = [torch.empty(max(nbytes, room), dtype=torch.uint8, device=self.device) for _ in range(count)]
             self.shared[case] = copies
         for copy in copies:
             copy[:nbytes].copy_(self.arena[:nbytes])
@@ -238,7 +239,8 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
     if verb == "run":
         return bench.run(message["kernels"], codec.record(message["plan"], Plan))
     if verb == "prepare":
-        return bench.prepare(message["key"], message["case"], message["kernels"], codec.record(message["plan"], Plan))
+        return bench.prepare(message["key"], message["case"], message["kernels"], codec.record(message["plan"], Plan),
+                             message.get("room", 0))  # fmt: skip
     if verb == "sample":
         return bench.samples(message["key"], message["count"])
     if verb == "call":

@@ -13,6 +13,7 @@ from typing import Any
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, Clocks, Implementation, Status
+from kernelwright.worker.layout import Layout
 from kernelwright.worker.measure import PHYSICAL, check_timed, estimate
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.site import Site
@@ -123,8 +124,9 @@ def measured_case(
                 rows.append(framework_row(site, case, name))
             except (ProblemError, WorkerError) as error:
                 failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
+        room = largest(subjects, case)
         for name, subject in subjects.items():
-            outcome = subject if isinstance(subject, Implementation) else candidate_row(site, info, name, subject)
+            outcome = subject if isinstance(subject, Implementation) else candidate_row(site, info, name, subject, room)
             if isinstance(outcome, Row):
                 rows.append(outcome)
             else:
@@ -153,8 +155,14 @@ def framework_row(site: Site, case: str, name: str) -> Row:
     )
 
 
-def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject) -> Row | Implementation:
-    """A verified candidate ready to be sampled, or why it is not."""
+def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:
+    """Bytes that the plans of a case need, which share their memory: as much as the largest."""
+    plans = [one.plans[case] for one in subjects.values() if isinstance(one, Subject) and case in one.plans]
+    return max((Layout(plan.buffers).nbytes for plan in plans), default=0)
+
+
+def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room: int) -> Row | Implementation:
+    """A verified candidate ready to be sampled, or why it is not. room: bytes, see `largest`."""
     result = verify(subject, info.case)
     if result.status is not Status.PASSED:
         return Implementation(name=name, status=result.status, reason=result.reason)
@@ -167,6 +175,7 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject) -> Ro
             "case": info.case.name,
             "kernels": subject.kernels_path,
             "plan": plan,
+            "room": room,
         }
         prepared = site.ask_bench(message)
     except Ended as ended:
