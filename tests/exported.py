@@ -55,6 +55,24 @@ def softmax(**more: Any) -> Subject:
     return subject(folder / "problem.py", folder / "starter.py", "softmax", cases, **more)
 
 
+def cross_entropy() -> Subject:
+    """Two inputs, one of them whole numbers that have no gradient."""
+    labels = TensorSpec(shape=(7,), dtype="int64", stride=(1,))
+    cases = tuple(
+        case(
+            name,
+            {"rows": 7, "vocabulary": 300},
+            (tensor(7, 300), labels),
+            (tensor(7),),
+            small=name == "small",
+            input_names=("logits", "labels"),
+        )
+        for name in ("timed", "small")
+    )
+    folder = GALLERY / "cross_entropy"
+    return subject(folder / "problem.py", folder / "starter.py", "cross_entropy", cases)
+
+
 def linear(kernel: str = "dotted_names") -> Subject:
     """Two layers with parameters, constructed with two numbers."""
 

@@ -15,7 +15,7 @@ from typing import Any
 
 import pytest
 
-from exported import linear, softmax, win, write
+from exported import cross_entropy, linear, softmax, win, write
 from kernelwright.export.op import constants_of_model, op_files
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
@@ -125,7 +125,9 @@ def test_parameters_are_the_modules_own_at_every_call(found: dict[str, Any]) -> 
     assert found["linear patched"] == [""]
 
 
-@pytest.mark.parametrize("subject", [softmax(), linear(), linear("sequential_container")], ids=lambda one: one.name)
+@pytest.mark.parametrize(
+    "subject", [softmax(), linear(), linear("sequential_container"), cross_entropy()], ids=lambda one: one.name
+)
 def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: Path) -> None:
     write(op_files(subject), tmp_path)
     done = run(tmp_path, "-m", f"{subject.package}.check")
