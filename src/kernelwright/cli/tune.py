@@ -134,6 +134,8 @@ def measured(
     parts: Parts, problem: str, candidate: str | None, settings: Settings, begin: Begin, given: dict[str, Any]
 ) -> Outcome | None:
     """On a worker: measured on its GPU, or estimated without one."""
+    from concurrent.futures import ThreadPoolExecutor
+
     from kernelwright.model import Candidate
     from kernelwright.problems import find_problem, read_problem_text
     from kernelwright.tune import LiveDevice
@@ -147,8 +149,10 @@ def measured(
     source = options.candidate(candidate or str(found.starter)).source
     with parts.start_worker(given["target"]) as worker:
         info = worker.load(str(found.file), settings.dtype, timed=given["cases"], narrow=True)
-        pass_gate(worker, problem, given["unqualified"])
-        autotune = worker.compile(Candidate(source=source)).autotune
+        with ThreadPoolExecutor(1) as beside:  # the source compiles while the problem is judged
+            compiled = beside.submit(worker.compile, Candidate(source=source))
+            pass_gate(worker, problem, given["unqualified"])
+        autotune = compiled.result().autotune
         if given["space"] is not None:
             space = stated_space(Path(given["space"]), source, autotune)
         else:
