@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ import pytest
 
 from exported import cross_entropy, linear, softmax, win, write
 from kernelwright.export.op import constants_of_model, op_files
+from kernelwright.export.op_code import arguments_of, forward_text
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
@@ -179,3 +181,9 @@ def test_what_is_written_is_clean_python(tmp_path: Path) -> None:
 def test_constants_that_the_model_reads_are_told_from_those_of_its_inputs() -> None:
     text = "rows = 4\neps = 1e-5\n\n\nclass Model:\n    x = eps\n\n\ndef get_inputs():\n    return [rows]\n"
     assert constants_of_model(text) == {"eps"}
+
+
+@pytest.mark.parametrize(("text", "only"), [("F.dropout(x, 0.1, self.training)", True), ("torch.relu(x)", False)])
+def test_a_problem_that_behaves_otherwise_in_training_has_the_kernel_in_evaluation_only(text: str, only: bool) -> None:
+    subject = replace(softmax(), problem_text=f"class Model:\n    def forward(self, x):\n        return {text}\n")
+    assert (forward_text(subject, arguments_of(subject)).count("not self.training and ") == 2) is only
