@@ -103,6 +103,8 @@ def test_a_run_is_left_gone_on_with_and_ended_early(home: Path) -> None:
         folder.append((await call("start_run", problem="double", trials=20))["run"])
 
     async def end(call: Call) -> None:
+        (line,) = await call("list_runs")
+        assert line["run"] == Path(folder[0]).name
         state = await call("open_run", folder=folder[0])
         waits = state["waiting"]
         assert waits

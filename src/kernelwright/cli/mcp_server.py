@@ -9,6 +9,7 @@ from __future__ import annotations
 import ast
 import functools
 from collections.abc import Callable
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any, ParamSpec, TypeVar
 
@@ -17,6 +18,7 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from kernelwright import __version__
 from kernelwright.cli.desk import Desk
+from kernelwright.cli.runs import run_lines
 from kernelwright.errors import KernelwrightError
 from kernelwright.problems import ProblemPath, find_problem
 from kernelwright.problems.paths import gallery_names
@@ -69,6 +71,12 @@ def server(desk: Desk) -> MCPServer:
         strategy: beam, evolve, greedy or random. starter: a file with a first kernel, where the problem has none. Takes
         up to a minute; gives the run's state, with the numbers of the requests that wait."""
         return desk.start(problem, trials, minutes, strategy, starter)
+
+    @made.tool()
+    @said
+    def list_runs(folder: str = "runs") -> list[dict[str, Any]]:
+        """The runs in a folder, each with its problem, best time and state. open_run takes folder/run."""
+        return [asdict(line) for line in run_lines(Path(folder))]
 
     @made.tool()
     @said
