@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from kernelwright.diagnosis import diagnose, diagnoses
@@ -236,3 +237,15 @@ def test_the_case_that_is_furthest_from_its_bound_comes_first_and_unprofiled_one
     far, near = diagnoses(evaluation, (), problem, PEAKS)
     assert (far.case, near.case) == ("far", "near")
     assert far.bottleneck.limit is Limit.SPILLS
+
+
+def test_what_holds_a_kernel_back_is_said_of_no_held_out_case_that_a_confirmation_timed() -> None:
+    scored, held = case(name="scored"), case(name="held")
+    held = msgspec.structs.replace(held, case=msgspec.structs.replace(held.case, held_out=True))
+    results = (
+        CaseResult(case="scored", status=Status.PASSED, timing=timing(120.0)),
+        CaseResult(case="held", status=Status.PASSED, timing=timing(9000.0)),
+    )
+    problem = ProblemInfo(name="p", format="native", source="", cases=(scored, held))
+    found = diagnoses(Evaluation(status=Status.PASSED, results=results), (), problem, PEAKS)
+    assert [one.case for one in found] == ["scored"]
