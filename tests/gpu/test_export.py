@@ -45,3 +45,32 @@ def test_an_export_measures_itself_and_its_kernel_holds_in_graphs(name: str, tmp
     assert wins["source"] == "measured through this package"
     assert any(case["why"]["eager"] == "faster" for case in wins["cases"])
     assert all({"call_us", "stream_us"} <= case["kernel"].keys() for case in wins["cases"] if "kernel" in case)
+
+
+@pytest.mark.timeout(600)
+def test_a_shape_first_met_in_a_capture_is_pytorchs_and_the_kernels_later(tmp_path: Path) -> None:
+    words = ["export", str(GALLERY / "softmax" / "best.py"), "--problem", str(GALLERY / "softmax"), "--no-measure"]
+    subprocess.run([sys.executable, "-m", "kernelwright", *words, "--out", str(tmp_path / "out")], check=True)
+    home = tmp_path / "out"
+    (home / "use.py").write_text(CAPTURE)
+    asked = [sys.executable, "-m", "fast_softmax.benchmark", "--write", "--no-cases", "--no-compile"]
+    more = ["--vary=rows=4096", "--vary=cols=4096", "--dtypes=float32"]
+    subprocess.run([*asked, *more], cwd=home, check=True)
+    done = subprocess.run([sys.executable, "use.py"], cwd=home, capture_output=True, text=True, check=False)
+    assert done.stdout.split() == ["True", "False", "True", "True"], done.stderr
+
+
+CAPTURE = """
+import torch, fast_softmax
+
+m, x = fast_softmax.Module(), torch.randn(4096, 4096, device="cuda")
+graph = torch.cuda.CUDAGraph()
+with torch.no_grad():
+    torch.softmax(x, -1)
+    with torch.cuda.graph(graph):
+        y = m(x)
+    graph.replay()
+    torch.cuda.synchronize()
+    print(torch.allclose(y, torch.softmax(x, -1)), bool(m.fast_state.known))
+    print(torch.allclose(m(x), torch.softmax(x, -1)), any(m.fast_state.known.values()))
+"""
