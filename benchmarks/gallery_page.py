@@ -11,6 +11,7 @@ its own folder.
 from __future__ import annotations
 
 import argparse
+import json
 import math
 import re
 import sys
@@ -28,6 +29,10 @@ ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- results: begin (benchmarks/gallery_page.py) -->", "<!-- results: end -->"
+
+
+NOTE = "NOTE.md"
+"""Beside a problem's results: what a reader of its rows has to know, such as that a kernel has changed since."""
 
 
 class Measured(NamedTuple):
@@ -48,9 +53,10 @@ def read_reports(gallery: Path) -> list[BenchReport]:
 
 
 def measured(reports: Sequence[BenchReport]) -> Iterator[Measured]:
+    """The cases on which a best kernel was benched."""
     for report in reports:
         for case in report.cases:
-            row = our_row(case)
+            row = row_named(case, "best")
             if row is not None and row.speedup is not None:
                 yield Measured(report.problem, case, row.speedup)
 
@@ -81,6 +87,8 @@ def assessment(cases: Sequence[Measured]) -> str:
     worst, middle, best = ordered[0], ordered[len(ordered) // 2], ordered[-1]
     behind = [one for one in ordered if one.ratio < 1]
     lines = [
+        "Of the cases on which a best kernel was benched:",
+        "",
         f"- best: {best.name}, {best.ratio:.2f} times the framework's faster one",
         f"- typical: the middle case is {middle.name}, {middle.ratio:.2f} times; the geometric mean of all "
         f"{len(ordered)} cases is {geometric_mean([one.ratio for one in ordered]):.2f}",
@@ -106,7 +114,47 @@ def overhead(cases: Sequence[Measured]) -> str:
     return markdown(["case", "eager, device", "ours, device", "eager, call", "ours, call"], rows)
 
 
-def page(reports: Sequence[BenchReport]) -> str:
+def notes(reports: Sequence[BenchReport], gallery: Path) -> str:
+    """A line a problem: when it was benched, and what its folder says of that."""
+    dates = {report.problem: report.environment.date[:16].replace("T", " ") for report in reports}
+    lines = []
+    for folder in sorted(file.parent for file in gallery.glob("*/problem.py")):
+        note = folder / "results" / NOTE
+        said = " ".join(note.read_text(encoding="utf-8").split()) if note.is_file() else ""
+        when = f"benched {dates[folder.name]} UTC." if folder.name in dates else "not benched."
+        lines.append(f"- **{folder.name}**: {when} {said}".rstrip())
+    return "\n".join(lines)
+
+
+def fastest(gallery: Path, problem: str) -> dict[str, tuple[float, float, str]]:
+    """For each case that a round timed, the fastest variant: its time, the limit then, and what it is."""
+    found: dict[str, tuple[float, float, str]] = {}
+    for file in sorted((gallery / problem / "rounds").glob("*.json")):
+        record = json.loads(file.read_text(encoding="utf-8"))
+        for one in record["outcomes"]:
+            if one["status"] == "passed":
+                constants = ", ".join(f"{key}={value}" for key, value in one["constants"].items())
+                name = Path(one["file"]).name + (f" ({constants})" if constants else "")
+                for case, (time_us, _) in one["cases"].items():
+                    if case not in found or time_us < found[case][0]:
+                        found[case] = (time_us, record["bounds_us"][case], name)
+    return found
+
+
+def searched(reports: Sequence[BenchReport], gallery: Path) -> str:
+    """The fastest variants of problems whose best kernel was not benched."""
+    benched = {report.problem for report in reports if all(row_named(case, "best") for case in report.cases)}
+    rows = []
+    for folder in sorted(file.parent for file in gallery.glob("*/problem.py")):
+        if folder.name in benched:
+            continue
+        for case, (time_us, bound_us, name) in fastest(gallery, folder.name).items():
+            share = f"{bound_us / time_us:.0%}"
+            rows.append([f"{folder.name} {case}", f"{time_us:.4g}", f"{bound_us:.4g}", share, name])
+    return markdown(["case", "µs", "limit", "share", "variant"], rows)
+
+
+def page(reports: Sequence[BenchReport], gallery: Path) -> str:
     """The whole of docs/gallery.md."""
     cases = list(measured(reports))
     environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}, "
@@ -139,6 +187,18 @@ Sizes and dtypes that no search saw, odd ones among them; kernels have to be rig
 
 {assessment([one for one in cases if one.case.held_out])}
 
+## Notes on these rows
+
+{notes(reports, gallery)}
+
+## Timed in a search only
+
+The fastest variants of problems whose best kernel has not been benched beside the framework: verified and timed as a
+search does it (`benchmarks/gallery_round.py`), without a confirmation in a fresh process. The fastest of many is a
+little lucky; read these as what a bench is expected to show, not as what it showed.
+
+{searched(reports, gallery)}
+
 ## Launch overhead
 
 Cases of at most 20 µs, where the host decides: device time beside the host time of one synchronised call, µs. Ours is
@@ -148,25 +208,39 @@ a replay of the recorded launches from Python; a program that captures a CUDA gr
 """
 
 
-def readme_table(reports: Sequence[BenchReport]) -> str:
-    """The timed cases of every problem, short."""
+def readme_table(reports: Sequence[BenchReport], gallery: Path) -> str:
+    """The timed cases of every problem, short; where the best kernel was not benched, its time in a search."""
     rows = []
     for report in reports:
         for case in report.cases:
-            if not case.held_out:
-                eager, compiled, starter, best, limit, share, ratio, _, verdict = case_cells(case)
-                shown = best if best != "-" else f"{starter} (starter)"
-                rows.append([f"{report.problem} {case.case}", eager, compiled, shown, limit, share, ratio, verdict])
+            if case.held_out:
+                continue
+            eager, compiled, starter, best, limit, share, ratio, _, verdict = case_cells(case)
+            alone = fastest(gallery, report.problem).get(case.case)
+            if best == "-" and alone is not None:
+                time_us, bound_us, _ = alone
+                best, limit, share = f"{time_us:.4g} (search)", f"{bound_us:.4g}", f"{bound_us / time_us:.0%}"
+                ratio, verdict = about(case, time_us), "not benched"
+            elif best == "-":
+                best = f"{starter} (starter)"
+            rows.append([f"{report.problem} {case.case}", eager, compiled, best, limit, share, ratio, verdict])
     header = ["µs", "eager", "compile", "ours", "limit", "share of limit", "ratio", "verdict"]
     return markdown(header, rows)
 
 
-def with_table(readme: str, reports: Sequence[BenchReport]) -> str:
+def about(case: BenchCase, time_us: float) -> str:
+    """The framework's faster time over one that was not taken beside it."""
+    framework = [row.median_us for row in case.implementations
+                 if row.name in ("eager", "compile") and row.median_us is not None]  # fmt: skip
+    return f"about {min(framework) / time_us:.1f}x" if framework else "-"
+
+
+def with_table(readme: str, reports: Sequence[BenchReport], gallery: Path) -> str:
     """`readme` with what stands between the marks replaced."""
     pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.S)
     if len(pattern.findall(readme)) != 1:
         raise SystemExit(f"README.md has to hold {BEGIN} and {END} once, in this order")
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{readme_table(reports)}\n\n{END}", readme)
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{readme_table(reports, gallery)}\n\n{END}", readme)
 
 
 def place(series: BenchSeries, gallery: Path) -> None:
@@ -189,7 +263,7 @@ def main(arguments: Sequence[str]) -> int:
     if given.series is not None:
         place(decode(given.series.read_bytes(), BenchSeries), gallery)
     reports = read_reports(gallery)
-    wanted = {PAGE: page(reports), README: with_table(README.read_text(encoding="utf-8"), reports)}
+    wanted = {PAGE: page(reports, gallery), README: with_table(README.read_text(encoding="utf-8"), reports, gallery)}
     stale = [file for file, text in wanted.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
     for file in stale:
         print(f"{file.relative_to(ROOT)} is stale; python benchmarks/gallery_page.py writes it" if given.check

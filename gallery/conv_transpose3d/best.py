@@ -2,11 +2,10 @@
 
 Idea: with stride 2, padding 1 and dilation 2, output 2a + 1 takes tap k from input a + 1 - k, and outputs with an even
 coordinate are zero. So the odd outputs are an ordinary 3x3x3 convolution, a product with in_channels * 27 terms.
-A first kernel copies x with its channels last and rows and planes of zeros around it, so that every tap of every
-output is one aligned vector of channels and needs no mask; the copy is read from L2. In the second kernel a program
-owns all output channels of BLOCK_ROWS rows of one plane: it first writes its share of the all-zero planes, multiplies
-while these drain, and then writes its rows. Taps side by side in a row would load nearly the same x three times; here
-they share it and have a sum each, and the three sums, shifted by a position, are added at the end.
+A first kernel copies x with its channels last and a border of zeros, so that every tap of every output is one
+aligned vector of channels and needs no mask; the copy is read from L2. In the second kernel a program owns all
+output channels of BLOCK_ROWS rows of one plane: it first writes its share of the all-zero planes, multiplies while
+these drain, and then writes its rows.
 A row of out has an odd number of elements, so nothing is aligned; but between two values lies a zero, so each value
 with one of its zeros fills an aligned 4-byte word, whichever the row's alignment.
 Must move: x and weight once, out once, mostly the writing of out; 54 * in_channels * out_channels FLOP for each
@@ -39,47 +38,41 @@ def channels_last_kernel(
     PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_O: tl.constexpr,
     WORDS: tl.constexpr, BLOCK_ZEROS: tl.constexpr,
 ):  # fmt: skip
-    """x as (image, depth + 2, height + 2, width, PADDED_IN), weight as (27, PADDED_OUT, PADDED_IN) backwards."""
+    """x as (image, depth + 2, height + 2, width + 2, PADDED_IN), weight as (27, PADDED_OUT, PADDED_IN) backwards."""
     pid = tl.program_id(0)
     if WORDS:
         last = tl.minimum((pid + 1) * planes_each, zeros_before)
         out_plane = (2 * height + 1) * (2 * width + 1)
         write_zero_planes(out_ptr, pid * planes_each, last, depth, out_plane, (2 * depth + 1) * out_plane, BLOCK_ZEROS)
+    c = tl.arange(0, PADDED_IN)[None, :]
     if pid < blocks * (depth + 2) * images:
-        # A plane with a row of zeros before and after is a plane of x moved by a row.
-        c = tl.arange(0, PADDED_IN)
-        position = pid % blocks * BLOCK + tl.arange(0, BLOCK)
+        position = pid % blocks * BLOCK + tl.arange(0, BLOCK)[:, None]
         d = pid // blocks % (depth + 2) - 1
         image = (pid // blocks // (depth + 2)).to(tl.int64)
-        source = position - width
-        inside = (source >= 0) & (source < height * width) & (d >= 0) & (d < depth)
-        x_plane = x_ptr + (image * in_channels * depth + d) * (height * width)
-        x = tl.load(
-            x_plane + c[:, None] * (depth * height * width) + source[None, :],
-            mask=inside[None, :] & (c < in_channels)[:, None],
-            other=0.0,
-        )
-        plane = (height + 2) * width
+        h = position // (width + 2) - 1
+        w = position % (width + 2) - 1
+        inside = (h >= 0) & (h < height) & (w >= 0) & (w < width) & (d >= 0) & (d < depth) & (c < in_channels)
+        x_image = x_ptr + (image * in_channels * depth + d) * height * width
+        x = tl.load(x_image + c * (depth * height * width) + h * width + w, mask=inside, other=0.0)
+        plane = (height + 2) * (width + 2)
         x_last = x_last_ptr + (image * (depth + 2) + d + 1) * plane * PADDED_IN
-        stored = (position < plane)[:, None]
-        tl.store(x_last + position[:, None] * PADDED_IN + c[None, :], tl.trans(x), mask=stored)
+        tl.store(x_last + position * PADDED_IN + c, x, mask=position < plane)
     else:
         part = pid - blocks * (depth + 2) * images
         tap = part % 27
         o = part // 27 * BLOCK_O + tl.arange(0, BLOCK_O)[:, None]
-        k = tl.arange(0, PADDED_IN)[None, :]
-        inside_weight = (o < out_channels) & (k < in_channels)
-        weight = tl.load(weight_ptr + (k * out_channels + o) * 27 + 26 - tap, mask=inside_weight, other=0.0)
-        tl.store(weight_last_ptr + (tap * PADDED_OUT + o) * PADDED_IN + k, weight)
+        inside_weight = (o < out_channels) & (c < in_channels)
+        weight = tl.load(weight_ptr + (c * out_channels + o) * 27 + 26 - tap, mask=inside_weight, other=0.0)
+        tl.store(weight_last_ptr + (tap * PADDED_OUT + o) * PADDED_IN + c, weight)
 
 
-@triton.jit
+@triton.jit(do_not_specialize=["quarter_in"])
 def conv_transpose3d_kernel(
     x_ptr, weight_ptr, out_ptr, out_channels, depth, height, width, row_tiles, zeros_before, zero_planes, planes_each,
-    steps,
+    steps, quarter_in,
     PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, WORDS: tl.constexpr,
     BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
-    BLOCK_ZEROS: tl.constexpr,
+    BLOCK_ZEROS: tl.constexpr, THROUGH_L1: tl.constexpr,
 ):  # fmt: skip
     out_width = 2 * width + 1
     out_plane = (2 * height + 1) * out_width
@@ -101,28 +94,22 @@ def conv_transpose3d_kernel(
     o = o_first + tl.arange(0, BLOCK_O)
     c = tl.arange(0, BLOCK_C)
     # Positions outside read the nearest inside and are not stored.
-    nearest = tl.minimum(b, height - 1) * width + tl.minimum(w, width - 1)
-    x_plane = x_ptr + (image * (depth + 2) + a) * (height + 2) * width * PADDED_IN
+    nearest = tl.minimum(b, height - 1) * (width + 2) + tl.minimum(w, width - 1)
+    x_plane = x_ptr + (image * (depth + 2) + a) * (height + 2) * (width + 2) * PADDED_IN
     x_ptrs = x_plane + nearest[:, None] * PADDED_IN + c[None, :]
     weight_ptrs = weight_ptr + o[:, None] * PADDED_IN + c[None, :]
     PARTS: tl.constexpr = PADDED_IN // BLOCK_C
-    COLUMN: tl.constexpr = PADDED_OUT * PADDED_IN  # from a tap's weights to those of the tap beside it
-    acc0 = tl.zeros((BLOCK_O, BLOCK_ROWS * BLOCK_WIDTH), tl.float32)
-    acc1 = tl.zeros((BLOCK_O, BLOCK_ROWS * BLOCK_WIDTH), tl.float32)
-    acc2 = tl.zeros((BLOCK_O, BLOCK_ROWS * BLOCK_WIDTH), tl.float32)
-    for step in range(steps):  # 9 * PARTS, unknown to the compiler, which would unroll it
-        row = step // PARTS
-        shift = (row // 3 * (height + 2) + row % 3) * width
-        x = tl.load(x_ptrs + shift * PADDED_IN + step % PARTS * BLOCK_C)
-        taps = weight_ptrs + row * (3 * COLUMN) + step % PARTS * BLOCK_C
-        acc0 = tl.dot(tl.load(taps), tl.trans(x), acc0, input_precision="ieee")
-        acc1 = tl.dot(tl.load(taps + COLUMN), tl.trans(x), acc1, input_precision="ieee")
-        acc2 = tl.dot(tl.load(taps + 2 * COLUMN), tl.trans(x), acc2, input_precision="ieee")
-    # The sums of the three columns of taps belong to neighbouring positions.
-    at = tl.broadcast_to(position[None, :], (BLOCK_O, BLOCK_ROWS * BLOCK_WIDTH))
-    left = tl.gather(acc0, tl.maximum(at - 1, 0), 1)
-    right = tl.gather(acc2, tl.minimum(at + 1, BLOCK_ROWS * BLOCK_WIDTH - 1), 1)
-    acc = acc1 + tl.where((w > 0)[None, :], left, 0.0) + tl.where((w + 1 < width)[None, :], right, 0.0)
+    acc = tl.zeros((BLOCK_O, BLOCK_ROWS * BLOCK_WIDTH), tl.float32)
+    for step in range(steps):  # 27 * PARTS, unknown to the compiler, which would unroll it
+        tap = step // PARTS
+        shift = (tap // 9 * (height + 2) + tap // 3 % 3) * (width + 2) + tap % 3
+        if THROUGH_L1:
+            # Asynchronous copies of 16 bytes pass L1 by, those of 8 do not; so it is told of multiples of 4 only.
+            x = tl.load(x_ptrs + (shift * quarter_in + step % PARTS * (BLOCK_C // 4)) * 4)
+        else:
+            x = tl.load(x_ptrs + shift * PADDED_IN + step % PARTS * BLOCK_C)
+        weight = tl.load(weight_ptrs + tap * (PADDED_OUT * PADDED_IN) + step % PARTS * BLOCK_C)
+        acc = tl.dot(weight, tl.trans(x), acc, input_precision="ieee")
 
     inside = (o < out_channels)[:, None] & (b < height)[None, :] & (w < width)[None, :]
     value = acc.to(out_ptr.dtype.element_ty)
@@ -156,8 +143,9 @@ def conv_transpose3d_kernel(
 
 BLOCK_POSITIONS = 64
 WARPS = 4
-STAGES = 3
+STAGES = 5
 REGISTERS = None
+THROUGH_L1 = 0
 ZEROS_BEFORE_16THS = 0
 BLOCK_ZEROS = 256
 BLOCK_COPY = 128
@@ -187,9 +175,9 @@ class ModelNew(torch.nn.Module):
         block_c, block_o = 32, 64
         padded_in = max(triton.next_power_of_2(in_channels), block_c)
         padded_out = triton.cdiv(out_channels, block_o) * block_o
-        x_last = torch.empty((batch, depth + 2, height + 2, width, padded_in), dtype=x.dtype, device=x.device)
+        x_last = torch.empty((batch, depth + 2, height + 2, width + 2, padded_in), dtype=x.dtype, device=x.device)
         weight_last = torch.empty((27, padded_out, padded_in), dtype=x.dtype, device=x.device)
-        blocks = triton.cdiv((height + 2) * width, BLOCK_COPY)
+        blocks = triton.cdiv((height + 2) * (width + 2), BLOCK_COPY)
         copies = blocks * (depth + 2) * batch + 27 * (padded_out // block_o)
         zero_planes = batch * out_channels * (depth + 1)
         zeros_before = zero_planes * ZEROS_BEFORE_16THS // 16
@@ -209,9 +197,10 @@ class ModelNew(torch.nn.Module):
         conv_transpose3d_kernel[(programs,)](
             x_last, weight_last, out, out_channels, depth, height, width, row_tiles,
             zeros_before, zero_planes, triton.cdiv(zero_planes - zeros_before, programs),
-            9 * (padded_in // block_c),
+            27 * (padded_in // block_c), padded_in // 4,
             PADDED_IN=padded_in, PADDED_OUT=padded_out, WORDS=words,
             BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
-            BLOCK_ZEROS=BLOCK_ZEROS, num_warps=max(WARPS, block_positions // 16), num_stages=STAGES, maxnreg=REGISTERS,
+            BLOCK_ZEROS=BLOCK_ZEROS, THROUGH_L1=THROUGH_L1,
+            num_warps=max(WARPS, block_positions // 32), num_stages=STAGES, maxnreg=REGISTERS,
         )  # fmt: skip
         return out

@@ -20,15 +20,11 @@ def lanes_maximum_and_sum(x_row, start, end, BLOCK: tl.constexpr, UNROLL: tl.con
     total = tl.zeros((BLOCK,), tl.float32)
     if ALIGNED:
         start = tl.multiple_of(start, 16)
-    x = tl.load(x_row + start + column, mask=start + column < end, other=float("-inf"))
     for at in range(start, end, UNROLL * BLOCK):
-        after = at + UNROLL * BLOCK
-        following = tl.load(x_row + after + column, mask=after + column < end, other=float("-inf"))
-        x = x.to(tl.float32)
+        x = tl.load(x_row + at + column, mask=at + column < end, other=float("-inf")).to(tl.float32)
         larger = tl.maximum(largest, tl.max(x, axis=0))
         total = total * tl.exp(largest - larger) + tl.sum(tl.exp(x - larger[None, :]), axis=0)
         largest = larger
-        x = following
     return largest, total
 
 

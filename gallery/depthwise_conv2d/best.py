@@ -1,10 +1,11 @@
-"""Depthwise convolution, one program per strip of rows of one channel, marching down it.
+"""Depthwise convolution, one program per strip of output rows of one channel; a lane owns pairs of outputs.
 
-Idea: a lane owns a pair of neighbouring outputs. Of each row of x it loads its own pair and the next one, which hold
-all that the 3 taps of a row need, adds them to the three output rows that they belong to, and never loads the row
-again. UNROLL rows are loaded before the first is used, so that enough bytes are under way.
-Must move: x once and out once (nearly 2 * batch * channels * height * width elements); 2 FLOP per tap and output.
-Serves: 3x3 filters.
+Idea: a lane loads its own pair of each row and the next one, which hold all that three taps need; the two output rows
+that lack a row of x wait in registers. The strip is AHEAD * BLOCKS rows long, AHEAD of them loaded before the first is
+used: long strips read fewer rows twice, and enough bytes are under way all the same.
+Must move: x once and out once; the strips read two rows twice.
+Serves: 3x3 filters, stride 1, no padding; rows of odd length take a slower way.
+From runs/mailbox, whose host code did not cut small batches finer; a large one is launched as it was confirmed there.
 """
 
 import torch
@@ -13,84 +14,73 @@ import triton.language as tl
 
 
 @triton.jit
-def add_row(left, right, a, b, c, d, w0, w1, w2):
-    """One filter row added to two neighbouring outputs: inputs a b c to the left one, b c d to the right one."""
-    return left + a * w0 + b * w1 + c * w2, right + b * w0 + c * w1 + d * w2
-
-
-@triton.jit(do_not_specialize=["row_pairs", "out_row_pairs"])
 def depthwise_conv2d_kernel(
-    x_ptr, weight_ptr, out_ptr, channels, height, width, out_height, out_width, row_pairs, out_row_pairs, strips,
-    EVEN: tl.constexpr, UNROLL: tl.constexpr, STRIP_BLOCKS: tl.constexpr, BLOCK_PAIRS: tl.constexpr,
-    FULL: tl.constexpr,
+    x_ptr, weight_ptr, out_ptr, channels, height, width, out_height, out_width, half_width, half_out,
+    EVEN: tl.constexpr, AHEAD: tl.constexpr, BLOCKS: tl.constexpr, PAIRS: tl.constexpr,
 ):  # fmt: skip
-    first = tl.program_id(0) % strips * (UNROLL * STRIP_BLOCKS)  # the strip's first output row
-    pair = tl.program_id(1) * BLOCK_PAIRS + tl.arange(0, BLOCK_PAIRS)[:, None]
+    plane = tl.program_id(1).to(tl.int64)  # image * channels + channel
+    first = tl.program_id(0) * (AHEAD * BLOCKS)
+    pair = tl.arange(0, PAIRS)[:, None]
     column = 2 * pair + tl.arange(0, 2)[None, :]
-    plane = (tl.program_id(0) // strips).to(tl.int64)  # image * channels + channel
-    # Where rows hold a whole number of pairs, offsets are written as twice something: 4-byte accesses.
-    if EVEN:
-        x_row = x_ptr + 2 * (plane * height + first) * row_pairs
-        out_row = out_ptr + 2 * (plane * out_height + first) * out_row_pairs
-        stored = pair < out_row_pairs
-        here = pair < row_pairs
-        there = pair + 1 < row_pairs
+    w = weight_ptr + plane % channels * 9
+    w00 = tl.load(w).to(tl.float32)
+    w01 = tl.load(w + 1).to(tl.float32)
+    w02 = tl.load(w + 2).to(tl.float32)
+    w10 = tl.load(w + 3).to(tl.float32)
+    w11 = tl.load(w + 4).to(tl.float32)
+    w12 = tl.load(w + 5).to(tl.float32)
+    w20 = tl.load(w + 6).to(tl.float32)
+    w21 = tl.load(w + 7).to(tl.float32)
+    w22 = tl.load(w + 8).to(tl.float32)
+
+    if EVEN:  # twice a number: the compiler sees that a pair is aligned
+        here = pair < half_width
+        after = pair + 1 < half_width
+        stored = pair < half_out
     else:
-        x_row = x_ptr + (plane * height + first) * width
-        out_row = out_ptr + (plane * out_height + first) * out_width
-        stored = column < out_width
         here = column < width
-        there = column + 2 < width
-    x_row += column
-    out_row += column
+        after = column + 2 < width
+        stored = column < out_width
+    zero = tl.zeros((PAIRS,), tl.float32)
+    older_l, older_r, newer_l, newer_r = zero, zero, zero, zero
+    for step in tl.static_range(2):
+        row = first + step
+        row_ptr = (
+            x_ptr + (2 * ((plane * height + row) * half_width) if EVEN else (plane * height + row) * width) + column
+        )
+        a, b = tl.split(tl.load(row_ptr, mask=here, other=0.0).to(tl.float32))
+        c, d = tl.split(tl.load(row_ptr + 2, mask=after, other=0.0).to(tl.float32))
+        older_l = newer_l + a * w10 + b * w11 + c * w12
+        older_r = newer_r + b * w10 + c * w11 + d * w12
+        newer_l = a * w00 + b * w01 + c * w02
+        newer_r = b * w00 + c * w01 + d * w02
 
-    weight_channel = weight_ptr + plane % channels * 9
-    w00 = tl.load(weight_channel).to(tl.float32)
-    w01 = tl.load(weight_channel + 1).to(tl.float32)
-    w02 = tl.load(weight_channel + 2).to(tl.float32)
-    w10 = tl.load(weight_channel + 3).to(tl.float32)
-    w11 = tl.load(weight_channel + 4).to(tl.float32)
-    w12 = tl.load(weight_channel + 5).to(tl.float32)
-    w20 = tl.load(weight_channel + 6).to(tl.float32)
-    w21 = tl.load(weight_channel + 7).to(tl.float32)
-    w22 = tl.load(weight_channel + 8).to(tl.float32)
-
-    # Outputs whose first rows have been added: `one` lacks two rows, `two` lacks one.
-    zero = tl.zeros((BLOCK_PAIRS,), tl.float32)
-    one_l, one_r, two_l, two_r = zero, zero, zero, zero
-    for ahead in tl.static_range(2):
-        a, b = tl.split(tl.load(x_row, mask=here, other=0.0).to(tl.float32))
-        c, d = tl.split(tl.load(x_row + 2, mask=there, other=0.0).to(tl.float32))
-        if ahead == 1:
-            two_l, two_r = add_row(one_l, one_r, a, b, c, d, w10, w11, w12)
-        one_l, one_r = add_row(zero, zero, a, b, c, d, w00, w01, w02)
-        x_row += 2 * row_pairs if EVEN else width
-
-    for block in range(STRIP_BLOCKS):
-        left = ()
-        right = ()
-        for step in tl.static_range(UNROLL):
-            row = first + block * UNROLL + step
-            inside = True if FULL else row < out_height
-            left += (tl.load(x_row, mask=here & inside, other=0.0),)
-            right += (tl.load(x_row + 2, mask=there & inside, other=0.0),)
-            x_row += 2 * row_pairs if EVEN else width
-        for step in tl.static_range(UNROLL):
-            a, b = tl.split(left[step].to(tl.float32))
-            c, d = tl.split(right[step].to(tl.float32))
-            done = tl.join(*add_row(two_l, two_r, a, b, c, d, w20, w21, w22))
-            row = first + block * UNROLL + step
-            inside = True if FULL else row < out_height
-            tl.store(out_row, done.to(out_ptr.dtype.element_ty), mask=stored & inside)
-            two_l, two_r = add_row(one_l, one_r, a, b, c, d, w10, w11, w12)
-            one_l, one_r = add_row(zero, zero, a, b, c, d, w00, w01, w02)
-            out_row += 2 * out_row_pairs if EVEN else out_width
+    for block in range(BLOCKS):
+        own = ()
+        other = ()
+        for step in tl.static_range(AHEAD):
+            row = first + 2 + block * AHEAD + step
+            row_ptr = (
+                x_ptr + (2 * ((plane * height + row) * half_width) if EVEN else (plane * height + row) * width) + column
+            )
+            own += (tl.load(row_ptr, mask=here & (row < height), other=0.0),)
+            other += (tl.load(row_ptr + 2, mask=after & (row < height), other=0.0),)
+        for step in tl.static_range(AHEAD):
+            a, b = tl.split(own[step].to(tl.float32))
+            c, d = tl.split(other[step].to(tl.float32))
+            done = tl.join(older_l + a * w20 + b * w21 + c * w22, older_r + b * w20 + c * w21 + d * w22)
+            row = first + block * AHEAD + step
+            out_row = plane * out_height + row
+            to_ptr = out_ptr + (2 * (out_row * half_out) if EVEN else out_row * out_width)
+            tl.store(to_ptr + column, done.to(out_ptr.dtype.element_ty), mask=stored & (row < out_height))
+            older_l = newer_l + a * w10 + b * w11 + c * w12
+            older_r = newer_r + b * w10 + c * w11 + d * w12
+            newer_l = a * w00 + b * w01 + c * w02
+            newer_r = b * w00 + c * w01 + d * w02
 
 
-UNROLL = 5
-STRIP_BLOCKS = 3
-MAX_BLOCK_PAIRS = 256
-WARPS = 4
+ENOUGH_BLOCKS = 1024
+"""Programs that fill the GPU; a small batch is cut into shorter strips of more threads to have as many."""
 
 
 def kernel_function(x, conv_weight):
@@ -100,12 +90,12 @@ def kernel_function(x, conv_weight):
     out_height = height - 2
     out_width = width - 2
     out = torch.empty((batch, channels, out_height, out_width), dtype=x.dtype, device=x.device)
-    strips = triton.cdiv(out_height, UNROLL * STRIP_BLOCKS)
-    block_pairs = min(triton.next_power_of_2(triton.cdiv(out_width, 2)), MAX_BLOCK_PAIRS)
-    grid = (strips * batch * channels, triton.cdiv(triton.cdiv(out_width, 2), block_pairs))
+    AHEAD = 4
+    BLOCKS = 4 if triton.cdiv(out_height, 16) * batch * channels >= ENOUGH_BLOCKS else 1
+    PAIRS = triton.next_power_of_2(triton.cdiv(out_width, 2))
+    grid = (triton.cdiv(out_height, AHEAD * BLOCKS), batch * channels)
     depthwise_conv2d_kernel[grid](
-        x, conv_weight, out, channels, height, width, out_height, out_width, width // 2, out_width // 2, strips,
-        EVEN=width % 2 == 0, UNROLL=UNROLL, STRIP_BLOCKS=STRIP_BLOCKS, BLOCK_PAIRS=block_pairs,
-        FULL=out_height % (UNROLL * STRIP_BLOCKS) == 0, num_warps=WARPS,
+        x, conv_weight, out, channels, height, width, out_height, out_width, width // 2, out_width // 2,
+        EVEN=width % 2 == 0, AHEAD=AHEAD, BLOCKS=BLOCKS, PAIRS=PAIRS, num_warps=1 if BLOCKS > 1 else 4, num_stages=1,
     )  # fmt: skip
     return out

@@ -113,8 +113,8 @@ def max_pool3d_kernel(
 BLOCK_ROWS = 16
 TILE_BLOCK = 2048
 """Elements of a plane that a program holds: where rows are longer, fewer of them."""
-STEPS_PER_PROGRAM = 62
-WARPS = 2
+ENOUGH_BLOCKS = 1024
+"""Programs that fill the GPU; a small batch is cut along its depth to have as many."""
 
 
 class ModelNew(torch.nn.Module):
@@ -131,10 +131,16 @@ class ModelNew(torch.nn.Module):
         block_width = max(triton.next_power_of_2(width), 16)
         block_rows = max(1, min(BLOCK_ROWS, TILE_BLOCK // block_width))
         row_tiles = triton.cdiv(out_height, block_rows)
-        chunks = triton.cdiv(out_depth, STEPS_PER_PROGRAM)
+        chunks = max(1, min(out_depth, ENOUGH_BLOCKS // (row_tiles * batch * channels)))
+        steps = triton.cdiv(out_depth, chunks)
+        chunks = triton.cdiv(out_depth, steps)
+        # Where 16 bytes are one access of 8 elements, 32 elements a thread keep enough of them under way; narrower
+        # accesses of as many would not fit its registers.
+        full = block_width == width
+        warps = 2 if full and x.element_size() == 2 else 8
         max_pool3d_kernel[(row_tiles * chunks * batch * channels,)](
             x, out, depth, height, width, out_depth, out_height, out_width, chunks, row_tiles,
-            STEPS_PER_PROGRAM=STEPS_PER_PROGRAM, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width,
-            FULL_WIDTH=block_width == width, num_warps=WARPS,
+            STEPS_PER_PROGRAM=steps, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width,
+            FULL_WIDTH=full, num_warps=warps,
         )  # fmt: skip
         return out

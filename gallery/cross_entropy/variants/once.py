@@ -20,15 +20,11 @@ def lanes_maximum_and_sum(x_row, start, end, BLOCK: tl.constexpr, UNROLL: tl.con
     total = tl.zeros((BLOCK,), tl.float32)
     if ALIGNED:
         start = tl.multiple_of(start, 16)
-    x = tl.load(x_row + start + column, mask=start + column < end, other=float("-inf"))
     for at in range(start, end, UNROLL * BLOCK):
-        after = at + UNROLL * BLOCK
-        following = tl.load(x_row + after + column, mask=after + column < end, other=float("-inf"))
-        x = x.to(tl.float32)
+        x = tl.load(x_row + at + column, mask=at + column < end, other=float("-inf")).to(tl.float32)
         larger = tl.maximum(largest, tl.max(x, axis=0))
         total = total * tl.exp(largest - larger) + tl.sum(tl.exp(x - larger[None, :]), axis=0)
         largest = larger
-        x = following
     return largest, total
 
 
@@ -67,6 +63,7 @@ def combine_kernel(
 
 BLOCK = 1024
 UNROLL = 4
+WARPS = 4
 ENOUGH_BLOCKS = 1024
 """Programs that fill the GPU."""
 
@@ -77,7 +74,6 @@ def kernel_function(logits, labels):
     rows, vocabulary = logits.shape
     loss = torch.empty((rows,), dtype=logits.dtype, device=logits.device)
     step = BLOCK * UNROLL
-    warps = BLOCK // 256 if logits.element_size() == 2 else BLOCK // 128  # a lane reads 16 bytes at a time
     parts = max(1, min(triton.cdiv(vocabulary, step), ENOUGH_BLOCKS // rows))
     part_size = triton.cdiv(triton.cdiv(vocabulary, parts), step) * step
     parts = triton.cdiv(vocabulary, part_size)
@@ -85,7 +81,7 @@ def kernel_function(logits, labels):
     sums = torch.empty((rows, parts), dtype=torch.float32, device=logits.device)
     cross_entropy_kernel[(rows * parts,)](
         logits, labels, loss, maxima, sums, vocabulary, parts, part_size,
-        WHOLE=parts == 1, BLOCK=BLOCK, UNROLL=UNROLL, num_warps=warps,
+        WHOLE=parts == 1, BLOCK=BLOCK, UNROLL=UNROLL, num_warps=WARPS,
     )  # fmt: skip
     if parts > 1:
         block_parts = triton.next_power_of_2(parts)
