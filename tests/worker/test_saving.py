@@ -54,3 +54,8 @@ def test_a_call_that_takes_longer_on_memory_made_anew_is_blamed_with_both_times(
 
 def test_a_kernel_is_not_blamed_for_what_shows_only_once() -> None:
     assert blamed((50.0, 90.0), (50.0, 51.0)) == ""
+
+
+def test_a_very_short_call_is_not_blamed_for_the_fraction_of_a_microsecond_that_any_pays() -> None:
+    assert blamed((1.138, 1.47), (1.138, 1.47)) == ""
+    assert blamed((1.138, 1.9), (1.138, 1.9)) != ""

@@ -91,7 +91,6 @@ def write_kernel(
 ONE_BLOCK = 32768
 BLOCK_ELEMENTS = 1024
 THREAD_BLOCK = 32
-LONG_UNROLL = 2
 FEW_BLOCKS = 128
 """Rows fewer than this do not fill the GPU one by one."""
 MANY_BLOCKS = 264
@@ -113,8 +112,9 @@ def kernel_function(x):
         )
     elif block_cols > ONE_BLOCK and rows >= FEW_BLOCKS:
         many = rows >= MANY_BLOCKS
+        unroll = 1 if many and x.element_size() == 2 else 2
         long_row_kernel[(rows,)](
-            x, out, cols, HELD_BLOCK=8192 if many else 16384, UNROLL=LONG_UNROLL,
+            x, out, cols, HELD_BLOCK=8192 if many else 16384, UNROLL=unroll,
             BLOCK_COLS=4096 if many else 16384 // x.element_size(), num_warps=16 if many else 32,
         )  # fmt: skip
     else:
