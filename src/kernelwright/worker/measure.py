@@ -32,8 +32,8 @@ SAVING = 1.2
 and clocks are the same for both, so honest kernels differ by their noise, some percent."""
 
 COLD_US = 0.5
-"""What memory made anew may cost any call besides: twenty softmax kernels of a 1x3 matrix took 1.46 to 1.48 µs on it and
-some 1.14 as it was left, on an H200, with nothing there that could be kept."""
+"""What memory made anew may cost any call besides. Twenty softmax kernels took 1.46 to 1.48 µs for a 1x3 matrix on it,
+and 1.14 on what was left, on an H200, where nothing could be kept."""
 
 PHYSICAL = 0.95
 """A time under this fraction of the bound is a fault of the measurement or a trick, not a record. The bound is made of
