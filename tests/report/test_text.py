@@ -173,6 +173,16 @@ def test_the_commands_to_repeat_a_run_carry_all_its_settings() -> None:
         assert any(words[at : at + 2] == pair for at in range(len(words))), pair
 
 
+def test_the_kernel_is_judged_again_as_the_run_judged_it() -> None:
+    """In its own dtype it would be another kernel, and a problem that does not qualify is refused unless asked for."""
+    view = run_view(short_run(), confirmed={4: passed(26.0)}, dtype="float16", unqualified=True)
+    again, verify, bench, profile = repeat_commands(view)
+    assert again.endswith("--dtype float16 --unqualified")
+    for verb, words in (("verify", verify), ("bench", bench)):
+        assert words == f"kernelwright {verb} softmax runs/one/best_kernel.py --dtype float16 --unqualified"
+    assert profile == "kernelwright profile softmax runs/one/best_kernel.py --dtype float16"
+
+
 def test_what_holds_the_best_back_is_said_with_who_read_it() -> None:
     counters = (Counter(name="l1_throughput", value=0.9, unit="fraction", tool="ncu"),)
     profile = Profile(

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from kernelwright.cli.ending import KERNEL, write_views
+from kernelwright.cli.ending import write_views
 from kernelwright.cli.gate import pass_gate
 from kernelwright.cli.parts import Parts
 from kernelwright.cli.session import folder_for, new_run, read_starter
@@ -26,6 +26,7 @@ from kernelwright.pool import Worker
 from kernelwright.problems import find_problem, problem_in_run, read_problem_text
 from kernelwright.propose import build_proposer, deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.report.profiled import profiled, profiled_text
+from kernelwright.report.text import KERNEL
 from kernelwright.report.trials import trial_text, trials_table
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, read_run

@@ -14,13 +14,12 @@ from kernelwright.report.evolution import evolution_log
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page import html_page
 from kernelwright.report.plots import draw_plots, write_plots
-from kernelwright.report.text import report_text
+from kernelwright.report.text import KERNEL, command_on_best, report_text
 from kernelwright.report.trace import write_trace
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
 
-KERNEL = "best_kernel.py"
 REPORT = "report.txt"
 PAGE = "report.html"
 PLOTS = "plots"
@@ -68,11 +67,11 @@ def next_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
     if outcome.reason is StopReason.INTERRUPTED:
         return f"next:\n  {shlex.join(resume)}"
     lines = []
-    problem, kernel = view.info.settings.problem, str(view.folder / KERNEL)
+    problem = view.info.settings.problem
     if view.best is not None:
-        lines.append((["kernelwright", "verify", problem, kernel], "judge it again, on every case"))
+        lines.append((command_on_best("verify", view), "judge it again, on every case"))
         where = ", on a machine with a GPU: the times above are estimates" if kind_of(view) == "estimate" else ""
-        lines.append((["kernelwright", "bench", problem, kernel], f"time it beside the framework's own{where}"))
+        lines.append((command_on_best("bench", view), f"time it beside the framework's own{where}"))
         lines.append((["kernelwright", "export", run], "use it in a program: a package that falls back to PyTorch"))
     more = more_of(outcome.reason, budget)
     if more:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shlex
 from collections.abc import Sequence
+from typing import Literal
 
 from kernelwright.diagnosis import diagnoses
 from kernelwright.model import Budget, Evaluation, Trial
@@ -25,6 +26,9 @@ from kernelwright.report.table import indented
 from kernelwright.report.trials import tally
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
+
+KERNEL = "best_kernel.py"
+"""In the run's folder: the kernel that stands."""
 
 
 def report_text(view: RunView) -> str:
@@ -95,13 +99,19 @@ def repeat_commands(view: RunView) -> list[str]:
         words += ["--control", settings.control]
     if settings.lessons is not None:
         words += ["--lessons", settings.lessons]
-    commands = [shlex.join(words)]
+    words += ["--unqualified"] if settings.unqualified else []
+    commands = [words]
     if view.best is not None:
-        kernel = str(view.folder / "best_kernel.py")
-        commands += [
-            shlex.join(["kernelwright", verb, settings.problem, kernel]) for verb in ("verify", "bench", "profile")
-        ]
-    return commands
+        commands += [command_on_best(verb, view) for verb in ("verify", "bench", "profile")]
+    return [shlex.join(command) for command in commands]
+
+
+def command_on_best(verb: Literal["verify", "bench", "profile"], view: RunView) -> list[str]:
+    """The words that judge or time the kernel that stands, as the run did."""
+    settings = view.info.settings
+    words = ["kernelwright", verb, settings.problem, str(view.folder / KERNEL)]
+    words += ["--dtype", settings.dtype] if settings.dtype is not None else []
+    return words + (["--unqualified"] if settings.unqualified and verb != "profile" else [])
 
 
 def _tally_text(trials: Sequence[Trial]) -> str:
