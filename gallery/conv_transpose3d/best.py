@@ -11,6 +11,7 @@ with one of its zeros fills an aligned 4-byte word, whichever the row's alignmen
 Must move: x and weight once, out once, mostly the writing of out; 54 * in_channels * out_channels FLOP for each
 element of x, less at the border.
 Serves: kernel 3, stride 2, padding 1, dilation 2, rows of up to 256 elements.
+Reaches 38 % of the limit on 16x32to64x16x32x32 in bfloat16: 172 µs on an H200 (search, not benched).
 """
 
 import torch
