@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo test test-gpu lint docs example setup clean
+.PHONY: demo test test-gpu lint docs example site setup clean
 .DEFAULT_GOAL := test
 
 ifndef PYTHON
@@ -27,6 +27,10 @@ docs: $(STAMP)
 example: $(STAMP)
 	$(BIN)/kernelwright report gallery/rmsnorm/runs/mailbox --format html --plots docs/example > docs/example/report.html
 	KERNELWRIGHT_SCREENSHOTS=docs/example $(BIN)/pytest tests/report/page/test_in_browser.py -k looked_at
+
+site: $(STAMP)
+	$(BIN)/python -m sphinx --fail-on-warning --keep-going --quiet docs build/site
+	@echo 'open build/site/index.html'
 
 setup: $(STAMP)
 

@@ -1,17 +1,21 @@
 """The pages that people read, taken apart: links, headings and code, as a Markdown parser sees them.
 
-It checks nothing. The rule: headings get the anchors that a code host gives them, so that a link works there and on the
-site.
+It checks nothing. An example can be imported off its page, so that the page is the only copy of it. The rule: headings
+get the anchors that a code host gives them, so that a link works there and on the site.
 """
 
 from __future__ import annotations
 
+import importlib.util
 import re
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 from markdown_it import MarkdownIt
 from markdown_it.token import Token
@@ -81,3 +85,37 @@ def anchors(page: Path) -> set[str]:
 
 def named(page: Path) -> str:
     return page.relative_to(ROOT).as_posix()
+
+
+def blocks(page: Path) -> tuple[dict[str, str], list[str]]:
+    """The Python on a page: whole files by the path that their first line states, and the fragments between."""
+    texts = [code.text for code in codes(page) if code.language == "python"]
+    stated = {text: re.match(r"# ([\w./]+\.py)\n", text) for text in texts}
+    return {match[1]: text for text, match in stated.items() if match}, [text for text in texts if not stated[text]]
+
+
+def example(page: Path, folder: Path) -> tuple[ModuleType, list[str]]:
+    """The one file of a page as a module, which stands in `folder`, and the page's fragments."""
+    files, fragments = blocks(page)
+    [(path, text)] = files.items()
+    file = folder / Path(path).name
+    file.write_text(text, encoding="utf-8")
+    name = f"example_{file.stem}"
+    spec = importlib.util.spec_from_file_location(name, file)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module  # records look their annotations up there
+    spec.loader.exec_module(module)
+    return module, fragments
+
+
+def run(fragment: str, names: dict[str, Any]) -> None:
+    """A fragment among these names, which it adds to."""
+    exec(compile(fragment, "a page", "exec", dont_inherit=True), names)
+
+
+def entry(line: str, names: Mapping[str, Any]) -> tuple[str, Any]:
+    """The name and the value of a line of a table, such as `"beam": beam,`, read among these names."""
+    [(name, value)] = eval(f"{{{line.strip()}}}", dict(names)).items()
+    return name, value
