@@ -15,7 +15,9 @@ import pytest
 
 from command_line import PROBLEM, run
 from kernelwright.journal import Journal
+from kernelwright.model import Budget
 from kernelwright.report.view import read_run
+from kernelwright.run import is_paused, pause
 
 pytest.importorskip("mcp", reason="the MCP server needs mcp: pip install -e '.[mcp]'")
 
@@ -118,6 +120,25 @@ def test_a_run_is_left_gone_on_with_and_ended_early(home: Path) -> None:
     folder: list[str] = []
     drive(home, begin)
     drive(home, end)
+
+
+def test_a_run_is_taken_up_as_its_last_session_left_it_and_not_paused(home: Path) -> None:
+    folder: list[str] = []
+
+    async def begin(call: Call) -> None:
+        folder.append((await call("start_run", problem="double", trials=20))["run"])
+
+    async def open_again(call: Call) -> None:
+        state = await call("open_run", folder=folder[0])
+        assert state["trials"]["limit"] == 9
+
+    drive(home, begin)
+    with Journal.open(home / folder[0], writable=True) as journal:
+        journal.append_started(Budget(trials=9))
+        journal.append_stopped("interrupted", 1.0)
+        pause(journal.folder)
+    drive(home, open_again)
+    assert not is_paused(home / folder[0])
 
 
 def test_what_cannot_be_done_is_said_and_what_passed_is_profiled(home: Path) -> None:

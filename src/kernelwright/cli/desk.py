@@ -16,14 +16,14 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.cli.ending import write_views
-from kernelwright.cli.gate import pass_gate
 from kernelwright.cli.parts import Parts
-from kernelwright.cli.session import folder_for, new_run, read_starter
-from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.cli.session import folder_for, latest_budget, new_run, read_starter, worker_of
+from kernelwright.diagnosis import furthest
+from kernelwright.errors import RequestError
 from kernelwright.journal import EventKind, Journal
 from kernelwright.model import Budget, RunSettings, Trial
 from kernelwright.pool import Worker
-from kernelwright.problems import find_problem, problem_in_run, read_problem_text
+from kernelwright.problems import find_problem, read_problem_text
 from kernelwright.propose import build_proposer, deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.report.profiled import profiled, profiled_text
 from kernelwright.report.text import KERNEL
@@ -42,6 +42,7 @@ class OpenRun:
 
     journal: Journal
     worker: Worker
+    budget: Budget
     things: ExitStack
     outcome: Outcome | None = None
 
@@ -72,39 +73,28 @@ class Desk:
                 budget=Budget(trials=trials, minutes=minutes),
             )
             build_strategy(strategy, starter, settings.seed, settings.strategy_options)
-            self._begin(lambda worker: new_run(worker, found, settings, starter, folder_for(found, None)), self._target)
+            self.close()
+            with ExitStack() as things:
+                worker = things.enter_context(self._parts.start_worker(self._target))
+                journal = new_run(worker, found, settings, starter, folder_for(found, None))
+                things.enter_context(journal)
+                self._run = OpenRun(journal, worker, settings.budget, things.pop_all())
+            self._session()
             return self.state()
 
     def go_on(self, folder: str) -> dict[str, Any]:
         """Take up a mailbox run that was begun before, here or by `optimize --proposer mailbox`."""
         with self._lock:
             self.close()
-            path = Path(folder)
-            with Journal.open(path) as journal:
-                info = journal.info
-            if info.settings.proposer != MAILBOX:
-                raise RequestError(
-                    f"{folder} is written by {info.settings.proposer}, not by replies", "start a run of your own"
-                )
-            file = problem_in_run(path).file
-            target = self._target or (info.environment.target if info.environment.device is None else None)
-
-            def opened(worker: Worker) -> Journal:
-                if worker.load(str(file), info.settings.dtype).source != info.problem.source:
-                    raise RunFolderError(f"{file} is not the problem that the run began with", "put its text back")
-                pass_gate(worker, info.settings.problem, info.settings.unqualified)
-                return Journal.open(path, writable=True)
-
-            self._begin(opened, target)
+            with ExitStack() as things:
+                journal = things.enter_context(Journal.open(Path(folder), writable=True))
+                proposer = journal.info.settings.proposer
+                if proposer != MAILBOX:
+                    raise RequestError(f"{folder} is written by {proposer}, not by replies", "start a run of your own")
+                worker = things.enter_context(worker_of(self._parts, journal, self._target))
+                self._run = OpenRun(journal, worker, latest_budget(journal), things.pop_all())
+            self._session()
             return self.state()
-
-    def _begin(self, journal_of: Any, target: str | None) -> None:
-        self.close()
-        with ExitStack() as things:
-            worker = things.enter_context(self._parts.start_worker(target))
-            journal = things.enter_context(journal_of(worker))
-            self._run = OpenRun(journal, worker, things.pop_all())
-        self._session()
 
     def close(self) -> None:
         """Let go of the run, which stays as it is."""
@@ -149,16 +139,17 @@ class Desk:
             for number in waiting(run.journal.folder):
                 withdraw(run.journal.folder, number)
             asked = sum(event.kind is EventKind.ASKED for event in run.journal.events())
-            self._session(Budget(trials=asked))
+            run.budget = Budget(trials=asked)
+            self._session()
             return self.state()
 
-    def _session(self, budget: Budget | None = None) -> None:
+    def _session(self) -> None:
         run = self._opened()
         settings = run.journal.info.settings
         strategy = build_strategy(settings.strategy, run.journal.info.starter, settings.seed, settings.strategy_options)
         proposer = build_proposer(settings.proposer, {**settings.proposer_options, "settle_s": 0})
         try:
-            run.outcome = optimize(run.journal, strategy, proposer, run.worker, budget=budget or settings.budget)
+            run.outcome = optimize(run.journal, strategy, proposer, run.worker, budget=run.budget)
         finally:
             proposer.close()
             write_views(read_run(run.journal))
@@ -171,7 +162,6 @@ class Desk:
             run = self._opened()
             view = self._view()
             over = run.outcome is not None and run.outcome.reason is not StopReason.WAITING
-            budget = run.journal.info.settings.budget
             return {
                 "run": str(run.journal.folder),
                 "problem": run.journal.info.problem.name,
@@ -179,8 +169,8 @@ class Desk:
                 "stopped": run.outcome.detail if run.outcome is not None and over else None,
                 "verdict": verdict_text(view),
                 "waiting": list(waiting(run.journal.folder)),
-                "trials": {"finished": len(view.trials), "limit": budget.trials},
-                "minutes": {"spent": round(sum(one.seconds for one in view.sessions) / 60, 2), "limit": budget.minutes},
+                "trials": {"finished": len(view.trials), "limit": run.budget.trials},
+                "minutes": {"spent": round(sum(one.seconds for one in view.sessions) / 60, 2), "limit": run.budget.minutes},
                 "best_kernel": str(run.journal.folder / KERNEL) if view.best is not None else None,
                 "what_now": self._what_now(),
             }
@@ -202,16 +192,16 @@ class Desk:
         """Bound, gap, bottleneck, counters of a trial, on the timed case where it is furthest from the bound."""
         with self._lock:
             run, trial = self._opened(), self._trial(number)
-            candidate = trial.proposal.candidate
+            candidate, problem = trial.proposal.candidate, run.journal.info.problem
             if candidate is None or trial.evaluation is None or not trial.passed:
                 raise RequestError(f"trial {number} did not pass, so there is nothing to profile", "see its verdict")
-            timings = {one.case: one.timing for one in trial.evaluation.results if one.timing is not None}
-            known = {info.case.name: info for info in run.journal.info.problem.cases}
-            case = max(timings, key=lambda name: timings[name].median_us / known[name].bound.bound_us)
+            case = furthest(trial.evaluation, problem)
+            if case is None:
+                raise RequestError(f"trial {number} was not timed, so there is no gap to explain", "see its verdict")
             seen = run.worker.profile(candidate, case)
-            return profiled_text(
-                profiled(f"trial {number}", known[case], timings[case], seen, run.journal.info.environment)
-            )
+            info = next(one for one in problem.cases if one.case.name == case)
+            timing = next(one.timing for one in trial.evaluation.results if one.case == case)
+            return profiled_text(profiled(f"trial {number}", info, timing, seen, run.journal.info.environment))
 
     def history(self) -> str:
         """Every trial in a line."""

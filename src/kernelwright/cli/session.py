@@ -6,6 +6,8 @@ a wait, an interrupt, a fault), the run's folder holds all that was found and pa
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -78,25 +80,40 @@ def new_run(
 def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_json: bool) -> int:
     """A run that was begun before, here or elsewhere, with what `limits` sets in place of its own limits."""
     from kernelwright.journal import Journal
-    from kernelwright.problems import problem_in_run
     from kernelwright.propose import build_proposer
-    from kernelwright.run import resume
 
     with Journal.open(folder, writable=True) as journal:
-        resume(folder)  # a pause ends with the process that it held
-        settings, known = journal.info.settings, journal.info.problem
+        settings = journal.info.settings
         build_proposer(settings.proposer, settings.proposer_options).close()
-        sessions = journal.sessions()
-        budget = merged(sessions[-1].budget if sessions else settings.budget, limits)
-        file = problem_in_run(folder).file
-        begun_on = journal.info.environment
-        if target is None and begun_on.device is None:
-            target = begun_on.target
-        with parts.start_worker(target) as worker:
-            if worker.load(str(file), settings.dtype).source != known.source:
-                raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
-            pass_gate(worker, settings.problem, settings.unqualified)
+        budget = merged(latest_budget(journal), limits)
+        with worker_of(parts, journal, target) as worker:
             return search(journal, worker, budget, as_json)
+
+
+@contextmanager
+def worker_of(parts: Parts, journal: Journal, target: str | None) -> Iterator[Worker]:
+    """A worker with the problem of a run that is taken up again, past the gate; a pause of it ends.
+
+    target: None for that of the run. Raises `RunFolderError` where the run's copy of the problem was changed.
+    """
+    from kernelwright.problems import problem_in_run
+    from kernelwright.run import resume
+
+    resume(journal.folder)  # a pause ends with the process that it held
+    info, file = journal.info, problem_in_run(journal.folder).file
+    if target is None and info.environment.device is None:
+        target = info.environment.target
+    with parts.start_worker(target) as worker:
+        if worker.load(str(file), info.settings.dtype).source != info.problem.source:
+            raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
+        pass_gate(worker, info.settings.problem, info.settings.unqualified)
+        yield worker
+
+
+def latest_budget(journal: Journal) -> Budget:
+    """The limits that a run's last session had, which may not be those that it began with."""
+    sessions = journal.sessions()
+    return sessions[-1].budget if sessions else journal.info.settings.budget
 
 
 def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> int:
