@@ -64,7 +64,7 @@ def test_time_to_the_best_counts_what_was_spent_until_then() -> None:
     found = until_best(view)
     assert found is not None
     assert (found.trial, found.trials, found.seconds, found.gpu_s) == (4, 5, 60.0, 20.0)
-    assert "time to best (trial 4): 60.0 s at work, 5 trials, 20.0 interpreter (s)" in cost_text(view)
+    assert "time to best (trial 4): 1 min 0 s at work, 5 trials, 20.0 interpreter (s)" in cost_text(view)
     assert until_best(run_view(RUN[:1])) is None
 
 

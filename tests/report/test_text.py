@@ -124,7 +124,7 @@ def test_the_report_has_all_its_sections() -> None:
         "Trials by status (6 in all)\n  passed: 4\n  no_candidate: 1\n  wrong: 1",
         "Best kernel: trial 4\n  config: softmax_kernel.BLOCK=4096",
         "Cases (bounds: datasheet sm_90)",
-        "Cost\n  12.5 s in 1 session\n  models: none asked",
+        "Cost\n  12 s in 1 session\n  models: none asked",
         "none (compiled for sm_90; nothing was timed)",
         "How to repeat it\n  kernelwright optimize softmax --strategy beam",
     ):

@@ -170,7 +170,7 @@ class Desk:
                 "verdict": verdict_text(view),
                 "waiting": list(waiting(run.journal.folder)),
                 "trials": {"finished": len(view.trials), "limit": run.budget.trials},
-                "minutes": {"spent": round(sum(one.seconds for one in view.sessions) / 60, 2), "limit": run.budget.minutes},
+                "minutes": {"spent": round(view.at_work_s / 60, 2), "limit": run.budget.minutes},
                 "best_kernel": str(run.journal.folder / KERNEL) if view.best is not None else None,
                 "what_now": self._what_now(),
             }

@@ -177,7 +177,7 @@ class Progress:
         if budget.minutes is not None:
             parts.append(f"{max(budget.minutes - elapsed_s / 60, 0):.1f} of {budget.minutes:g} minutes")
         if budget.tokens is not None:
-            used = sum(usage.input_tokens + usage.output_tokens for usage in usages)
+            used = sum(usage.tokens for usage in usages)
             parts.append(f"{max(budget.tokens - used, 0)} of {budget.tokens} tokens")
         if budget.usd is not None:
             cost_usd = sum(usage.cost_usd or 0.0 for usage in usages)
@@ -196,7 +196,7 @@ class Progress:
         spent = Spent(
             seconds=elapsed_s,
             trials=len(self._told),
-            tokens=sum(usage.input_tokens + usage.output_tokens for usage in usages),
+            tokens=sum(usage.tokens for usage in usages),
             usd=sum(usage.cost_usd or 0.0 for usage in usages),
             gpu_seconds=sum(map(gpu_s, self._evaluations.values())),
         )

@@ -61,6 +61,11 @@ class Usage(Record, frozen=True, kw_only=True):
     requests: int = 0
     """HTTP requests made, retries included."""
 
+    @property
+    def tokens(self) -> int:
+        """Both ways, as a budget counts them."""
+        return self.input_tokens + self.output_tokens
+
     def plus(self, other: Usage) -> Usage:
         """Both together; the cost is not known where that of either is not."""
         known = [usage.cost_usd for usage in (self, other) if usage != Usage() and usage.cost_usd is not None]

@@ -140,8 +140,8 @@ def _side(view: RunView) -> Side:
         speedup=_ratio(seed.score_us if seed is not None else None, time_us),
         fraction_of_bound=share_of_bound(evaluation, info.problem.cases) if evaluation is not None else None,
         to_best_s=view.finished_s.get(trial.number) if trial is not None else None,
-        seconds=sum(session.seconds for session in view.sessions),
-        tokens=usage.input_tokens + usage.output_tokens,
+        seconds=view.at_work_s,
+        tokens=usage.tokens,
         cost_usd=usage.cost_usd,
     )
 

@@ -15,7 +15,7 @@ from kernelwright.history import compile_s, gains, gpu_s
 from kernelwright.model import Profile, Trial, Usage
 from kernelwright.report.table import indented, table
 from kernelwright.report.trials import usage_text
-from kernelwright.report.units import count_text
+from kernelwright.report.units import count_text, duration_text
 from kernelwright.report.view import RunView
 
 
@@ -89,21 +89,21 @@ def cost_text(view: RunView) -> str:
     """Totals, a line per operator, what a trial and a gain cost, and when the best was found."""
     every = cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
     unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
-    spent_s = sum(session.seconds for session in view.sessions)
     lines = [
-        f"{spent_s:.1f} s in {count_text(len(view.sessions), 'session')}",
+        f"{duration_text(view.at_work_s)} in {count_text(len(view.sessions), 'session')}",
         f"models: {usage_text(every.usage)}"
         if every.usage.requests or every.usage.input_tokens
         else "models: none asked",
     ]
     if unpriced:
         lines.append(f"the price of {count_text(unpriced, 'proposal')} is unknown and not in the sum")
-    lines += [diffs_text(view.trials)] if diffs_text(view.trials) else []
+    if diffs := diffs_text(view.trials):
+        lines.append(diffs)
     if view.trials:
         lines += ["", _table(view, every), ""]
     found = until_best(view)
     if found is not None:
-        at_work = f"{found.seconds:.1f} s at work, " if found.seconds is not None else ""
+        at_work = f"{duration_text(found.seconds)} at work, " if found.seconds is not None else ""
         lines.append(
             f"time to best (trial {found.trial}): {at_work}{count_text(found.trials, 'trial')}, "
             f"{found.gpu_s:.1f} {_gpu(view)}"
@@ -173,7 +173,7 @@ def _row(name: str, cost: Cost, share: int = 1, counts: bool = True) -> list[str
     money = "-" if usage.cost_usd is None else f"{usage.cost_usd / share:.4f}"
     counted = [str(cost.asked), str(cost.passed), str(cost.gained)] if counts else ["", "", ""]
     seconds = [f"{one / share:.1f}" for one in (usage.seconds, cost.compile_s, cost.gpu_s)]
-    return [name, *counted, f"{(usage.input_tokens + usage.output_tokens) / share:.0f}", money, *seconds]
+    return [name, *counted, f"{usage.tokens / share:.0f}", money, *seconds]
 
 
 def _gpu(view: RunView) -> str:

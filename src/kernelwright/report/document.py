@@ -39,7 +39,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "usage": plain(total_usage(view.trials)),
         "cost": cost_document(view),
         "control": control_document(view),
-        "seconds": sum(session.seconds for session in view.sessions),
+        "seconds": view.at_work_s,
         "environment": plain(view.info.environment),
     }
 

@@ -68,6 +68,11 @@ class RunView:
         return None if is_open and found.best not in self.confirmed else found
 
     @property
+    def at_work_s(self) -> float:
+        """All sessions together; what lies between them is no time of the run."""
+        return sum(session.seconds for session in self.sessions)
+
+    @property
     def is_unfinished(self) -> bool:
         """Whether the search did not come to its end: it goes on, was cut off or interrupted, or is paused."""
         return bool(self.sessions) and self.sessions[-1].reason in UNFINISHED

@@ -57,7 +57,7 @@ def obstacle(budget: Budget, state: State, elapsed_s: float, trials_s: Sequence[
 def _tokens(budget: Budget, state: State) -> Obstacle | None:
     if budget.tokens is None:
         return None
-    used = [p.usage.input_tokens + p.usage.output_tokens for p in _answers(state)]
+    used = [answer.usage.tokens for answer in _answers(state)]
     if not _fits(used, _unanswered(state), budget.tokens):
         return Obstacle(StopReason.TOKENS, f"{sum(used)} of {budget.tokens} tokens, up to {max(used, default=0)} each")
     return None
@@ -67,7 +67,7 @@ def _usd(budget: Budget, state: State) -> Obstacle | None:
     if budget.usd is None:
         return None
     for answer in _answers(state):
-        if answer.usage.cost_usd is None and answer.usage.input_tokens + answer.usage.output_tokens > 0:
+        if answer.usage.cost_usd is None and answer.usage.tokens > 0:
             return Obstacle(StopReason.USD, f"the price of {answer.author} is not known, so no limit in USD can hold")
     used = [answer.usage.cost_usd or 0.0 for answer in _answers(state)]
     if not _fits(used, _unanswered(state), budget.usd):

@@ -117,13 +117,12 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
             found.append(Figure("Of the bound", share_text(share), f"{times_text(1 / share)} the bound"))
         if trial is not seed and trial.number in view.finished_s:
             found.append(Figure("Time to best", duration_text(view.finished_s[trial.number]), f"trial {trial.number}"))
-    spent_s = sum(session.seconds for session in view.sessions)
-    found.append(Figure("Search", duration_text(spent_s), count_text(len(view.trials), "trial")))
+    found.append(Figure("Search", duration_text(view.at_work_s), count_text(len(view.trials), "trial")))
     if usage.cost_usd is not None:
-        tokens = f"{usage.input_tokens + usage.output_tokens:,} tokens".replace(",", " ")
+        tokens = f"{usage.tokens:,} tokens".replace(",", " ")
         found.append(Figure("Cost", f"{usage.cost_usd:.2f} USD", tokens))
-    elif usage.input_tokens or usage.output_tokens:
-        tokens = f"{usage.input_tokens + usage.output_tokens:,}".replace(",", " ")
+    elif usage.tokens:
+        tokens = f"{usage.tokens:,}".replace(",", " ")
         found.append(Figure("Tokens", tokens, "price unknown"))
     return found
 
