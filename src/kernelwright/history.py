@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelwright.model import Evaluation, Trial
+from kernelwright.model import Evaluation, Profile, Trial
 from kernelwright.search.ranking import beats, ranked
 
 
@@ -62,9 +62,14 @@ def compile_s(evaluation: Evaluation) -> float:
     return evaluation.stages_s.get("compile", 0.0)
 
 
-def gpu_s(evaluation: Evaluation) -> float:
-    """Seconds in which an evaluation held the GPU (or, without one, the interpreter): judging, timing and profiling."""
-    return sum(evaluation.stages_s.get(stage, 0.0) for stage in ("verify", "time", "profile"))
+def gpu_s(evaluation: Evaluation | None, profiles: Sequence[Profile] = ()) -> float:
+    """Seconds for which a trial held the GPU (or, without one, the interpreter): judged, timed and profiled."""
+    stages_s = evaluation.stages_s if evaluation is not None else {}
+    return stages_s.get("verify", 0.0) + stages_s.get("time", 0.0) + profile_s(profiles)
+
+
+def profile_s(profiles: Sequence[Profile]) -> float:
+    return sum(profile.seconds for profile in profiles)
 
 
 def convergence(trials: Sequence[Trial]) -> list[Round]:

@@ -52,7 +52,7 @@ def test_the_control_arm_takes_as_much_gpu_time_and_stands_beside_in_report_and_
     assert operators == {"seed", "tune"}
     report = Path("run/report.txt").read_text()
     section = report[report.index("Control arm") :]
-    assert "8 trials in 24.0 s of judging and timing; this run: 8 trials in 24.0 s" in section
+    assert "8 trials in 24.0 s of GPU time; this run: 8 trials in 24.0 s" in section
     assert "--control random" in section
     assert "this run: 8 trials in 24.0 s" in Path("run/report.html").read_text()
     document = json.loads(result.stdout)["control"]

@@ -7,7 +7,7 @@ import pytest
 from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.model import Budget
 
-SPENT = Spent(seconds=100.0, trials=10, tokens=2000, usd=0.5)
+SPENT = Spent(seconds=100.0, trials=10, tokens=2000, usd=0.5, gpu_seconds=0.0)
 
 
 @pytest.mark.parametrize(

@@ -5,12 +5,13 @@ from __future__ import annotations
 from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from kernelwright.cli.display import wants_live
 from kernelwright.cli.progress import Progress
-from kernelwright.journal import Event, Journal
-from kernelwright.model import Budget, Operator, Request, Usage
+from kernelwright.journal import Event, Journal, Profiles
+from kernelwright.model import Budget, Operator, Profile, Request, Usage
 from samples import passed, run_info, short_run, trial
 
 
@@ -49,6 +50,25 @@ def test_each_event_but_a_telling_is_one_line(tmp_path: Path) -> None:
         "1.33x as fast as trial 0, 53 % of the bound"
     )
     assert not any("\n" in line for line in lines if line)
+
+
+def test_what_is_left_of_the_gpu_seconds_counts_what_the_budget_counts(tmp_path: Path) -> None:
+    seed = short_run()[0]
+    assert seed.evaluation is not None
+    timed = msgspec.structs.replace(seed.evaluation, stages_s={"compile": 5.0, "verify": 1.0, "time": 2.0})
+    profile = Profile(
+        implementation="x", case="square", device="GPU", target="sm_90", tool="ncu", launches=(), seconds=12.0
+    )
+    with Journal.create(tmp_path, run_info()) as journal:
+        journal.append_started(Budget(gpu_seconds=20))
+        journal.append_asked(seed.request)
+        journal.append_proposed(0, seed.proposal)
+        journal.append_evaluated(0, timed)
+        journal.append_told(0)
+        journal.append_profiled(0, Profiles(profiles=(profile,)))
+        found = journal.events()
+    rows = dict(Progress(run_info(), found).rows(began(found)))
+    assert rows["budget left"] == "5.0 of 20 GPU seconds"
 
 
 def test_rows_show_best_tally_running_and_what_is_left(tmp_path: Path) -> None:

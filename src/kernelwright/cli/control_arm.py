@@ -24,19 +24,18 @@ def run_control(journal: Journal, worker: Worker) -> None:
     """Make it, or go on with it where the run has taken more time since."""
     from kernelwright.cli.display import shown
     from kernelwright.cli.progress import Progress
-    from kernelwright.history import gpu_s, seed_trial
     from kernelwright.journal import NAME, Journal
     from kernelwright.propose import build_proposer
+    from kernelwright.report.view import read_run
     from kernelwright.run import optimize
     from kernelwright.search import build_strategy
 
-    info, trials = journal.info, journal.trials()
-    seed = seed_trial(trials)
+    view = read_run(journal)
+    info, seed = view.info, view.seed
     if seed is None or seed.proposal.candidate is None:
         note("no control arm: no kernel passed that it could vary")
         return
-    spent_s = sum(gpu_s(trial.evaluation) for trial in trials if trial.evaluation is not None)
-    budget = Budget(gpu_seconds=round(spent_s, 1))
+    budget = Budget(gpu_seconds=round(view.gpu_s, 1))
     settings = RunSettings(
         problem=info.settings.problem,
         strategy="random",
@@ -56,7 +55,7 @@ def run_control(journal: Journal, worker: Worker) -> None:
     with control:
         if control.info.starter != starter:
             raise RunFolderError(f"the control arm in {folder} began with another kernel", "remove that folder")
-        note(f"control arm: {budget.gpu_seconds:.1f} s of judging and timing, in {folder}")
+        note(f"control arm: {budget.gpu_seconds:.1f} s of GPU time, in {folder}")
         strategy = build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
         with shown(Progress(control.info, control.events())) as on_event:
             optimize(control, strategy, build_proposer("builtin"), worker, budget=budget, on_event=on_event)

@@ -64,7 +64,7 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target")
 @click.option(
     "--gpu-seconds",
     type=click.FloatRange(min=0, min_open=True),
-    help="Stop before candidates are judged and timed for longer than this.",
+    help="Stop before candidates are judged, timed and profiled for longer than this.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides every random choice.")
 @click.option(

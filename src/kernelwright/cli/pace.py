@@ -21,7 +21,7 @@ class Spent(NamedTuple):
     trials: int
     tokens: int
     usd: float
-    gpu_seconds: float = 0.0
+    gpu_seconds: float
 
 
 def ends_in_s(budget: Budget, spent: Spent) -> float | None:

@@ -15,7 +15,7 @@ from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import Event, EventKind, Profiles, SessionEnd, SessionStart
 from kernelwright.legible import legible
-from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
+from kernelwright.model import Budget, Evaluation, Profile, Proposal, Request, RunInfo, Trial
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.units import count_text, duration_text, share_text, time_text, times_text
 from kernelwright.report.view import share_of_bound
@@ -38,6 +38,7 @@ class Progress:
         self._proposals: dict[int, Proposal] = {}
         self._evaluations: dict[int, Evaluation] = {}
         self._confirmed: dict[int, Evaluation] = {}
+        self._profiles: dict[int, tuple[Profile, ...]] = {}
         self._told: set[int] = set()
         self._stopped: str | None = None
         """Why the last session ended; None while one is at work."""
@@ -93,7 +94,9 @@ class Progress:
             self._proposals[number] = payload
         elif isinstance(payload, Evaluation):
             (self._confirmed if event.kind is EventKind.CONFIRMED else self._evaluations)[number] = payload
-        elif not isinstance(payload, Profiles):
+        elif isinstance(payload, Profiles):
+            self._profiles[number] = payload.profiles
+        else:
             self._told.add(number)
 
     def _line(self, event: Event) -> str | None:
@@ -168,23 +171,30 @@ class Progress:
             return "paused: nothing, until `kernelwright resume`"
         return "nothing" if self._stopped or not self._requests else "confirming what was found"
 
+    def _spent(self, elapsed_s: float) -> Spent:
+        usages = [proposal.usage for proposal in self._proposals.values()]
+        return Spent(
+            seconds=elapsed_s,
+            trials=len(self._told),
+            tokens=sum(usage.tokens for usage in usages),
+            usd=sum(usage.cost_usd or 0.0 for usage in usages),
+            gpu_seconds=sum(gpu_s(one, self._profiles.get(number, ())) for number, one in self._evaluations.items()),
+        )
+
     def _left_text(self, elapsed_s: float) -> str:
-        budget, usages = self._budget, [proposal.usage for proposal in self._proposals.values()]
-        parts = []
+        budget, spent, parts = self._budget, self._spent(elapsed_s), []
         if budget.trials is not None:
             left = max(budget.trials - len(self._requests), 0)
             parts.append(f"{left} of {count_text(budget.trials, 'trial')}")
         if budget.minutes is not None:
             parts.append(f"{max(budget.minutes - elapsed_s / 60, 0):.1f} of {budget.minutes:g} minutes")
         if budget.tokens is not None:
-            used = sum(usage.tokens for usage in usages)
-            parts.append(f"{max(budget.tokens - used, 0)} of {budget.tokens} tokens")
+            parts.append(f"{max(budget.tokens - spent.tokens, 0)} of {budget.tokens} tokens")
         if budget.usd is not None:
-            cost_usd = sum(usage.cost_usd or 0.0 for usage in usages)
-            parts.append(f"{max(budget.usd - cost_usd, 0):.2f} of {budget.usd:g} USD")
+            parts.append(f"{max(budget.usd - spent.usd, 0):.2f} of {budget.usd:g} USD")
         if budget.gpu_seconds is not None:
-            used_s = sum(map(gpu_s, self._evaluations.values()))
-            parts.append(f"{max(budget.gpu_seconds - used_s, 0):.1f} of {budget.gpu_seconds:g} GPU seconds")
+            left_s = max(budget.gpu_seconds - spent.gpu_seconds, 0)
+            parts.append(f"{left_s:.1f} of {budget.gpu_seconds:g} GPU seconds")
         return ", ".join(parts) or "no limit"
 
     def _end_text(self, elapsed_s: float, now: datetime) -> str:
@@ -192,15 +202,7 @@ class Progress:
             return (
                 "after a pause" if self._stopped == StopReason.PAUSED.value else f"ended: {_first_line(self._stopped)}"
             )
-        usages = [proposal.usage for proposal in self._proposals.values()]
-        spent = Spent(
-            seconds=elapsed_s,
-            trials=len(self._told),
-            tokens=sum(usage.tokens for usage in usages),
-            usd=sum(usage.cost_usd or 0.0 for usage in usages),
-            gpu_seconds=sum(map(gpu_s, self._evaluations.values())),
-        )
-        left_s = ends_in_s(self._budget, spent)
+        left_s = ends_in_s(self._budget, self._spent(elapsed_s))
         if left_s is None:
             return "not known yet" if self._budget != Budget() else "when the strategy has nothing more to ask"
         at = datetime.fromtimestamp(now.timestamp() + left_s, now.tzinfo)

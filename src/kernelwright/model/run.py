@@ -18,7 +18,7 @@ class Budget(Record, frozen=True, kw_only=True):
     tokens: int | None = None
     usd: float | None = None
     gpu_seconds: float | None = None
-    """In which candidates are judged and timed; without a GPU, by the interpreter."""
+    """In which candidates are judged, timed and profiled; without a GPU, by the interpreter."""
 
 
 class RunSettings(Record, frozen=True, kw_only=True):

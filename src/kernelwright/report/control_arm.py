@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kernelwright.history import gpu_s
 from kernelwright.journal import NAME, Journal
 from kernelwright.report.units import count_text, time_text, times_text
 from kernelwright.report.view import RunView, read_run
@@ -28,10 +27,10 @@ def read_control(view: RunView) -> RunView | None:
 
 def control_text(view: RunView, control: RunView) -> str:
     """What it did and what that says."""
-    took = f"{count_text(len(control.trials), 'trial')} in {_gpu_s(control):.1f} s of judging and timing"
+    took = f"{count_text(len(control.trials), 'trial')} in {control.gpu_s:.1f} s of GPU time"
     lines = [
         "configs of the starter drawn at random, no model",
-        f"{took}; this run: {count_text(len(view.trials), 'trial')} in {_gpu_s(view):.1f} s",
+        f"{took}; this run: {count_text(len(view.trials), 'trial')} in {view.gpu_s:.1f} s",
     ]
     for name, one in (("control", control), ("this run", view)):
         best = one.best
@@ -59,7 +58,7 @@ def control_document(view: RunView) -> dict[str, Any] | None:
     return {
         "strategy": control.info.settings.strategy,
         "trials": len(control.trials),
-        "gpu_s": _gpu_s(control),
+        "gpu_s": control.gpu_s,
         "score_us": figure.score_us if figure is not None else None,
         "timing_kind": figure.timing_kind if figure is not None else None,
         "verdict": verdict,
@@ -78,7 +77,3 @@ def compared(view: RunView, control: RunView) -> tuple[Verdict | None, float | N
         return None, None
     verdict: Verdict = "faster" if beats(ours, theirs) else "slower" if beats(theirs, ours) else "tie"
     return verdict, theirs.score_us / ours.score_us
-
-
-def _gpu_s(view: RunView) -> float:
-    return sum(gpu_s(trial.evaluation) for trial in view.trials if trial.evaluation is not None)

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.history import compile_s, gains, gpu_s
+from kernelwright.history import compile_s, gains, gpu_s, profile_s
 from kernelwright.model import Profile, Trial, Usage
 from kernelwright.report.table import indented, table
 from kernelwright.report.trials import usage_text
@@ -67,12 +67,8 @@ def cost_of(
         gained=len({trial.number for trial in trials} & set(gained)),
         usage=total_usage(trials),
         compile_s=sum(map(compile_s, evaluations)),
-        gpu_s=sum(map(gpu_s, evaluations)) + sum(profile_s(trial.number, profiles or {}) for trial in trials),
+        gpu_s=sum(gpu_s(trial.evaluation, (profiles or {}).get(trial.number, ())) for trial in trials),
     )
-
-
-def profile_s(number: int, profiles: Mapping[int, Sequence[Profile]]) -> float:
-    return sum(profile.seconds for profile in profiles.get(number, ()))
 
 
 def until_best(view: RunView) -> UntilBest | None:
@@ -113,7 +109,7 @@ def cost_text(view: RunView) -> str:
     for evaluation in [*evaluations, *view.confirmed.values()]:
         for stage, seconds in evaluation.stages_s.items():
             stages_s[stage] = stages_s.get(stage, 0.0) + seconds
-    if profiling_s := sum(profile_s(number, view.profiles) for number in view.profiles):
+    if profiling_s := sum(map(profile_s, view.profiles.values())):
         stages_s["profile"] = stages_s.get("profile", 0.0) + profiling_s
     if stages_s:
         lines.append("by stage, confirmations included, summed over trials that ran side by side:")

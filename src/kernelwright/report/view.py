@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from kernelwright.history import best_trial, seed_trial
+from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import (
     Journal,
     Session,
@@ -71,6 +71,11 @@ class RunView:
     def at_work_s(self) -> float:
         """All sessions together; what lies between them is no time of the run."""
         return sum(session.seconds for session in self.sessions)
+
+    @property
+    def gpu_s(self) -> float:
+        """Of all finished trials, their profiles included; confirmations are nobody's trial."""
+        return sum(gpu_s(trial.evaluation, self.profiles.get(trial.number, ())) for trial in self.trials)
 
     @property
     def is_unfinished(self) -> bool:

@@ -79,16 +79,12 @@ def _usd(budget: Budget, state: State) -> Obstacle | None:
 def _gpu_seconds(budget: Budget, state: State) -> Obstacle | None:
     if budget.gpu_seconds is None:
         return None
-    used = [gpu_s(evaluation) + _profile_s(number, state) for number, evaluation in state.evaluations.items()]
+    seen = {number: one.profiles for number, one in state.profiles.items()}
+    used = [gpu_s(evaluation, seen.get(number, ())) for number, evaluation in state.evaluations.items()]
     if not _fits(used, len(state.open_numbers()), budget.gpu_seconds):
         detail = f"{sum(used):.1f} of {budget.gpu_seconds:g} GPU seconds, up to {max(used, default=0.0):.1f} each"
         return Obstacle(StopReason.GPU_SECONDS, detail)
     return None
-
-
-def _profile_s(number: int, state: State) -> float:
-    seen = state.profiles.get(number)
-    return sum(profile.seconds for profile in seen.profiles) if seen is not None else 0.0
 
 
 def _fits(used: Sequence[float], unanswered: int, limit: float) -> bool:
