@@ -15,6 +15,7 @@ import fast_linear
 import fast_softmax
 import torch
 from fast_softmax import dispatch
+from torch.autograd import forward_ad
 from torch.utils.flop_counter import FlopCounterMode
 
 FOUND: dict[str, Any] = {}
@@ -65,6 +66,12 @@ def use_softmax() -> None:
     FOUND["kernel: misaligned"] = counted.during(lambda: module(torch.randn(32 * 64 + 1)[1:].view(32, 64)))
     FOUND["kernel: vmap"] = counted.during(lambda: torch.vmap(module)(torch.randn(2, 32, 64)))
     FOUND["kernel: torch.func.grad"] = counted.during(lambda: torch.func.grad(lambda one: module(one).sum())(x))
+    FOUND["kernel: torch.func.jvp"] = counted.during(lambda: torch.func.jvp(module, (x,), (torch.ones_like(x),)))
+    with forward_ad.dual_level():
+        dual = forward_ad.make_dual(x, torch.randn(32, 64))
+        FOUND["kernel: a forward derivative"] = counted.during(lambda: module(dual))
+        tangents = [forward_ad.unpack_dual(of(dual)).tangent for of in (module, lambda one: torch.softmax(one, -1))]
+        FOUND["forward derivative is right"] = tangents[0] is not None and same(*tangents)
     with FlopCounterMode(display=False):
         FOUND["kernel: under a mode"] = counted.during(lambda: module(x))
     gradient = torch.func.grad(lambda one: (module(one) * torch.arange(64.0)).sum())(x)
