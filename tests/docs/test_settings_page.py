@@ -1,0 +1,21 @@
+"""The page docs/settings.md: what it shows as all fields is all fields, and can be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+
+from kernelwright.cli.settings_file import RunFile, read_settings
+from kernelwright.propose import table
+from kernelwright.search import STRATEGIES
+from pages import ROOT, codes
+
+
+def test_every_field_is_shown_and_every_field_shown_is_one(tmp_path: Path) -> None:
+    [shown] = [code.text for code in codes(ROOT / "docs" / "settings.md") if code.language == "toml"]
+    file = tmp_path / "kernelwright.toml"
+    file.write_text(shown, encoding="utf-8")
+    settings = msgspec.structs.asdict(read_settings(str(file)))
+    assert [name for name in RunFile.__struct_fields__ if settings[name] is None] == []
+    assert all(f"{name}," in shown or f", {name}\n" in shown for name in (*STRATEGIES, *table.PROPOSERS))
