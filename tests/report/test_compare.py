@@ -69,3 +69,11 @@ def test_an_unconfirmed_kernel_is_called_so() -> None:
     text = compare_text(compare_runs(unconfirmed, named("old", 30.0)))
     assert text.startswith("fresh's kernel is 1.20x as fast as old's; not both are confirmed")
     assert "trial 4, not confirmed" in text
+
+
+def test_a_run_that_found_nothing_better_took_no_time_to_find_it() -> None:
+    seed = short_run()[0]
+    view = replace(named("idle"), trials=(seed,), confirmed={}, finished_s={0: 5.0})
+    side = compare_runs(view, named("new")).first
+    assert (side.best, side.is_starter, side.to_best_s) == (0, True, None)
+    assert "trial 0, the starter" in compare_text(compare_runs(view, named("new")))

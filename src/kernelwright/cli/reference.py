@@ -44,7 +44,7 @@ What each document has at least:
   `confirmed`), `cost_of_one`, `finals`, `refused`, `learning_curve`, `failures`, `tried`, `stopped`, `seconds`.
 - `show --json`: the trials, or the one that was named, as the journal has them, with `confirmation`.
 - `compare --json`: `schema_version`, `first` and `second` (each `run`, `problem`, `device`, `best`, `confirmed`,
-  `time_us`, `kind`, `speedup`, `fraction_of_bound`, `to_best_s`, `seconds`, `tokens`, `cost_usd`),
+  `is_starter`, `time_us`, `kind`, `speedup`, `fraction_of_bound`, `to_best_s`, `seconds`, `tokens`, `cost_usd`),
   `not_comparable`, `ratio`, `overlap`, `cases` (each `case`, `first_us`, `second_us`, `ratio`).
 - `export --json`: `folder`, `format`, `files`, `check` (whether a package passed its own, null for other formats);
   for a candidate that is not right `folder` is null and `reason` says why.

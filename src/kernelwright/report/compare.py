@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernelwright.model import CaseResult, Evaluation, Record
-from kernelwright.report.cost import total_usage
+from kernelwright.report.cost import total_usage, until_best
 from kernelwright.report.table import table
 from kernelwright.report.trials import tally
 from kernelwright.report.units import (
@@ -29,7 +29,9 @@ from kernelwright.search.ranking import beats
 class Side(Record, frozen=True, kw_only=True):
     """One run. best: the number of the trial that stands, else of the one that leads; time_us: its reported figure.
 
-    to_best_s: how long the run had been at work when that trial was finished. cost_usd: None where no price is known.
+    confirmed: whether it stands. is_starter: whether it is the user's own kernel, which stands unconfirmed. to_best_s:
+    how long the run had been at work when that trial was finished, None where nothing better than the start was found.
+    cost_usd: None where no price is known.
     """
 
     run: str
@@ -44,6 +46,7 @@ class Side(Record, frozen=True, kw_only=True):
     starter_us: float | None
     best: int | None
     confirmed: bool
+    is_starter: bool
     time_us: float | None
     kind: Kind | None
     speedup: float | None
@@ -121,7 +124,7 @@ def _side(view: RunView) -> Side:
     info, trial, seed = view.info, view.best or view.leader, view.seed
     evaluation = _figure(view)
     time_us = evaluation.score_us if evaluation is not None else None
-    usage = total_usage(view.trials)
+    usage, found = total_usage(view.trials), until_best(view)
     return Side(
         run=view.folder.name,
         problem=info.problem.name,
@@ -135,11 +138,12 @@ def _side(view: RunView) -> Side:
         starter_us=seed.score_us if seed is not None else None,
         best=trial.number if trial is not None else None,
         confirmed=view.best is not None,
+        is_starter=trial is not None and trial is seed and info.starter is not None,
         time_us=time_us,
         kind=evaluation.timing_kind if evaluation is not None else None,
         speedup=_ratio(seed.score_us if seed is not None else None, time_us),
         fraction_of_bound=share_of_bound(evaluation, info.problem.cases) if evaluation is not None else None,
-        to_best_s=view.finished_s.get(trial.number) if trial is not None else None,
+        to_best_s=found.seconds if found is not None else None,
         seconds=view.at_work_s,
         tokens=usage.tokens,
         cost_usd=usage.cost_usd,
@@ -221,7 +225,7 @@ def _cost_text(side: Side) -> str:
 
 
 def _sure(side: Side) -> str:
-    return "confirmed" if side.confirmed else "not confirmed"
+    return "the starter" if side.is_starter else "confirmed" if side.confirmed else "not confirmed"
 
 
 def _cases_table(found: Comparison) -> str:
