@@ -36,7 +36,6 @@ class Outcome(Record, frozen=True, kw_only=True):
     reason: StopReason
     detail: str
     seed: int | None = None
-    seed_us: float | None = None
     best: int | None = None
     best_us: float | None = None
     refused: tuple[int, ...] = ()
@@ -90,7 +89,6 @@ def optimize(
         reason=reason,
         detail=detail,
         seed=seed.number if seed else None,
-        seed_us=seed.score_us if seed else None,
         best=confirmed.best,
         best_us=confirmed.best_us,
         refused=confirmed.refused,
