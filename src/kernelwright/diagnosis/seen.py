@@ -94,8 +94,7 @@ class Seen:
 
     @property
     def main(self) -> LaunchProfile | None:
-        """The longest launch; where no durations are known, the one with the most threads."""
-        return max(self.launches, key=lambda launch: (launch.value("duration") or 0.0, threads(launch)), default=None)
+        return self.profile.main if self.profile is not None else None
 
     @property
     def main_us(self) -> float | None:
@@ -184,7 +183,3 @@ class Seen:
         found = {c.name: c.value for c in counters if c.name.startswith("stall_") and c.name != "stall_not_selected"}
         whole = sum(found.values())
         return {name: value / whole for name, value in sorted(found.items(), key=lambda i: -i[1])} if whole else {}
-
-
-def threads(launch: LaunchProfile) -> int:
-    return math.prod(launch.grid) * math.prod(launch.block)

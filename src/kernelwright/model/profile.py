@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from kernelwright.model.base import Record
 
 
@@ -31,6 +33,10 @@ class LaunchProfile(Record, frozen=True, kw_only=True):
         """Of the counter with that name (the first where two tools read it), None where nobody did."""
         return next((counter.value for counter in self.counters if counter.name == name), None)
 
+    @property
+    def threads(self) -> int:
+        return math.prod(self.grid) * math.prod(self.block)
+
 
 class Profile(Record, frozen=True, kw_only=True):
     """The launches of one call of an implementation on one case, in order.
@@ -52,3 +58,8 @@ class Profile(Record, frozen=True, kw_only=True):
     key: str = ""
     seconds: float = 0.0
     """How long the device was taken for it; 0 where it was not."""
+
+    @property
+    def main(self) -> LaunchProfile | None:
+        """The longest launch; where no durations were read, the one with the most threads."""
+        return max(self.launches, key=lambda launch: (launch.value("duration") or 0.0, launch.threads), default=None)

@@ -76,10 +76,8 @@ def counters(trial: Trial, profiles: Sequence[Profile] = ()) -> dict[str, float]
             found[name] = max(getattr(kernel, name) for kernel in kernels)
         found["occupancy"] = min(kernel.occupancy for kernel in kernels)
     for profile in profiles[:1]:
-        longest = max(profile.launches, key=lambda launch: launch.value("duration") or 0.0, default=None)
-        if longest is None:
-            continue
-        for counter in longest.counters:
+        main = profile.main
+        for counter in main.counters if main is not None else ():
             if counter.unit in ("bytes", "us", "instructions"):
                 values = [launch.value(counter.name) for launch in profile.launches]
                 found[counter.name] = math.fsum(value for value in values if value is not None)

@@ -96,6 +96,19 @@ def test_of_several_launches_the_longest_is_shown() -> None:
     assert "the longest of 2 launches" in section.notes[0]
 
 
+def test_where_no_duration_was_read_the_counters_are_of_the_launch_that_is_diagnosed() -> None:
+    small, large = (
+        LaunchProfile(
+            kernel=kernel, grid=(blocks,), block=(128,),
+            counters=(Counter(name="registers", value=registers, unit="", tool="cuobjdump"),),
+        )
+        for kernel, blocks, registers in (("small", 1, 16), ("large", 4096, 200))
+    )  # fmt: skip
+    section = profile_section(measured({1: (profile(small, large),)}))
+    assert section is not None
+    assert section.grid.rows == (("registers", "200", "cuobjdump"),)
+
+
 @pytest.mark.parametrize("profiles", [{}, {3: (profile(launch(32.0, 5e7)),)}, {1: (profile(),)}])
 def test_without_a_profile_on_the_way_to_the_best_there_is_no_section(
     profiles: dict[int, tuple[Profile, ...]],

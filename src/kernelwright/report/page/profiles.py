@@ -7,7 +7,7 @@ to the two ends of the best's line that were profiled; which they are stands in 
 from __future__ import annotations
 
 from kernelwright.diagnosis.shown import SHOWN, value_text
-from kernelwright.model import LaunchProfile, Profile, Trial
+from kernelwright.model import Trial
 from kernelwright.report.lineage import lineage
 from kernelwright.report.page.grid import Grid, Section
 from kernelwright.report.profiled import Profiled, profiled, profiled_text
@@ -19,7 +19,7 @@ def profile_section(view: RunView) -> Section | None:
     found = _ends(view)
     if not found:
         return None
-    launches = [_longest(one.profile) for _, one in found]
+    launches = [launch for _, one in found if (launch := one.profile.main) is not None]
     counters = {name for launch in launches for name in [counter.name for counter in launch.counters]}
     header = ["counter", *(_heading(trial, view) for trial, _ in found), "read by"]
     rows = []
@@ -65,11 +65,6 @@ def _diagnosed(view: RunView, trial: Trial) -> list[Profiled]:
         for one in view.profiles.get(trial.number, ())
         if one.case in cases and one.launches
     ]
-
-
-def _longest(profile: Profile) -> LaunchProfile:
-    """The launch that takes the most time, where that was read; else the first."""
-    return max(profile.launches, key=lambda launch: launch.value("duration") or 0.0)
 
 
 def _heading(trial: Trial, view: RunView) -> str:
