@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import ast
 
+import msgspec
+
+from kernelwright.legible import acting
 from kernelwright.report.kernel import kernel_text
 from samples import BLOCK, failed, passed, run_view, short_run, trial
 
@@ -28,3 +31,11 @@ def test_a_loser_carries_its_reason_and_every_line_of_it_stays_a_comment() -> No
     lines = kernel_text(loser, run_view((loser,))).splitlines()
     assert lines[1:3] == ["# wrong: first line", "# second line"]
     ast.parse("\n".join(lines))
+
+
+def test_what_hides_in_a_note_does_not_make_the_file_one_that_is_rejected() -> None:
+    best = trial(1, passed(30.0))
+    hidden = msgspec.structs.replace(best.proposal, note="wider\u200b rows \x1b[2J")
+    text = kernel_text(msgspec.structs.replace(best, proposal=hidden), run_view((best,)))
+    assert "# wider\\u200b rows \\x1b[2J" in text.splitlines()
+    assert acting(text) is None

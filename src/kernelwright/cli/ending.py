@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from kernelwright.legible import legible
 from kernelwright.model import Budget
 from kernelwright.propose import prompt_path
 from kernelwright.report.convergence import convergence_text, kind_of
@@ -30,12 +31,12 @@ LOG = "EVOLUTION_LOG.md"
 def write_views(view: RunView) -> None:
     """Write RUN/report.txt, RUN/report.html, RUN/EVOLUTION_LOG.md, RUN/trace/, where matplotlib is installed
     RUN/plots/ and, where a kernel stands, RUN/best_kernel.py."""
-    (view.folder / REPORT).write_text(report_text(view), encoding="utf-8")
+    (view.folder / REPORT).write_text(legible(report_text(view)), encoding="utf-8")
     pictures = draw_plots(view)
     (view.folder / PAGE).write_text(html_page(view, pictures=pictures), encoding="utf-8")
     if pictures:
         write_plots(pictures, view.folder / PLOTS)
-    (view.folder / LOG).write_text(evolution_log(view), encoding="utf-8")
+    (view.folder / LOG).write_text(legible(evolution_log(view)), encoding="utf-8")
     write_trace(view, view.folder / TRACE)
     kernel = view.folder / KERNEL
     if view.best is not None:

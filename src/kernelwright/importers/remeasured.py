@@ -9,6 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.importers.seed import Seed
+from kernelwright.legible import legible
 from kernelwright.model import Candidate, Environment, Evaluation, Record, Scalar
 from kernelwright.report.table import table
 from kernelwright.report.units import time_text
@@ -88,4 +89,5 @@ def source_text(seed: Seed) -> str:
     candidate: Candidate = seed.candidate
     config = {name: value for name, value in candidate.config.items() if not name.startswith(AUTOTUNE)}
     source = apply_config(candidate.source, config) if config else candidate.source
-    return f"# imported: {seed.name} of {seed.origin}\n\n{source.rstrip()}\n"
+    origin = " ".join(legible(f"{seed.name} of {seed.origin}").split())
+    return f"# imported: {origin}\n\n{source.rstrip()}\n"

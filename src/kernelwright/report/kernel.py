@@ -7,6 +7,7 @@ journal does not hold.
 
 from __future__ import annotations
 
+from kernelwright.legible import legible
 from kernelwright.model import Trial
 from kernelwright.report.evaluation import unqualified_text
 from kernelwright.report.trials import outcome, readable_source, title, why
@@ -15,8 +16,11 @@ from kernelwright.report.view import RunView
 
 
 def kernel_text(trial: Trial, view: RunView) -> str:
-    """Raises nothing for a config that does not fit: the comment then says that it is not written in."""
-    header = "".join(f"# {line}\n" for text in _facts(trial, view) for line in text.splitlines())
+    """Raises nothing for a config that does not fit: the comment then says that it is not written in.
+
+    The comment is never a reason to reject the file: what hides in a note is written out.
+    """
+    header = "".join(f"# {line}\n" for text in _facts(trial, view) for line in legible(text).splitlines())
     return f"{header}\n{readable_source(trial).rstrip()}\n"
 
 
