@@ -34,8 +34,8 @@ def test_a_loser_carries_its_reason_and_every_line_of_it_stays_a_comment() -> No
 
 
 def test_what_hides_in_a_note_does_not_make_the_file_one_that_is_rejected() -> None:
-    best = trial(1, passed(30.0))
-    hidden = msgspec.structs.replace(best.proposal, note="wider\u200b rows \x1b[2J")
-    text = kernel_text(msgspec.structs.replace(best, proposal=hidden), run_view((best,)))
+    loser = trial(2, failed(reason="off by one"))
+    hidden = msgspec.structs.replace(loser.proposal, note="wider\u200b rows \x1b[2J")
+    text = kernel_text(msgspec.structs.replace(loser, proposal=hidden), run_view((loser,)))
     assert "# wider\\u200b rows \\x1b[2J" in text.splitlines()
     assert acting(text) is None
