@@ -22,7 +22,13 @@ from markdown_it.token import Token
 
 ROOT = Path(__file__).parents[1]
 PAGES = sorted(
-    [*ROOT.glob("*.md"), *(ROOT / "docs").rglob("*.md"), *(ROOT / "gallery").glob("*.md"), *ROOT.glob("gallery/*/*.md")]
+    [
+        *ROOT.glob("*.md"),
+        *(ROOT / "benchmarks").glob("*.md"),
+        *(ROOT / "docs").rglob("*.md"),
+        *(ROOT / "gallery").glob("*.md"),
+        *ROOT.glob("gallery/*/*.md"),
+    ]
 )
 
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from pages import PAGES, Code, codes, named
+from pages import PAGES, ROOT, Code, codes, named, run
 
 if sys.version_info >= (3, 11):
     import tomllib
@@ -49,3 +49,11 @@ def test_code_that_is_not_of_its_language_is_found(language: str, text: str) -> 
 def test_pages_state_the_languages_of_their_code() -> None:
     known = {"", "sh", "python", "json", "toml", "text", "console", "diff"}
     assert {code.language for page in PAGES for code in codes(page)} <= known
+
+
+def test_the_python_of_the_page_on_tuning_runs(capsys: pytest.CaptureFixture[str]) -> None:
+    names: dict[str, Any] = {}
+    for code in codes(ROOT / "docs" / "tuning.md"):
+        if code.language == "python":
+            run(code.text, names)
+    assert "replayed" in capsys.readouterr().out
