@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import fcntl
 import subprocess
 import sys
 import threading
 from pathlib import Path
+
+import pytest
 
 from kernelwright.worker.lease import Lease
 
@@ -78,3 +81,20 @@ def test_threads_of_one_process_take_turns_without_a_gpu(tmp_path: Path) -> None
 def test_a_folder_that_cannot_be_written_leaves_the_turns_within_the_process(tmp_path: Path) -> None:
     with Lease("gpu", tmp_path / "absent") as lease, lease:
         assert list(tmp_path.iterdir()) == []
+
+
+def test_a_link_where_the_lock_would_be_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "kernelwright-gpu.lock").symlink_to(tmp_path / "elsewhere")
+    with Lease("gpu", tmp_path):
+        assert not (tmp_path / "elsewhere").exists()
+
+
+def test_the_lock_of_another_user_needs_only_to_be_read(tmp_path: Path) -> None:
+    lock = tmp_path / "kernelwright-gpu.lock"
+    lock.touch(mode=0o444)
+    tmp_path.chmod(0o555)
+    try:
+        with Lease("gpu", tmp_path), lock.open() as another, pytest.raises(BlockingIOError):
+            fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    finally:
+        tmp_path.chmod(0o755)

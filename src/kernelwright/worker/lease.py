@@ -23,11 +23,7 @@ class Lease:
         self._depth = 0
         self._file: int | None = None
         if gpu is not None:
-            path = (folder or Path(tempfile.gettempdir())) / f"kernelwright-{gpu}.lock"
-            try:
-                self._file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o666)
-            except OSError:
-                self._file = None  # another user's, or no such folder: turns are taken within this process only
+            self._file = opened((folder or Path(tempfile.gettempdir())) / f"kernelwright-{gpu}.lock")
 
     def acquire(self) -> None:
         self._threads.acquire()
@@ -49,3 +45,15 @@ class Lease:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.release()
+
+
+def opened(path: Path) -> int | None:
+    """The file to lock, which everybody may read, so that users take turns too; None where there can be none, and turns
+    are taken within this process only. A link in its place, which anybody could put there, is not followed."""
+    flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
+    for more in (os.O_CREAT, 0):  # another user's file may not be opened to be created (fs.protected_regular)
+        try:
+            return os.open(path, flags | more, 0o644)
+        except OSError:
+            continue
+    return None
