@@ -139,7 +139,7 @@ def profile_of(implementation: Candidate | str, case: str, full: bool) -> Profil
 class FakeWorker:
     """`pool.Worker` as a function. look: `profile` as one, `profile_of` where None. calls: what `evaluate` and
     `profile` were asked, in order of arrival. log: the former's, one line each, in a file that outlives a killed
-    process. delay_s: how long an evaluation takes."""
+    process. delay_s: how long an evaluation takes. dtypes: in which problems were loaded."""
 
     answer: Callable[[Candidate, str], Evaluation] = evaluation_of
     where: Environment = ENVIRONMENT
@@ -150,6 +150,7 @@ class FakeWorker:
     log: Path | None = None
     delay_s: float = 0.0
     calls: list[tuple[str, str]] = field(default_factory=list)
+    dtypes: list[str | None] = field(default_factory=list)
     closed: bool = False
 
     def environment(self) -> Environment:
@@ -161,6 +162,7 @@ class FakeWorker:
     def load(
         self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
     ) -> ProblemInfo:
+        self.dtypes.append(dtype)
         return self.problem
 
     def qualify(self, every: bool = False) -> QualificationReport:

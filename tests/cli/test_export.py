@@ -69,6 +69,26 @@ def test_a_candidate_that_could_not_be_judged_is_not_exported() -> None:
 
 
 @pytest.mark.usefixtures("home")
+def test_a_run_in_another_dtype_is_exported_in_it() -> None:
+    """In the problem's own it was never judged."""
+    info = run_info(dtype="float16")
+    with Journal.create(Path("half"), info) as journal, Journal.open(Path("one")) as one:
+        journal.append_started(Budget(trials=1))
+        seed = one.trials()[0]
+        assert seed.evaluation is not None
+        journal.append_asked(seed.request)
+        journal.append_proposed(0, seed.proposal)
+        journal.append_evaluated(0, seed.evaluation)
+        journal.append_told(0)
+        journal.append_stopped("trials", 9.0)
+    Path("half/problem").mkdir()
+    Path("half/problem/softmax.py").write_text(PROBLEM)
+    worker = FakeWorker(problem=DOUBLE)
+    result = run("export", "half", "--format", "config", "--out", "out", worker=worker)
+    assert (result.exit_code, worker.dtypes) == (0, ["float16"]), result.stderr
+
+
+@pytest.mark.usefixtures("home")
 def test_a_run_gives_the_kernel_that_stands_or_the_trial_that_is_named() -> None:
     assert export("one", "--format", "config")[0] == 0
     config = json.loads(Path("exports/double-config/best_config.json").read_text())

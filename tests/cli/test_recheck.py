@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -106,3 +107,10 @@ def test_what_is_no_package_is_said_in_one_line(tmp_path: Path) -> None:
     folder = write(op_files(softmax()), tmp_path)
     (folder / "fast_softmax" / "wins.json").unlink()
     assert "is not a whole package" in fault(run("recheck", str(folder)))
+
+
+def test_it_is_judged_in_the_dtype_in_which_it_was_found_right(tmp_path: Path) -> None:
+    write(op_files(replace(softmax(), dtype="float16")), tmp_path)
+    worker = FakeWorker(answer=right)
+    run("recheck", str(tmp_path), "--no-timing", worker=worker)
+    assert worker.dtypes == ["float16"]

@@ -62,7 +62,7 @@ def subject_of(parts: Parts, asked: Asked) -> Subject:
     view = replace(view, blob=texts.__getitem__)
     number, candidate, evaluation = chosen(view, asked)
     known = (evaluation, view.info.environment)
-    subject = assembled(parts, asked, problem_in_run(folder), candidate, known)
+    subject = assembled(parts, asked, problem_in_run(folder), candidate, known, view.info.settings.dtype)
     return replace(subject, run=view, trial=number)
 
 
@@ -88,14 +88,16 @@ def assembled(
     problem: ProblemPath,
     candidate: Candidate,
     known: tuple[Evaluation, Environment] | None = None,
+    dtype: str | None = None,
 ) -> Subject:
-    """known: how the candidate was judged, and where; None: it is verified now."""
+    """known: how the candidate was judged, and where; None: it is verified now. dtype: that of the full-size cases in
+    which it was judged; None: their own."""
     from kernelwright.export.subject import Subject, identifier
     from kernelwright.problems import read_problem_text
 
     text = read_problem_text(problem.file)
     with parts.start_worker(asked.target) as worker:
-        info = worker.load(str(problem.file))
+        info = worker.load(str(problem.file), dtype)
         if known is None:
             worker.qualify()
             known = worker.evaluate(candidate, "verify"), worker.environment()
@@ -111,6 +113,7 @@ def assembled(
         candidate=candidate,
         evaluation=evaluation,
         environment=environment,
+        dtype=dtype,
         package=asked.name or f"fast_{identifier(info.name)}",
         results=read_results(asked.results) if asked.results is not None else None,
     )

@@ -82,7 +82,7 @@ def recheck(ctx: click.Context, parts: Parts, export: str, no_timing: bool, targ
 
 def judged(parts: Parts, package: Package, target: str | None) -> tuple[Evaluation, Environment]:
     with parts.start_worker(target) as worker:
-        worker.load(str(package.reference))
+        worker.load(str(package.reference), package.dtype)
         worker.qualify()
         return worker.evaluate(package.candidate, "verify"), worker.environment()
 

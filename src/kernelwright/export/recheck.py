@@ -39,6 +39,12 @@ class Package:
     def reference(self) -> Path:
         return self.home / "reference.py"
 
+    @property
+    def dtype(self) -> str | None:
+        """In which the full-size cases were judged; None for their own."""
+        stated: str | None = self.provenance["problem"].get("dtype")
+        return stated
+
 
 def read_package(place: Path) -> Package:
     """The package at `place`: its own folder, or the one that `export` wrote. Raises `RequestError`."""

@@ -20,8 +20,9 @@ AUTOTUNE = "autotune:"
 @dataclass(frozen=True)
 class Subject:
     """problem_text and cases_text: of the problem's file, and of its sidecar where there is one. evaluation: what the
-    candidate's last judgement said, on `environment`. results: a bench report and the name of the kernel's row in it.
-    run: where it was found, None for a candidate's file; trial: its number there."""
+    candidate's last judgement said, on `environment`. dtype: of the full-size cases, None for their own. results: a
+    bench report and the name of the kernel's row in it. run: where it was found, None for a candidate's file; trial:
+    its number there."""
 
     problem: ProblemInfo
     problem_text: str
@@ -30,6 +31,7 @@ class Subject:
     evaluation: Evaluation
     environment: Environment
     package: str
+    dtype: str | None = None
     results: tuple[BenchReport, str] | None = None
     run: RunView | None = None
     trial: int | None = None
@@ -58,7 +60,7 @@ class Subject:
         return {
             "schema_version": 1,
             "kernelwright": self.environment.kernelwright,
-            "problem": {"name": self.problem.name, "sha256": codec.sha(self.problem_text)},
+            "problem": {"name": self.problem.name, "sha256": codec.sha(self.problem_text), "dtype": self.dtype},
             "candidate": {
                 "id": self.candidate.id,
                 "sha256": codec.sha(self.candidate.source),
