@@ -10,6 +10,8 @@ import pytest
 from command_line import PROBLEM, fault, run
 from fakes import FakeWorker, evaluation_of
 from kernelwright.model import Candidate, CaseResult, Evaluation, Status
+from samples import BLOCK as TUNABLE
+from samples import SOURCE
 
 
 @pytest.fixture
@@ -20,18 +22,23 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     return tmp_path
 
 
-@pytest.mark.usefixtures("files")
-def test_a_kernel_that_passes_is_status_0_and_one_document() -> None:
-    result = run("verify", "double.py", "kernel.py", "--config", "k.BLOCK=256", "--json")
+def test_a_kernel_that_passes_is_status_0_and_one_document(files: Path) -> None:
+    (files / "kernel.py").write_text(SOURCE)
+    result = run("verify", "double.py", "kernel.py", "--config", f"{TUNABLE}=256", "--json")
     assert result.exit_code == 0
     document = json.loads(result.stdout)
     assert {"status", "reason", "results", "confinement", "kernels", "environment"} <= set(document)
     assert document["status"] == "passed"
-    assert document["config"] == {"k.BLOCK": 256}
+    assert document["config"] == {TUNABLE: 256}
     assert [case["case"] for case in document["results"]] == ["small", "big", "odd"]
     assert {"case", "status", "max_abs_error", "max_rel_error", "reason"} <= set(document["results"][0])
     assert document["environment"]["device"] == "Fake GPU"
     assert "passed" in result.stderr
+
+
+@pytest.mark.usefixtures("files")
+def test_a_config_that_the_source_has_no_place_for_is_the_request_s_fault() -> None:
+    assert "this source has no tunable 'NOPE'" in fault(run("verify", "double.py", "kernel.py", "--config", "NOPE=3"))
 
 
 @pytest.mark.parametrize("status", ["wrong", "rejected", "compile_error", "crashed", "timeout", "runtime_error"])

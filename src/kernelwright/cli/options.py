@@ -56,7 +56,8 @@ def config(texts: Iterable[str]) -> dict[str, int]:
 
 
 def candidate(file: str, config_texts: Iterable[str] = ()) -> Candidate:
-    """The candidate whose source is in `file`. Whether it parses is for the worker to say."""
+    """The candidate whose source is in `file`. Whether it parses is for the worker to say, unless a config is to be
+    written into it: one that does not fit is a fault of the request, not of the kernel."""
     path = Path(file)
     if not path.is_file():
         raise RequestError(
@@ -66,7 +67,12 @@ def candidate(file: str, config_texts: Iterable[str] = ()) -> Candidate:
         source = path.read_text(encoding="utf-8")
     except UnicodeDecodeError as error:
         raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "give a Python file") from error
-    return Candidate(source=source, config=config(config_texts))
+    found = Candidate(source=source, config=config(config_texts))
+    if found.config:
+        from kernelwright.tunables import apply_config
+
+        apply_config(found.source, found.config)
+    return found
 
 
 def _config_file(path: Path) -> dict[str, Scalar]:
