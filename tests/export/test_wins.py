@@ -11,6 +11,7 @@ import pytest
 
 from exported import softmax_case, win
 from fakes import ENVIRONMENT
+from kernelwright.export import recheck
 from kernelwright.export.wins import wins_document
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status, TensorSpec
 
@@ -147,3 +148,7 @@ def test_estimates_missing_figures_and_strided_inputs_win_nothing(wins: Any) -> 
 
 def test_without_results_no_device_is_named() -> None:
     assert wins_document(None, (softmax_case(64, 64),))["device"] is None
+
+
+def test_recheck_asks_for_the_margin_that_the_package_goes_by(wins: Any) -> None:
+    assert recheck.MARGIN == wins.MARGIN
