@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import msgspec
@@ -284,10 +285,19 @@ def test_a_search_that_goes_on_keeps_the_confirmations_it_has(create: Create) ->
 # --- ending early and resuming ------------------------------------------------------------------------------
 
 
+@pytest.fixture
+def interruptible() -> Iterator[None]:
+    """As at a terminal: a program that is started in the background, as CI may be, has SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
 def interrupt_when_called() -> None:
     os.kill(os.getpid(), signal.SIGINT)
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_ends_the_session_in_order_and_keeps_a_proposal_that_was_under_way(create: Create) -> None:
     journal = create(strategy="greedy")
 
@@ -309,6 +319,7 @@ def test_an_interrupt_ends_the_session_in_order_and_keeps_a_proposal_that_was_un
     assert [session.reason for session in journal.sessions()] == ["interrupted", "trials"]
 
 
+@pytest.mark.usefixtures("interruptible")
 def test_an_interrupt_does_not_wait_for_an_evaluation(create: Create) -> None:
     journal, release = create(strategy="greedy"), threading.Event()
 
