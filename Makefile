@@ -38,7 +38,7 @@ demo: $(STAMP)
 	$(BIN)/kernelwright optimize softmax --trials 24 --minutes 2
 
 test: lint
-	$(BIN)/pytest -m "not gpu"
+	$(BIN)/pytest -m "not gpu" -n auto --dist loadfile
 
 test-gpu: $(STAMP)
 	$(BIN)/pytest -m gpu
