@@ -7,6 +7,7 @@ where two uses of it disagree on what it may be, it is none.
 from __future__ import annotations
 
 import ast
+import threading
 from dataclasses import dataclass, field
 
 from kernelwright.tunables.kernels import Kernel, Launch, read_kernels, read_launch
@@ -23,6 +24,9 @@ from kernelwright.tunables.names import (
     with_default,
 )
 from kernelwright.tunables.scopes import Origin, Reader, Scope
+
+PARSING = threading.Lock()
+"""Several threads that parse at once end now and then in "AST constructor recursion depth mismatch" on CPython 3.11."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +64,9 @@ def default_config(source: str) -> dict[str, int]:
 def parse(source: str) -> Reader | None:
     """The source as read, or None where it is not Python (ValueError: null bytes or lone surrogates)."""
     try:
-        return Reader(ast.parse(source, filename="<candidate>"))
+        with PARSING:
+            tree = ast.parse(source, filename="<candidate>")
+        return Reader(tree)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
