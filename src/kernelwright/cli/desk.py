@@ -7,7 +7,6 @@ on with here or with `optimize --resume`.
 
 from __future__ import annotations
 
-import ast
 import tempfile
 import threading
 from contextlib import ExitStack
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from kernelwright import syntax
 from kernelwright.cli.ending import write_views
 from kernelwright.cli.parts import Parts
 from kernelwright.cli.session import folder_for, latest_budget, new_run, read_starter, worker_of
@@ -232,7 +232,7 @@ class Desk:
 def is_module(reply: str) -> bool:
     """Whether a reply is the bare module, not Markdown around it."""
     try:
-        ast.parse(reply)
+        syntax.parse(reply)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return False
     return True

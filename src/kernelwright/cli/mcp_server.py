@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from kernelwright import __version__
+from kernelwright import __version__, syntax
 from kernelwright.cli.desk import Desk
 from kernelwright.cli.runs import run_lines
 from kernelwright.errors import KernelwrightError
@@ -137,7 +137,7 @@ def server(desk: Desk) -> MCPServer:
 def described(problem: ProblemPath) -> dict[str, str]:
     """Name, file and the first line of the problem's docstring; the file is not run."""
     try:
-        text = ast.get_docstring(ast.parse(problem.file.read_text(encoding="utf-8"))) or ""
+        text = ast.get_docstring(syntax.parse(problem.file.read_text(encoding="utf-8"))) or ""
     except (OSError, SyntaxError, ValueError):
         text = ""
     return {"name": problem.name, "file": str(problem.file), "about": text.partition("\n")[0]}

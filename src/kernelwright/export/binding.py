@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from kernelwright import syntax
 from kernelwright.errors import RequestError
 
 
@@ -25,7 +26,7 @@ class Bound:
 
 def form_of(source: str) -> Literal["ModelNew", "kernel_function"]:
     """Which of the two forms a candidate has; `ModelNew` where it has both, as the recorder decides."""
-    names = {node.name for node in ast.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
+    names = {node.name for node in syntax.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     if "ModelNew" in names:
         return "ModelNew"
     if "kernel_function" in names:
@@ -83,6 +84,8 @@ def chosen(name: str, default: ast.expr | None, named: dict[str, Bound], unnamed
 
 def signature_of(source: str) -> ast.arguments:
     functions = [
-        node for node in ast.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == "kernel_function"
+        node
+        for node in syntax.parse(source).body
+        if isinstance(node, ast.FunctionDef) and node.name == "kernel_function"
     ]
     return functions[-1].args

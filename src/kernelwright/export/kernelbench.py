@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelwright import syntax
 from kernelwright.export.binding import bound_arguments, form_of
 from kernelwright.export.op_code import arguments_of
 from kernelwright.export.subject import Subject
@@ -62,7 +63,7 @@ class ModelNew(_reference()):
 
 def reference_lines(text: str) -> str:
     """The problem's statements as a function's body; imports and constants stay local to it."""
-    tree = ast.parse(text)
+    tree = syntax.parse(text)
     kept = [node for node in tree.body if not isinstance(node, ast.Expr) and not set(names_of(node)) & set(LEFT_OUT)]
     body = ast.unparse(ast.Module(body=kept, type_ignores=[]))
     return "\n".join(f"    {line}" if line else "" for line in body.splitlines())

@@ -13,6 +13,7 @@ from importlib import resources
 
 import msgspec
 
+from kernelwright import syntax
 from kernelwright.codec import encode, plain
 from kernelwright.export.op_code import Arguments, alike, arguments_of, arguments_text, forward_text
 from kernelwright.export.subject import Subject
@@ -57,7 +58,7 @@ def usable_cases(subject: Subject, arguments: Arguments) -> tuple[CaseInfo, ...]
 
 def constants_of_model(text: str) -> set[str]:
     """Module-level names that class Model and the functions it may call read."""
-    tree = ast.parse(text)
+    tree = syntax.parse(text)
     assigned = {
         target.id
         for node in tree.body

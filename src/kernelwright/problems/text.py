@@ -10,6 +10,7 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
+from kernelwright import syntax
 from kernelwright.errors import ProblemError
 
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
@@ -28,7 +29,7 @@ def read_problem_text(file: Path) -> str:
             f"{file} is not text in UTF-8: byte {error.start} is {error.object[error.start]:#x}"
         ) from error
     try:
-        tree = ast.parse(text)
+        tree = syntax.parse(text)
     except SyntaxError as error:
         raise ProblemError(f"{file}, line {error.lineno}: {error.msg}") from error
     except ValueError as error:

@@ -11,6 +11,7 @@ import functools
 import re
 from dataclasses import dataclass
 
+from kernelwright import syntax
 from kernelwright.codec import sha
 from kernelwright.model import Candidate, Trial
 
@@ -76,7 +77,7 @@ def code_in(text: str) -> str:
 def checked(source: str) -> str:
     """`source`, if it is a module with an entry point. Raises `Unusable`."""
     try:
-        tree = ast.parse(source)
+        tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
         where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
         what = error.msg if isinstance(error, SyntaxError) else str(error)
@@ -113,7 +114,7 @@ def same(one: Candidate, other: Candidate) -> bool:
 def code_hash(source: str) -> str:
     """What the code of a module is known by; of its text where it does not parse."""
     try:
-        tree = ast.parse(source)
+        tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return sha(" ".join(source.split()))
     for node in ast.walk(tree):
@@ -151,7 +152,7 @@ def diagnosis_in(text: str) -> str:
 def docstring_line(source: str) -> str:
     """The first line of a module's docstring, "" where it has none."""
     try:
-        docstring = ast.get_docstring(ast.parse(source))
+        docstring = ast.get_docstring(syntax.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return ""
     return (docstring or "").split("\n", 1)[0][:NOTE_CHARACTERS]

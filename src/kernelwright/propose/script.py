@@ -11,6 +11,7 @@ from pathlib import Path
 
 import msgspec
 
+from kernelwright import syntax
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Proposal, Record, Request, Usage
 from kernelwright.propose.protocol import Context
@@ -101,7 +102,7 @@ EXPECTED = 'write, for instance, {"reply": "…"} or {"source": "…", "config":
 def python_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
     """`REPLIES = ["…", …]`, literals only."""
     try:
-        tree = ast.parse(text)
+        tree = syntax.parse(text)
     except (SyntaxError, ValueError) as error:
         raise ConfigError(f"the script {file} does not parse: {error}") from error
     for node in tree.body:

@@ -9,13 +9,15 @@ from __future__ import annotations
 import ast
 import re
 
+from kernelwright import syntax
+
 REPLACEMENT = "# CASES: see the table below."
 
 
 def shown_source(source: str) -> str:
     """`source` with the module's statements that make or change CASES cut out; as it is where it does not parse."""
     try:
-        tree = ast.parse(source)
+        tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return source
     lines = re.split(r"\r\n|\r|\n", source)  # as the parser counts them

@@ -7,9 +7,9 @@ where two uses of it disagree on what it may be, it is none.
 from __future__ import annotations
 
 import ast
-import threading
 from dataclasses import dataclass, field
 
+from kernelwright import syntax
 from kernelwright.tunables.kernels import Kernel, Launch, read_kernels, read_launch
 from kernelwright.tunables.names import (
     DEFAULT_NUM_STAGES,
@@ -24,9 +24,6 @@ from kernelwright.tunables.names import (
     with_default,
 )
 from kernelwright.tunables.scopes import Origin, Reader, Scope
-
-PARSING = threading.Lock()
-"""Several threads that parse at once end now and then in "AST constructor recursion depth mismatch" on CPython 3.11."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +61,7 @@ def default_config(source: str) -> dict[str, int]:
 def parse(source: str) -> Reader | None:
     """The source as read, or None where it is not Python (ValueError: null bytes or lone surrogates)."""
     try:
-        with PARSING:
-            tree = ast.parse(source, filename="<candidate>")
-        return Reader(tree)
+        return Reader(syntax.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+from kernelwright import syntax
+
 
 @dataclass(eq=False)
 class Scope:
@@ -75,7 +77,7 @@ class Reader(ast.NodeVisitor):
     def is_constexpr(self, annotation: ast.expr | None) -> bool:
         if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
             try:
-                annotation = ast.parse(annotation.value, mode="eval").body
+                annotation = syntax.parse_expression(annotation.value)
             except SyntaxError:
                 return False
         return annotation is not None and self.is_triton(annotation, "constexpr")

@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from kernelwright import syntax
 from kernelwright.errors import ConfigError
 from kernelwright.tunables import Tunable, find_tunables
 from kernelwright.tuning.space import Parameter, Space, default
@@ -120,7 +121,7 @@ def from_toml(path: Path, text: str) -> dict[str, Any]:
 def from_python(path: Path, text: str) -> dict[str, Any]:
     """The one dict in a Python file, standing alone or given to a name; comments and a docstring may be beside it."""
     try:
-        body = ast.parse(text).body
+        body = syntax.parse(text).body
         values = [value for statement in body if (value := dict_of(statement)) is not None]
         if len(values) == 1:
             return dict(ast.literal_eval(values[0]))

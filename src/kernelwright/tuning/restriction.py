@@ -14,6 +14,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from kernelwright import syntax
 from kernelwright.errors import ConfigError
 
 Value = Callable[[Mapping[str, int]], Any]
@@ -60,7 +61,7 @@ def read_restriction(text: str, names: tuple[str, ...]) -> Restriction:
     if len(text) > LONGEST_TEXT:
         raise ConfigError(f"a restriction of {len(text)} characters; at most {LONGEST_TEXT} were expected")
     try:
-        tree = ast.parse(text.strip(), mode="eval").body
+        tree = syntax.parse_expression(text.strip())
         used: set[str] = set()
         value = _read(tree, text, frozenset(names), used, DEEPEST)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:

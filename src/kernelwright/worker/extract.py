@@ -12,6 +12,7 @@ import copy
 import hashlib
 from dataclasses import dataclass
 
+from kernelwright import syntax
 from kernelwright.worker.body import check_body, is_constant
 from kernelwright.worker.scope import ALLOWED_IMPORTS, Finding, Scope, bindings, names_in, scope_of
 
@@ -47,7 +48,7 @@ def kernels_name(source: str) -> str:
 
 def extract(source: str) -> Kernels:
     """Take the kernels out of a candidate's source; raises SyntaxError where it does not parse."""
-    tree = ast.parse(source)
+    tree = syntax.parse(source)
     scope = scope_of(tree)
     functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and jit_decorator(node)]
     kernels = {function.name for function in functions}

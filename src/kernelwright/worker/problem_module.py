@@ -22,6 +22,7 @@ import msgspec
 import numpy as np
 import torch
 
+from kernelwright import syntax
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, Record, Scalar
 
@@ -43,7 +44,7 @@ def read_source(file: Path) -> tuple[str, ast.Module]:
         raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
     try:
         source = file.read_text(encoding="utf-8")
-        return source, ast.parse(source)
+        return source, syntax.parse(source)
     except OSError as error:
         raise ProblemError(f"cannot read {file}: {error.strerror}") from error
     except SyntaxError as error:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 
+from kernelwright import syntax
 from kernelwright.legible import acting
 from kernelwright.worker.extract import jit_decorator
 from kernelwright.worker.scope import Finding, bindings
@@ -80,7 +81,7 @@ HOOKS = {
 
 def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
-    tree = ast.parse(source)
+    tree = syntax.parse(source)
     tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
     jitted = [n for n in tree.body if isinstance(n, ast.FunctionDef) and jit_decorator(n)]
     kernels = {id(node) for function in jitted for stmt in function.body for node in ast.walk(stmt)}
