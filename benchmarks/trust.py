@@ -14,6 +14,7 @@ import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -265,8 +266,7 @@ def race(worker: Any, count: int = 100) -> list[dict[str, Any]]:
     chosen = configs[::step][:count]
     candidates = [Candidate(source=source, config=config) for config in chosen]
     with ThreadPoolExecutor(16) as threads:  # compiled by this, so that nothing else runs on the machine while it times
-        list(threads.map(lambda candidate: worker.evaluate(candidate, "verify"), candidates))
-    worker.load(str(GALLERY / "softmax"))
+        list(threads.map(worker.compile, candidates))
     evaluations = [worker.evaluate(candidate, "search") for candidate in candidates]
     timed = [(e.score_us, c, e.stages_s["time"]) for e, c in zip(evaluations, chosen, strict=True) if e.score_us]
     cases = statistics.median(sum(r.timing is not None for r in e.results) for e in evaluations)
@@ -274,7 +274,7 @@ def race(worker: Any, count: int = 100) -> list[dict[str, Any]]:
     return [{
         "configs": len(chosen), "passed": len(timed), "timing_s": sum(t for _, _, t in timed),
         "fixed_s": 0.125 * cases * len(timed), "best_us": best[0], "best": best[1],
-        "stopped": {r.timing.stopped: 0 for e in evaluations for r in e.results if r.timing},
+        "stopped": Counter(r.timing.stopped for e in evaluations for r in e.results if r.timing),
     }]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from kernelwright.stats import (
     geometric_mean,
     median,
     paired_log_ratio_ci,
-    sign_evidence,
+    t_evidence,
     verdict,
 )
 
@@ -127,26 +127,27 @@ def test_a_verdict_never_changes_sides_when_the_two_are_exchanged() -> None:
         assert verdict((1 / upper, 1 / lower), 0.03) == opposite[verdict((lower, upper), 0.03)]
 
 
-def test_evidence_against_a_fair_coin_grows_with_one_sided_pairs() -> None:
-    assert sign_evidence(0, 0) == pytest.approx(1.0)
-    assert sign_evidence(0, 6) < 20 < sign_evidence(0, 8)
-    assert sign_evidence(4, 8) < 1
-    assert sign_evidence(0, 10) == pytest.approx(sign_evidence(10, 10))
+def test_evidence_grows_with_values_that_agree_and_does_not_depend_on_their_unit() -> None:
+    agreeing = [1.0, 1.1, 0.9, 1.05]
+    assert t_evidence(agreeing[:2]) < t_evidence(agreeing[:3]) < 100 < t_evidence(agreeing)
+    assert t_evidence([1e-6 * value for value in agreeing]) == pytest.approx(t_evidence(agreeing))
+    assert t_evidence([-value for value in agreeing]) == pytest.approx(t_evidence(agreeing))
 
 
-def test_a_fair_coin_looked_at_after_every_pair_seldom_reaches_the_evidence_of_one_in_twenty() -> None:
+def test_values_on_both_sides_are_no_evidence() -> None:
+    assert t_evidence([1.0, -1.1, 0.9, -1.05]) < 1
+    assert t_evidence([]) == t_evidence([3.0]) == t_evidence([0.0, 0.0, 0.0]) == 1.0
+
+
+@pytest.mark.parametrize("spread", [0.001, 3.0])
+def test_noise_looked_at_after_every_value_seldom_reaches_the_evidence_of_one_in_twenty(spread: float) -> None:
     rng = random.Random(7)
     reached = 0
     for _ in range(1000):
-        below = 0
-        for pairs in range(1, 101):
-            below += rng.random() < 0.5
-            if sign_evidence(below, pairs) >= 20:
+        values: list[float] = []
+        for _ in range(60):
+            values.append(rng.gauss(0, spread))
+            if t_evidence(values) >= 20:
                 reached += 1
                 break
-    assert reached <= 50
-
-
-def test_evidence_from_more_pairs_than_there_are_is_refused() -> None:
-    with pytest.raises(ValueError, match="7 of 6 pairs"):
-        sign_evidence(7, 6)
+    assert 5 <= reached <= 50

@@ -93,19 +93,20 @@ def verdict(ci: tuple[float, float], noise_floor: float) -> Verdict:
     return "slower" if upper < 1 / (1 + noise_floor) else "tie"
 
 
-def sign_evidence(below: int, pairs: int) -> float:
-    """Evidence against "each is as often the faster one", valid however often it is looked at.
+def t_evidence(values: Sequence[float], effect_variance: float = 10.0) -> float:
+    """Evidence against "these are noise around zero", valid however often it is looked at.
 
-    below: pairs in which the ratio is under 1, of `pairs`. Under the hypothesis the chance that this ever reaches
-    1/alpha is at most alpha (Ville 1939), so sampling may stop at any moment. It is the likelihood of the signs
-    under coins of unknown bias, with Jeffreys' prior, over that under a fair coin (Robbins 1970).
+    Under the hypothesis, independent normal values of mean 0 and any one spread, the chance that this ever reaches
+    1/alpha is at most alpha (Ville 1939), so sampling may stop at any moment. It is the likelihood ratio of the t
+    statistic, the mean in units of the spread drawn from N(0, effect_variance) under the alternative (Lai 1976; Wang
+    and Ramdas, Anytime-valid t-tests, 2023). 1 where there are fewer than two values or all are zero.
     """
-    if not 0 <= below <= pairs:
-        raise ValueError(f"{below} of {pairs} pairs; between none and all was expected")
-    log_mixture = (
-        math.lgamma(below + 0.5) + math.lgamma(pairs - below + 0.5) - math.lgamma(pairs + 1) - math.log(math.pi)
-    )
-    return math.exp(log_mixture + pairs * math.log(2))
+    count, squares = len(values), math.fsum(value * value for value in values)
+    if count < 2 or squares == 0:
+        return 1.0
+    prior = 1 / effect_variance
+    explained = math.fsum(values) ** 2 / ((count + prior) * squares)
+    return math.sqrt(prior / (count + prior)) * math.pow(1 - explained, -count / 2)
 
 
 def _log(value: float) -> float:

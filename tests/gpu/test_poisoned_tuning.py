@@ -79,9 +79,10 @@ def k(x_ptr, out_ptr, n, BLOCK: tl.constexpr, CHUNK: tl.constexpr):
     if CHUNK == 8:
         tl.store(out_ptr + (n.to(tl.int64) + 1) * (1 << 40), 1.0)
     if CHUNK == 16:
-        again = n
-        while again > 0:
-            again = again * 1
+        more = 1.0
+        while more > 0.5:  # with an effect: one without the compiler may take away
+            more = more + 1.0
+            tl.store(out_ptr + offsets, x * more, mask=inside)
     if CHUNK == 32:
         x += 1
     tl.store(out_ptr + offsets, x * x + 1, mask=inside)

@@ -15,29 +15,18 @@ import torch
 from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
-from kernelwright import codec, stats
+from kernelwright import codec
 from kernelwright.model import Status
 from kernelwright.worker import clock
 from kernelwright.worker.arena import create, release
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.layout import Layout
-from kernelwright.worker.outcome import SURELY_SLOWER
 from kernelwright.worker.plan import Plan
+from kernelwright.worker.race import race_over
 from kernelwright.worker.replay import Replay, allow_device_descriptors, load_kernels
 
 STICKY = ("CUDA error", "Triton Error [CUDA]")
 """After these a CUDA context may answer nothing else (CUDA Driver API, CUresult): the process is not used again."""
-
-
-SURELY = 0.01
-"""Chance that a race ever ends against the better one; `SURELY_SLOWER` says it in words."""
-
-LOST = 0.01
-"""A candidate that is surely slower is let go early only if it is slower by more than this fraction."""
-
-PRECISE = 0.005
-"""A race ends when the 95 % interval of the ratio is narrower than this fraction of it."""
-
 
 FORGETTING_SAMPLES = 5
 """Of each kind: enough for a median that one disturbed sample does not move."""
@@ -116,7 +105,7 @@ class Bench:
         return [self.prepared[key].timed.sample_us() for _ in range(count)]
 
     def race(self, key: str, against: str, most: int) -> dict[str, Any]:
-        """Sample two prepared plans in turn, ABBA, until their ratio is known or `key` is surely the slower one."""
+        """Sample two prepared plans in turn, ABBA, until `race_over`."""
         ours, theirs = self.prepared[key].timed, self.prepared[against].timed
         ours_us: list[float] = []
         theirs_us: list[float] = []
@@ -154,15 +143,17 @@ class Bench:
         self.arena[:nbytes].copy_(copy)
         torch.cuda.synchronize()
 
-    def forgetting(self, key: str, nbytes: int) -> dict[str, list[float]]:
+    def forgetting(self, key: str, nbytes: int, wear: bool) -> dict[str, list[float]]:
         """Device time of one call in µs, on memory as many calls before left it, and on memory that is the arena's
-        anew. Every copy is called once in a sample, on a cache that holds nothing of it."""
+        anew. Every copy is called once in a sample, on a cache that holds nothing of it. wear: whether those many calls
+        are still to be made."""
         assert self.arena is not None
         copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
         rotation = self.prepared[key].timed.rotation
         l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
         flush = torch.empty(FLUSH_FACTOR * l2_bytes, dtype=torch.uint8, device=self.device).zero_
-        self.wear(key)
+        if wear:
+            self.wear(key)
         as_left_us = [rotation.sample_us(flush) for _ in range(FORGETTING_SAMPLES)]
         anew_us = []
         for _ in range(FORGETTING_SAMPLES):
@@ -178,21 +169,6 @@ class Bench:
     def forget(self, key: str) -> None:
         self.prepared.pop(key, None)
         torch.cuda.empty_cache()
-
-
-def race_over(ours_us: list[float], theirs_us: list[float], most: int) -> str:
-    """Why a race may end, "" while it may not."""
-    pairs = len(ours_us)
-    slower = sum(ours > theirs for ours, theirs in zip(ours_us, theirs_us, strict=True))
-    if slower > pairs / 2 and stats.sign_evidence(pairs - slower, pairs) >= 1 / SURELY:
-        ratio = stats.median(ours_us) / stats.median(theirs_us)
-        if ratio > 1 + LOST:
-            return SURELY_SLOWER
-    if pairs >= stats.MIN_PAIRS and pairs % 3 == 0:
-        _, (low, high) = stats.paired_log_ratio_ci(theirs_us, ours_us)
-        if high - low <= PRECISE * high:
-            return "interval narrow enough"
-    return "most samples" if pairs >= most else ""
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -252,7 +228,7 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
     if verb == "recall":
         return bench.recall(message["key"], message["nbytes"], message["how"])
     if verb == "forgetting":
-        return bench.forgetting(message["key"], message["nbytes"])
+        return bench.forgetting(message["key"], message["nbytes"], message["wear"])
     if verb == "rename":
         return bench.rename(message["key"], message["name"])
     if verb == "clocks":

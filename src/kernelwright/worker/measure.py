@@ -10,8 +10,9 @@ import msgspec
 from kernelwright import codec, roofline, stats
 from kernelwright.model import CaseResult, Clocks, Status, Timing
 from kernelwright.worker.layout import Layout
-from kernelwright.worker.outcome import SURELY_SLOWER, Ended
+from kernelwright.worker.outcome import Ended
 from kernelwright.worker.plan import AGAIN
+from kernelwright.worker.race import BEHIND, KNOWN, LOST, MOST
 from kernelwright.worker.subject import Subject
 from kernelwright.worker.verify import STALE, check, place
 
@@ -59,8 +60,9 @@ def measure(subject: Subject, result: CaseResult) -> CaseResult:
 
 
 def _is_lost(timing: Timing) -> bool:
-    """Surely slower than the best so far: nothing can be gained by a trick that only the timed runs show."""
-    return timing.stopped == TOO_SLOW or timing.stopped == SURELY_SLOWER
+    """Surely slower than the best so far of this case: a trick that only the timed runs show has gained nothing here.
+    What is chosen in the end is timed again alone, and then always checked."""
+    return timing.stopped in (TOO_SLOW, LOST, BEHIND)
 
 
 def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseResult) -> CaseResult:
@@ -101,9 +103,9 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
     Asked twice before a kernel is blamed.
     """
     nbytes = Layout(subject.plans[case].buffers).nbytes
-    for _ in range(2):
+    for worn in (True, False):  # the first time by what came before
         place(subject, case, draw=0)
-        told = subject.site.ask_bench({"verb": "forgetting", "key": key, "nbytes": nbytes})
+        told = subject.site.ask_bench({"verb": "forgetting", "key": key, "nbytes": nbytes, "wear": not worn})
         # the mean, because a kernel may work in some of its calls only; a disturbed sample raises it and blames nobody
         as_left_us, anew_us = statistics.fmean(told["as_left_us"]), stats.median(told["anew_us"])
         if anew_us <= SAVING * as_left_us + COLD_US:
@@ -141,8 +143,8 @@ def _sample_alone(subject: Subject, samples: list[float]) -> str:
         samples += subject.site.ask_bench({"verb": "sample", "key": KEY, "count": MORE_SAMPLES})
         low, high = stats.bootstrap_ci(samples, stats.median)
         if high - low <= PRECISE * stats.median(samples):
-            return "interval narrow enough"
-    return "most samples"
+            return KNOWN
+    return MOST
 
 
 def _settle(subject: Subject, judged: CaseResult) -> None:

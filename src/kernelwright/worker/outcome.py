@@ -12,7 +12,3 @@ class Ended(Exception):
     def __init__(self, status: Status, reason: str) -> None:
         super().__init__(reason)
         self.status, self.reason = status, legible(reason)
-
-
-SURELY_SLOWER = "slower than the best so far (sign test that may be looked at after every round, at 1 %)"
-"""Why a race ended that the candidate lost."""
