@@ -1,0 +1,119 @@
+"""Matrix product with tensor descriptors (TMA) that the host made.
+
+Idea: as best.py, one program per multiprocessor and one pipelined loop of tiles and steps, with less around it.
+Descriptors are arguments of the launch, so that no program writes three of them into memory, and waits until the copy
+engine may read them, before its first fetch. EVEN takes just as many programs as share the tiles evenly (128 for 512
+tiles on 132 multiprocessors): no round takes longer for it, and 128 tiles at a time are a full rectangle of C, which
+is what reads least. TURN walks along K forwards and backwards in turn, so that a program begins a tile with the strips
+that were read last, and finds them in L2. CTAS=2 (with BLOCK_M=256, PARTS=1) puts two neighbouring tiles, which read
+the same strip of B, on two neighbouring multiprocessors. PER_SM=2 has a multiprocessor multiply one small tile while
+it stores another.
+Must do: 2 * M * N * K FLOP on the tensor cores; M*K + K*N + M*N elements, which is the limit only for small K.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def tile_at(number, tiles_m, tiles_n, GROUP_M: tl.constexpr):
+    # Tiles run down a band of GROUP_M rows before they move one column to the right; the last band may be lower.
+    band = number // (GROUP_M * tiles_n)
+    height = tl.minimum(tiles_m - band * GROUP_M, GROUP_M)
+    within = number % (GROUP_M * tiles_n)
+    return band * GROUP_M + within % height, within // height
+
+
+@triton.jit
+def halves(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    # (ROWS, COLUMNS) to its left and its right half
+    return tl.split(tl.permute(tl.reshape(tile, (ROWS, 2, COLUMNS // 2)), (0, 2, 1)))
+
+
+@triton.jit
+def matmul_kernel(
+    a, b, c, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
+    PARTS: tl.constexpr, FLATTEN: tl.constexpr, TURN: tl.constexpr,
+):  # fmt: skip
+    # a, b, c: descriptors of (M, K), (K, N) and (M, N) matrices; they read zeros beyond the edges and store nothing
+    # there. A tile is stored in PARTS parts, side by side, each as wide as a block of c.
+    PART_N: tl.constexpr = BLOCK_N // PARTS
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    programs = tl.num_programs(0)
+    for number in tl.range(tl.program_id(0), tiles_m * tiles_n, programs, flatten=FLATTEN == 1):
+        tile_m, tile_n = tile_at(number, tiles_m, tiles_n, GROUP_M)
+        m, n = tile_m * BLOCK_M, tile_n * BLOCK_N
+        first, stride = 0, BLOCK_K
+        if TURN:
+            backwards = number // programs % 2
+            first, stride = backwards * (steps - 1) * BLOCK_K, BLOCK_K - 2 * backwards * BLOCK_K
+        acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        for step in range(steps):
+            k = first + step * stride
+            acc = tl.dot(a.load([m, k]), b.load([k, n]), acc, input_precision="ieee")
+        if PARTS == 1:
+            c.store([m, n], acc.to(c.dtype))
+        else:
+            tl.static_assert(PARTS == 2, "a tile is stored in 1 or 2 parts")
+            left, right = halves(acc, BLOCK_M, BLOCK_N)
+            c.store([m, n], left.to(c.dtype))
+            c.store([m, n + PART_N], right.to(c.dtype))
+
+
+BLOCK_M = 128
+BLOCK_N = 256
+BLOCK_K = 64
+GROUP_M = 16
+PARTS = 2
+FLATTEN = 1
+TURN = 1
+EVEN = 1
+CTAS = 1
+PER_SM = 1
+WARPS = 8
+STAGES = 4
+
+
+def even_rows(rows, columns, like):
+    """Memory for a (rows, columns) matrix whose rows begin at multiples of 16 bytes, as descriptors ask for."""
+    unit = 16 // like.element_size()
+    wider = torch.empty((rows, triton.cdiv(columns, unit) * unit), dtype=like.dtype, device=like.device)
+    return wider[:, :columns]
+
+
+def with_even_rows(x):
+    if x.shape[1] * x.element_size() % 16 == 0:
+        return x.contiguous()
+    even = even_rows(*x.shape, x)
+    even.copy_(x)
+    return even
+
+
+def described(x, rows, columns):
+    """The descriptor of x in blocks of (rows, columns)."""
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [rows, columns])
+
+
+def kernel_function(A, B):
+    A, B = with_even_rows(A), with_even_rows(B)
+    M, K = A.shape
+    N = B.shape[1]
+    C = even_rows(M, N, A)
+    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides.
+    wide = A.element_size() // 2
+    block_m, block_n, block_k = BLOCK_M // wide, BLOCK_N // wide, BLOCK_K // wide
+    tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
+    multiprocessors = torch.cuda.get_device_properties(A.device).multi_processor_count
+    programs = min(tiles, multiprocessors * PER_SM // CTAS)
+    if EVEN:
+        programs = triton.cdiv(tiles, triton.cdiv(tiles, programs))
+    matmul_kernel[(programs,)](
+        described(A, block_m, block_k), described(B, block_k, block_n), described(C, block_m, block_n // PARTS),
+        M, N, K,
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP_M, PARTS=PARTS, FLATTEN=FLATTEN, TURN=TURN,
+        num_warps=WARPS, num_stages=STAGES, num_ctas=CTAS,
+    )  # fmt: skip
+    return C.contiguous()

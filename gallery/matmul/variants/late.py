@@ -1,0 +1,126 @@
+"""Matrix product with tensor descriptors (TMA), a tile stored while the next is multiplied.
+
+Idea: where a program stores a tile in shared memory and waits for the copy engine, the tensor cores wait, too; of a
+tile of 128 by 256 that is some per cent. Here a finished tile is rounded to the dtype of C, which leaves half as many
+registers, and stays in them; the sums begin at zero again, and the tile is stored in two halves behind the first two
+steps of the next tile, for which the tensor cores have their work already. So tiles and steps are one loop, written
+out. Descriptors are arguments of the launch: no program makes any. EVEN takes just as many programs as share the tiles
+evenly (128 for 512 tiles on 132 multiprocessors): no round takes longer for it, and 128 tiles at a time are a full
+rectangle of C, which is what reads least. TURN walks along K forwards and backwards in turn, so that a program begins
+a tile with the strips that were read last, and finds them in L2.
+Must do: 2 * M * N * K FLOP on the tensor cores; M*K + K*N + M*N elements, which is the limit only for small K.
+"""
+
+import torch
+import triton
+import triton.language as tl
+from triton.tools.tensor_descriptor import TensorDescriptor
+
+
+@triton.jit
+def tile_at(number, tiles_m, tiles_n, GROUP_M: tl.constexpr):
+    # Tiles run down a band of GROUP_M rows before they move one column to the right; the last band may be lower.
+    band = number // (GROUP_M * tiles_n)
+    height = tl.minimum(tiles_m - band * GROUP_M, GROUP_M)
+    within = number % (GROUP_M * tiles_n)
+    return band * GROUP_M + within % height, within // height
+
+
+@triton.jit
+def halves(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
+    # (ROWS, COLUMNS) to its left and its right half
+    return tl.split(tl.permute(tl.reshape(tile, (ROWS, 2, COLUMNS // 2)), (0, 2, 1)))
+
+
+@triton.jit
+def matmul_kernel(
+    a, b, c, M, N, K,
+    BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, TURN: tl.constexpr,
+):  # fmt: skip
+    # a, b, c: descriptors of (M, K), (K, N) and (M, N) matrices; they read zeros beyond the edges and store nothing
+    # there. A block of c is half a tile. With fewer than three steps there is nothing to store a tile behind.
+    HALF_N: tl.constexpr = BLOCK_N // 2
+    tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
+    programs = tl.num_programs(0)
+    number = tl.program_id(0) - programs  # of the tile; the first step of all goes on to the first tile
+    last = ((tiles_m * tiles_n - 1 - tl.program_id(0)) // programs + 1) * steps - 1
+    step, k, stride = -1, 0, -BLOCK_K  # stride: from one step to the next along K
+    m, n, m_before, n_before = 0, 0, 0, 0
+    acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+    left = tl.zeros((BLOCK_M, HALF_N), c.dtype)  # of the tile before, until it is stored
+    right = tl.zeros((BLOCK_M, HALF_N), c.dtype)
+    for done in range(last + 1):
+        step = tl.where(step == steps - 1, 0, step + 1)
+        if step == 0:
+            number += programs
+            tile_m, tile_n = tile_at(number, tiles_m, tiles_n, GROUP_M)
+            m, n = tile_m * BLOCK_M, tile_n * BLOCK_N
+            stride = -stride if TURN else BLOCK_K
+            k = tl.where(stride < 0, (steps - 1) * BLOCK_K, 0)
+        else:
+            k += stride
+        acc = tl.dot(a.load([m, k]), b.load([k, n]), acc, input_precision="ieee")
+        if step == steps - 1:
+            left_sums, right_sums = halves(acc, BLOCK_M, BLOCK_N)
+            left, right = left_sums.to(c.dtype), right_sums.to(c.dtype)
+            if (done == last) | (steps < 3):
+                c.store([m, n], left)
+                c.store([m, n + HALF_N], right)
+            m_before, n_before = m, n
+            acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
+        else:  # a part of the tile before, while the tensor cores have this step to do
+            if (step == 0) & (done >= steps) & (steps >= 3):
+                c.store([m_before, n_before], left)
+            if (step == 1) & (done >= steps) & (steps >= 3):
+                c.store([m_before, n_before + HALF_N], right)
+
+
+BLOCK_M = 128
+BLOCK_N = 256
+BLOCK_K = 64
+GROUP_M = 16
+TURN = 1
+EVEN = 1
+WARPS = 8
+STAGES = 4
+
+
+def even_rows(rows, columns, like):
+    """Memory for a (rows, columns) matrix whose rows begin at multiples of 16 bytes, as descriptors ask for."""
+    unit = 16 // like.element_size()
+    wider = torch.empty((rows, triton.cdiv(columns, unit) * unit), dtype=like.dtype, device=like.device)
+    return wider[:, :columns]
+
+
+def with_even_rows(x):
+    if x.shape[1] * x.element_size() % 16 == 0:
+        return x.contiguous()
+    even = even_rows(*x.shape, x)
+    even.copy_(x)
+    return even
+
+
+def described(x, rows, columns):
+    """The descriptor of x in blocks of (rows, columns)."""
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [rows, columns])
+
+
+def kernel_function(A, B):
+    A, B = with_even_rows(A), with_even_rows(B)
+    M, K = A.shape
+    N = B.shape[1]
+    C = even_rows(M, N, A)
+    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides.
+    wide = A.element_size() // 2
+    block_m, block_n, block_k = BLOCK_M // wide, BLOCK_N // wide, BLOCK_K // wide
+    tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
+    programs = min(tiles, torch.cuda.get_device_properties(A.device).multi_processor_count)
+    if EVEN:
+        programs = triton.cdiv(tiles, triton.cdiv(tiles, programs))
+    matmul_kernel[(programs,)](
+        described(A, block_m, block_k), described(B, block_k, block_n), described(C, block_m, block_n // 2),
+        M, N, K,
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP_M, TURN=TURN,
+        num_warps=WARPS, num_stages=STAGES,
+    )  # fmt: skip
+    return C.contiguous()
