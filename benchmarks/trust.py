@@ -266,7 +266,7 @@ def race(worker: Any, count: int = 100) -> list[dict[str, Any]]:
     chosen = configs[::step][:count]
     candidates = [Candidate(source=source, config=config) for config in chosen]
     with ThreadPoolExecutor(16) as threads:  # compiled by this, so that nothing else runs on the machine while it times
-        list(threads.map(worker.compile, candidates))
+        list(threads.map(lambda candidate: worker.compile(candidate, "search"), candidates))
     evaluations = [worker.evaluate(candidate, "search") for candidate in candidates]
     timed = [(e.score_us, c, e.stages_s["time"]) for e, c in zip(evaluations, chosen, strict=True) if e.score_us]
     cases = statistics.median(sum(r.timing is not None for r in e.results) for e in evaluations)

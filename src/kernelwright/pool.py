@@ -59,13 +59,14 @@ class Worker(Protocol):
         one; every: by all that this machine can compute. Where it cannot, results from here on say so."""
         ...
 
-    def compile(self, candidate: Candidate) -> Evaluation:
-        """Compiled for every case that a search looks at, and not run: `not_verified` with the kernels' resources, or
-        the failure of one that could not run. Needs no GPU and waits for none."""
+    def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
+        """Compiled for every case that `evaluate` looks at for this purpose, and not run: `not_verified` with the
+        kernels' resources, or the failure of one that could not run. Needs no GPU and waits for none."""
         ...
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
-        """purpose "search": small cases, then the timed ones, timed against the incumbent.
+        """purpose "search": small cases, then the timed ones, timed against the incumbent. "tune": the same without the
+        small cases where there is a GPU, for another config of a known candidate.
         "verify": every case, no timing. "confirm": fresh process, fresh seeds, every case (held-out ones too)."""
         ...
 
@@ -141,8 +142,8 @@ class ProcessWorker:
     def qualify(self, every: bool = False) -> QualificationReport:
         return codec.record(self._ask("qualify", every=every), QualificationReport)
 
-    def compile(self, candidate: Candidate) -> Evaluation:
-        return codec.record(self._ask("compile", candidate=codec.plain(candidate)), Evaluation)
+    def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
+        return codec.record(self._ask("compile", candidate=codec.plain(candidate), purpose=purpose), Evaluation)
 
     def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
         return codec.record(self._ask("evaluate", candidate=codec.plain(candidate), purpose=purpose), Evaluation)

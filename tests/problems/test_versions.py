@@ -70,7 +70,7 @@ def test_warps_are_specialised_where_that_is_asked_for(worker: Worker, loaded: d
     kernel = f"{problem}_kernel"
     config = {"BLOCK_N": 128, "WARP_SPECIALIZE": 1, f"{kernel}.FLATTEN": 0, f"{kernel}.EPILOGUE_SUBTILE": 1,
               f"{kernel}.num_warps": 4}  # fmt: skip
-    compiled = worker.compile(Candidate(source=version.read_text(), config=config))
+    compiled = worker.compile(Candidate(source=version.read_text(), config=config), "search")
     warps = max(resources.num_warps for resources in compiled.kernels)
     assert warps == 12, "four that fetch and twice four that multiply were expected"
     assert any(resources.spill_bytes == 0 for resources in compiled.kernels if resources.num_warps == warps)
@@ -93,9 +93,9 @@ def test_a_tile_for_half_precision_is_not_refused_for_what_it_takes_in_single(
     config = {f"{kernel}.BLOCK_K": 64, f"{kernel}.num_stages": 5}
     loaded.clear()
     worker.load(str(starter.with_name("problem.py")))
-    every = worker.compile(Candidate(source=starter.read_text(), config=config))
+    every = worker.compile(Candidate(source=starter.read_text(), config=config), "search")
     info = worker.load(str(starter.with_name("problem.py")), narrow=True)
-    narrow = worker.compile(Candidate(source=starter.read_text(), config=config))
+    narrow = worker.compile(Candidate(source=starter.read_text(), config=config), "search")
     assert every.status is Status.COMPILE_ERROR
     assert "shared memory" in every.reason
     assert narrow.status is Status.NOT_VERIFIED, narrow.reason

@@ -36,7 +36,7 @@ def worker(probe: tuple[Path, str]) -> Iterator[Worker]:
 
 
 def test_a_good_candidate_has_resources_and_no_verdict(worker: Worker, probe: tuple[Path, str]) -> None:
-    found = worker.compile(Candidate(source=probe[1]))
+    found = worker.compile(Candidate(source=probe[1]), "search")
     assert found.status is Status.NOT_VERIFIED
     assert found.reason == "compiled, not run"
     assert (found.results, found.verified_on, found.score_us) == ((), None, None)
@@ -47,15 +47,15 @@ def test_a_good_candidate_has_resources_and_no_verdict(worker: Worker, probe: tu
 
 def test_what_compile_finds_is_what_an_evaluation_then_has(worker: Worker, probe: tuple[Path, str]) -> None:
     candidate = Candidate(source=probe[1])
-    compiled, evaluated = worker.compile(candidate), worker.evaluate(candidate, "search")
+    compiled, evaluated = worker.compile(candidate, "search"), worker.evaluate(candidate, "search")
     assert (compiled.compiled, compiled.kernels) == (evaluated.compiled, evaluated.kernels)
 
 
 def test_what_cannot_compile_or_be_read_fails_without_being_run(worker: Worker, probe: tuple[Path, str]) -> None:
-    broken = worker.compile(Candidate(source=probe[1].replace("scale * y", "tl.dot(y, y)")))
+    broken = worker.compile(Candidate(source=probe[1].replace("scale * y", "tl.dot(y, y)")), "search")
     assert broken.status is Status.COMPILE_ERROR
-    assert worker.compile(Candidate(source="def (")).status is Status.COMPILE_ERROR
-    unknown = worker.compile(Candidate(source=probe[1], config={"nothing": 1}))
+    assert worker.compile(Candidate(source="def ("), "search").status is Status.COMPILE_ERROR
+    unknown = worker.compile(Candidate(source=probe[1], config={"nothing": 1}), "search")
     assert unknown.status is Status.REJECTED
     assert "no tunable 'nothing'" in unknown.reason
 

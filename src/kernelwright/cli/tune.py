@@ -150,7 +150,7 @@ def measured(
     with parts.start_worker(given["target"]) as worker:
         info = worker.load(str(found.file), settings.dtype, timed=given["cases"], narrow=True)
         with ThreadPoolExecutor(1) as beside:  # the source compiles while the problem is judged
-            compiled = beside.submit(worker.compile, Candidate(source=source))
+            compiled = beside.submit(worker.compile, Candidate(source=source), "tune")
             pass_gate(worker, problem, given["unqualified"])
         autotune = compiled.result().autotune
         if given["space"] is not None:

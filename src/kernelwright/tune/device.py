@@ -7,6 +7,7 @@ the machine's.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from kernelwright.errors import ConfigError, RequestError
@@ -34,7 +35,7 @@ class Device(Protocol):
         ...
 
     def measure(self, config: Config) -> Found:
-        """Verified, and timed on every scored case."""
+        """Verified and timed on every scored case. The others may wait for `confirm`."""
         ...
 
     def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:
@@ -62,16 +63,23 @@ class LiveDevice:
         self.name = self.environment.device or f"no GPU, estimates for {self.environment.target}"
 
     def compile(self, config: Config) -> Found:
-        return self._found(config, self.worker.compile)
+        return self._found(config, lambda candidate: self.worker.compile(candidate, "tune"))
 
     def measure(self, config: Config) -> Found:
-        return self._found(config, lambda candidate: self.worker.evaluate(candidate, "search"))
+        return self._found(config, lambda candidate: self.worker.evaluate(candidate, "tune"))
 
     def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:
         if self.kind != "measured":
             return None
         candidates = {name: candidate_for(self.source, config) for name, config in configs.items()}
-        return self.worker.bench(candidates, self.cases, against=against)
+        # One of these will be confirmed on every case: the compilers begin while the GPU is busy.
+        ahead = ThreadPoolExecutor(len(candidates), thread_name_prefix="compile")
+        for candidate in candidates.values():
+            ahead.submit(self.worker.compile, candidate, "confirm")
+        try:
+            return self.worker.bench(candidates, self.cases, against=against)
+        finally:
+            ahead.shutdown(wait=False, cancel_futures=True)
 
     def confirm(self, config: Config) -> Found | None:
         return self._found(config, lambda candidate: self.worker.evaluate(candidate, "confirm"))

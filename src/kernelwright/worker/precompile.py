@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
-from kernelwright.worker.evaluate import evaluation
+from kernelwright.worker.evaluate import cases_for, evaluation
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
@@ -21,8 +21,9 @@ MAX_THREADS_PER_BLOCK = 1024
 """CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability": the same for all."""
 
 
-def precompile(site: Site, candidate: Candidate) -> Evaluation:
-    """`not_verified` with the resources of every kernel of the cases that a search looks at, or the failure."""
+def precompile(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
+    """`not_verified` with the resources of every kernel of the cases that `evaluate` looks at for this purpose, or the
+    failure."""
     try:
         subject = Subject(site, candidate)
     except ConfigError as error:
@@ -30,7 +31,7 @@ def precompile(site: Site, candidate: Candidate) -> Evaluation:
     except SyntaxError as error:
         return Evaluation(status=Status.COMPILE_ERROR, reason=f"line {error.lineno}: {error.msg}")
     try:
-        subject.prepare([info.case.name for info in site.loaded().cases if not info.case.held_out])
+        subject.prepare([case.name for case in cases_for(site, purpose)])
     except Ended as ended:
         return evaluation(subject, ended.status, ended.reason, [])
     failed = next((result for result in subject.unplanned.values() if result.status is not Status.NOT_VERIFIED), None)

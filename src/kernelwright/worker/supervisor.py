@@ -100,7 +100,7 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
     if verb == "qualify":
         return qualify(site, request["every"])
     if verb == "compile":
-        return precompile(site, codec.record(request["candidate"], Candidate))
+        return precompile(site, codec.record(request["candidate"], Candidate), request["purpose"])
     if verb == "evaluate":
         return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"])
     if verb == "bench":
