@@ -102,11 +102,15 @@ def kernel_function(A, B):
     M, K = A.shape
     N = B.shape[1]
     C = even_rows(M, N, A)
-    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides.
-    wide = A.element_size() // 2
-    block_m, block_n, block_k = BLOCK_M // wide, BLOCK_N // wide, BLOCK_K // wide
-    tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
     multiprocessors = torch.cuda.get_device_properties(A.device).multi_processor_count
+    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides. Half
+    # again where there are fewer tiles than multiprocessors.
+    smaller = A.element_size() // 2
+    warps = WARPS
+    if triton.cdiv(M, BLOCK_M // smaller) * triton.cdiv(N, BLOCK_N // smaller) < multiprocessors:
+        smaller, warps = smaller * 2, WARPS // 2
+    block_m, block_n, block_k = BLOCK_M // smaller, BLOCK_N // smaller, BLOCK_K // (A.element_size() // 2)
+    tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
     programs = min(tiles, multiprocessors * PER_SM // CTAS)
     if EVEN:
         programs = triton.cdiv(tiles, triton.cdiv(tiles, programs))
@@ -114,6 +118,6 @@ def kernel_function(A, B):
         described(A, block_m, block_k), described(B, block_k, block_n), described(C, block_m, block_n // PARTS),
         M, N, K,
         BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP_M, PARTS=PARTS, FLATTEN=FLATTEN, TURN=TURN,
-        num_warps=WARPS, num_stages=STAGES, num_ctas=CTAS,
+        num_warps=warps, num_stages=STAGES, num_ctas=CTAS,
     )  # fmt: skip
     return C.contiguous()

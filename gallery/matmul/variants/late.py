@@ -110,17 +110,22 @@ def kernel_function(A, B):
     M, K = A.shape
     N = B.shape[1]
     C = even_rows(M, N, A)
-    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides.
-    wide = A.element_size() // 2
-    block_m, block_n, block_k = BLOCK_M // wide, BLOCK_N // wide, BLOCK_K // wide
+    multiprocessors = torch.cuda.get_device_properties(A.device).multi_processor_count
+    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides. Half
+    # again where there are fewer tiles than multiprocessors.
+    smaller = A.element_size() // 2
+    warps = WARPS
+    if triton.cdiv(M, BLOCK_M // smaller) * triton.cdiv(N, BLOCK_N // smaller) < multiprocessors:
+        smaller, warps = smaller * 2, WARPS // 2
+    block_m, block_n, block_k = BLOCK_M // smaller, BLOCK_N // smaller, BLOCK_K // (A.element_size() // 2)
     tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
-    programs = min(tiles, torch.cuda.get_device_properties(A.device).multi_processor_count)
+    programs = min(tiles, multiprocessors)
     if EVEN:
         programs = triton.cdiv(tiles, triton.cdiv(tiles, programs))
     matmul_kernel[(programs,)](
         described(A, block_m, block_k), described(B, block_k, block_n), described(C, block_m, block_n // 2),
         M, N, K,
         BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP_M, TURN=TURN,
-        num_warps=WARPS, num_stages=STAGES,
+        num_warps=warps, num_stages=STAGES,
     )  # fmt: skip
     return C.contiguous()

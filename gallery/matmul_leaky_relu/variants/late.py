@@ -7,7 +7,8 @@ steps of the next tile, for which the tensor cores have their work already. So t
 out. Descriptors are arguments of the launch: no program makes any. EVEN takes just as many programs as share the tiles
 evenly (128 for 512 tiles on 132 multiprocessors): no round takes longer for it, and 128 tiles at a time are a full
 rectangle of C, which is what reads least. TURN walks along K forwards and backwards in turn, so that a program begins
-a tile with the strips that were read last, and finds them in L2.
+a tile with the strips that were read last, and finds them in L2. ROUND_FIRST rounds the product before the activation,
+as two operations of the framework do, which leaves the activation, too, to the time when the tensor cores have work.
 Must do: 2 * M * N * K FLOP on the tensor cores; M*K + K*N + M*N elements, which is the limit only for small K.
 """
 
@@ -38,9 +39,15 @@ def leaky_relu(x, negative_slope):
 
 
 @triton.jit
+def finished(half, negative_slope, ROUND_FIRST: tl.constexpr):
+    return leaky_relu(half.to(tl.float32), negative_slope).to(half.dtype) if ROUND_FIRST else half
+
+
+@triton.jit
 def matmul_leaky_relu_kernel(
     a, b, c, M, N, K, negative_slope,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr, TURN: tl.constexpr,
+    ROUND_FIRST: tl.constexpr,
 ):  # fmt: skip
     # a, b, c: descriptors of (M, K), (K, N) and (M, N) matrices; they read zeros beyond the edges and store nothing
     # there. A block of c is half a tile. With fewer than three steps there is nothing to store a tile behind.
@@ -66,18 +73,19 @@ def matmul_leaky_relu_kernel(
             k += stride
         acc = tl.dot(a.load([m, k]), b.load([k, n]), acc, input_precision="ieee")
         if step == steps - 1:
-            left_sums, right_sums = halves(leaky_relu(acc, negative_slope), BLOCK_M, BLOCK_N)
+            sums = acc if ROUND_FIRST else leaky_relu(acc, negative_slope)
+            left_sums, right_sums = halves(sums, BLOCK_M, BLOCK_N)
             left, right = left_sums.to(c.dtype), right_sums.to(c.dtype)
             if (done == last) | (steps < 3):
-                c.store([m, n], left)
-                c.store([m, n + HALF_N], right)
+                c.store([m, n], finished(left, negative_slope, ROUND_FIRST))
+                c.store([m, n + HALF_N], finished(right, negative_slope, ROUND_FIRST))
             m_before, n_before = m, n
             acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         else:  # a part of the tile before, while the tensor cores have this step to do
             if (step == 0) & (done >= steps) & (steps >= 3):
-                c.store([m_before, n_before], left)
+                c.store([m_before, n_before], finished(left, negative_slope, ROUND_FIRST))
             if (step == 1) & (done >= steps) & (steps >= 3):
-                c.store([m_before, n_before + HALF_N], right)
+                c.store([m_before, n_before + HALF_N], finished(right, negative_slope, ROUND_FIRST))
 
 
 BLOCK_M = 128
@@ -85,6 +93,7 @@ BLOCK_N = 256
 BLOCK_K = 64
 GROUP_M = 16
 TURN = 1
+ROUND_FIRST = 1
 EVEN = 1
 WARPS = 8
 STAGES = 4
@@ -115,17 +124,22 @@ def kernel_function(A, B):
     M, K = A.shape
     N = B.shape[1]
     C = even_rows(M, N, A)
-    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides.
-    wide = A.element_size() // 2
-    block_m, block_n, block_k = BLOCK_M // wide, BLOCK_N // wide, BLOCK_K // wide
+    multiprocessors = torch.cuda.get_device_properties(A.device).multi_processor_count
+    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides. Half
+    # again where there are fewer tiles than multiprocessors.
+    smaller = A.element_size() // 2
+    warps = WARPS
+    if triton.cdiv(M, BLOCK_M // smaller) * triton.cdiv(N, BLOCK_N // smaller) < multiprocessors:
+        smaller, warps = smaller * 2, WARPS // 2
+    block_m, block_n, block_k = BLOCK_M // smaller, BLOCK_N // smaller, BLOCK_K // (A.element_size() // 2)
     tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
-    programs = min(tiles, torch.cuda.get_device_properties(A.device).multi_processor_count)
+    programs = min(tiles, multiprocessors)
     if EVEN:
         programs = triton.cdiv(tiles, triton.cdiv(tiles, programs))
     matmul_leaky_relu_kernel[(programs,)](
         described(A, block_m, block_k), described(B, block_k, block_n), described(C, block_m, block_n // 2),
         M, N, K, 0.01,
-        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP_M, TURN=TURN,
-        num_warps=WARPS, num_stages=STAGES,
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP_M, TURN=TURN, ROUND_FIRST=ROUND_FIRST,
+        num_warps=warps, num_stages=STAGES,
     )  # fmt: skip
     return C.contiguous()
