@@ -6,45 +6,18 @@ temperature falls on all alike; ratios are taken within a round.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
-from typing import Any
-
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, Clocks, Implementation, Status
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.measure import PHYSICAL, check_timed, estimate
 from kernelwright.worker.outcome import Ended
+from kernelwright.worker.rows import Row, candidate_row, framework_row, noise_floor, sample_rounds
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
 from kernelwright.worker.verify import place, verify
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
-
-MIN_ROUNDS, MAX_ROUNDS = 12, 60
-CASE_US = 20_000_000.0
-"""Sampling of one case stops after about this much device time."""
-
-PRECISE = 0.005
-"""Enough rounds when every interval of a ratio is narrower than this fraction."""
-
-FLOOR = 0.005
-"""Least noise floor, above what a kernel compared with itself shows (`benchmarks/trust.py same`)."""
-
-
-@dataclass
-class Row:
-    """One implementation while it is being sampled. rounds_us: the mean of a round's two samples; drift: their
-    ratio, which is 1 but for noise."""
-
-    name: str
-    method: str
-    sample: Callable[[], float]
-    warm: Callable[[], float]
-    call: Callable[[], tuple[float, float]]
-    rounds_us: list[float] = field(default_factory=list)
-    drift: list[float] = field(default_factory=list)
 
 
 def bench(
@@ -143,78 +116,10 @@ def measured_case(
     return framed(info, [*(row for row in finished if row.name not in bad), *failed])
 
 
-def framework_row(site: Site, case: str, name: str) -> Row:
-    message = {"case": case, "name": name}
-    prepared = site.ask_judge({"verb": "prepare"} | message, site.limits.baseline_s)
-    return Row(
-        name=name,
-        method=described(prepared),
-        sample=lambda: float(site.ask_judge({"verb": "sample"} | message)),
-        warm=lambda: float(site.ask_judge({"verb": "warm"} | message)),
-        call=lambda: site.ask_judge({"verb": "call"} | message),
-    )
-
-
 def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:
     """Bytes that the plans of a case need, which share their memory: as much as the largest."""
     plans = [one.plans[case] for one in subjects.values() if isinstance(one, Subject) and case in one.plans]
     return max((Layout(plan.buffers).nbytes for plan in plans), default=0)
-
-
-def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room: int) -> Row | Implementation:
-    """A verified candidate ready to be sampled, or why it is not. room: bytes, see `largest`."""
-    result = verify(subject, info.case)
-    if result.status is not Status.PASSED:
-        return Implementation(name=name, status=result.status, reason=result.reason)
-    try:
-        place(subject, info.case.name, draw=0)
-        plan = codec.plain(subject.plans[info.case.name])
-        message = {
-            "verb": "prepare",
-            "key": name,
-            "case": info.case.name,
-            "kernels": subject.kernels_path,
-            "plan": plan,
-            "room": room,
-        }
-        prepared = site.ask_bench(message)
-    except Ended as ended:
-        return Implementation(name=name, status=ended.status, reason=ended.reason)
-    return Row(
-        name=name,
-        method=described(prepared),
-        sample=lambda: float(site.ask_bench({"verb": "sample", "key": name, "count": 1})[0]),
-        warm=lambda: float(site.ask_bench({"verb": "warm", "key": name})),
-        call=lambda: site.ask_bench({"verb": "call", "key": name}),
-    )
-
-
-def described(prepared: dict[str, Any]) -> str:
-    return f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache"
-
-
-def sample_rounds(rows: list[Row]) -> None:
-    """Sample until every ratio to the first row is known precisely, or time is up."""
-    spent_us = 0.0
-    for count in range(1, MAX_ROUNDS + 1):
-        forwards = [row.sample() for row in rows]
-        backwards = [row.sample() for row in reversed(rows)][::-1]
-        for row, there, back in zip(rows, forwards, backwards, strict=True):
-            row.rounds_us.append((there + back) / 2)
-            row.drift.append(there / back)
-        spent_us += 2 * sum(max(sample_us, 1000.0) for sample_us in forwards)
-        if count >= MIN_ROUNDS and (spent_us > CASE_US or all(narrow(rows[0], row) for row in rows)):
-            return
-
-
-def narrow(first: Row, row: Row) -> bool:
-    _, (low, high) = stats.paired_log_ratio_ci(first.rounds_us, row.rounds_us)
-    return high - low <= PRECISE * high
-
-
-def noise_floor(row: Row) -> float:
-    """How far an implementation seems to differ from itself: FLOOR, or more where its own samples say so."""
-    return max(FLOOR, abs(stats.median(row.drift) - 1))
 
 
 def referred(rows: list[Row], against: str | None) -> Row | None:
