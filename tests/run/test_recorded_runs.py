@@ -118,7 +118,8 @@ def order(events: list[Event], *kinds: EventKind) -> list[tuple[str, int | None]
     return [(event.kind.value, event.number) for event in events if event.kind in kinds]
 
 
-def test_there_are_runs_to_replay() -> None:
+def test_every_run_that_is_kept_is_replayed() -> None:
+    assert {path for path in GALLERY.glob("*/runs/*") if path.is_dir()} == set(RUNS)
     assert GALLERY / "rmsnorm" / "runs" / "mailbox" in RUNS
 
 
@@ -157,6 +158,26 @@ def test_a_run_with_repairs_mergers_tunings_copies_and_useless_answers_is_made_a
     made_again(journal, tmp_path / "again")
 
 
+def test_a_run_that_went_on_after_its_best_was_confirmed_is_made_again_with_both_confirmations(
+    create: Create, tmp_path: Path
+) -> None:
+    journal = create(strategy="greedy", in_flight=2)
+    for trials in (3, 12):
+        run_once(journal, FakeProposer(step), budget=Budget(trials=trials))
+    assert len(journal.confirmations()) == 2
+    made_again(journal, tmp_path / "again")
+
+
+def stops(events: list[Event]) -> list[int]:
+    """How many trials the run had each time it was ended and its best confirmed, and at its end."""
+    asked, found = 0, set()
+    for event in events:
+        asked += event.kind is EventKind.ASKED
+        if event.kind is EventKind.CONFIRMED:
+            found.add(asked)
+    return sorted({*found, asked})
+
+
 def made_again(recorded: Journal, folder: Path) -> None:
     """The run of a journal, again, held against it."""
     info, events = recorded.info, recorded.events()
@@ -165,10 +186,11 @@ def made_again(recorded: Journal, folder: Path) -> None:
     settings = msgspec.structs.replace(info.settings, in_flight=trials)
     record = Recorded(recorded.folder, events)
     worker = FakeWorker(answer=record.evaluate, look=record.look, where=info.environment, problem=info.problem)
-    strategy = build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options)
     with Journal.create(folder, msgspec.structs.replace(info, settings=settings)) as journal:
         proposer = FakeProposer(record.propose, shows_profiles=bool(record.profiles))
-        optimize(journal, strategy, proposer, worker, budget=Budget(trials=trials), on_event=record.saw)
+        for stop in stops(events):
+            strategy = build_strategy(settings.strategy, info.starter, settings.seed, settings.strategy_options)
+            optimize(journal, strategy, proposer, worker, budget=Budget(trials=stop), on_event=record.saw)
         again = journal.events()
         assert by_trial(again) == by_trial(events)
         told = (EventKind.EVALUATED, EventKind.TOLD, EventKind.CONFIRMED)
