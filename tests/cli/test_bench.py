@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
+from collections.abc import Iterator
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from command_line import PROBLEM, fault, run
 from fakes import FakeWorker
-from kernelwright.cli.bench import named_candidates
+from kernelwright.cli.bench import named_candidates, one_ahead
 from kernelwright.codec import decode
 from kernelwright.errors import RequestError
 from kernelwright.model import BenchReport, BenchSeries
+from kernelwright.pool import Worker
 from kernelwright.problems import ProblemPath, find_problem
 
 SINGLE = ProblemPath(name="single", file=Path("single.py"))
@@ -133,6 +137,29 @@ def test_a_folder_of_problems_is_benched_problem_by_problem_into_one_document() 
     assert series.command == "kernelwright bench several"
     assert "1 of 2: first" in result.stderr
     assert "timed cases" in result.stdout
+
+
+def test_workers_are_started_one_ahead_and_one_that_nobody_takes_is_ended() -> None:
+    started: list[int] = []
+    ended: list[int] = []
+
+    @contextlib.contextmanager
+    def worker(number: int) -> Iterator[Worker]:
+        try:
+            yield cast(Worker, number)
+        finally:
+            ended.append(number)
+
+    def start() -> contextlib.AbstractContextManager[Worker]:
+        started.append(len(started))
+        return worker(started[-1])
+
+    workers = one_ahead(start, 3)
+    with next(workers), next(workers):
+        pass
+    workers.close()
+    assert started == [0, 1, 2]
+    assert sorted(ended) == [0, 1, 2]
 
 
 def test_a_wrong_kernel_in_a_folder_of_problems_makes_the_answer_no() -> None:

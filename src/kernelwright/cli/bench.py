@@ -7,8 +7,13 @@ run's `best_kernel.py` is `best` where the problem has none of its own.
 
 from __future__ import annotations
 
+import contextlib
 import os
 import shlex
+import time
+from collections.abc import Callable, Generator
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,6 +27,7 @@ from kernelwright.cli.output import document_text, note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.model import BenchReport, BenchSeries, Candidate, ProblemInfo, Status
+from kernelwright.pool import Worker
 
 if TYPE_CHECKING:
     from kernelwright.problems import ProblemPath
@@ -127,16 +133,26 @@ class Measure:
     unqualified: bool
     target: str | None
 
-    def report(self, found: ProblemPath, typed: str, candidates: tuple[str, ...]) -> BenchReport:
-        """One problem, in as many worker processes as were asked for. typed: how the user named it."""
+    def started(self) -> AbstractContextManager[Worker]:
+        return self.parts.start_worker(self.target)
+
+    def report(
+        self,
+        found: ProblemPath,
+        typed: str,
+        candidates: tuple[str, ...],
+        first: AbstractContextManager[Worker] | None = None,
+    ) -> BenchReport:
+        """One problem, in as many worker processes as were asked for. typed: how the user named it. first: a worker
+        that was started before."""
         from kernelwright.problems import read_problem_text
         from kernelwright.report.repeat import repeated
 
         read_problem_text(found.file)
         named = named_candidates(found, candidates)
         reports = []
-        for _ in range(self.repeat):
-            with self.parts.start_worker(self.target) as worker:
+        for number in range(self.repeat):
+            with first if first is not None and number == 0 else self.started() as worker:
                 check_cases(worker.load(str(found.file), self.dtype), self.cases)
                 pass_gate(worker, typed, self.unqualified)
                 reports.append(worker.bench(named, self.cases, self.max_autotune, self.compile))
@@ -145,20 +161,39 @@ class Measure:
 
 def bench_series(measure: Measure, problems: list[ProblemPath], command: str, json_file: str | None) -> BenchSeries:
     """Every problem in turn; one that fails is named and does not end the others. The file is written after each, so
-    that what was measured survives an interrupt."""
+    that what was measured survives an interrupt. The worker of the next one starts while this one is measured."""
     reports: list[BenchReport] = []
     failures: dict[str, str] = {}
-    for number, found in enumerate(problems, start=1):
-        note(f"{number} of {len(problems)}: {found.name}")
-        try:
-            reports.append(measure.report(found, os.path.relpath(found.file.parent), ()))
-        except (ProblemError, WorkerError) as error:
-            failures[found.name] = str(error)
-            note(f"{found.name}: {error}")
-        series = BenchSeries(reports=tuple(reports), failures=failures, command=command)
-        if json_file not in (None, "-"):
-            write_document(series, json_file)
+    began_s = time.monotonic()
+    with contextlib.closing(one_ahead(measure.started, len(problems))) as workers:
+        for number, (found, worker) in enumerate(zip(problems, workers, strict=True), start=1):
+            note(f"{number} of {len(problems)}: {found.name}, after {time.monotonic() - began_s:.0f} s")
+            try:
+                reports.append(measure.report(found, os.path.relpath(found.file.parent), (), worker))
+            except (ProblemError, WorkerError) as error:
+                failures[found.name] = str(error)
+                note(f"{found.name}: {error}")
+            series = BenchSeries(reports=tuple(reports), failures=failures, command=command)
+            if json_file not in (None, "-"):
+                write_document(series, json_file)
     return series
+
+
+def one_ahead(
+    start: Callable[[], AbstractContextManager[Worker]], count: int
+) -> Generator[AbstractContextManager[Worker], None, None]:
+    """So many workers, each started while the one before is in use. One that nobody takes is ended."""
+    with ThreadPoolExecutor(1) as beside:
+        waiting: Future[AbstractContextManager[Worker]] | None = None
+        try:
+            for number in range(count):
+                current = (waiting or beside.submit(start)).result()
+                waiting = beside.submit(start) if number + 1 < count else None
+                yield current
+        finally:
+            if waiting is not None:
+                with waiting.result():
+                    pass
 
 
 def write_document(document: BenchReport | BenchSeries, file: str) -> None:
