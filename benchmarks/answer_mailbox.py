@@ -97,13 +97,20 @@ def command(words: Sequence[str]) -> int:
     return subprocess.run([sys.executable, "-m", "kernelwright", "optimize", *words], check=False).returncode
 
 
-def main() -> int:
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
+def parsed(words: Sequence[str]) -> argparse.Namespace:
+    """What stands after -- belongs to optimize: argparse leaves it alone only where no option stands before it."""
+    ours = list(words[: words.index("--")] if "--" in words else words)
+    parser = argparse.ArgumentParser(
+        description=(__doc__ or "").splitlines()[0], epilog="What follows -- are options of optimize."
+    )
     parser.add_argument("run", type=Path)
     parser.add_argument("replies", type=Path)
     parser.add_argument("--end", action="store_true", help="withdraw what no reply is left for, and confirm the best")
-    parser.add_argument("options", nargs="*", help="for optimize, after --")
-    given = parser.parse_args()
+    return parser.parse_args(ours, argparse.Namespace(options=list(words[len(ours) + 1 :])))
+
+
+def main() -> int:
+    given = parsed(sys.argv[1:])
     try:
         return drive(given.run, given.replies, given.options, given.end, command)
     except KernelwrightError as error:

@@ -101,3 +101,10 @@ def test_a_session_that_fails_ends_the_drive_with_its_status() -> None:
     reply("0.md", 128)
     assert driven("nowhere") == 2
     assert not RUN.exists()
+
+
+@pytest.mark.parametrize("words", [["run", "replies", "--end", "--", "double", "--end"], ["--end", "run", "replies"]])
+def test_what_follows_two_dashes_belongs_to_optimize(words: list[str]) -> None:
+    given = answer_mailbox().parsed(words)
+    assert (given.run, given.replies, given.end) == (RUN, REPLIES, True)
+    assert given.options == words[4:]
