@@ -5,8 +5,6 @@ Run by hand on a machine with one: `pytest -m gpu`. The test process never initi
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,57 +12,13 @@ import pytest
 
 from kernelwright.model import Candidate, Status
 from kernelwright.pool import Worker, start_worker
+from on_device import KERNEL, doubling, needs_device
 
 GALLERY = Path(__file__).parent.parent.parent / "gallery"
 EIGHT = ("softmax", "matmul", "matmul_leaky_relu", "matvec", "rmsnorm", "max_pool3d", "conv_transpose3d",
          "depthwise_conv2d")  # fmt: skip
 
-
-def has_device() -> bool:
-    asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
-    return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
-
-PROBLEM = """
-import torch
-
-CASES = [dict(name="large", n=1 << 25, dtype="float32"), dict(name="small", n=5000, dtype="float32", small=True)]
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-
-def get_inputs(n):
-    return [torch.randn(n)]
-
-
-def get_init_inputs():
-    return []
-"""
-
-KERNEL = """
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + at, mask=at < n)
-    tl.store(out_ptr + at, x * 2, mask=at < n)
-
-
-def kernel_function(x):
-    x = x.contiguous()
-    out = torch.empty_like(x)
-    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024, num_warps=4)
-    return out
-"""
+pytestmark = needs_device()
 
 STORE = "    tl.store(out_ptr + at, x * 2, mask=at < n)\n"
 
@@ -85,7 +39,7 @@ BAD = {
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("double")
-    (folder / "problem.py").write_text(PROBLEM)
+    (folder / "problem.py").write_text(doubling(1 << 25))
     return folder
 
 
@@ -167,7 +121,7 @@ def test_a_starter_of_the_gallery_is_right_on_every_case(problem: str) -> None:
 def test_a_time_below_the_physical_bound_is_refused_and_no_record(tmp_path: Path) -> None:
     """The stated work is four times what there is, so an honest kernel looks faster than any kernel can be."""
     overstated = "\n\ndef work(n):\n    return {'bytes': 4 * 8 * n}\n"
-    (tmp_path / "problem.py").write_text(PROBLEM + overstated)
+    (tmp_path / "problem.py").write_text(doubling(1 << 25) + overstated)
     with start_worker() as worker:
         worker.load(str(tmp_path))
         found = worker.evaluate(Candidate(source=KERNEL), "search")

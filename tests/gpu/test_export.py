@@ -13,14 +13,9 @@ from pathlib import Path
 import pytest
 
 from exported import GALLERY
+from on_device import needs_device
 
-
-def has_device() -> bool:
-    asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
-    return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
+pytestmark = needs_device()
 
 
 @pytest.mark.timeout(600)

@@ -6,8 +6,6 @@ of all memory, never ends, is wrong, or leaves in one element what whichever pro
 
 from __future__ import annotations
 
-import subprocess
-import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -21,14 +19,9 @@ from kernelwright.tune import LiveDevice, Settings, tune
 from kernelwright.tune.stated import stated_space
 from kernelwright.tuning import SAMPLERS
 from kernelwright.tuning.space import size
+from on_device import needs_device
 
-
-def has_device() -> bool:
-    asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
-    return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
+pytestmark = needs_device()
 
 IN_TIME_S = 240.0
 """Three configs that never end and three that end the process that ran them cost up to ten seconds each."""

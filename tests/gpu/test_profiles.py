@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 
 import pytest
@@ -11,52 +9,9 @@ import pytest
 from kernelwright.diagnosis import diagnose
 from kernelwright.model import Candidate, CaseInfo, Limit, Profile
 from kernelwright.pool import ProcessWorker, start_worker
+from on_device import KERNEL, doubling, needs_device
 
-
-def has_device() -> bool:
-    asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
-    return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
-
-PROBLEM = """
-import torch
-
-CASES = [dict(name="large", n=1 << 27, dtype="float32"), dict(name="small", n=5000, dtype="float32", small=True)]
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-
-def get_inputs(n):
-    return [torch.randn(n)]
-
-
-def get_init_inputs():
-    return []
-"""
-
-KERNEL = """
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + at, mask=at < n)
-    tl.store(out_ptr + at, x * 2, mask=at < n)
-
-
-def kernel_function(x):
-    out = torch.empty_like(x)
-    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024, num_warps=4)
-    return out
-"""
+pytestmark = needs_device()
 
 SCATTERED = KERNEL.replace(
     "    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)\n",
@@ -86,7 +41,7 @@ def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessWorker]:
 @pytest.fixture(scope="module")
 def info(worker: ProcessWorker, tmp_path_factory: pytest.TempPathFactory) -> CaseInfo:
     path = tmp_path_factory.mktemp("problem") / "problem.py"
-    path.write_text(PROBLEM)
+    path.write_text(doubling(1 << 27))
     return next(info for info in worker.load(str(path)).cases if info.case.timed)
 
 

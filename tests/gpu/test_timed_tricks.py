@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,14 +9,9 @@ import pytest
 
 from kernelwright.model import Candidate, Status
 from kernelwright.pool import Worker, start_worker
+from on_device import needs_device
 
-
-def has_device() -> bool:
-    asked = "import torch, sys; sys.exit(0 if torch.cuda.is_available() else 1)"
-    return subprocess.run([sys.executable, "-c", asked], capture_output=True).returncode == 0
-
-
-pytestmark = [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
+pytestmark = needs_device()
 
 PROBLEM = """
 import torch

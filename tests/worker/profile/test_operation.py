@@ -9,44 +9,7 @@ import pytest
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
 from kernelwright.model import Candidate
 from kernelwright.pool import ProcessWorker, start_worker
-
-PROBLEM = """\
-import torch
-
-CASES = [dict(name="large", n=1 << 20, dtype="float32"), dict(name="small", n=5000, dtype="float32", small=True)]
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-
-def get_inputs(n):
-    return [torch.randn(n)]
-
-
-def get_init_inputs():
-    return []
-"""
-
-KERNEL = """\
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    x = tl.load(x_ptr + at, mask=at < n)
-    tl.store(out_ptr + at, x * 2, mask=at < n)
-
-
-def kernel_function(x):
-    out = torch.empty_like(x)
-    double_kernel[(triton.cdiv(x.numel(), 1024),)](x, out, x.numel(), BLOCK=1024, num_warps=4)
-    return out
-"""
+from on_device import KERNEL, PROBLEM
 
 
 @pytest.fixture(scope="module")
