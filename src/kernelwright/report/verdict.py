@@ -6,6 +6,8 @@ estimate never a measurement.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import VERIFIED_ON, unqualified_text
@@ -14,26 +16,51 @@ from kernelwright.report.units import count_text, share_text, time_text, times_t
 from kernelwright.report.view import RunView, share_of_bound
 
 
-def verdict_sentence(view: RunView) -> str:
-    """The verdict of a run, at work or ended, in one sentence."""
+@dataclass(frozen=True)
+class Verdict:
+    """What was found. sentence: whole, for a page. lines: the same in a few lines, without what `remarks` adds."""
+
+    sentence: str
+    lines: tuple[str, ...]
+    has_remarks: bool = True
+    """Whether the remarks on the kernel that is shown belong below the lines."""
+
+
+def found(view: RunView) -> Verdict:
+    """The one of six cases that a run, at work or ended, is in."""
     best, seed, leader, name = view.best, view.seed, view.leader, view.info.problem.name
     if leader is None:
         failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
-        return f"No kernel passed ({failures or 'nothing was tried yet'})."
+        text = f"kernel passed ({failures or 'nothing was tried yet'})"
+        return Verdict(f"No {text}.", (f"no {text}",), has_remarks=False)
     shown = best or leader
     evaluation = view.figure(shown)
     assert evaluation is not None
     figures = figures_text(evaluation, None if shown is seed else seed, view)
+    gain = f"{name}: {figures}"
     if view.standing is None and leader is seed:
-        return f"So far nothing is better than {seed_name(view)}: {figures}."
+        nothing = f"nothing is better than {seed_name(view)}"
+        return Verdict(f"So far {nothing}: {figures}.", (f"so far {nothing}", gain))
     if view.standing is None:
-        return f"Trial {leader.number} leads with {figures}; it is not confirmed yet, so it is not a result."
+        sentence = f"Trial {leader.number} leads with {figures}; it is not confirmed yet, so it is not a result."
+        lines = (f"leading: {gain}", f"trial {leader.number}: not confirmed, so not a result")
+        return Verdict(sentence, lines, has_remarks=False)
     if best is None:
-        return "No kernel stands: what passed in the search did not pass again."
+        text = "kernel stands: what passed in the search did not pass again"
+        return Verdict(f"No {text}.", (f"no {text}",), has_remarks=False)
     if best is seed:
-        return f"No improvement: {seed_name(view)} stands at {figures}."
+        tried = count_text(len(view.trials) - 1, "further trial")
+        stands = f"improvement: {seed_name(view)} stands"
+        return Verdict(f"No {stands} at {figures}.", (f"no {stands} after {tried}", gain))
     takes = "is estimated to take" if evaluation.timing_kind == "estimate" else "now takes"
-    return f"{name} {takes} {figures}, {confirmed_on(evaluation, view)}."
+    confirmed = confirmed_on(evaluation, view)
+    by = f"trial {best.number} by {best.proposal.author}, {confirmed}"
+    return Verdict(f"{name} {takes} {figures}, {confirmed}.", (gain, by))
+
+
+def verdict_sentence(view: RunView) -> str:
+    """The verdict of a run, at work or ended, in one sentence."""
+    return found(view).sentence
 
 
 def remarks(view: RunView) -> list[str]:
@@ -52,30 +79,9 @@ def remarks(view: RunView) -> list[str]:
 
 def verdict_text(view: RunView) -> str:
     """What was found and how sure that is, in a few lines."""
-    standing, best, seed, leader = view.standing, view.best, view.seed, view.leader
-    if leader is None:
-        failures = ", ".join(f"{count} {status}" for status, count in tally(view.trials).items())
-        return f"no kernel passed ({failures or 'nothing was tried'})"
-    shown = best or leader
-    evaluation = view.figure(shown)
-    assert evaluation is not None
-    gain = _gain(evaluation, None if shown is seed else seed, view)
-    verified = VERIFIED_ON[evaluation.verified_on]
-    if evaluation.unqualified:
-        verified += f"\n{unqualified_text(evaluation.unqualified)}"
-    if standing is None and shown is seed:
-        lines = [f"so far nothing is better than {seed_name(view)}", gain, verified]
-    elif standing is None:
-        lines = [f"leading: {gain}", f"trial {leader.number}: not confirmed, so not a result"]
-    elif best is None:
-        lines = ["no kernel stands: what passed in the search did not pass again"]
-    elif best is seed:
-        tried = count_text(len(view.trials) - 1, "further trial")
-        lines = [f"no improvement: {seed_name(view)} stands after {tried}", gain, verified, *_tie(view)]
-    else:
-        found = f"trial {best.number} by {best.proposal.author}, {confirmed_on(evaluation, view)}"
-        lines = [gain, found, verified]
-    return "\n".join([*lines, *(refusal_text(trial, view) for trial in view.refused)])
+    verdict = found(view)
+    told = remarks(view) if verdict.has_remarks else [refusal_text(trial, view) for trial in view.refused]
+    return "\n".join([*verdict.lines, *told])
 
 
 def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
@@ -114,10 +120,6 @@ def _tie(view: RunView) -> list[str]:
 def seed_name(view: RunView) -> str:
     """What to call the kernel that every gain is measured against."""
     return "the starter" if view.info.starter is not None else "the first kernel"
-
-
-def _gain(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
-    return f"{view.info.problem.name}: {figures_text(evaluation, seed, view)}"
 
 
 def figures_text(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
