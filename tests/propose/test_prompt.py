@@ -35,7 +35,9 @@ from kernelwright.propose.prompt import (
     render,
     template,
 )
+from kernelwright.propose.sections import kernel
 from kernelwright.propose.shown import shown_source
+from kernelwright.tunables import find_tunables
 from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
 
 RESOURCES = KernelResources(
@@ -195,6 +197,15 @@ def test_a_kernel_is_shown_with_its_config_written_in() -> None:
     text = prompt_text(Operator.REPAIR)
     assert "BLOCK = 512\n" in text
     assert "Its tunables: `BLOCK` = 512, `double_kernel.num_warps` = 4, `double_kernel.num_stages` = 3." in text
+
+
+def test_an_autotuned_kernel_is_not_said_to_run_with_its_first_config() -> None:
+    configs = "triton.Config({'BLOCK': 256}), triton.Config({'BLOCK': 512})"
+    tuned = KERNEL.replace("@triton.jit", f"@triton.autotune(configs=[{configs}], key=['n'])\n@triton.jit", 1)
+    source = tuned.replace("x.numel(), BLOCK, num_warps=4", "x.numel()")
+    assert any(one.kind == "autotune" for one in find_tunables(source))
+    assert "autotune:" not in kernel(trial(1, source))
+    assert "`autotune:double_kernel` = 1" in kernel(trial(1, source, {"autotune:double_kernel": 1}))
 
 
 def test_a_repair_is_given_the_reason_case_by_case_and_the_log() -> None:

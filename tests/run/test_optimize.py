@@ -46,7 +46,7 @@ def test_a_search_finds_a_better_kernel_and_confirms_it(create: Create) -> None:
     worker = FakeWorker()
     outcome = run(journal, worker=worker)
     assert (outcome.reason, outcome.seed) == (StopReason.FINISHED, 0)
-    assert outcome.improved
+    assert outcome.best not in (None, outcome.seed)
     assert outcome.best_us == 101.0, "the confirmation's figure, not the search's"
     assert outcome.best is not None
     best = journal.trials()[outcome.best]
@@ -135,7 +135,7 @@ def test_a_proposal_that_is_an_error_is_told_without_an_evaluation(create: Creat
     outcome = run(journal, FakeProposer(refuse), worker)
     assert worker.calls == [(STARTER.id, "search")]
     assert [trial.evaluation is None for trial in journal.trials()] == [False, True, True]
-    assert (outcome.best, outcome.best_us, outcome.improved) == (0, 400.0, False)
+    assert (outcome.best, outcome.seed, outcome.best_us) == (0, 0, 400.0)
 
 
 def test_a_run_in_which_nothing_passes_ends_without_a_best(create: Create) -> None:
@@ -216,7 +216,7 @@ def test_when_the_best_fails_its_confirmation_the_next_best_is_confirmed(create:
 def test_when_no_confirmation_stands_the_starter_remains(create: Create) -> None:
     journal = create(strategy_options={"width": 2, "rounds": 1})
     outcome = run(journal, blocks("BLOCK = 256\n# fails confirm: wrong\n", "BLOCK = 512\n# fails confirm: crashed\n"))
-    assert (outcome.best, outcome.best_us, outcome.refused, outcome.improved) == (0, 400.0, (2, 1), False)
+    assert (outcome.best, outcome.seed, outcome.best_us, outcome.refused) == (0, 0, 400.0, (2, 1))
 
 
 def test_a_gain_that_vanishes_in_the_confirmation_is_no_gain(create: Create) -> None:
@@ -249,7 +249,7 @@ def test_a_gain_within_the_intervals_is_a_tie_and_goes_to_the_starter_unconfirme
     outcome = run(journal, worker=FakeWorker(noisy))
     scores_us = [trial.score_us for trial in journal.trials()]
     assert (scores_us[0], min(score_us or 400.0 for score_us in scores_us)) == (399.0, 397.0)
-    assert (outcome.best, outcome.improved) == (0, False)
+    assert (outcome.best, outcome.seed) == (0, 0)
     assert journal.confirmations() == {}
 
 
@@ -267,14 +267,14 @@ def test_an_estimate_has_no_interval_and_the_lower_one_is_better(create: Create)
 def test_nothing_is_confirmed_where_nothing_is_better_than_the_starter(create: Create) -> None:
     journal, worker = create(strategy_options={"width": 1, "rounds": 1}), FakeWorker()
     outcome = run(journal, blocks("BLOCK = 64\n# equal\n"), worker)
-    assert (outcome.best, outcome.improved) == (0, False)
+    assert (outcome.best, outcome.seed) == (0, 0)
     assert all(purpose == "search" for _, purpose in worker.calls)
 
 
 def test_a_search_that_goes_on_keeps_the_confirmations_it_has(create: Create) -> None:
     journal = create(strategy="greedy")
     first = FakeWorker()
-    assert run(journal, worker=first, budget=Budget(trials=2)).improved
+    assert run(journal, worker=first, budget=Budget(trials=2)).best == 1
     again = FakeWorker()
     outcome = run(journal, worker=again, budget=Budget(trials=2))
     assert again.calls == []

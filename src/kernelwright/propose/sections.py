@@ -23,7 +23,7 @@ from kernelwright.model import (
 from kernelwright.propose.markdown import fenced, shortened, table
 from kernelwright.propose.shown import shown_source
 from kernelwright.propose.tried import outcome
-from kernelwright.tunables import apply_config, find_tunables
+from kernelwright.tunables import apply_config, default_config
 
 LOG_CHARACTERS = 1500
 MOST_LESSONS = 8
@@ -123,7 +123,7 @@ def kernel(trial: Trial) -> str:
         return f"Trial {trial.number} has no candidate: {trial.proposal.error}"
     source = effective_source(candidate)
     parts = [fenced(source)]
-    values = {tunable.key: tunable.default for tunable in find_tunables(source)} | candidate.config
+    values = default_config(source) | candidate.config
     if values:
         parts.append("Its tunables: " + ", ".join(f"`{key}` = {value}" for key, value in values.items()) + ".")
     return "\n\n".join(parts)

@@ -41,10 +41,6 @@ class Outcome(Record, frozen=True, kw_only=True):
     refused: tuple[int, ...] = ()
     waiting: tuple[int, ...] = ()
 
-    @property
-    def improved(self) -> bool:
-        return self.best is not None and self.best != self.seed
-
 
 def optimize(
     journal: Journal,
