@@ -300,7 +300,7 @@ class ModelNew(torch.nn.Module):
                 x_boxes, weight_tiles, compact, out_channels, depth, row_tiles, 27 * (padded_in // block_c),
                 HEIGHT=height, WIDTH=width, PADDED_IN=padded_in, PADDED_OUT=padded_out,
                 BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
-                num_warps=4, num_stages=4,
+                num_warps=4 * x.element_size() // 2, num_stages=4,
             )  # fmt: skip
         spread_kernel[(batch * out_channels * (depth + 1),)](
             compact, out, batch * out_channels, depth,
