@@ -57,20 +57,60 @@ def write_gap(
     out_ptr, number, channels, VECTOR: tl.constexpr, PLANES: tl.constexpr,
     OUT_WIDTH: tl.constexpr, OUT_PLANE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    """A plane of even depth, with the zeros around it up to the first value after it, in vectors of 16 bytes. Where
-    they reach over, they reach into zeros, or into words that are written later. VECTOR: elements of a vector."""
+    """A plane of even depth, with the zeros around it up to the word of the first value after it, in vectors of 16
+    bytes; up to three words before that are left to `store_words` or `spread_kernel`. VECTOR: elements of a vector."""
     channel = (number // PLANES).to(tl.int64)
     first = channel * ((2 * PLANES - 1) * OUT_PLANE) + number % PLANES * (2 * OUT_PLANE)
     start = first // VECTOR
-    end = tl.minimum(
-        (first + OUT_PLANE + OUT_WIDTH) // VECTOR + 1, channels.to(tl.int64) * ((2 * PLANES - 1) * OUT_PLANE) // VECTOR
-    )
+    all_vectors = channels.to(tl.int64) * ((2 * PLANES - 1) * OUT_PLANE) // VECTOR
+    end = tl.minimum((first + OUT_PLANE + OUT_WIDTH + 1) // 2 * 2 // VECTOR, all_vectors)
     end = tl.where(number < channels * PLANES, end, start)
     lane = start + tl.arange(0, BLOCK)[:, None]
     to = out_ptr + lane * VECTOR + tl.arange(0, VECTOR)[None, :]
     for chunk in tl.static_range((OUT_PLANE + OUT_WIDTH) // VECTOR // BLOCK + 1):
         zeros = tl.zeros((BLOCK, VECTOR), out_ptr.dtype.element_ty)
         tl.store(to + chunk * (BLOCK * VECTOR), zeros, mask=lane + chunk * BLOCK < end)
+
+
+@triton.jit
+def write_tail(out_ptr, channels, VECTOR: tl.constexpr, ELEMENTS: tl.constexpr):
+    """What is no whole vector at the end of out. ELEMENTS: of a channel."""
+    all_elements = channels.to(tl.int64) * ELEMENTS
+    tail = all_elements // VECTOR * VECTOR + tl.arange(0, VECTOR)
+    tl.store(out_ptr + tail, tl.zeros((VECTOR,), out_ptr.dtype.element_ty), mask=tail < all_elements)
+
+
+@triton.jit
+def store_words(
+    out_ptr, acc, channel, out_channels, o, a, b_first, HEIGHT: tl.constexpr, WIDTH: tl.constexpr,
+    PLANES: tl.constexpr, BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr,
+):  # fmt: skip
+    """Rows of 2-byte values with their zeros straight to out, 4 bytes a lane. Where a < 0, nothing."""
+    OUT_WIDTH: tl.constexpr = 2 * WIDTH + 1
+    OUT_PLANE: tl.constexpr = (2 * HEIGHT + 1) * OUT_WIDTH
+    ELEMENTS: tl.constexpr = (2 * PLANES - 1) * OUT_PLANE
+    # Element 1 of row 1 of the plane, the first value; o counts from this channel.
+    first = channel * ELEMENTS + (2 * a + 1) * OUT_PLANE + OUT_WIDTH + 1
+    from_even = o * ELEMENTS + (first & 1).to(tl.int32)
+    words = out_ptr.to(tl.pointer_type(tl.int32), bitcast=True) + (first >> 1)
+    to = (from_even >> 1)[:, None]
+    shift = ((from_even & 1) * 16)[:, None]  # whether the zero comes before the value
+    position = tl.arange(0, BLOCK_ROWS * BLOCK_WIDTH)
+    b = b_first + position // BLOCK_WIDTH
+    w = position % BLOCK_WIDTH
+    present = (o < out_channels)[:, None] & (a >= 0)
+    inside = present & ((b < HEIGHT) & (w < WIDTH))[None, :]
+    bits = acc.to(out_ptr.dtype.element_ty).to(tl.uint16, bitcast=True).to(tl.int32)
+    tl.store(words + (to + (b * OUT_WIDTH + w)[None, :]), bits << shift, mask=inside)
+    # The rest of the row and all of the next: WIDTH + 1 words.
+    zeros = tl.zeros((BLOCK_O, BLOCK_ROWS * BLOCK_WIDTH), tl.int32)
+    tl.store(words + (to + (b * OUT_WIDTH + w + WIDTH)[None, :]), zeros, mask=inside)
+    row = b_first + tl.arange(0, BLOCK_ROWS)
+    zeros = tl.zeros((BLOCK_O, BLOCK_ROWS), tl.int32)
+    tl.store(words + (to + (row * OUT_WIDTH + 2 * WIDTH)[None, :]), zeros, mask=present & (row < HEIGHT)[None, :])
+    before = tl.arange(0, 4)[None, :]
+    zeros = tl.zeros((BLOCK_O, 4), tl.int32)
+    tl.store(words + (to - 1 - before), zeros, mask=present & (b_first == 0) & (before < 3))
 
 
 @triton.jit
@@ -86,9 +126,11 @@ def march_kernel(
     x, pairs, weight, weight_pairs, compact_ptr, out_ptr, images, out_channels, depth, row_tiles,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, PADDED_OUT: tl.constexpr, PAIRED: tl.constexpr,
     BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
-    PLANES: tl.constexpr, GAPS: tl.constexpr, VECTOR: tl.constexpr, BLOCK_GAP: tl.constexpr, STAGES: tl.constexpr,
+    PLANES: tl.constexpr, GAPS: tl.constexpr, DIRECT: tl.constexpr, VECTOR: tl.constexpr, BLOCK_GAP: tl.constexpr,
+    STAGES: tl.constexpr,
 ):  # fmt: skip
-    """All planes of BLOCK_ROWS rows of an image, and so of every num_programs-th; GAPS gaps in each step."""
+    """All planes of BLOCK_ROWS rows of an image, and so of every num_programs-th; GAPS gaps in each step. DIRECT: to
+    out and not to the compact copy."""
     N: tl.constexpr = BLOCK_ROWS * BLOCK_WIDTH
     o_first = tl.program_id(1) * BLOCK_O
     weights = ()
@@ -105,6 +147,8 @@ def march_kernel(
     LOADS: tl.constexpr = 2 if PAIRED else 3
     position = tl.arange(0, N)
     o = o_first + tl.arange(0, BLOCK_O)
+    if DIRECT and tl.program_id(0) + tl.program_id(1) == 0:
+        write_tail(out_ptr, images * out_channels, VECTOR, (2 * PLANES - 1) * (2 * HEIGHT + 1) * (2 * WIDTH + 1))
     ending = tl.zeros((BLOCK_O, N), tl.float32)  # sums that lack one plane of x, and
     middle = tl.zeros((BLOCK_O, N), tl.float32)  # two
     items = images * row_tiles
@@ -132,13 +176,24 @@ def march_kernel(
                         out_ptr, number, images * out_channels, VECTOR, PLANES,
                         2 * WIDTH + 1, (2 * HEIGHT + 1) * (2 * WIDTH + 1), BLOCK_GAP,
                     )  # fmt: skip
-        b = b_first + position // BLOCK_WIDTH
-        w = position % BLOCK_WIDTH
         channel = image.to(tl.int64) * out_channels
-        store_plane(compact_ptr, ending, channel, out_channels, o, d - 1, b, w, depth, HEIGHT, WIDTH)
         last = d == depth - 1
-        if last:
-            store_plane(compact_ptr, middle, channel, out_channels, o, d, b, w, depth, HEIGHT, WIDTH)
+        if DIRECT:
+            store_words(
+                out_ptr, ending, channel, out_channels, o, d - 1, b_first,
+                HEIGHT, WIDTH, PLANES, BLOCK_O, BLOCK_ROWS, BLOCK_WIDTH,
+            )  # fmt: skip
+            if last:
+                store_words(
+                    out_ptr, middle, channel, out_channels, o, d, b_first,
+                    HEIGHT, WIDTH, PLANES, BLOCK_O, BLOCK_ROWS, BLOCK_WIDTH,
+                )  # fmt: skip
+        else:
+            b = b_first + position // BLOCK_WIDTH
+            w = position % BLOCK_WIDTH
+            store_plane(compact_ptr, ending, channel, out_channels, o, d - 1, b, w, depth, HEIGHT, WIDTH)
+            if last:
+                store_plane(compact_ptr, middle, channel, out_channels, o, d, b, w, depth, HEIGHT, WIDTH)
         # Sums of another item begin at zero; and the compiler, which has to select, waits for the products first.
         ending = tl.where(last, 0.0, middle)
         middle = tl.where(last, 0.0, starting)
@@ -187,13 +242,10 @@ def spread_kernel(
     pid = tl.program_id(0)
     if GAPS:
         write_gap(out_ptr, pid, channels, VECTOR, PLANES, OUT_WIDTH, OUT_PLANE, BLOCK)
-        tl.debug_barrier()  # what it writes beyond the gap is written over below
     channel = (pid // PLANES).to(tl.int64)
     a = pid % PLANES
-    all_elements = channels.to(tl.int64) * ((2 * PLANES - 1) * OUT_PLANE)
-    if pid == 0:  # what is no whole vector at the end of out
-        tail = all_elements // VECTOR * VECTOR + tl.arange(0, VECTOR)
-        tl.store(out_ptr + tail, tl.zeros((VECTOR,), out_ptr.dtype.element_ty), mask=tail < all_elements)
+    if pid == 0:
+        write_tail(out_ptr, channels, VECTOR, (2 * PLANES - 1) * OUT_PLANE)
     if a < depth:
         word_type = tl.int32 if BITS == 16 else tl.int64
         words = out_ptr.to(tl.pointer_type(word_type), bitcast=True)
@@ -228,6 +280,7 @@ MARCH = 1
 PAIRED = 1
 STAGES = 3
 PROGRAMS = 132
+DIRECT = 0
 ZEROS_DURING = 1
 BLOCK_GAP = 128
 BLOCK_SPREAD = 128
@@ -253,8 +306,8 @@ class ModelNew(torch.nn.Module):
             (batch, out_channels, 2 * depth + 1, 2 * height + 1, 2 * width + 1), dtype=x.dtype, device=x.device
         )
         compact = torch.empty((batch, out_channels, depth, height, width), dtype=x.dtype, device=x.device)
-        block_c, block_o = 32, 64
-        padded_in = max(triton.next_power_of_2(in_channels), block_c)
+        padded_in = max(triton.next_power_of_2(in_channels), 32)
+        block_c, block_o = 64 if x.element_size() == 2 and padded_in > 32 else 32, 64
         padded_out = triton.cdiv(out_channels, block_o) * block_o
         block_width = max(triton.next_power_of_2(width), 16)
         if block_width > 256:
@@ -279,7 +332,7 @@ class ModelNew(torch.nn.Module):
         weight_tiles = TensorDescriptor.from_tensor(weight_last, [block_o, block_c])
         # A vector that begins in the zeros of one plane must not end among the values of the one before.
         vector = 16 // x.element_size() if width >= 3 else 2
-        gaps = 0
+        gaps, direct = 0, False
         if MARCH and x.element_size() == 2 and padded_in == block_c and block_width <= 64:
             pairs = TensorDescriptor(
                 x_last, [batch, depth, height, width + 1, 2 * padded_in], strides, [*box, 2 * block_c]
@@ -289,11 +342,13 @@ class ModelNew(torch.nn.Module):
             if ZEROS_DURING:
                 gaps = triton.cdiv(batch * out_channels * (depth + 1), batch * row_tiles * depth * o_tiles)
                 gaps = gaps if gaps <= 9 else 0
+            direct = DIRECT and gaps > 0
             march_kernel[(min(batch * row_tiles, PROGRAMS), o_tiles)](
                 x_boxes, pairs, weight_tiles, weight_pairs, compact, out, batch, out_channels, depth, row_tiles,
                 HEIGHT=height, WIDTH=width, PADDED_OUT=padded_out, PAIRED=PAIRED,
                 BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
-                PLANES=depth + 1, GAPS=gaps, VECTOR=vector, BLOCK_GAP=BLOCK_GAP, STAGES=STAGES, num_warps=4,
+                PLANES=depth + 1, GAPS=gaps, DIRECT=direct, VECTOR=vector, BLOCK_GAP=BLOCK_GAP, STAGES=STAGES,
+                num_warps=4,
             )  # fmt: skip
         else:
             plane_kernel[(row_tiles * depth * batch, padded_out // block_o)](
@@ -302,9 +357,12 @@ class ModelNew(torch.nn.Module):
                 BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
                 num_warps=4 * x.element_size() // 2, num_stages=4,
             )  # fmt: skip
-        spread_kernel[(batch * out_channels * (depth + 1),)](
-            compact, out, batch * out_channels, depth,
-            HEIGHT=height, WIDTH=width, GAPS=gaps == 0, PLANES=depth + 1,
-            VECTOR=vector, BITS=8 * x.element_size(), BLOCK=BLOCK_SPREAD, TOGETHER=TOGETHER, num_warps=4,
-        )  # fmt: skip
+        if not direct:
+            vectors = triton.cdiv(height * (2 * width + 1), vector // 2) + 1
+            together = min(TOGETHER, triton.cdiv(vectors, BLOCK_SPREAD))
+            spread_kernel[(batch * out_channels * (depth + 1),)](
+                compact, out, batch * out_channels, depth,
+                HEIGHT=height, WIDTH=width, GAPS=gaps == 0, PLANES=depth + 1,
+                VECTOR=vector, BITS=8 * x.element_size(), BLOCK=BLOCK_SPREAD, TOGETHER=together, num_warps=4,
+            )  # fmt: skip
         return out
