@@ -53,6 +53,24 @@ def test_another_process_waits_until_the_outermost_holder_lets_go(tmp_path: Path
         process.stdin.close()
 
 
+def test_a_wait_for_another_program_is_said_and_a_free_gpu_is_not(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with Lease("gpu", tmp_path, said_after_s=0.0):
+        assert caplog.messages == []
+    with (tmp_path / "kernelwright-gpu.lock").open() as theirs:
+        fcntl.flock(theirs, fcntl.LOCK_EX)
+        waiting = threading.Thread(target=lambda: Lease("gpu", tmp_path, said_after_s=0.0).acquire())
+        waiting.start()
+        waiting.join(1.0)
+        assert waiting.is_alive()
+    waiting.join(30)
+    assert not waiting.is_alive()
+    (message,) = caplog.messages
+    assert message.startswith("another program uses the GPU")
+    assert str(tmp_path / "kernelwright-gpu.lock") in message
+
+
 def test_leases_of_two_gpus_do_not_wait_for_each_other(tmp_path: Path) -> None:
     with Lease("another gpu", tmp_path), other(tmp_path) as process:
         said, _ = process.communicate("go\n", timeout=30)

@@ -7,35 +7,58 @@ what each would measure alone. It protects no data. The rule: what needs no GPU,
 from __future__ import annotations
 
 import fcntl
+import logging
 import os
 import tempfile
 import threading
 from pathlib import Path
 from types import TracebackType
 
+log = logging.getLogger(__name__)
+
+SAID_AFTER_S = 5.0
+"""Longer than another run keeps the GPU between two short candidates, shorter than people wonder what goes on."""
+
+WAITS = "another program uses the GPU (it holds %s); this run goes on as soon as it lets go"
+
 
 class Lease:
     """May be taken again by the thread that holds it."""
 
-    def __init__(self, gpu: str | None, folder: Path | None = None) -> None:
-        """gpu: what tells it from others of this machine; None where there is none, and only threads take turns."""
+    def __init__(self, gpu: str | None, folder: Path | None = None, said_after_s: float = SAID_AFTER_S) -> None:
+        """gpu: what tells it from others of this machine; None where there is none, and only threads take turns.
+        said_after_s: how long another program may keep it before the wait is said."""
+        self._said_after_s = said_after_s
         self._threads = threading.RLock()
         self._depth = 0
         self._file: int | None = None
         if gpu is not None:
-            self._file = opened((folder or Path(tempfile.gettempdir())) / f"kernelwright-{gpu}.lock")
+            self._path = (folder or Path(tempfile.gettempdir())) / f"kernelwright-{gpu}.lock"
+            self._file = opened(self._path)
 
     def acquire(self) -> None:
         self._threads.acquire()
         self._depth += 1
         if self._depth == 1 and self._file is not None:
-            fcntl.flock(self._file, fcntl.LOCK_EX)
+            self._wait(self._file)
 
     def release(self) -> None:
         self._depth -= 1
         if self._depth == 0 and self._file is not None:
             fcntl.flock(self._file, fcntl.LOCK_UN)
         self._threads.release()
+
+    def _wait(self, file: int) -> None:
+        """However long it takes: another run's candidate ends, or is ended, within its own limits."""
+        said = threading.Timer(self._said_after_s, log.warning, (WAITS, self._path))
+        said.daemon = True
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            said.start()
+            fcntl.flock(file, fcntl.LOCK_EX)
+        finally:
+            said.cancel()
 
     def __enter__(self) -> Lease:
         self.acquire()
