@@ -122,6 +122,24 @@ def test_a_run_is_left_gone_on_with_and_ended_early(home: Path) -> None:
     drive(home, end)
 
 
+def test_a_run_that_the_command_line_began_ends_with_its_control_arm(
+    home: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def end(call: Call) -> None:
+        await call("open_run", folder="run")
+        state = await call("finish")
+        assert state["over"] is True
+
+    monkeypatch.chdir(home)
+    words = ("--proposer", "mailbox", "--option", "tuning=0", "--trials", "20", "--control", "random", "--out", "run")
+    assert run("optimize", "double", *words).exit_code == 0
+    assert not Path("run/control_arm").exists(), "it waits for replies"
+    drive(home, end)
+    with Journal.open(Path("run/control_arm")) as journal:
+        assert journal.trials()
+    assert "Control arm" in Path("run/report.txt").read_text()
+
+
 def test_a_run_is_taken_up_as_its_last_session_left_it_and_not_paused(home: Path) -> None:
     folder: list[str] = []
 

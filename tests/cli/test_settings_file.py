@@ -88,6 +88,7 @@ def test_every_field_reaches_the_run() -> None:
         control="random",
         lessons="cards",
         unqualified=True,
+        starter="other.py",
     )
     with Journal.open(Path("there")) as journal:
         assert journal.info.starter is not None

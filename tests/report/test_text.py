@@ -156,6 +156,7 @@ def test_the_commands_to_repeat_a_run_carry_all_its_settings() -> None:
         seed=7,
         in_flight=3,
         dtype="float16",
+        starter="my starter.py",
         budget=Budget(trials=1000000, usd=1.5),
     )
     words = shlex.split(repeat_commands(view)[0])
@@ -169,6 +170,7 @@ def test_the_commands_to_repeat_a_run_carry_all_its_settings() -> None:
         ["--trials", "1000000"],
         ["--usd", "1.5"],
         ["--dtype", "float16"],
+        ["--starter", "my starter.py"],
     ):
         assert any(words[at : at + 2] == pair for at in range(len(words))), pair
 

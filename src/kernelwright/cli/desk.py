@@ -15,9 +15,18 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import syntax
+from kernelwright.cli.control_arm import run_control
 from kernelwright.cli.ending import write_views
 from kernelwright.cli.parts import Parts
-from kernelwright.cli.session import folder_for, latest_budget, new_run, read_starter, worker_of
+from kernelwright.cli.session import (
+    folder_for,
+    keep_lessons,
+    latest_budget,
+    new_run,
+    read_starter,
+    wants_control,
+    worker_of,
+)
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
 from kernelwright.journal import EventKind, Journal
@@ -71,6 +80,7 @@ class Desk:
                 proposer=MAILBOX,
                 proposer_options={"settle_s": 0},  # a reply is written whole here, so that nothing has to settle
                 budget=Budget(trials=trials, minutes=minutes),
+                starter=starter_file,
             )
             build_strategy(strategy, starter, settings.seed, settings.strategy_options)
             self.close()
@@ -150,9 +160,13 @@ class Desk:
         proposer = build_proposer(settings.proposer, {**settings.proposer_options, "settle_s": 0})
         try:
             run.outcome = optimize(run.journal, strategy, proposer, run.worker, budget=run.budget)
+            if wants_control(settings, run.outcome):
+                run_control(run.journal, run.worker)
         finally:
             proposer.close()
-            write_views(read_run(run.journal))
+            view = read_run(run.journal)
+            write_views(view)
+            keep_lessons(view)
 
     # --- looking at it ----------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.cli.settings_file import NAME, RunFile, read_settings
 from kernelwright.errors import RequestError
 from kernelwright.model import Budget, RunSettings, Scalar
+from kernelwright.propose import WRITERS
 from kernelwright.search import options_for_writers
 
 DEFAULT_TRIALS = 40
@@ -27,9 +28,6 @@ DEFAULT_TRIALS = 40
 
 IN_FLIGHT = 4
 """A round of the default beam at once: one candidate is timed while others compile."""
-
-WRITERS = ("openai", "anthropic", "mailbox")
-"""Proposers that write code; strategies in rounds are told so, and the run's settings say what they were told."""
 
 LIMITS = ("trials", "minutes", "tokens", "usd", "gpu_seconds")
 
@@ -118,7 +116,7 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
         ctx.exit(session.go_on(parts, Path(resume), limits, given["target"], given["as_json"]))
     assert problem is not None
     settings = settings_from(problem, limits, given)
-    ctx.exit(session.begin(parts, settings, given["starter"], given["out"], given["target"], given["as_json"]))
+    ctx.exit(session.begin(parts, settings, given["out"], given["target"], given["as_json"]))
 
 
 def with_file(given: Mapping[str, Any], file: RunFile, typed: Callable[[str], bool]) -> dict[str, Any]:
@@ -164,6 +162,7 @@ def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> Run
         unqualified=given["unqualified"],
         control=given["control"],
         lessons=given["lessons"],
+        starter=given["starter"],
     )
 
 

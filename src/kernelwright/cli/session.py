@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 def begin(
     parts: Parts,
     settings: RunSettings,
-    starter_file: str | None,
     out: str | None,
     target: str | None,
     as_json: bool,
@@ -42,7 +41,7 @@ def begin(
 
     found = find_problem(settings.problem)
     read_problem_text(found.file)
-    starter = read_starter(found, starter_file, settings.proposer)
+    starter = read_starter(found, settings.starter, settings.proposer)
     build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
     build_proposer(settings.proposer, settings.proposer_options).close()
     folder = folder_for(found, out)
@@ -138,7 +137,7 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     try:
         with stoppable(), shown(progress) as on_event:
             outcome = run_session(journal, strategy, proposer, worker, budget=budget, on_event=on_event)
-        if settings.control is not None and outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED):
+        if wants_control(settings, outcome):
             with stoppable():
                 run_control(journal, worker)
     finally:
@@ -156,6 +155,13 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     if outcome.reason is StopReason.INTERRUPTED:
         return INTERRUPTED
     return 1 if view.best is None and outcome.reason is not StopReason.WAITING else 0
+
+
+def wants_control(settings: RunSettings, outcome: Outcome) -> bool:
+    """Whether a session that ended so is followed by the run's control arm."""
+    from kernelwright.run import StopReason
+
+    return settings.control is not None and outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED)
 
 
 def keep_lessons(view: RunView) -> None:

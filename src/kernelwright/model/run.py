@@ -40,6 +40,8 @@ class RunSettings(Record, frozen=True, kw_only=True):
     """The arm that says whether the model earned its money; made when the run ends, at equal GPU time."""
     lessons: str | None = None
     """The folder of lesson cards: its cards go into prompts, and what this run learns is added to it. None: neither."""
+    starter: str | None = None
+    """The file that was named in place of the problem's own starter; what it held is in `RunInfo`."""
 
 
 class RunInfo(Record, frozen=True, kw_only=True):

@@ -7,6 +7,16 @@ from __future__ import annotations
 
 from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.propose.protocol import Context, Proposer
-from kernelwright.propose.table import PROPOSERS, build_proposer
+from kernelwright.propose.table import PROPOSERS, WRITERS, build_proposer
 
-__all__ = ["PROPOSERS", "Context", "Proposer", "build_proposer", "deposit_reply", "prompt_path", "waiting", "withdraw"]
+__all__ = [
+    "PROPOSERS",
+    "WRITERS",
+    "Context",
+    "Proposer",
+    "build_proposer",
+    "deposit_reply",
+    "prompt_path",
+    "waiting",
+    "withdraw",
+]

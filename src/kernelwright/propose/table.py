@@ -76,6 +76,9 @@ PROPOSERS: dict[str, Callable[[Options, Variables], Proposer]] = {
     "script": script,
 }
 
+WRITERS = ("openai", "anthropic", "mailbox")
+"""Proposers that write code; strategies in rounds are told so, and the run's settings say what they were told."""
+
 
 def build_proposer(name: str, options: Options | None = None, variables: Variables = os.environ) -> Proposer:
     """Raises `ConfigError` for an unknown proposer, an option that does not fit and a missing key; `RunFolderError`

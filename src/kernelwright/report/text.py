@@ -93,6 +93,8 @@ def repeat_commands(view: RunView) -> list[str]:
     words += _options("--option", settings.strategy_options)
     words += ["--proposer", settings.proposer, *_options("--proposer-option", settings.proposer_options)]
     words += ["--seed", str(settings.seed), "--in-flight", str(settings.in_flight), *_budget(settings.budget)]
+    if settings.starter is not None:
+        words += ["--starter", settings.starter]
     if settings.dtype is not None:
         words += ["--dtype", settings.dtype]
     if settings.control is not None:
