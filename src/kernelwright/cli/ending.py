@@ -8,8 +8,8 @@ from __future__ import annotations
 import shlex
 
 from kernelwright.legible import legible
-from kernelwright.model import Budget
-from kernelwright.propose import prompt_path
+from kernelwright.model import Budget, Operator
+from kernelwright.propose import WRITERS, prompt_path
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.evolution import evolution_log
 from kernelwright.report.kernel import kernel_text
@@ -17,6 +17,7 @@ from kernelwright.report.page import html_page
 from kernelwright.report.plots import draw_plots, write_plots
 from kernelwright.report.text import KERNEL, command_on_best, report_text
 from kernelwright.report.trace import write_trace
+from kernelwright.report.units import count_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
@@ -55,8 +56,21 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
     if view.best is not None:
         places.insert(0, f"kernel  {view.folder / KERNEL}")
     stopped = "" if outcome.reason is StopReason.WAITING else f"stopped: {outcome.detail}"
-    parts = [verdict_text(view), convergence_text(view), stopped, "\n".join(places)]
+    parts = [verdict_text(view), convergence_text(view), stopped, unasked_text(view, outcome), "\n".join(places)]
     return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget)] if part)
+
+
+def unasked_text(view: RunView, outcome: Outcome) -> str:
+    """Why whoever writes code was asked for none, where a limit came before the first prompt; empty otherwise."""
+    asked = any(
+        trial.request.operator is not Operator.TUNE and trial.request.candidate is None for trial in view.trials
+    )
+    if asked or not view.trials or outcome.reason is StopReason.WAITING or view.info.settings.proposer not in WRITERS:
+        return ""
+    return (
+        f"{view.info.settings.proposer} was asked for nothing: the starter and its tunings took all "
+        f"{count_text(len(view.trials), 'trial')}; allow more, or begin a run with --option tuning=0"
+    )
 
 
 def next_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
