@@ -24,6 +24,7 @@ import msgspec
 from kernelwright.codec import decode, encode
 from kernelwright.model import BenchCase, BenchReport, BenchSeries
 from kernelwright.report.series import COLUMNS, case_cells, our_row, row_named
+from kernelwright.report.units import microseconds_text, share_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
@@ -149,8 +150,8 @@ def searched(reports: Sequence[BenchReport], gallery: Path) -> str:
         if folder.name in benched:
             continue
         for case, (time_us, bound_us, name) in fastest(gallery, folder.name).items():
-            share = f"{bound_us / time_us:.0%}"
-            rows.append([f"{folder.name} {case}", f"{time_us:.4g}", f"{bound_us:.4g}", share, name])
+            share = share_text(bound_us / time_us)
+            rows.append([f"{folder.name} {case}", microseconds_text(time_us), microseconds_text(bound_us), share, name])
     return markdown(["case", "µs", "limit", "share", "variant"], rows)
 
 
@@ -219,7 +220,11 @@ def readme_table(reports: Sequence[BenchReport], gallery: Path) -> str:
             alone = fastest(gallery, report.problem).get(case.case)
             if best == "-" and alone is not None:
                 time_us, bound_us, _ = alone
-                best, limit, share = f"{time_us:.4g} (search)", f"{bound_us:.4g}", f"{bound_us / time_us:.0%}"
+                best, limit, share = (
+                    f"{microseconds_text(time_us)} (search)",
+                    microseconds_text(bound_us),
+                    share_text(bound_us / time_us),
+                )
                 ratio, verdict = about(case, time_us), "not benched"
             elif best == "-":
                 best = f"{starter} (starter)"

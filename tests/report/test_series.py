@@ -25,7 +25,7 @@ def _series(*cases: BenchCase) -> BenchSeries:
 def test_the_ratio_is_of_the_best_kernel_and_stands_with_interval_and_verdict() -> None:
     cells = dict(zip(COLUMNS[1:], case_cells(_case(EAGER, STARTER, BEST)), strict=True))
     assert cells == {
-        "eager": "40", "compile": "-", "starter": "50", "best": "20", "limit": "16", "share": "80%", "ratio": "2.00x",
+        "eager": "40", "compile": "-", "starter": "50", "best": "20", "limit": "16", "share": "80 %", "ratio": "2.00x",
         "95 % interval": "1.98 to 2.03", "verdict": "faster",
     }  # fmt: skip
 

@@ -11,6 +11,7 @@ from collections.abc import Sequence
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
 from kernelwright.report.evaluation import environment_settings, settings_text
 from kernelwright.report.table import table
+from kernelwright.report.units import microseconds_text, share_text, times_text
 
 COLUMNS = ("case", "eager", "compile", "starter", "best", "limit", "share", "ratio", "95 % interval", "verdict")
 TIMED = COLUMNS[1:5]
@@ -46,12 +47,17 @@ def case_cells(case: BenchCase) -> list[str]:
     ours = our_row(case)
     times = [time_cell(row_named(case, name)) for name in TIMED]
     if ours is None or ours.speedup is None:
-        return [*times, microseconds(case.bound_us), "-", "-", "-", "-"]
-    ratio = "-" if ours.speedup is None else f"{ours.speedup:.2f}x"
+        return [*times, microseconds_text(case.bound_us), "-", "-", "-", "-"]
     low_high = ours.speedup_ci95
     interval = "-" if low_high is None else f"{low_high[0]:.2f} to {low_high[1]:.2f}"
-    share = "-" if ours.fraction_of_bound is None else f"{ours.fraction_of_bound:.0%}"
-    return [*times, microseconds(case.bound_us), share, ratio, interval, ours.verdict or "-"]
+    return [
+        *times,
+        microseconds_text(case.bound_us),
+        share_text(ours.fraction_of_bound),
+        times_text(ours.speedup),
+        interval,
+        ours.verdict or "-",
+    ]
 
 
 def our_row(case: BenchCase) -> Implementation | None:
@@ -69,12 +75,7 @@ def time_cell(row: Implementation | None) -> str:
         return "-"
     if row.median_us is None:
         return row.status.value
-    return microseconds(row.median_us) + (" (estimate)" if row.kind == "estimate" else "")
-
-
-def microseconds(time_us: float) -> str:
-    """Four digits, no exponent."""
-    return f"{time_us:.0f}" if time_us >= 1000 else f"{time_us:.4g}"
+    return microseconds_text(row.median_us) + (" (estimate)" if row.kind == "estimate" else "")
 
 
 def failed_rows(reports: Sequence[BenchReport]) -> list[str]:

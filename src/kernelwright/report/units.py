@@ -42,6 +42,11 @@ def number_text(time_us: float | None, unit: Unit) -> str:
     return f"{value:.3f}" if value < 10 else f"{value:.2f}" if value < 100 else f"{value:.1f}"
 
 
+def microseconds_text(time_us: float) -> str:
+    """Four digits of a time, for a table whose times span milliseconds and all stand in µs."""
+    return f"{time_us:.0f}" if time_us >= 1000 else f"{time_us:.4g}"
+
+
 def time_text(time_us: float, kind: Kind | None) -> str:
     """A time that stands alone: "31.20 µs", or "31.20 µs (estimate)"."""
     unit = unit_for([time_us])
