@@ -333,7 +333,7 @@ class ModelNew(torch.nn.Module):
         # A vector that begins in the zeros of one plane must not end among the values of the one before.
         vector = 16 // x.element_size() if width >= 3 else 2
         gaps, direct = 0, False
-        if MARCH and x.element_size() == 2 and padded_in == block_c and block_width <= 64:
+        if MARCH and x.element_size() == 2 and padded_in == 32 and block_width <= 64:
             pairs = TensorDescriptor(
                 x_last, [batch, depth, height, width + 1, 2 * padded_in], strides, [*box, 2 * block_c]
             )

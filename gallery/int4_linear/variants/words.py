@@ -21,10 +21,12 @@ def two_numbers(words, EVERY: tl.constexpr, dtype: tl.constexpr):
     1024 (bfloat16: 128) above them."""
     shifted = words >> (4 * EVERY)
     if dtype == tl.float32:
-        return tl.join((shifted & 15).to(tl.float32), ((shifted >> 16) & 15).to(tl.float32))
-    pair = (shifted & 0x000F000F) | (0x64006400 if dtype == tl.float16 else 0x43004300)
-    first = (pair & 0xFFFF).to(tl.int16).to(dtype, bitcast=True)
-    second = (pair >> 16).to(tl.int16).to(dtype, bitcast=True)
+        first = (shifted & 15).to(tl.float32)
+        second = ((shifted >> 16) & 15).to(tl.float32)
+    else:
+        pair = (shifted & 0x000F000F) | (0x64006400 if dtype == tl.float16 else 0x43004300)
+        first = (pair & 0xFFFF).to(tl.int16).to(dtype, bitcast=True)
+        second = (pair >> 16).to(tl.int16).to(dtype, bitcast=True)
     return tl.join(first, second)
 
 
