@@ -123,7 +123,7 @@ def store_plane(compact_ptr, acc, channel, out_channels, o, a, b, w, depth, HEIG
 
 @triton.jit(do_not_specialize=["images"])
 def march_kernel(
-    x, pairs, weight, weight_pairs, compact_ptr, out_ptr, images, out_channels, depth, row_tiles,
+    x, pairs, weight_ptr, compact_ptr, out_ptr, images, out_channels, depth, row_tiles,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, PADDED_OUT: tl.constexpr, PAIRED: tl.constexpr,
     BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
     PLANES: tl.constexpr, GAPS: tl.constexpr, DIRECT: tl.constexpr, VECTOR: tl.constexpr, BLOCK_GAP: tl.constexpr,
@@ -133,20 +133,19 @@ def march_kernel(
     out and not to the compact copy."""
     N: tl.constexpr = BLOCK_ROWS * BLOCK_WIDTH
     o_first = tl.program_id(1) * BLOCK_O
-    weights = ()
-    for row in tl.static_range(9):
-        from_row = row * PADDED_OUT + o_first
-        if PAIRED:
-            weights += (weight_pairs.load([from_row, 0]), weight.load([from_row, 2 * BLOCK_C]))
-        else:
-            weights += (
-                weight.load([from_row, 0]),
-                weight.load([from_row, BLOCK_C]),
-                weight.load([from_row, 2 * BLOCK_C]),
-            )
-    LOADS: tl.constexpr = 2 if PAIRED else 3
+    c = tl.arange(0, BLOCK_C)[None, :]
     position = tl.arange(0, N)
     o = o_first + tl.arange(0, BLOCK_O)
+    # By pointers: the copy engine would be waited for once a tile.
+    weights = ()
+    for row in tl.static_range(9):
+        taps = weight_ptr + ((row * PADDED_OUT + o) * (3 * BLOCK_C))[:, None]
+        if PAIRED:
+            weights += (tl.load(taps + tl.arange(0, 2 * BLOCK_C)[None, :]),)
+        else:
+            weights += (tl.load(taps + c), tl.load(taps + (BLOCK_C + c)))
+        weights += (tl.load(taps + (2 * BLOCK_C + c)),)
+    LOADS: tl.constexpr = 2 if PAIRED else 3
     if DIRECT and tl.program_id(0) + tl.program_id(1) == 0:
         write_tail(out_ptr, images * out_channels, VECTOR, (2 * PLANES - 1) * (2 * HEIGHT + 1) * (2 * WIDTH + 1))
     ending = tl.zeros((BLOCK_O, N), tl.float32)  # sums that lack one plane of x, and
@@ -337,14 +336,13 @@ class ModelNew(torch.nn.Module):
             pairs = TensorDescriptor(
                 x_last, [batch, depth, height, width + 1, 2 * padded_in], strides, [*box, 2 * block_c]
             )
-            weight_pairs = TensorDescriptor.from_tensor(weight_last, [block_o, 2 * block_c])
             o_tiles = padded_out // block_o
             if ZEROS_DURING:
                 gaps = triton.cdiv(batch * out_channels * (depth + 1), batch * row_tiles * depth * o_tiles)
                 gaps = gaps if gaps <= 9 else 0
             direct = DIRECT and gaps > 0
             march_kernel[(min(batch * row_tiles, PROGRAMS), o_tiles)](
-                x_boxes, pairs, weight_tiles, weight_pairs, compact, out, batch, out_channels, depth, row_tiles,
+                x_boxes, pairs, weight_last, compact, out, batch, out_channels, depth, row_tiles,
                 HEIGHT=height, WIDTH=width, PADDED_OUT=padded_out, PAIRED=PAIRED,
                 BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
                 PLANES=depth + 1, GAPS=gaps, DIRECT=direct, VECTOR=vector, BLOCK_GAP=BLOCK_GAP, STAGES=STAGES,
