@@ -1,21 +1,18 @@
-"""Matrix product with tensor descriptors (TMA on GPUs that have it), one program per multiprocessor.
+"""Matrix product with tensor descriptors (TMA), one program per multiprocessor.
 
-Idea: the copy engine fetches whole tiles of A and B into shared memory, so that no thread computes addresses or
-holds them in registers. One program per multiprocessor works through its tiles of C, and the fetches of the next tile
-overlap the store of the last: FLATTEN makes one pipelined loop of tiles and steps; WARP_SPECIALIZE, instead of it and
-with num_warps=4, gives the fetches to four warps and the product to eight others (Hopper, Triton 3.6 and later).
-EPILOGUE_SUBTILE stores a tile in so many parts, which leaves shared memory to one more stage; Triton 3.6 cannot
-compile that together with specialised warps.
+Idea: the copy engine fetches whole tiles of A and B into shared memory, so that no thread computes addresses or holds
+them in registers; the fetches of the next tile overlap the store of the last, in one pipelined loop of tiles and steps.
+The host makes the descriptors, so that no program writes them into memory and waits until the copy engine may read
+them. Just as many programs as share the tiles evenly: 128 for 512 tiles on 132 multiprocessors. No round takes longer
+for it, and 128 tiles at a time are a full rectangle of C, which is what reads least. A tile is stored in two halves,
+which leaves shared memory to a fourth stage.
 Must do: 2 * M * N * K FLOP on the tensor cores; M*K + K*N + M*N elements, which is the limit only for small K.
 """
 
 import torch
 import triton
 import triton.language as tl
-
-
-def scratch(size, alignment, stream):
-    return torch.empty(size, dtype=torch.int8, device="cuda")
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
@@ -35,42 +32,30 @@ def halves(tile, ROWS: tl.constexpr, COLUMNS: tl.constexpr):
 
 @triton.jit
 def matmul_kernel(
-    a_ptr, b_ptr, c_ptr, M, N, K, a_row, b_row, c_row,
+    a, b, c, M, N, K,
     BLOCK_M: tl.constexpr, BLOCK_N: tl.constexpr, BLOCK_K: tl.constexpr, GROUP_M: tl.constexpr,
-    EPILOGUE_SUBTILE: tl.constexpr, FLATTEN: tl.constexpr, WARP_SPECIALIZE: tl.constexpr,
 ):  # fmt: skip
-    # Made here and not on the host, because warps that are specialised need them cut in two along M. They read zeros
-    # beyond the edges and store nothing there. a_row, b_row, c_row: elements from one row to the next.
-    PART_N: tl.constexpr = BLOCK_N // EPILOGUE_SUBTILE
-    a = tl.make_tensor_descriptor(a_ptr, [M, K], [a_row, 1], [BLOCK_M, BLOCK_K])
-    b = tl.make_tensor_descriptor(b_ptr, [K, N], [b_row, 1], [BLOCK_K, BLOCK_N])
-    c = tl.make_tensor_descriptor(c_ptr, [M, N], [c_row, 1], [BLOCK_M, PART_N])
+    # a, b, c: descriptors of (M, K), (K, N) and (M, N) matrices; they read zeros beyond the edges and store nothing
+    # there. A block of c is half a tile wide.
     tiles_m, tiles_n, steps = tl.cdiv(M, BLOCK_M), tl.cdiv(N, BLOCK_N), tl.cdiv(K, BLOCK_K)
-    for number in tl.range(
-        tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0),
-        flatten=FLATTEN == 1, warp_specialize=WARP_SPECIALIZE == 1,
-    ):  # fmt: skip
+    for number in tl.range(tl.program_id(0), tiles_m * tiles_n, tl.num_programs(0), flatten=True):
         tile_m, tile_n = tile_at(number, tiles_m, tiles_n, GROUP_M)
         m, n = tile_m * BLOCK_M, tile_n * BLOCK_N
         acc = tl.zeros((BLOCK_M, BLOCK_N), tl.float32)
         for step in range(steps):
             k = step * BLOCK_K
             acc = tl.dot(a.load([m, k]), b.load([k, n]), acc, input_precision="ieee")
-        if EPILOGUE_SUBTILE == 1:
-            c.store([m, n], acc.to(c.dtype))
-        elif EPILOGUE_SUBTILE == 2:
-            left, right = halves(acc, BLOCK_M, BLOCK_N)
-            c.store([m, n], left.to(c.dtype))
-            c.store([m, n + PART_N], right.to(c.dtype))
-        else:
-            tl.static_assert(EPILOGUE_SUBTILE == 4, "a tile is stored in 1, 2 or 4 parts")
-            left, right = halves(acc, BLOCK_M, BLOCK_N)
-            first, second = halves(left, BLOCK_M, 2 * PART_N)
-            third, fourth = halves(right, BLOCK_M, 2 * PART_N)
-            c.store([m, n], first.to(c.dtype))
-            c.store([m, n + PART_N], second.to(c.dtype))
-            c.store([m, n + 2 * PART_N], third.to(c.dtype))
-            c.store([m, n + 3 * PART_N], fourth.to(c.dtype))
+        left, right = halves(acc, BLOCK_M, BLOCK_N)
+        c.store([m, n], left.to(c.dtype))
+        c.store([m, n + BLOCK_N // 2], right.to(c.dtype))
+
+
+BLOCK_M = 128
+BLOCK_N = 256
+BLOCK_K = 64
+GROUP_M = 16
+WARPS = 8
+STAGES = 4
 
 
 def even_rows(rows, columns, like):
@@ -88,23 +73,30 @@ def with_even_rows(x):
     return even
 
 
+def described(x, rows, columns):
+    """The descriptor of x in blocks of (rows, columns)."""
+    return TensorDescriptor(x, list(x.shape), list(x.stride()), [rows, columns])
+
+
 def kernel_function(A, B):
-    triton.set_allocator(scratch)
     A, B = with_even_rows(A), with_even_rows(B)
     M, K = A.shape
     N = B.shape[1]
     C = even_rows(M, N, A)
-    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides.
-    wide = A.element_size() // 2
-    BLOCK_M = 128
-    BLOCK_N = 256
-    BLOCK_K = 64
-    WARP_SPECIALIZE = 0
-    tiles = triton.cdiv(M, BLOCK_M // wide) * triton.cdiv(N, BLOCK_N // wide)
-    programs = min(tiles, torch.cuda.get_device_properties(A.device).multi_processor_count)
+    multiprocessors = torch.cuda.get_device_properties(A.device).multi_processor_count
+    # Four-byte elements take twice the room and find no tensor cores (every product is exact): half the sides. Half
+    # again where there are fewer tiles than multiprocessors.
+    smaller = A.element_size() // 2
+    warps = WARPS
+    if triton.cdiv(M, BLOCK_M // smaller) * triton.cdiv(N, BLOCK_N // smaller) < multiprocessors:
+        smaller, warps = smaller * 2, WARPS // 2
+    block_m, block_n, block_k = BLOCK_M // smaller, BLOCK_N // smaller, BLOCK_K // (A.element_size() // 2)
+    tiles = triton.cdiv(M, block_m) * triton.cdiv(N, block_n)
+    programs = triton.cdiv(tiles, triton.cdiv(tiles, multiprocessors))
     matmul_kernel[(programs,)](
-        A, B, C, M, N, K, A.stride(0), B.stride(0), C.stride(0),
-        BLOCK_M=BLOCK_M // wide, BLOCK_N=BLOCK_N // wide, BLOCK_K=BLOCK_K // wide, GROUP_M=16,
-        EPILOGUE_SUBTILE=2, FLATTEN=1, WARP_SPECIALIZE=WARP_SPECIALIZE // wide, num_warps=8, num_stages=3,
+        described(A, block_m, block_k), described(B, block_k, block_n), described(C, block_m, block_n // 2),
+        M, N, K,
+        BLOCK_M=block_m, BLOCK_N=block_n, BLOCK_K=block_k, GROUP_M=GROUP_M,
+        num_warps=warps, num_stages=STAGES,
     )  # fmt: skip
     return C.contiguous()

@@ -21,7 +21,8 @@ pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.
 
 ROOT = Path(__file__).resolve().parents[2]
 VERSIONS = [ROOT / "gallery" / problem / f"{version}.py"
-            for problem in ("matmul", "matmul_leaky_relu") for version in ("persistent", "best")]  # fmt: skip
+            for problem in ("matmul", "matmul_leaky_relu") for version in ("persistent", "descriptors")]  # fmt: skip
+BEST = [version.with_name("best.py") for version in VERSIONS[::2]]
 NAMES = [f"{version.parent.name}/{version.stem}" for version in VERSIONS]
 SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
 
@@ -45,7 +46,7 @@ def load(worker: Worker, loaded: dict[str, Path], version: Path) -> None:
         loaded["problem"] = problem
 
 
-@pytest.mark.parametrize("version", VERSIONS, ids=NAMES)
+@pytest.mark.parametrize("version", [*VERSIONS, *BEST], ids=[*NAMES, "matmul/best", "matmul_leaky_relu/best"])
 def test_a_version_is_right_on_the_small_cases(worker: Worker, loaded: dict[str, Path], version: Path) -> None:
     load(worker, loaded, version)
     evaluation = worker.evaluate(Candidate(source=version.read_text(), config=dict(SMALL)), "verify")
@@ -56,7 +57,7 @@ def test_a_version_is_right_on_the_small_cases(worker: Worker, loaded: dict[str,
 
 @pytest.mark.parametrize("parts", [1, 4])
 def test_a_tile_that_is_stored_in_parts_is_whole(worker: Worker, loaded: dict[str, Path], parts: int) -> None:
-    version = ROOT / "gallery/matmul/best.py"
+    version = ROOT / "gallery/matmul/descriptors.py"
     load(worker, loaded, version)
     config = SMALL | {"matmul_kernel.EPILOGUE_SUBTILE": parts}
     evaluation = worker.evaluate(Candidate(source=version.read_text(), config=config), "verify")
@@ -65,7 +66,7 @@ def test_a_tile_that_is_stored_in_parts_is_whole(worker: Worker, loaded: dict[st
 
 @pytest.mark.parametrize("problem", ["matmul", "matmul_leaky_relu"])
 def test_warps_are_specialised_where_that_is_asked_for(worker: Worker, loaded: dict[str, Path], problem: str) -> None:
-    version = ROOT / "gallery" / problem / "best.py"
+    version = ROOT / "gallery" / problem / "descriptors.py"
     load(worker, loaded, version)
     kernel = f"{problem}_kernel"
     config = {"BLOCK_N": 128, "WARP_SPECIALIZE": 1, f"{kernel}.FLATTEN": 0, f"{kernel}.EPILOGUE_SUBTILE": 1,

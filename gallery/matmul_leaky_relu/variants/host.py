@@ -1,6 +1,6 @@
 """Matrix product and leaky ReLU in one kernel, with tensor descriptors (TMA) that the host made.
 
-Idea: as best.py, one program per multiprocessor and one pipelined loop of tiles and steps, with less around it.
+Idea: as descriptors.py, one program per multiprocessor and one pipelined loop of tiles and steps, with less around it.
 Descriptors are arguments of the launch, so that no program writes three of them into memory, and waits until the copy
 engine may read them, before its first fetch. EVEN takes just as many programs as share the tiles evenly (128 for 512
 tiles on 132 multiprocessors): no round takes longer for it, and 128 tiles at a time are a full rectangle of C, which
