@@ -21,6 +21,9 @@ HOPELESS = 1.5
 
 TOO_SLOW = f"over {HOPELESS} times the best so far"
 
+LET_GO = (TOO_SLOW, LOST, BEHIND)
+"""Why a measurement ended that a candidate has lost: nothing more is asked about it."""
+
 PRECISE = 0.005
 """Sampling stops when the 95 % interval of the median is narrower than this fraction of it."""
 
@@ -62,7 +65,7 @@ def measure(subject: Subject, result: CaseResult) -> CaseResult:
 def _is_lost(timing: Timing) -> bool:
     """Surely slower than the best so far of this case: a trick that only the timed runs show has gained nothing here.
     What is chosen in the end is timed again alone, and then always checked."""
-    return timing.stopped in (TOO_SLOW, LOST, BEHIND)
+    return timing.stopped in LET_GO
 
 
 def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseResult) -> CaseResult:
@@ -128,7 +131,7 @@ def _timing(subject: Subject, case: str) -> Timing:
     else:
         stopped = _sample_alone(subject, samples)
     clocks = site.ask_bench({"verb": "clocks"})
-    call_us, issue_us = site.ask_bench({"verb": "call", "key": KEY})
+    call_us, issue_us = (None, None) if stopped in LET_GO else site.ask_bench({"verb": "call", "key": KEY})
     return Timing(
         kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
         samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
