@@ -35,6 +35,7 @@ site: $(STAMP)
 setup: $(STAMP)
 
 demo: $(STAMP)
+	$(BIN)/kernelwright tune --recorded matmul_leaky_relu
 	$(BIN)/kernelwright optimize softmax --trials 24 --minutes 2
 
 test: lint
