@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelwright.codec import encode
 from kernelwright.model import Status
-from kernelwright.report.tuning import size_text, tried_line, tuning_document, tuning_text
+from kernelwright.report.tuning import progress_lines, size_text, tried_line, tuning_document, tuning_text
 from kernelwright.tune import Outcome, Settings, tune
 from kernelwright.tuning.exhaustive import exhaustive
 from kernelwright.tuning.space import Config, Parameter, Space
@@ -85,6 +85,20 @@ def test_a_line_of_progress_has_the_time_or_the_reason() -> None:
     assert tried_line(found.default, "measured") == "default: 121.0 µs (measured)"
     refused = next(one for one in found.tried if not one.launched)
     assert tried_line(refused, "measured").endswith("compile_error: too much shared memory")
+
+
+def test_what_is_refused_before_anything_runs_is_one_line_and_a_new_best_is_called_so() -> None:
+    tried = outcome(fails=fails).tried
+    refused = [one for one in tried if not one.launched]
+    ran = [one for one in tried if one.launched and one.score_us is not None]
+    slow, fast = max(ran, key=lambda one: one.score_us or 0), min(ran, key=lambda one: one.score_us or 0)
+    assert [line for count in range(1, len(refused) + 1) for line in progress_lines(refused[:count], "measured")] == []
+    first = progress_lines([*refused, slow], "measured")
+    assert first[0] == f"refused before anything ran: {len(refused)}; the first: too much shared memory"
+    assert first[1:] == [tried_line(slow, "measured")]
+    assert progress_lines([*refused, slow, fast], "measured") == [tried_line(fast, "measured") + ", the best so far"]
+    assert progress_lines([*refused, fast, slow], "measured") == [tried_line(slow, "measured")]
+    assert progress_lines([*refused, fast, refused[0]], "measured") == [tried_line(refused[0], "measured")]
 
 
 def test_a_very_large_restricted_space_is_not_counted() -> None:

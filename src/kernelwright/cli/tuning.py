@@ -50,7 +50,7 @@ class Job:
         """Tune and write everything; on an interrupt or a fault at least the history so far. None: nothing was tried,
         because advice is yet to come."""
         from kernelwright import tune as tuner
-        from kernelwright.report.tuning import tried_line
+        from kernelwright.report.tuning import progress_lines
 
         imported = imported_configs(self.begin.rows, self.space)
         folder = self._folder()
@@ -65,7 +65,8 @@ class Job:
 
         def on_tried(tried: Tried) -> None:
             self.tried.append(tried)
-            note(tried_line(tried, self.device.kind))
+            for line in progress_lines(self.tried, self.device.kind):
+                note(line)
 
         try:
             outcome = tuner.tune(

@@ -184,8 +184,24 @@ def config_text(config: Config, default: Config) -> str:
     return ", ".join(parts)
 
 
+def progress_lines(tried: Sequence[Tried], kind: str) -> list[str]:
+    """What is to be said of the last of `tried`. The configs that were refused before anything ran are one line, once
+    something runs: a space has hundreds of them."""
+    last, earlier = tried[-1], tried[:-1]
+    begun = any(one.launched for one in earlier)
+    if not last.launched and not begun:
+        return []
+    lines = []
+    if not begun and earlier:
+        example = " ".join(earlier[0].found.reason.split())[:LONGEST_REASON]
+        lines.append(f"refused before anything ran: {len(earlier)}; the first: {example}")
+    best_us = min((one.score_us for one in earlier if one.score_us is not None), default=None)
+    is_best = best_us is not None and last.score_us is not None and last.score_us < best_us
+    return [*lines, tried_line(last, kind) + (", the best so far" if is_best else "")]
+
+
 def tried_line(tried: Tried, kind: str) -> str:
-    """One line of progress."""
+    """One config in one line."""
     if tried.score_us is None:
         reason = " ".join(tried.found.reason.split())[:LONGEST_REASON]
         return f"{tried.name}: {tried.found.status.value}: {reason}"
