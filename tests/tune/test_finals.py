@@ -45,7 +45,7 @@ def test_a_tie_goes_to_the_default_whatever_the_search_saw() -> None:
     assert outcome.joint is not None
     assert outcome.joint.config == DEFAULT
     assert outcome.joint.why == "no config is faster than the default"
-    assert outcome.joint.confirmed is None
+    assert outcome.joint.confirmed is True
 
 
 def test_a_tie_among_the_faster_goes_to_the_smallest_footprint() -> None:
@@ -93,11 +93,19 @@ def test_what_is_not_confirmed_is_not_chosen_and_the_next_best_is() -> None:
     assert sum(call == ("confirm", "256/8") for call in device.calls) == 1
 
 
-def test_where_nothing_is_confirmed_the_default_stands() -> None:
-    outcome = tuned(FakeDevice(fails_again=lambda config: (Status.WRONG, "never")))
+def test_where_nothing_else_is_confirmed_the_default_stands() -> None:
+    outcome = tuned(FakeDevice(fails_again=lambda config: None if config == DEFAULT else (Status.WRONG, "never")))
     assert outcome.joint is not None
     assert outcome.joint.config == DEFAULT
     assert len(outcome.refused) == 4
+
+
+def test_a_kernel_that_is_wrong_on_cases_that_were_not_timed_is_not_chosen_in_any_config() -> None:
+    """On a GPU the search looks at the timed cases only."""
+    outcome = tuned(FakeDevice(fails_again=lambda config: (Status.WRONG, "small: off by 2")))
+    assert outcome.joint is None
+    assert set(outcome.refused.values()) == {"wrong: small: off by 2"}
+    assert outcome.default.number in outcome.refused
 
 
 def test_where_nothing_passes_there_is_no_choice() -> None:

@@ -135,7 +135,8 @@ def finals_text(outcome: Outcome) -> str:
 
 def choices_text(outcome: Outcome) -> str:
     if outcome.joint is None:
-        return "no config passed; nothing is chosen"
+        why = "no config was confirmed" if outcome.refused else "no config passed"
+        return "\n".join([f"{why}; nothing is chosen", *refused_lines(outcome)])
     lines = ["choice" + (" for all cases" if outcome.per_case else "")]
     lines += choice_lines(outcome.joint, outcome)
     for choice in outcome.per_case:
@@ -153,10 +154,13 @@ def choices_text(outcome: Outcome) -> str:
             f"one config for all cases takes {outcome.cost_of_one:.3f} times as long as each case's own "
             f"({distinct} different; geometric mean over {len(outcome.per_case)} cases, {outcome.kind})"
         )
-    for number, reason in outcome.refused.items():
-        name = next(one.name for one in outcome.tried if one.number == number)
-        lines.append(f"{name} was not chosen, its confirmation failed: {reason}")
-    return "\n".join(lines)
+    return "\n".join([*lines, *refused_lines(outcome)])
+
+
+def refused_lines(outcome: Outcome) -> list[str]:
+    names = {one.number: one.name for one in outcome.tried}
+    return [f"{names[number]} was not chosen, its confirmation failed: {reason}"
+            for number, reason in outcome.refused.items()]  # fmt: skip
 
 
 def choice_lines(choice: Choice, outcome: Outcome) -> list[str]:

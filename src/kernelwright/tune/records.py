@@ -115,7 +115,7 @@ class Finalist(Record, frozen=True, kw_only=True):
 class Choice(Record, frozen=True, kw_only=True):
     """The config for one case, or (case None) for all. time_us: geometric mean over the cases it is for. default_us:
     the default's, None where that failed. why: one line. confirmed: proven again on every case, with fresh seeds;
-    None where there was nothing to prove (the default) or no way to."""
+    None where there is no way to."""
 
     case: str | None
     number: int

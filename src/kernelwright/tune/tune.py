@@ -1,7 +1,7 @@
 """From a device and a space to an outcome: search, finals, confirmation, one choice for all cases and one for each.
 
-It starts no worker and writes no file. The one rule: what is chosen over the default has won the finals *and* was
-proven again where the device can do that; until then it only leads.
+It starts no worker and writes no file. The one rule: what is chosen was proven on every case where the device can do
+that, the default too; until then it only leads.
 """
 
 from __future__ import annotations
@@ -106,10 +106,8 @@ class Confirmations:
         self._known: dict[int, bool | None] = {}
 
     def of(self, number: int) -> bool | None:
-        """None where there is nothing to prove, or no way to."""
+        """None where there is no way to prove anything."""
         tried = self._tried[number]
-        if tried.origin == "default":
-            return None
         if number not in self._known:
             self._on_stage(f"confirming {tried.name}")
             found = self._device.confirm(tried.config)
