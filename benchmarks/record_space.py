@@ -26,7 +26,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import ConfigError, KernelwrightError, RequestError, WorkerError
-from kernelwright.model import Candidate, Evaluation, Status
+from kernelwright.model import Candidate, Evaluation, KernelResources, Status
 from kernelwright.pool import Worker, start_worker
 from kernelwright.problems import find_problem
 from kernelwright.tunables import find_tunables
@@ -96,22 +96,33 @@ def one_case_problem(problem: str, case: str, folder: Path) -> Path:
     return copy
 
 
-def entry(at: tuple[int, ...], evaluation: Evaluation, case: str, seconds: float) -> Entry:
+def entry(
+    at: tuple[int, ...], evaluation: Evaluation, case: str, seconds: float, kernels: Sequence[KernelResources]
+) -> Entry:
+    """kernels: of the timed case alone, not those of the evaluation, which are of the small case, too."""
     timing = next((result.timing for result in evaluation.results if result.case == case), None)
     passed = evaluation.status is Status.PASSED and timing is not None
-    largest = max(evaluation.kernels, key=lambda kernel: (kernel.shared_bytes, kernel.registers), default=None)
     return Entry(
         places=at,
         status=evaluation.status,
         time_us=round(timing.median_us, 4) if passed and timing is not None else None,
         ci95_us=timing.ci95_us if passed and timing is not None else None,
         reason=evaluation.reason[:200],
-        footprint=None if largest is None else Footprint(
-            registers=largest.registers, spill_bytes=largest.spill_bytes, shared_bytes=largest.shared_bytes,
-            occupancy=round(largest.occupancy, 4),
-        ),
+        footprint=footprint(kernels),
         seconds=round(seconds, 3),
     )  # fmt: skip
+
+
+def footprint(kernels: Sequence[KernelResources]) -> Footprint | None:
+    """The worst of each."""
+    if not kernels:
+        return None
+    return Footprint(
+        registers=max(one.registers for one in kernels),
+        spill_bytes=max(one.spill_bytes for one in kernels),
+        shared_bytes=max(one.shared_bytes for one in kernels),
+        occupancy=round(min(one.occupancy for one in kernels), 4),
+    )
 
 
 class Recording:
@@ -131,14 +142,20 @@ class Recording:
         try:
             candidate: Candidate = candidate_for(self.head.candidate, config)
         except ConfigError as error:
-            evaluation = Evaluation(status=Status.REJECTED, reason=str(error))
+            evaluation, kernels = Evaluation(status=Status.REJECTED, reason=str(error)), ()
         else:
             try:
+                kernels = self._timed_kernels(candidate)
                 evaluation = self.worker.evaluate(candidate, "search")
             except WorkerError as error:  # the worker's fault says nothing of the config: it stays to be done
                 print(f"{config}: {error}", flush=True)
                 return
-        self.add(entry(at, evaluation, self.head.case, time.monotonic() - started))
+        self.add(entry(at, evaluation, self.head.case, time.monotonic() - started, kernels))
+
+    def _timed_kernels(self, candidate: Candidate) -> tuple[KernelResources, ...]:
+        """Of the one case that is timed. Without a GPU the worker compiles the small one along with it, and nobody can
+        tell which kernel is whose: none then."""
+        return self.worker.compile(candidate, "tune").kernels if self.head.kind == "measured" else ()
 
     def add(self, one: Entry) -> None:
         with self.lock:

@@ -8,7 +8,8 @@ counted as measured. Our samplers and Optuna's begin at the default config, Kern
 replayed from the record. Optuna and Kernel Tuner are compared where they are installed
 (pip install 'kernelwright[benchmarks]'); what is missing is said. With --compiled everybody knows beforehand which
 configs the compiler refused, as in a tuner that compiles everything first; only what then remains is measured, and the
-parts of the space are the same as without. --table writes what is printed as a table in Markdown.
+parts of the space are the same as without; "model with resources" is then told what the others compiled to as well.
+--table writes what is printed as a table in Markdown.
 """
 
 from __future__ import annotations
@@ -32,9 +33,10 @@ from typing import Any
 
 import msgspec
 
-from kernelwright.errors import KernelwrightError
+from kernelwright.errors import KernelwrightError, RequestError
 from kernelwright.model import Status
 from kernelwright.tuning import SAMPLERS, build_sampler, recorded
+from kernelwright.tuning.protocol import Informed
 from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace
 from kernelwright.tuning.space import configs, default, key
 
@@ -43,15 +45,22 @@ LARGEST_PART = max(PARTS)
 KERNEL_TUNER = ("bayes_opt", "genetic_algorithm", "mls", "simulated_annealing", "diff_evo", "pso", "greedy_ils")
 """Strategies of Kernel Tuner, each with its own defaults."""
 
+INFORMED = " with resources"
+"""Behind the name of a sampler of ours that is told what each config compiled to."""
+
 Curve = list[float]
 """After 1, 2, 3, … configs: the shortest time found so far, infinite before anything passed."""
 
 
 def ours(name: str, space: RecordedSpace, seed: int, count: int, compiled: bool) -> Curve:
-    device, sampler = RecordedDevice(space), build_sampler(name, space.space, seed, (default(space.space),))
+    device, named = RecordedDevice(space), name.removesuffix(INFORMED)
+    sampler = build_sampler(named, space.space, seed, (default(space.space),))
     for entry in space.entries if compiled else ():
+        config = recorded.config_at(space.space, entry.places)
         if entry.status is Status.COMPILE_ERROR:
-            sampler.tell(recorded.config_at(space.space, entry.places), None)
+            sampler.tell(config, None)
+        elif name != named and isinstance(sampler, Informed) and entry.footprint is not None:
+            sampler.inform(config, entry.footprint.spill_bytes, entry.footprint.occupancy)
     return curve(lambda: sampler.ask(), lambda config: device.measure(config).time_us, sampler.tell, count)
 
 
@@ -229,7 +238,10 @@ def plot(rows: Sequence[dict[str, Any]], file: Path) -> None:
             if row["space"] == space:
                 along = [100 * (number + 1) / row["configs"] for number in range(len(row["share"]))]
                 axis.plot(
-                    along, row["share"], label=row["sampler"], linewidth=2.2 if row["sampler"] == "model" else 1.0
+                    along,
+                    row["share"],
+                    label=row["sampler"],
+                    linewidth=2.2 if row["sampler"].startswith("model") else 1.0,
                 )
         axis.axhline(0.99, color="grey", linestyle=":", linewidth=0.8)
         axis.set(title=space, xlabel="% of the space measured", ylim=(0.6, 1.005))
@@ -254,7 +266,7 @@ def main() -> int:
     try:
         for file in files:
             print(landscape(recorded.load(file)))
-        names = chosen(given.samplers)
+        names = chosen(given.samplers, given.compiled)
         rows = compare(files, names, given.seeds, given.jobs, given.compiled)
     except KernelwrightError as error:
         print(error, file=sys.stderr)
@@ -268,10 +280,14 @@ def main() -> int:
     return 0
 
 
-def chosen(text: str | None) -> list[str]:
+def chosen(text: str | None, compiled: bool) -> list[str]:
     if text:
-        return text.split(",")
-    names = [name for name in SAMPLERS if name not in ("exhaustive", "optuna")]
+        names = text.split(",")
+        if not compiled and any(name.endswith(INFORMED) for name in names):
+            raise RequestError("resources are known of what was compiled beforehand only", "add --compiled")
+        return names
+    names = ["model" + INFORMED] if compiled else []
+    names += [name for name in SAMPLERS if name not in ("exhaustive", "optuna")]
     for name, module, added in (
         ("Optuna", "optuna", ["optuna"]),
         ("Kernel Tuner", "kernel_tuner", [f"kernel_tuner:{strategy}" for strategy in KERNEL_TUNER]),

@@ -200,3 +200,40 @@ def test_what_could_not_be_judged_counts_only_where_the_default_could_not_be_eit
     search = searched(Unjudged(kind="estimate"), trials=None, factory=exhaustive)
     assert {one.found.status for one in search.tried if one.config["BLOCK"] == 512} == {status}
     assert search.tried[0].found.status is Status.PASSED
+
+
+class Listens(RandomDraws):
+    """Keeps what it was told of before it was first asked."""
+
+    def __init__(self, space: Space, seed: int, first: tuple[Config, ...] = ()) -> None:
+        super().__init__(space, seed, first)
+        self.informed: dict[tuple[int, ...], tuple[int, float]] = {}
+        self.before_asking: int | None = None
+
+    def ask(self) -> Config | None:
+        self.before_asking = len(self.informed) if self.before_asking is None else self.before_asking
+        return super().ask()
+
+    def inform(self, config: Config, spill_bytes: int, occupancy: float) -> None:
+        self.informed[tuple(config.values())] = (spill_bytes, occupancy)
+
+
+def informed(device: FakeDevice, space: Space = SPACE) -> Listens:
+    sampler, written = Listens(space, 0), {one.name: one.default for one in space.parameters}
+    Search(device, space, sampler, written, (), Settings(trials=12, in_flight=3), lambda tried: None).run()
+    return sampler
+
+
+def test_what_a_space_compiled_whole_takes_is_told_before_anything_is_asked() -> None:
+    sampler = informed(FakeDevice(fails=lambda config: (Status.COMPILE_ERROR, "no") if config["BLOCK"] == 32 else None))
+    assert sampler.before_asking == len(sampler.informed) == 16
+    assert sampler.informed[512, 8] == (1024, 0.25)
+    assert sampler.informed[64, 1] == (0, 1.0)
+
+
+def test_nothing_is_told_of_estimates_whose_kernels_are_those_of_small_cases_too() -> None:
+    assert informed(FakeDevice(kind="estimate")).informed == {}
+
+
+def test_a_space_that_is_compiled_as_it_is_asked_for_goes_without() -> None:
+    assert informed(FakeDevice(), LARGE).informed == {}

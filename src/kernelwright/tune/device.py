@@ -118,7 +118,7 @@ def found_of(evaluation: Evaluation, kind: Kind) -> Found:
 
 
 def footprint_of(evaluation: Evaluation) -> Footprint | None:
-    """The largest of each over the kernels."""
+    """The largest of each over the kernels, and the least occupancy."""
     kernels = evaluation.kernels
     if not kernels:
         return None
@@ -127,6 +127,7 @@ def footprint_of(evaluation: Evaluation) -> Footprint | None:
         registers=max(kernel.registers for kernel in kernels),
         spill_bytes=max(kernel.spill_bytes for kernel in kernels),
         num_warps=max(kernel.num_warps for kernel in kernels),
+        occupancy=min(kernel.occupancy for kernel in kernels),
     )
 
 
@@ -147,7 +148,9 @@ class ReplayedDevice:
         known, hence nothing is against it."""
         found = self.measure(config)
         recorded = places(self.recorded.space, config) in self.device.entries
-        return found if recorded and found.status in COMPILE_FAILURES else Found(status=Status.NOT_VERIFIED)
+        if recorded and found.status in COMPILE_FAILURES:
+            return found
+        return Found(status=Status.NOT_VERIFIED, footprint=found.footprint if recorded else None)
 
     def measure(self, config: Config) -> Found:
         try:
@@ -162,7 +165,8 @@ class ReplayedDevice:
             reason=replayed.reason,
             times=(time,) if passed else (),
             footprint=None if took is None else Footprint(
-                shared_bytes=took.shared_bytes, registers=took.registers, spill_bytes=took.spill_bytes, num_warps=None
+                shared_bytes=took.shared_bytes, registers=took.registers, spill_bytes=took.spill_bytes, num_warps=None,
+                occupancy=took.occupancy,
             ),
             stages_s={"recorded": replayed.seconds},
         )  # fmt: skip

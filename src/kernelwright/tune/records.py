@@ -22,12 +22,14 @@ Origin = Literal["default", "advised", "imported", "sampler"]
 
 class Footprint(Record, frozen=True, kw_only=True):
     """What the largest of a config's kernels takes: shared memory per block, registers and spilled bytes per thread,
-    warps per block (None where a record does not say)."""
+    warps per block (None where a record does not say). occupancy: the least share of warps that are resident; None
+    where nobody said."""
 
     shared_bytes: int
     registers: int
     spill_bytes: int
     num_warps: int | None
+    occupancy: float | None = None
 
     @property
     def order(self) -> tuple[int, int, int]:

@@ -18,9 +18,9 @@ import msgspec
 
 from kernelwright.model import Status
 from kernelwright.tune.device import Device
-from kernelwright.tune.records import Found, Origin, Settings, Tried
+from kernelwright.tune.records import Footprint, Found, Origin, Settings, Tried
 from kernelwright.tuning.enough import enough
-from kernelwright.tuning.protocol import Sampler
+from kernelwright.tuning.protocol import Informed, Sampler
 from kernelwright.tuning.space import Config, Space, configs, is_valid, key, product_size
 
 COMPILED_WHOLE = 500
@@ -126,13 +126,25 @@ class Search:
         return product_size(self._space) <= 16 * most and sum(1 for _ in configs(self._space)) <= most
 
     def _compile_whole(self) -> None:
-        """Every config. The sampler hears of one that cannot run when it asks for it, which then costs no trial."""
+        """Every config. The sampler hears of one that cannot run when it asks for it, which then costs no trial, and of
+        what the others take before it is asked at all."""
         every = list(configs(self._space))
         self._compile(every)
         for config in every:
             found = self._compiled[key(self._space, config)].result()
-            if refused(found) and config != self._written:
-                self._finish(config, found, launched=False)
+            if refused(found):
+                if config != self._written:
+                    self._finish(config, found, launched=False)
+            else:
+                self._inform(config, found.footprint)
+
+    def _inform(self, config: Config, took: Footprint | None) -> None:
+        """Without a GPU the small cases are compiled as well, and their odd shapes spill where the timed ones do not:
+        what the largest kernel takes then says nothing of the one that is scored."""
+        if took is None or took.occupancy is None or self._device.kind == "estimate":
+            return
+        if isinstance(self._sampler, Informed):
+            self._sampler.inform(config, took.spill_bytes, took.occupancy)
 
     def _compile(self, wanted: Sequence[Config]) -> None:
         for config in wanted:

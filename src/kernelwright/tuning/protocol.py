@@ -7,7 +7,7 @@ give the same asks, on any machine.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 from kernelwright.tuning.space import Config, Space
 
@@ -22,6 +22,16 @@ class Sampler(Protocol):
 
     def tell(self, config: Config, time_us: float | None) -> None:
         """What came of a config; None: it failed. One that was never asked for (measured earlier) is welcome too."""
+        ...
+
+
+@runtime_checkable
+class Informed(Protocol):
+    """A sampler that makes use of what the compiler says of configs before any of them is measured."""
+
+    def inform(self, config: Config, spill_bytes: int, occupancy: float) -> None:
+        """spill_bytes: per thread, of the worst kernel. occupancy: the share of a multiprocessor's warps that its
+        fullest kernel leaves resident. Of some configs, all or none; before the first ask or later."""
         ...
 
 

@@ -26,8 +26,9 @@ SCHEMA_VERSION = 1
 
 
 class Footprint(Record, frozen=True, kw_only=True, array_like=True):
-    """What the compiled kernel takes, the largest where there are several: registers per thread, spills in bytes per
-    thread, shared memory in bytes per block, occupancy as a fraction."""
+    """What the timed case's kernel takes, the worst of each where there are several: registers per thread, spills in
+    bytes per thread, shared memory in bytes per block, occupancy as a fraction. Kernels of other cases are others:
+    small odd shapes spill where the timed one does not."""
 
     registers: int
     spill_bytes: int
@@ -50,7 +51,8 @@ class Entry(Record, frozen=True, kw_only=True, array_like=True):
 
 class RecordedSpace(Record, frozen=True, kw_only=True):
     """kind: whether the times were measured, or are estimates of a machine without a GPU. candidate: the source
-    text. The record is complete when every config of the space has an entry."""
+    text. footprints: with what they were compiled, where that was not the recording itself. The record is complete when
+    every config of the space has an entry."""
 
     schema_version: int = SCHEMA_VERSION
     problem: str
@@ -59,6 +61,7 @@ class RecordedSpace(Record, frozen=True, kw_only=True):
     environment: Environment
     kind: Literal["measured", "estimate"]
     space: Space
+    footprints: str = ""
     entries: tuple[Entry, ...] = ()
 
     @property

@@ -2,8 +2,9 @@
 
 A few configs spread over the space come first, then each time the one with the largest expected improvement (Jones,
 Schonlau and Welch 1998) times the chance that it runs at all. Failures teach only that chance, because a number made
-up for them would bend the times around them. Beside its parameters a config has the coordinates of `amounts`. The rule:
-what is under way counts as if it had come out as expected, so several asks in a row do not crowd together.
+up for them would bend the times around them. Beside its parameters a config has the coordinates of `amounts`; what it
+compiled to, where somebody says, is weighed as in `compiled`. The rule: what is under way counts as if it had come out
+as expected, so several asks in a row do not crowd together.
 """
 
 from __future__ import annotations
@@ -13,9 +14,10 @@ import random
 
 from kernelwright.tuning.amounts import amounts
 from kernelwright.tuning.asked import Asked, Draws
+from kernelwright.tuning.compiled import Compiled, is_as_light, promise
 from kernelwright.tuning.feasible import Feasibility
 from kernelwright.tuning.gaussian import Places, Process, cholesky, likeness_tables, log_evidence
-from kernelwright.tuning.space import Config, Parameter, Space, default, neighbours
+from kernelwright.tuning.space import Config, Parameter, Space, default, is_valid, neighbours
 
 DESIGN = 4
 """Configs spread over the space before the model is asked. With 4, 5 and 6 of them the best after 5 % of four recorded
@@ -62,6 +64,7 @@ class Surrogate:
         self.times: dict[int, float] = {}
         self.free: set[int] = set()
         """Which configs were neither asked for nor told of."""
+        self.compiled: dict[Places, Compiled] = {}
         self.process = Process([], likeness_tables(self.coordinates, self.reaches), NOISE, ADDITIVE)
         self.feasibility = Feasibility(self.coordinates)
         self.ranked: list[int] = []
@@ -99,6 +102,11 @@ class Surrogate:
             self._add([near for near in neighbours(self.space, config) if not self.asked.knows(near)])
         if len(self.times) in LEARN_AT:
             self._learn()
+
+    def inform(self, config: Config, spill_bytes: int, occupancy: float) -> None:
+        """What it compiled to: those that spill promise less, and the first ones keep as many warps as the default."""
+        if is_valid(self.space, config):
+            self.compiled[self._places(config)] = Compiled(spill_bytes, occupancy)
 
     def foresee(self, count: int) -> list[Config]:
         """What it would ask for next, did nothing come of what is under way; empty before a model was asked."""
@@ -147,15 +155,25 @@ class Surrogate:
 
     def _spread(self) -> int:
         """Of some random configs the one farthest from all that were asked for."""
-        drawn = self.chance.sample(sorted(self.free), min(SPREAD_DRAWS, len(self.free)))
+        free = self._as_light_as_default() or sorted(self.free)
+        drawn = self.chance.sample(free, min(SPREAD_DRAWS, len(free)))
         return min(drawn, key=lambda index: -self.process.left[index])
 
+    def _as_light_as_default(self) -> list[int]:
+        """The free configs that take no more than the default, as far as anybody knows: where it can be had, the first
+        times should say something of the good end of the space."""
+        reference = self.compiled.get(self._places(default(self.space)))
+        points = self.process.points
+        return [index for index in sorted(self.free) if is_as_light(self.compiled.get(points[index]), reference)]
+
     def _promising(self) -> int:
-        """The largest expected improvement, weighed with the chance that the config runs."""
+        """The largest expected improvement, weighed with the chance that the config runs and does not spill."""
         best_us = min(self.times.values())
         values = [score(self.times[i], best_us) if i in self.times else None for i in self.process.observed]
         expected, spread = self.process.predict(values)
-        runs = self.feasibility.chances(self.process.points)
+        points = self.process.points
+        hopes = zip(self.feasibility.chances(points), points, strict=True)
+        runs = [chance * promise(self.compiled.get(at)) for chance, at in hopes]
         gains = {
             index: improvement(expected[index], spread * math.sqrt(self.process.left[index])) * runs[index]
             for index in sorted(self.free)
