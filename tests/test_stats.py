@@ -139,6 +139,10 @@ def test_values_on_both_sides_are_no_evidence() -> None:
     assert t_evidence([]) == t_evidence([3.0]) == t_evidence([0.0, 0.0, 0.0]) == 1.0
 
 
+def test_evidence_beyond_any_float_is_a_large_number() -> None:
+    assert 1e300 < t_evidence([1.0] * 1000) < math.inf
+
+
 @pytest.mark.parametrize("spread", [0.001, 3.0])
 def test_noise_looked_at_after_every_value_seldom_reaches_the_evidence_of_one_in_twenty(spread: float) -> None:
     rng = random.Random(7)

@@ -8,12 +8,16 @@ from __future__ import annotations
 
 import math
 import random
+import sys
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 MIN_PAIRS = 6
 """Fewest pairs with an interval for a median at 95 %: with n pairs the widest one, (min, max), misses the median
 with probability 2 * 0.5**n (sign test; Conover, Practical Nonparametric Statistics)."""
+
+MOST_EXPONENT = math.log(sys.float_info.max)
+"""Evidence beyond it does not fit into a float, and is given as the largest that does."""
 
 Verdict = Literal["faster", "tie", "slower"]
 
@@ -99,14 +103,16 @@ def t_evidence(values: Sequence[float], effect_variance: float = 10.0) -> float:
     Under the hypothesis, independent normal values of mean 0 and any one spread, the chance that this ever reaches
     1/alpha is at most alpha (Ville 1939), so sampling may stop at any moment. It is the likelihood ratio of the t
     statistic, the mean in units of the spread drawn from N(0, effect_variance) under the alternative (Lai 1976; Wang
-    and Ramdas, Anytime-valid t-tests, 2023). 1 where there are fewer than two values or all are zero.
+    and Ramdas, Anytime-valid t-tests, 2023). 1 where there are fewer than two values or all are zero. Values that
+    depend on each other, or rarely lie far to one side, reach it more often.
     """
     count, squares = len(values), math.fsum(value * value for value in values)
     if count < 2 or squares == 0:
         return 1.0
     prior = 1 / effect_variance
     explained = math.fsum(values) ** 2 / ((count + prior) * squares)
-    return math.sqrt(prior / (count + prior)) * math.pow(1 - explained, -count / 2)
+    logarithm = (math.log(prior / (count + prior)) - count * math.log1p(-explained)) / 2
+    return math.exp(min(logarithm, MOST_EXPONENT))
 
 
 def _log(value: float) -> float:

@@ -37,7 +37,7 @@ def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
         if purpose == "confirm":
             site.renew()
         for case in ordered:
-            results.append(judged(subject, case, timed=purpose != "verify"))
+            results.append(judged(subject, case, purpose))
             if results[-1].status not in GOOD and purpose in ("search", "tune"):
                 break
     except Ended as ended:
@@ -70,8 +70,9 @@ def with_strided(site: Site, cases: list[Case]) -> list[Case]:
     return found
 
 
-def judged(subject: Subject, case: Case, timed: bool) -> CaseResult:
-    """One case verified, its kernels shown to be needed, and (where asked for and possible) timed."""
+def judged(subject: Subject, case: Case, purpose: str) -> CaseResult:
+    """One case verified, its kernels shown to be needed, and (where asked for and possible) timed. A confirmation is
+    timed alone: the best so far of a case may be another candidate's, and what it outruns would not be checked."""
     if case.name not in {info.case.name for info in subject.site.loaded().cases}:
         return verify_strided(subject, case)
     result = verify(subject, case)
@@ -79,9 +80,9 @@ def judged(subject: Subject, case: Case, timed: bool) -> CaseResult:
         rejection = superfluous(subject, case.name)
         if rejection is not None:
             return rejection
-    if timed and not case.small:
+    if purpose != "verify" and not case.small:
         if result.status is Status.PASSED:
-            return measure(subject, result)
+            return measure(subject, result, alone=purpose == "confirm")
         if result.status is Status.NOT_VERIFIED and case.name in subject.plans:
             return msgspec.structs.replace(result, timing=estimate(subject, case.name))
     return result

@@ -47,13 +47,16 @@ KEY = "candidate"
 """What the bench calls the plan that a search measures."""
 
 
-def measure(subject: Subject, result: CaseResult) -> CaseResult:
-    """Measured device time of a verified case. Where it may be the best, what the timed runs left is checked, too."""
+def measure(subject: Subject, result: CaseResult, alone: bool = False) -> CaseResult:
+    """Measured device time of a verified case. Where it may be the best, what the timed runs left is checked, too.
+
+    alone: held against nothing that was measured before, as a confirmation is; then it is never let go.
+    """
     case = result.case
     with subject.leased("time"):
         try:
             message = place(subject, case, draw=0)
-            timing = _timing(subject, case)
+            timing = _timing(subject, case, alone)
             again = result if _is_lost(timing) else check_timed(subject, case, KEY, message)
             judged = _judged(subject, result, timing, again)
             _settle(subject, judged)
@@ -117,12 +120,12 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
             "there: it saves work between calls")  # fmt: skip
 
 
-def _timing(subject: Subject, case: str) -> Timing:
+def _timing(subject: Subject, case: str, alone: bool) -> Timing:
     site = subject.site
     prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case, "kernels": subject.kernels_path,
                                "plan": codec.plain(subject.plans[case])})  # fmt: skip
     samples: list[float] = prepared["steady_us"]
-    best_us, best = site.best_us.get(case), incumbent(case)
+    best_us, best = (None, None) if alone else (site.best_us.get(case), incumbent(case))
     if best_us and stats.median(samples) > HOPELESS * best_us:
         stopped = TOO_SLOW
     elif best in prepared["known"]:
@@ -151,9 +154,11 @@ def _sample_alone(subject: Subject, samples: list[float]) -> str:
 
 
 def _settle(subject: Subject, judged: CaseResult) -> None:
-    """The best so far of a case stays prepared, to be raced against; everything else is forgotten."""
-    site, best_us = subject.site, subject.site.best_us.get(judged.case)
-    passed_us = judged.timing.median_us if judged.timing is not None and judged.status is Status.PASSED else None
+    """The best so far of a case stays prepared, to be raced against; everything else is forgotten. What lost its race
+    is forgotten even with a median below the best's, which an earlier and slower clock may have set."""
+    site, best_us, timing = subject.site, subject.site.best_us.get(judged.case), judged.timing
+    stands = timing is not None and judged.status is Status.PASSED and not _is_lost(timing)
+    passed_us = timing.median_us if timing is not None and stands else None
     if passed_us is not None and (best_us is None or passed_us < best_us):
         site.best_us[judged.case] = passed_us
         site.ask_bench({"verb": "rename", "key": KEY, "name": incumbent(judged.case)})
