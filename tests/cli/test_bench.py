@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import cast
 
@@ -14,7 +15,7 @@ from command_line import PROBLEM, fault, run
 from fakes import FakeWorker
 from kernelwright.cli.bench import named_candidates, one_ahead
 from kernelwright.codec import decode
-from kernelwright.errors import RequestError
+from kernelwright.errors import RequestError, WorkerError
 from kernelwright.model import BenchReport, BenchSeries
 from kernelwright.pool import Worker
 from kernelwright.problems import ProblemPath, find_problem
@@ -139,27 +140,59 @@ def test_a_folder_of_problems_is_benched_problem_by_problem_into_one_document() 
     assert "timed cases" in result.stdout
 
 
-def test_workers_are_started_one_ahead_and_one_that_nobody_takes_is_ended() -> None:
-    started: list[int] = []
-    ended: list[int] = []
+@dataclass
+class Starter:
+    """Starts numbered workers; started and ended: their numbers. The one called `fails` cannot start."""
+
+    fails: int | None = None
+    started: list[int] = field(default_factory=list)
+    ended: list[int] = field(default_factory=list)
 
     @contextlib.contextmanager
-    def worker(number: int) -> Iterator[Worker]:
+    def worker(self, number: int) -> Iterator[Worker]:
         try:
             yield cast(Worker, number)
         finally:
-            ended.append(number)
+            self.ended.append(number)
 
-    def start() -> contextlib.AbstractContextManager[Worker]:
-        started.append(len(started))
-        return worker(started[-1])
+    def __call__(self) -> contextlib.AbstractContextManager[Worker]:
+        self.started.append(len(self.started))
+        if self.started[-1] == self.fails:
+            raise WorkerError("no room for another worker")
+        return self.worker(self.started[-1])
 
-    workers = one_ahead(start, 3)
-    with next(workers), next(workers):
-        pass
+
+def test_workers_are_started_one_ahead_and_one_that_nobody_takes_is_ended() -> None:
+    starter = Starter()
+    workers = one_ahead(starter, 3)
+    with next(workers)() as first, next(workers)() as second:
+        assert (first, second) == (0, 1)
     workers.close()
-    assert started == [0, 1, 2]
-    assert sorted(ended) == [0, 1, 2]
+    assert starter.started == [0, 1, 2]
+    assert sorted(starter.ended) == [0, 1, 2]
+
+
+def test_a_worker_that_its_problem_made_no_use_of_is_ended_before_the_one_after_the_next_starts() -> None:
+    starter = Starter()
+    workers = one_ahead(starter, 3)
+    next(workers)
+    next(workers)
+    assert starter.ended == [0]
+    assert list(workers)
+    assert sorted(starter.ended) == [0, 1, 2]
+
+
+def test_a_worker_that_cannot_start_fails_its_own_problem_only() -> None:
+    starter = Starter(fails=1)
+    took: list[object] = []
+    for start in one_ahead(starter, 3):
+        try:
+            with start() as worker:
+                took.append(worker)
+        except WorkerError as error:
+            took.append(str(error))
+    assert took == [0, "no room for another worker", 2]
+    assert starter.ended == [0, 2]
 
 
 def test_a_wrong_kernel_in_a_folder_of_problems_makes_the_answer_no() -> None:

@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from kernelwright.problems import ProblemPath
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
+Start = Callable[[], AbstractContextManager[Worker]]
 NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
 """Every other status of a candidate's row makes the answer a no."""
 
@@ -141,10 +142,10 @@ class Measure:
         found: ProblemPath,
         typed: str,
         candidates: tuple[str, ...],
-        first: AbstractContextManager[Worker] | None = None,
+        first: Start | None = None,
     ) -> BenchReport:
-        """One problem, in as many worker processes as were asked for. typed: how the user named it. first: a worker
-        that was started before."""
+        """One problem, in as many worker processes as were asked for. typed: how the user named it. first: gives the
+        first of them, which was started before."""
         from kernelwright.problems import read_problem_text
         from kernelwright.report.repeat import repeated
 
@@ -152,7 +153,8 @@ class Measure:
         named = named_candidates(found, candidates)
         reports = []
         for number in range(self.repeat):
-            with first if first is not None and number == 0 else self.started() as worker:
+            start = self.started if first is None or number else first
+            with start() as worker:
                 check_cases(worker.load(str(found.file), self.dtype), self.cases)
                 pass_gate(worker, typed, self.unqualified)
                 reports.append(worker.bench(named, self.cases, self.max_autotune, self.compile))
@@ -166,10 +168,10 @@ def bench_series(measure: Measure, problems: list[ProblemPath], command: str, js
     failures: dict[str, str] = {}
     began_s = time.monotonic()
     with contextlib.closing(one_ahead(measure.started, len(problems))) as workers:
-        for number, (found, worker) in enumerate(zip(problems, workers, strict=True), start=1):
+        for number, (found, first) in enumerate(zip(problems, workers, strict=True), start=1):
             note(f"{number} of {len(problems)}: {found.name}, after {time.monotonic() - began_s:.0f} s")
             try:
-                reports.append(measure.report(found, os.path.relpath(found.file.parent), (), worker))
+                reports.append(measure.report(found, os.path.relpath(found.file.parent), (), first))
             except (ProblemError, WorkerError) as error:
                 failures[found.name] = str(error)
                 note(f"{found.name}: {error}")
@@ -179,21 +181,37 @@ def bench_series(measure: Measure, problems: list[ProblemPath], command: str, js
     return series
 
 
-def one_ahead(
-    start: Callable[[], AbstractContextManager[Worker]], count: int
-) -> Generator[AbstractContextManager[Worker], None, None]:
+@dataclass
+class Started:
+    """A worker that starts meanwhile. Whoever calls for it ends it, and hears of it if it could not start."""
+
+    worker: Future[AbstractContextManager[Worker]]
+    taken: bool = False
+
+    def __call__(self) -> AbstractContextManager[Worker]:
+        self.taken = True
+        return self.worker.result()
+
+    def end(self) -> None:
+        """Where nobody called for it."""
+        if not self.taken and self.worker.exception() is None:
+            with self():
+                pass
+
+
+def one_ahead(start: Start, count: int) -> Generator[Started, None, None]:
     """So many workers, each started while the one before is in use. One that nobody takes is ended."""
     with ThreadPoolExecutor(1) as beside:
-        waiting: Future[AbstractContextManager[Worker]] | None = None
+        workers: list[Started] = []
         try:
             for number in range(count):
-                current = (waiting or beside.submit(start)).result()
-                waiting = beside.submit(start) if number + 1 < count else None
-                yield current
+                while len(workers) < min(number + 2, count):
+                    workers.append(Started(beside.submit(start)))
+                yield workers[number]
+                workers[number].end()
         finally:
-            if waiting is not None:
-                with waiting.result():
-                    pass
+            for worker in workers:
+                worker.end()
 
 
 def write_document(document: BenchReport | BenchSeries, file: str) -> None:
