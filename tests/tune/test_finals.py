@@ -5,6 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from kernelwright.export.history import history_text
+from kernelwright.export.t4 import t4_document
 from kernelwright.model import Status
 from kernelwright.tune import tune
 from kernelwright.tune.finals import finalists, joint_of, ranked, reference_of
@@ -97,6 +99,7 @@ def test_where_nothing_else_is_confirmed_the_default_stands() -> None:
     outcome = tuned(FakeDevice(fails_again=lambda config: None if config == DEFAULT else (Status.WRONG, "never")))
     assert outcome.joint is not None
     assert outcome.joint.config == DEFAULT
+    assert outcome.joint.why == "no config that was confirmed is faster than the default"
     assert len(outcome.refused) == 4
 
 
@@ -106,6 +109,17 @@ def test_a_kernel_that_is_wrong_on_cases_that_were_not_timed_is_not_chosen_in_an
     assert outcome.joint is None
     assert set(outcome.refused.values()) == {"wrong: small: off by 2"}
     assert outcome.default.number in outcome.refused
+
+
+def test_what_is_not_confirmed_has_failed_in_all_that_is_written_of_it() -> None:
+    outcome = tuned(FakeDevice(fails_again=lambda config: (Status.WRONG, "fresh seed") if config == BEST else None))
+    refused = next(one for one in outcome.tried if one.config == BEST)
+    assert (refused.number, refused.score_us, refused.found.status) == (*outcome.refused, None, Status.WRONG)
+    rows = history_text(outcome.tried, outcome.cases, outcome.kind, outcome.device).splitlines()
+    assert sum(",wrong," in row for row in rows) == 1
+    assert [entry["invalidity"] for entry in t4_document(outcome.tried, outcome.kind, outcome.device)["results"]].count(
+        "correctness"
+    ) == 1
 
 
 def test_where_nothing_passes_there_is_no_choice() -> None:

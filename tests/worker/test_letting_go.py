@@ -26,7 +26,8 @@ INFO = CaseInfo(case=Case(name=CASE), inputs=(SPEC,), outputs=(SPEC,), bytes=327
 
 @dataclass
 class FakeSite:
-    """A candidate takes `us`; a race against the best so far ends as `stopped`. said: the judge's word on timed runs."""
+    """A candidate takes `us`; a race against the best so far ends as `stopped`. said: the judge, of its
+    timed runs."""
 
     us: float
     stopped: str = KNOWN

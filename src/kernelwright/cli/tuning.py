@@ -82,6 +82,7 @@ class Job:
                 on_stage=note,
                 unqualified=unqualified,
             )
+            self.tried = list(outcome.tried)  # what its confirmation refused is a failure in every file
         finally:
             self._write_tried(folder)
         self._write_choices(folder, outcome)

@@ -16,7 +16,7 @@ from kernelwright import __version__, stats
 from kernelwright.model import ProblemInfo, Status
 from kernelwright.tune.device import Device
 from kernelwright.tune.finals import finalists, hold, pick, reference_of
-from kernelwright.tune.records import Advice, Choice, FinalCase, Finalist, Outcome, Settings, Tried
+from kernelwright.tune.records import Advice, Choice, FinalCase, Finalist, Found, Outcome, Settings, Tried
 from kernelwright.tune.search import Search
 from kernelwright.tuning.protocol import SamplerFactory
 from kernelwright.tuning.space import Config, Space, default, is_valid
@@ -87,6 +87,7 @@ def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None],
     own = tuple(choice for choice in per_case if choice is not None)
     return replace(
         outcome,
+        tried=confirmations.applied(),
         reference=reference.number,
         finals=tuple(found),
         joint=joint,
@@ -98,10 +99,12 @@ def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None],
 
 
 class Confirmations:
-    """Each config is proven again once, whatever it was chosen for. refused: numbers with the reason."""
+    """Each config is proven again once, whatever it was chosen for; the default, too, because a search on a GPU looks
+    at the timed cases only. refused: numbers with the reason."""
 
     def __init__(self, device: Device, tried: Sequence[Tried], on_stage: Callable[[str], None]) -> None:
         self.refused: dict[int, str] = {}
+        self._failed: dict[int, Found] = {}
         self._device, self._tried, self._on_stage = device, {one.number: one for one in tried}, on_stage
         self._known: dict[int, bool | None] = {}
 
@@ -114,7 +117,12 @@ class Confirmations:
             self._known[number] = None if found is None else found.status is Status.PASSED
             if found is not None and found.status is not Status.PASSED:
                 self.refused[number] = f"{found.status.value}: {found.reason}"
+                self._failed[number] = found
         return self._known[number]
+
+    def applied(self) -> tuple[Tried, ...]:
+        """What was tried; what was refused is a failure there, too, and its times are no results."""
+        return tuple(replace(one, found=self._failed.get(one.number, one.found)) for one in self._tried.values())
 
 
 def choose(
@@ -129,6 +137,8 @@ def choose(
         if confirmed is False:
             left = [one for one in left if one.number != finalist.number]
             continue
+        if finalist.number == default and len(left) < len(found):
+            why = "no config that was confirmed is faster than the default"
         tried = next(one for one in outcome.tried if one.number == finalist.number)
         ours = times_of(finalist, case)
         base = [one for one in found if one.number == default]
