@@ -21,7 +21,7 @@ from kernelwright.export.wins import wins_document
 from kernelwright.model import CaseInfo
 from kernelwright.report.evaluation import unqualified_text
 
-STATIC = ("dispatch", "op", "kernel_host", "wins", "module", "instance", "check", "benchmark")
+STATIC = ("dispatch", "op", "kernel_host", "launch", "wins", "module", "instance", "check", "benchmark")
 """The modules that are the same in every package."""
 
 
