@@ -11,8 +11,7 @@ import pytest
 
 from exported import softmax_case, win
 from fakes import ENVIRONMENT
-from kernelwright.export import recheck
-from kernelwright.export.wins import wins_document
+from kernelwright.export.wins import MARGINS, wins_document
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status, TensorSpec
 
 
@@ -39,7 +38,30 @@ def test_a_measured_size_goes_by_its_own_figures(wins: Any) -> None:
 
 
 def test_a_gain_within_the_margin_is_no_win(wins: Any) -> None:
-    assert not verdict(wins, [win([[64, 64]], 9.8, 10.0)], 64, 64)
+    assert not verdict(wins, [win([[64, 64]], 9.1, 10.0)], 64, 64)
+    assert verdict(wins, [win([[64, 64]], 8.9, 10.0)], 64, 64)
+
+
+def timed(kernel: tuple[float, ...], torch: tuple[float, ...]) -> dict[str, Any]:
+    names = ("call_us", "stream_us", "device_us", "issue_us")
+    figures = [dict(zip(names, one, strict=True)) for one in (kernel, torch)]
+    return win([[64, 64]], 1.0, 1.0, kernel=figures[0], eager=figures[1])
+
+
+def test_a_gain_that_a_slower_host_would_turn_into_a_loss_is_no_win(wins: Any) -> None:
+    held_by_the_host = timed((45.0, 24.0, 18.0, 24.0), (60.0, 50.0, 49.0, 8.0))
+    assert not verdict(wins, [held_by_the_host], 64, 64)
+    assert wins.reason(held_by_the_host, "eager") == "not faster by enough in call_us on a slower host"
+    in_a_row = timed((30.0, 24.0, 18.0, 24.0), (90.0, 45.0, 39.0, 8.0))
+    assert wins.reason(in_a_row, "eager") == "not faster by enough in stream_us on a slower host"
+    as_short = timed((30.0, 18.0, 18.0, 12.0), (52.0, 40.0, 39.0, 12.0))
+    assert verdict(wins, [as_short], 64, 64)
+    assert wins.reason(as_short, "eager") == "faster"
+
+
+def test_what_a_call_takes_of_the_host_is_no_time_to_win_in(wins: Any) -> None:
+    long = timed((300.0, 268.0, 267.0, 24.0), (564.0, 554.0, 554.0, 8.0))
+    assert verdict(wins, [long], 64, 64)
 
 
 def test_one_figure_that_is_slower_is_enough_to_lose(wins: Any) -> None:
@@ -150,5 +172,5 @@ def test_without_results_no_device_is_named() -> None:
     assert wins_document(None, (softmax_case(64, 64),))["device"] is None
 
 
-def test_recheck_asks_for_the_margin_that_the_package_goes_by(wins: Any) -> None:
-    assert recheck.MARGIN == wins.MARGIN
+def test_figures_of_a_bench_are_judged_by_the_packages_margins(wins: Any) -> None:
+    assert MARGINS == wins.MARGINS

@@ -7,6 +7,7 @@ kernel for has to be still faster; what PyTorch serves anyway is no loss.
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,9 @@ from kernelwright.model import Candidate, Environment, Record
 from kernelwright.report.table import table
 
 PROVENANCE = "provenance.json"
-REGIMES = {"called": ("kernel", "eager"), "compiled": ("kernel_compiled", "compile")}
+REGIMES = {"called": ("eager", "kernel", "eager"), "compiled": ("compiled", "kernel_compiled", "compile")}
+"""The package's own name of each, and of the two figures that are compared."""
+TIMES = ("call_us", "stream_us", "device_us")
 AUTOTUNE = "autotune:"
 
 
@@ -116,12 +119,12 @@ def retimed(package: Package, measured: dict[str, Any]) -> tuple[Timed, ...]:
     today = {key_of(case): case for case in measured["cases"]}
     found = []
     for case in package.wins["cases"]:
-        for regime, pair in REGIMES.items():
+        for regime, (name, *pair) in REGIMES.items():
             then = worst_ratio(case, pair)
             if then is None:
                 continue
             now = worst_ratio(today.get(key_of(case), {}), pair)
-            used = then * (1 - MARGIN) >= 1
+            used = case["why"][name] == "faster"
             found.append(
                 Timed(
                     case=case["case"], regime=regime, used=used, then=then, now=now, faster=now is not None and now > 1
@@ -130,15 +133,11 @@ def retimed(package: Package, measured: dict[str, Any]) -> tuple[Timed, ...]:
     return tuple(found)
 
 
-MARGIN = 0.03
-"""As the packages have it (`package/wins.py.txt`): how much faster a kernel has to be to be used."""
-
-
-def worst_ratio(case: dict[str, Any], pair: tuple[str, str]) -> float | None:
+def worst_ratio(case: dict[str, Any], pair: Sequence[str]) -> float | None:
     mine, other = case.get(pair[0]), case.get(pair[1])
     if not mine or not other:
         return None
-    return min(float(other[name]) / float(mine[name]) for name in mine if name in other)
+    return min(float(other[name]) / float(mine[name]) for name in TIMES if name in mine and name in other)
 
 
 def key_of(case: dict[str, Any]) -> str:
