@@ -1,4 +1,8 @@
-"""Cumulative sum along the rows of a matrix: each output depends on all that stand before it."""
+"""Cumulative sum along the rows of a matrix: each output depends on all that stand before it.
+
+Long rows in float32 only: on a GPU, PyTorch adds in the dtype of the matrix, from block to block of a row, and in
+bfloat16 is so far off that what it allows a kernel would let pass an answer rounded to 3 bits.
+"""
 
 import torch
 import torch.nn as nn
@@ -11,7 +15,7 @@ class Model(nn.Module):
 
 CASES = [
     dict(name="8192x8192_fp32", dtype="float32", rows=8192, cols=8192),
-    dict(name="1024x65536_bf16", dtype="bfloat16", rows=1024, cols=65536),
+    dict(name="1024x65536_fp32", dtype="float32", rows=1024, cols=65536),
     dict(name="16384x1024_fp32", dtype="float32", held_out=True, rows=16384, cols=1024),
     dict(name="1000x5003_fp32", dtype="float32", held_out=True, rows=1000, cols=5003),
     dict(name="77x20001_fp16", dtype="float16", held_out=True, rows=77, cols=20001),
