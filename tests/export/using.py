@@ -96,6 +96,8 @@ def use_softmax() -> None:
     FOUND["a shape that always loses"] = lost.shape in module.fast_state.lost and same(
         module(lost), torch.softmax(lost, -1)
     )
+    module(lost.bfloat16())
+    FOUND["a dtype of a shape that always loses, explained"] = fast_softmax.explain(module, lost.bfloat16())
     module(x.double())
     FOUND["a dtype that loses"] = x.shape not in module.fast_state.lost and Counted(module, (x,)).during(
         lambda: module(x)
