@@ -38,7 +38,7 @@ def searched(early_stop: bool) -> Search:
 
 def test_a_sampler_that_long_expects_nothing_ends_the_search() -> None:
     search = searched(early_stop=True)
-    assert "expects less than 0.03%" in search.stopped
+    assert "expects less than 0.03 %" in search.stopped
     assert 12 <= len(search.tried) < 20
 
 

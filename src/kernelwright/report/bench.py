@@ -10,7 +10,10 @@ from kernelwright.report.evaluation import environment_settings, settings_text, 
 from kernelwright.report.table import table
 from kernelwright.report.units import Unit, number_text, share_text, time_text, times_text, unit_for
 
-NO_DEVICE = "no GPU here: nothing was timed; what is marked (estimate) is a formula over work and compiled resources"
+NO_DEVICE = (
+    "no GPU here: nothing was timed; what is marked (estimate) is a formula over work and compiled resources,\n"
+    "which orders variants of one kernel and says nothing of two different ones"
+)
 
 
 def bench_text(report: BenchReport) -> str:

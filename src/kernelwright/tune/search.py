@@ -204,7 +204,7 @@ class Search:
             return f"the limit of {minutes:g} minutes"
         patience = max(PATIENCE, 3 * self._settings.in_flight)
         if self._settings.early_stop and enough(self._gains, LEAST_GAIN, patience):
-            return f"the sampler, which expects less than {LEAST_GAIN:.2%} from any other config"
+            return f"the sampler, which expects less than {100 * LEAST_GAIN:.2f} % from any other config"
         return ""
 
     def _tell(self, config: Config, time_us: float | None) -> None:
