@@ -30,5 +30,6 @@ def new(name: str, folder: str) -> None:
     shown = Path(folder) / name
     say(
         f"wrote {', '.join(sorted(file.name for file in home.iterdir()))} to {shown}\n"
-        f"next:\n  kernelwright check {shown}\n  kernelwright verify {shown} {shown / 'starter.py'}\n  kernelwright optimize {shown}"
+        f"next:\n  kernelwright check {shown}\n  kernelwright verify {shown} {shown / 'starter.py'}\n"
+        f"  kernelwright optimize {shown}"
     )
