@@ -1,154 +1,231 @@
-"""Transposed convolution as a dense product on tensor cores; the zeros between are written, not computed.
+"""Transposed convolution as a dense product that marches through planes, and a kernel that only writes.
 
 Idea: with stride 2, padding 1 and dilation 2, output 2a + 1 takes tap k from input a + 1 - k, and outputs with an even
-coordinate are zero. So the odd outputs are an ordinary 3x3x3 convolution, a product with in_channels * 27 terms.
-A first kernel copies x with its channels last and a border of zeros, so that every tap of every output is one
-aligned vector of channels and needs no mask; the copy is read from L2. In the second kernel a program owns all
-output channels of BLOCK_ROWS rows of one plane: it first writes its share of the all-zero planes, multiplies while
-these drain, and then writes its rows.
+coordinate are zero. So the odd outputs are an ordinary 3x3x3 convolution. A first kernel copies x with its channels
+last; the copy engine then fetches boxes of it, shifted by a tap, and fills in the zeros beyond the borders.
+In the second kernel a program keeps all 27 taps of its output channels in shared memory and marches through the planes
+of a few rows of x: a plane of x belongs to three planes of out, whose sums wait in registers, so that x is fetched 9
+times and not 27, and the weight once. Taps side by side lie side by side in memory, too, and two of them are one box
+and one product of twice the depth. What it computes goes to a compact copy of the odd outputs, and while the products
+are made it writes the planes between them, which are zero. The third kernel spreads the compact copy over the odd
+planes.
 A row of out has an odd number of elements, so nothing is aligned; but between two values lies a zero, so each value
-with one of its zeros fills an aligned 4-byte word, whichever the row's alignment.
+with one of its zeros fills an aligned word of two elements, and four such words make a vector of 16 bytes.
 Must move: x and weight once, out once, mostly the writing of out; 54 * in_channels * out_channels FLOP for each
 element of x, less at the border.
-Serves: kernel 3, stride 2, padding 1, dilation 2, rows of up to 256 elements.
-Reaches 38 % of the limit on 16x32to64x16x32x32 in bfloat16: 172 µs on an H200 (search, not benched).
+Serves: kernel 3, stride 2, padding 1, dilation 2, rows of up to 256 elements; more than 32 input channels, and
+float32, take one plane at a time.
+Reaches 42 % of the limit on 16x32to64x16x32x32 in bfloat16: 156 µs on an H200 (search, not benched).
 """
 
 import torch
 import triton
 import triton.language as tl
-
-
-@triton.jit
-def write_zero_planes(out_ptr, first, last, depth, out_plane, out_size, BLOCK_ZEROS: tl.constexpr):
-    """Planes of even depth, in vectors of 16 bytes; where these reach over, they reach into other zeros."""
-    for number in range(first, last):
-        channel = (number // (depth + 1)).to(tl.int64)
-        start = channel * out_size + number % (depth + 1) * 2 * out_plane
-        end = (start + out_plane + 7) // 8
-        for vector in range(start // 8, end, BLOCK_ZEROS):
-            lane = vector + tl.arange(0, BLOCK_ZEROS)[:, None]
-            zeros = tl.zeros((BLOCK_ZEROS, 8), out_ptr.dtype.element_ty)
-            tl.store(out_ptr + lane * 8 + tl.arange(0, 8)[None, :], zeros, mask=lane < end)
+from triton.tools.tensor_descriptor import TensorDescriptor
 
 
 @triton.jit
 def channels_last_kernel(
-    x_ptr, weight_ptr, x_last_ptr, weight_last_ptr, out_ptr, in_channels, out_channels, depth, height, width,
-    blocks, images, zeros_before, planes_each,
-    PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_O: tl.constexpr,
-    WORDS: tl.constexpr, BLOCK_ZEROS: tl.constexpr,
+    x_ptr, weight_ptr, x_last_ptr, weight_last_ptr, in_channels, out_channels, rows, width, size, blocks, images,
+    PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, BLOCK: tl.constexpr, BLOCK_ROWS: tl.constexpr,
+    BLOCK_O: tl.constexpr,
 ):  # fmt: skip
-    """x as (image, depth + 2, height + 2, width + 2, PADDED_IN), weight as (27, PADDED_OUT, PADDED_IN) backwards."""
+    """x as (image, depth, height, 1 + width, PADDED_IN), the column before a row being zeros that end the row before
+    it, too; weight as (9, PADDED_OUT, 3, PADDED_IN), backwards. rows, size: rows and positions of an image of x."""
     pid = tl.program_id(0)
-    if WORDS:
-        last = tl.minimum((pid + 1) * planes_each, zeros_before)
-        out_plane = (2 * height + 1) * (2 * width + 1)
-        write_zero_planes(out_ptr, pid * planes_each, last, depth, out_plane, (2 * depth + 1) * out_plane, BLOCK_ZEROS)
-    c = tl.arange(0, PADDED_IN)[None, :]
-    if pid < blocks * (depth + 2) * images:
-        position = pid % blocks * BLOCK + tl.arange(0, BLOCK)[:, None]
-        d = pid // blocks % (depth + 2) - 1
-        image = (pid // blocks // (depth + 2)).to(tl.int64)
-        h = position // (width + 2) - 1
-        w = position % (width + 2) - 1
-        inside = (h >= 0) & (h < height) & (w >= 0) & (w < width) & (d >= 0) & (d < depth) & (c < in_channels)
-        x_image = x_ptr + (image * in_channels * depth + d) * height * width
-        x = tl.load(x_image + c * (depth * height * width) + h * width + w, mask=inside, other=0.0)
-        plane = (height + 2) * (width + 2)
-        x_last = x_last_ptr + (image * (depth + 2) + d + 1) * plane * PADDED_IN
-        tl.store(x_last + position * PADDED_IN + c, x, mask=position < plane)
+    c = tl.arange(0, PADDED_IN)
+    if pid < blocks * images:
+        position = pid % blocks * BLOCK + tl.arange(0, BLOCK)
+        image = (pid // blocks).to(tl.int64)
+        inside = (position < size)[None, :] & (c < in_channels)[:, None]
+        x = tl.load(x_ptr + image * in_channels * size + c[:, None] * size + position[None, :], mask=inside, other=0.0)
+        x_last = x_last_ptr + image * (size + rows) * PADDED_IN + c[None, :]
+        to = position + position // width + 1
+        tl.store(x_last + to[:, None] * PADDED_IN, tl.trans(x), mask=(position < size)[:, None])
+        row = pid % blocks * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)  # up to the one after the last, whose zeros end it
+        zeros = tl.zeros((BLOCK_ROWS, PADDED_IN), x_ptr.dtype.element_ty)
+        tl.store(x_last + (row * (width + 1))[:, None] * PADDED_IN, zeros, mask=(row <= rows)[:, None])
     else:
-        part = pid - blocks * (depth + 2) * images
+        part = pid - blocks * images
         tap = part % 27
         o = part // 27 * BLOCK_O + tl.arange(0, BLOCK_O)[:, None]
-        inside_weight = (o < out_channels) & (c < in_channels)
-        weight = tl.load(weight_ptr + (c * out_channels + o) * 27 + 26 - tap, mask=inside_weight, other=0.0)
-        tl.store(weight_last_ptr + (tap * PADDED_OUT + o) * PADDED_IN + c, weight)
+        inside_weight = (o < out_channels) & (c < in_channels)[None, :]
+        weight = tl.load(weight_ptr + (c[None, :] * out_channels + o) * 27 + 26 - tap, mask=inside_weight, other=0.0)
+        tl.store(weight_last_ptr + ((tap // 3 * PADDED_OUT + o) * 3 + tap % 3) * PADDED_IN + c[None, :], weight)
 
 
-@triton.jit(do_not_specialize=["quarter_in"])
-def conv_transpose3d_kernel(
-    x_ptr, weight_ptr, out_ptr, out_channels, depth, height, width, row_tiles, zeros_before, zero_planes, planes_each,
-    steps, quarter_in,
-    PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr, WORDS: tl.constexpr,
-    BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
-    BLOCK_ZEROS: tl.constexpr, THROUGH_L1: tl.constexpr,
+@triton.jit
+def write_gap(
+    out_ptr, number, channels, VECTOR: tl.constexpr, PLANES: tl.constexpr,
+    OUT_WIDTH: tl.constexpr, OUT_PLANE: tl.constexpr, BLOCK: tl.constexpr,
 ):  # fmt: skip
-    out_width = 2 * width + 1
-    out_plane = (2 * height + 1) * out_width
-    out_size = (2 * depth + 1) * out_plane
-    pid = tl.program_id(0)
-    if WORDS:
-        first = zeros_before + pid * planes_each
-        last = tl.minimum(first + planes_each, zero_planes)
-        write_zero_planes(out_ptr, first, last, depth, out_plane, out_size, BLOCK_ZEROS)
+    """A plane of even depth, with the zeros around it up to the word of the first value after it, in vectors of 16
+    bytes; up to three words before that are left to `spread_kernel`. VECTOR: elements of a vector."""
+    channel = (number // PLANES).to(tl.int64)
+    first = channel * ((2 * PLANES - 1) * OUT_PLANE) + number % PLANES * (2 * OUT_PLANE)
+    start = first // VECTOR
+    all_vectors = channels.to(tl.int64) * ((2 * PLANES - 1) * OUT_PLANE) // VECTOR
+    end = tl.minimum((first + OUT_PLANE + OUT_WIDTH + 1) // 2 * 2 // VECTOR, all_vectors)
+    end = tl.where(number < channels * PLANES, end, start)
+    lane = start + tl.arange(0, BLOCK)[:, None]
+    to = out_ptr + lane * VECTOR + tl.arange(0, VECTOR)[None, :]
+    for chunk in tl.static_range((OUT_PLANE + OUT_WIDTH) // VECTOR // BLOCK + 1):
+        zeros = tl.zeros((BLOCK, VECTOR), out_ptr.dtype.element_ty)
+        tl.store(to + chunk * (BLOCK * VECTOR), zeros, mask=lane + chunk * BLOCK < end)
 
-    o_tiles: tl.constexpr = PADDED_OUT // BLOCK_O
-    o_first = pid % o_tiles * BLOCK_O
-    tile = pid // o_tiles % row_tiles
-    a = pid // o_tiles // row_tiles % depth
-    image = (pid // o_tiles // row_tiles // depth).to(tl.int64)
-    position = tl.arange(0, BLOCK_ROWS * BLOCK_WIDTH)
-    b = tile * BLOCK_ROWS + position // BLOCK_WIDTH
-    w = position % BLOCK_WIDTH
+
+@triton.jit
+def write_tail(out_ptr, channels, VECTOR: tl.constexpr, ELEMENTS: tl.constexpr):
+    """What is no whole vector at the end of out. ELEMENTS: of a channel."""
+    all_elements = channels.to(tl.int64) * ELEMENTS
+    tail = all_elements // VECTOR * VECTOR + tl.arange(0, VECTOR)
+    tl.store(out_ptr + tail, tl.zeros((VECTOR,), out_ptr.dtype.element_ty), mask=tail < all_elements)
+
+
+@triton.jit
+def store_plane(compact_ptr, acc, channel, out_channels, o, a, b, w, depth, HEIGHT: tl.constexpr, WIDTH: tl.constexpr):
+    """Where a < 0, nothing."""
+    to = compact_ptr + ((channel + o[:, None]) * depth + a) * (HEIGHT * WIDTH) + (b * WIDTH + w)[None, :]
+    inside = (o < out_channels)[:, None] & ((b < HEIGHT) & (w < WIDTH) & (a >= 0))[None, :]
+    tl.store(to, acc.to(compact_ptr.dtype.element_ty), mask=inside)
+
+
+@triton.jit(do_not_specialize=["images"])
+def march_kernel(
+    x, pairs, weight_ptr, compact_ptr, out_ptr, images, out_channels, depth, row_tiles,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, PADDED_OUT: tl.constexpr,
+    BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
+    PLANES: tl.constexpr, GAPS: tl.constexpr, VECTOR: tl.constexpr, BLOCK_GAP: tl.constexpr, STAGES: tl.constexpr,
+):  # fmt: skip
+    """All planes of BLOCK_ROWS rows of an image, and so of every num_programs-th; GAPS gaps in each step."""
+    N: tl.constexpr = BLOCK_ROWS * BLOCK_WIDTH
+    o_first = tl.program_id(1) * BLOCK_O
+    c = tl.arange(0, BLOCK_C)[None, :]
+    position = tl.arange(0, N)
     o = o_first + tl.arange(0, BLOCK_O)
-    c = tl.arange(0, BLOCK_C)
-    # Positions outside read the nearest inside and are not stored.
-    nearest = tl.minimum(b, height - 1) * (width + 2) + tl.minimum(w, width - 1)
-    x_plane = x_ptr + (image * (depth + 2) + a) * (height + 2) * (width + 2) * PADDED_IN
-    x_ptrs = x_plane + nearest[:, None] * PADDED_IN + c[None, :]
-    weight_ptrs = weight_ptr + o[:, None] * PADDED_IN + c[None, :]
+    # By pointers: the copy engine would be waited for once a tile.
+    weights = ()
+    for row in tl.static_range(9):
+        taps = weight_ptr + ((row * PADDED_OUT + o) * (3 * BLOCK_C))[:, None]
+        weights += (tl.load(taps + tl.arange(0, 2 * BLOCK_C)[None, :]), tl.load(taps + (2 * BLOCK_C + c)))
+    ending = tl.zeros((BLOCK_O, N), tl.float32)  # sums that lack one plane of x, and
+    middle = tl.zeros((BLOCK_O, N), tl.float32)  # two
+    items = images * row_tiles
+    mine = tl.cdiv(items - tl.program_id(0), tl.num_programs(0))
+    for step in tl.range(0, mine * depth, num_stages=STAGES):
+        item = tl.program_id(0) + step // depth * tl.num_programs(0)
+        d = step % depth
+        b_first = item % row_tiles * BLOCK_ROWS
+        image = item // row_tiles
+        starting = tl.zeros((BLOCK_O, N), tl.float32)
+        for row in tl.static_range(3):
+            for load in tl.static_range(2):
+                if load == 0:
+                    box = tl.reshape(pairs.load([image, d, b_first + row - 1, 0, 0]), (N, 2 * BLOCK_C))
+                else:
+                    box = tl.reshape(x.load([image, d, b_first + row - 1, 2, 0]), (N, BLOCK_C))
+                ending = tl.dot(weights[(6 + row) * 2 + load], tl.trans(box), ending)
+                middle = tl.dot(weights[(3 + row) * 2 + load], tl.trans(box), middle)
+                starting = tl.dot(weights[row * 2 + load], tl.trans(box), starting)
+                for turn in tl.static_range(row * 2 + load, GAPS, 6):
+                    number = ((tl.program_id(1) * items + item) * depth + d) * GAPS + turn
+                    write_gap(
+                        out_ptr, number, images * out_channels, VECTOR, PLANES,
+                        2 * WIDTH + 1, (2 * HEIGHT + 1) * (2 * WIDTH + 1), BLOCK_GAP,
+                    )  # fmt: skip
+        channel = image.to(tl.int64) * out_channels
+        last = d == depth - 1
+        b = b_first + position // BLOCK_WIDTH
+        w = position % BLOCK_WIDTH
+        store_plane(compact_ptr, ending, channel, out_channels, o, d - 1, b, w, depth, HEIGHT, WIDTH)
+        if last:
+            store_plane(compact_ptr, middle, channel, out_channels, o, d, b, w, depth, HEIGHT, WIDTH)
+        # Sums of another item begin at zero; and the compiler, which has to select, waits for the products first.
+        ending = tl.where(last, 0.0, middle)
+        middle = tl.where(last, 0.0, starting)
+
+
+@triton.jit
+def plane_kernel(
+    x, weight, compact_ptr, out_channels, depth, row_tiles, steps,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, PADDED_IN: tl.constexpr, PADDED_OUT: tl.constexpr,
+    BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
+):  # fmt: skip
+    """BLOCK_ROWS rows of one plane, a tap and BLOCK_C channels at a time."""
     PARTS: tl.constexpr = PADDED_IN // BLOCK_C
-    acc = tl.zeros((BLOCK_O, BLOCK_ROWS * BLOCK_WIDTH), tl.float32)
+    N: tl.constexpr = BLOCK_ROWS * BLOCK_WIDTH
+    pid = tl.program_id(0)
+    o_first = tl.program_id(1) * BLOCK_O
+    b_first = pid % row_tiles * BLOCK_ROWS
+    a = pid // row_tiles % depth
+    image = pid // row_tiles // depth
+    acc = tl.zeros((BLOCK_O, N), tl.float32)
     for step in range(steps):  # 27 * PARTS, unknown to the compiler, which would unroll it
         tap = step // PARTS
-        shift = (tap // 9 * (height + 2) + tap // 3 % 3) * (width + 2) + tap % 3
-        if THROUGH_L1:
-            # Asynchronous copies of 16 bytes pass L1 by, those of 8 do not; so it is told of multiples of 4 only.
-            x = tl.load(x_ptrs + (shift * quarter_in + step % PARTS * (BLOCK_C // 4)) * 4)
-        else:
-            x = tl.load(x_ptrs + shift * PADDED_IN + step % PARTS * BLOCK_C)
-        weight = tl.load(weight_ptrs + tap * (PADDED_OUT * PADDED_IN) + step % PARTS * BLOCK_C)
-        acc = tl.dot(weight, tl.trans(x), acc, input_precision="ieee")
-
-    inside = (o < out_channels)[:, None] & (b < height)[None, :] & (w < width)[None, :]
-    value = acc.to(out_ptr.dtype.element_ty)
-    # Row 1 of the plane, whose elements 1, 3, 5, … are values; the other odd rows follow at steps of 2 * out_width.
-    row_1 = image * out_channels * out_size + (2 * a + 1) * out_plane + out_width
-    if WORDS:
-        half = (row_1 & 1).to(tl.int32)
-        from_row = o * out_size + half  # in elements, from an even one
-        low = (from_row & 1 == 1)[:, None]  # whether a value comes before the zero that shares its word
-        words = out_ptr.to(tl.pointer_type(tl.int32), bitcast=True) + (row_1 >> 1)
-        to_row = (from_row + 1) >> 1
-        first = words + (to_row[:, None] + (b * out_width + w)[None, :])
-        bits = value.to(tl.int16, bitcast=True).to(tl.int32) & 0xFFFF
-        tl.store(first, tl.where(low, bits, bits << 16), mask=inside)
-        # The rest of the row and all of the next: width + 1 words.
-        tl.store(first + width, tl.zeros_like(bits), mask=inside)
-        row = tile * BLOCK_ROWS + tl.arange(0, BLOCK_ROWS)
-        last = words + (to_row[:, None] + (row * out_width + 2 * width)[None, :])
-        inside_rows = (o < out_channels)[:, None] & (row < height)[None, :]
-        tl.store(last, tl.zeros((BLOCK_O, BLOCK_ROWS), tl.int32), mask=inside_rows)
-        if tile == 0:  # row 0
-            lane = tl.arange(0, 2 * BLOCK_WIDTH)[None, :]
-            before = words + (to_row[:, None] + lane - (width + 1))
-            inside_row = (o < out_channels)[:, None] & (lane <= width)
-            tl.store(before, tl.zeros((BLOCK_O, 2 * BLOCK_WIDTH), tl.int32), mask=inside_row)
-    else:
-        tl.store(
-            out_ptr + row_1 + (o * out_size)[:, None] + (2 * b * out_width + 2 * w + 1)[None, :], value, mask=inside
-        )
+        c = step % PARTS * BLOCK_C
+        box = x.load([image, a + tap // 9 - 1, b_first + tap // 3 % 3 - 1, tap % 3, c])
+        taps = weight.load([tap // 3 * PADDED_OUT + o_first, tap % 3 * PADDED_IN + c])
+        acc = tl.dot(taps, tl.trans(tl.reshape(box, (N, BLOCK_C))), acc, input_precision="ieee")
+    position = tl.arange(0, N)
+    o = o_first + tl.arange(0, BLOCK_O)
+    b = b_first + position // BLOCK_WIDTH
+    w = position % BLOCK_WIDTH
+    channel = image.to(tl.int64) * out_channels
+    store_plane(compact_ptr, acc, channel, out_channels, o, a, b, w, depth, HEIGHT, WIDTH)
 
 
-BLOCK_POSITIONS = 64
-WARPS = 4
-STAGES = 5
-REGISTERS = None
-THROUGH_L1 = 0
-ZEROS_BEFORE_16THS = 0
-BLOCK_ZEROS = 256
+@triton.jit(do_not_specialize=["channels"])
+def spread_kernel(
+    compact_ptr, out_ptr, channels, depth,
+    HEIGHT: tl.constexpr, WIDTH: tl.constexpr, GAPS: tl.constexpr, PLANES: tl.constexpr,
+    VECTOR: tl.constexpr, BITS: tl.constexpr, BLOCK: tl.constexpr, TOGETHER: tl.constexpr,
+):  # fmt: skip
+    """The values of a plane of odd depth and the zeros between them, words of two elements, 16 bytes a lane; with GAPS
+    the zeros before them, too. channels: of all images."""
+    OUT_WIDTH: tl.constexpr = 2 * WIDTH + 1
+    OUT_PLANE: tl.constexpr = (2 * HEIGHT + 1) * OUT_WIDTH
+    WORDS: tl.constexpr = VECTOR // 2
+    pid = tl.program_id(0)
+    if GAPS:
+        write_gap(out_ptr, pid, channels, VECTOR, PLANES, OUT_WIDTH, OUT_PLANE, BLOCK)
+    channel = (pid // PLANES).to(tl.int64)
+    a = pid % PLANES
+    if pid == 0:
+        write_tail(out_ptr, channels, VECTOR, (2 * PLANES - 1) * OUT_PLANE)
+    if a < depth:
+        word_type = tl.int32 if BITS == 16 else tl.int64
+        words = out_ptr.to(tl.pointer_type(word_type), bitcast=True)
+        bits_ptr = compact_ptr.to(tl.pointer_type(tl.uint16 if BITS == 16 else tl.uint32), bitcast=True)
+        bits_plane = bits_ptr + (channel * depth + a) * (HEIGHT * WIDTH)
+        # Element 1 of row 1 of the plane, the first value, with one of its zeros.
+        first = (channel * ((2 * PLANES - 1) * OUT_PLANE) + (2 * a + 1) * OUT_PLANE + OUT_WIDTH + 1) // 2
+        shift = tl.where(channel % 2 == 0, BITS, 0).to(word_type)  # whether the zero comes before the value
+        start = first // WORDS
+        end = (first + HEIGHT * OUT_WIDTH + WORDS - 1) // WORDS
+        before = (first - start * WORDS).to(tl.int32)
+        lane = tl.arange(0, BLOCK)[:, None]
+        within = tl.arange(0, WORDS)[None, :]
+        VECTORS: tl.constexpr = (HEIGHT * OUT_WIDTH + WORDS - 1) // WORDS + 1
+        for group in range(0, (VECTORS + BLOCK * TOGETHER - 1) // (BLOCK * TOGETHER)):
+            found = ()
+            for step in tl.static_range(TOGETHER):
+                # Counted from a row before, as the first vector may begin there; a vector ends in its row or the next.
+                word = (((group * TOGETHER + step) * BLOCK + lane) * WORDS + (OUT_WIDTH - before)).to(tl.uint32)
+                row = (word // OUT_WIDTH).to(tl.int32)
+                w = (word % OUT_WIDTH).to(tl.int32) + within
+                next_row = w >= OUT_WIDTH
+                value = ((w < WIDTH) & (row > 0) & (row <= HEIGHT)) | (next_row & (row < HEIGHT))
+                at = row * WIDTH - WIDTH + w + tl.where(next_row, WIDTH - OUT_WIDTH, 0)
+                found += (tl.load(bits_plane + at, mask=value, other=0),)
+            for step in tl.static_range(TOGETHER):
+                vector = start + (group * TOGETHER + step) * BLOCK + lane
+                tl.store(words + vector * WORDS + within, found[step].to(word_type) << shift, mask=vector < end)
+
+
+STAGES = 3
+BLOCK_GAP = 128
+BLOCK_SPREAD = 128
+TOGETHER = 5
 BLOCK_COPY = 128
 
 
@@ -166,42 +243,64 @@ class ModelNew(torch.nn.Module):
         weight = self.conv.weight.contiguous()
         batch, in_channels, depth, height, width = x.shape
         out_channels = weight.shape[1]
-        out_shape = (batch, out_channels, 2 * depth + 1, 2 * height + 1, 2 * width + 1)
-        # Words and vectors need 2-byte elements, whole vectors in all, and rows longer than a vector.
-        words = x.element_size() == 2 and batch * out_channels % 8 == 0 and width >= 4
-        if words:
-            out = torch.empty(out_shape, dtype=x.dtype, device=x.device)
-        else:
-            out = torch.zeros(out_shape, dtype=x.dtype, device=x.device)
-        block_c, block_o = 32, 64
-        padded_in = max(triton.next_power_of_2(in_channels), block_c)
+        out = torch.empty(
+            (batch, out_channels, 2 * depth + 1, 2 * height + 1, 2 * width + 1), dtype=x.dtype, device=x.device
+        )
+        compact = torch.empty((batch, out_channels, depth, height, width), dtype=x.dtype, device=x.device)
+        padded_in = max(triton.next_power_of_2(in_channels), 32)
+        block_c, block_o = 64 if x.element_size() == 2 and padded_in > 32 else 32, 64
         padded_out = triton.cdiv(out_channels, block_o) * block_o
-        x_last = torch.empty((batch, depth + 2, height + 2, width + 2, padded_in), dtype=x.dtype, device=x.device)
-        weight_last = torch.empty((27, padded_out, padded_in), dtype=x.dtype, device=x.device)
-        blocks = triton.cdiv((height + 2) * (width + 2), BLOCK_COPY)
-        copies = blocks * (depth + 2) * batch + 27 * (padded_out // block_o)
-        zero_planes = batch * out_channels * (depth + 1)
-        zeros_before = zero_planes * ZEROS_BEFORE_16THS // 16
-        channels_last_kernel[(copies,)](
-            x, weight, x_last, weight_last, out, in_channels, out_channels, depth, height, width,
-            blocks, batch, zeros_before, triton.cdiv(zeros_before, copies),
-            PADDED_IN=padded_in, PADDED_OUT=padded_out, BLOCK=BLOCK_COPY, BLOCK_O=block_o,
-            WORDS=words, BLOCK_ZEROS=BLOCK_ZEROS, num_warps=4,
-        )  # fmt: skip
-        block_width = triton.next_power_of_2(width)
+        block_width = max(triton.next_power_of_2(width), 16)
         if block_width > 256:
             raise ValueError("serves only rows of up to 256 elements: a program holds whole ones")
-        block_positions = max(BLOCK_POSITIONS if x.element_size() == 2 else 64, block_width)
-        block_rows = block_positions // block_width
+        block_rows = max(64 // block_width, 1)
         row_tiles = triton.cdiv(height, block_rows)
-        programs = row_tiles * depth * batch * (padded_out // block_o)
-        conv_transpose3d_kernel[(programs,)](
-            x_last, weight_last, out, out_channels, depth, height, width, row_tiles,
-            zeros_before, zero_planes, triton.cdiv(zero_planes - zeros_before, programs),
-            27 * (padded_in // block_c), padded_in // 4,
-            PADDED_IN=padded_in, PADDED_OUT=padded_out, WORDS=words,
-            BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
-            BLOCK_ZEROS=BLOCK_ZEROS, THROUGH_L1=THROUGH_L1,
-            num_warps=max(WARPS, block_positions // 32), num_stages=STAGES, maxnreg=REGISTERS,
+
+        rows, size = depth * height, depth * height * width
+        x_last = torch.empty((batch * (size + rows) + 1) * padded_in, dtype=x.dtype, device=x.device)
+        weight_last = torch.empty((9 * padded_out, 3 * padded_in), dtype=x.dtype, device=x.device)
+        blocks = triton.cdiv(size, BLOCK_COPY)
+        channels_last_kernel[(blocks * batch + 27 * (padded_out // block_o),)](
+            x, weight, x_last, weight_last, in_channels, out_channels, rows, width, size, blocks, batch,
+            PADDED_IN=padded_in, PADDED_OUT=padded_out, BLOCK=BLOCK_COPY,
+            BLOCK_ROWS=triton.next_power_of_2(triton.cdiv(rows + 1, blocks)), BLOCK_O=block_o, num_warps=4,
+        )  # fmt: skip
+        # Columns 0 and width + 1 of a row are its zeros before and after; rows and planes beyond read as zeros.
+        row = (width + 1) * padded_in
+        strides = [depth * height * row, height * row, row, padded_in, 1]
+        box = [1, 1, block_rows, block_width]
+        x_boxes = TensorDescriptor(x_last, [batch, depth, height, width + 2, padded_in], strides, [*box, block_c])
+        weight_tiles = TensorDescriptor.from_tensor(weight_last, [block_o, block_c])
+        # A vector that begins in the zeros of one plane must not end among the values of the one before.
+        vector = 16 // x.element_size() if width >= 3 else 2
+        gaps = 0
+        if x.element_size() == 2 and padded_in == 32 and block_width <= 64:
+            pairs = TensorDescriptor(
+                x_last, [batch, depth, height, width + 1, 2 * padded_in], strides, [*box, 2 * block_c]
+            )
+            o_tiles = padded_out // block_o
+            gaps = triton.cdiv(batch * out_channels * (depth + 1), batch * row_tiles * depth * o_tiles)
+            gaps = gaps if gaps <= 9 else 0  # where steps are few, the last kernel writes them
+            programs = min(batch * row_tiles, torch.cuda.get_device_properties(x.device).multi_processor_count)
+            march_kernel[(programs, o_tiles)](
+                x_boxes, pairs, weight_last, compact, out, batch, out_channels, depth, row_tiles,
+                HEIGHT=height, WIDTH=width, PADDED_OUT=padded_out,
+                BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
+                PLANES=depth + 1, GAPS=gaps, VECTOR=vector, BLOCK_GAP=BLOCK_GAP, STAGES=STAGES,
+                num_warps=4,
+            )  # fmt: skip
+        else:
+            plane_kernel[(row_tiles * depth * batch, padded_out // block_o)](
+                x_boxes, weight_tiles, compact, out_channels, depth, row_tiles, 27 * (padded_in // block_c),
+                HEIGHT=height, WIDTH=width, PADDED_IN=padded_in, PADDED_OUT=padded_out,
+                BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
+                num_warps=4 * x.element_size() // 2, num_stages=4,
+            )  # fmt: skip
+        vectors = triton.cdiv(height * (2 * width + 1), vector // 2) + 1
+        together = min(TOGETHER, triton.cdiv(vectors, BLOCK_SPREAD))
+        spread_kernel[(batch * out_channels * (depth + 1),)](
+            compact, out, batch * out_channels, depth,
+            HEIGHT=height, WIDTH=width, GAPS=gaps == 0, PLANES=depth + 1,
+            VECTOR=vector, BITS=8 * x.element_size(), BLOCK=BLOCK_SPREAD, TOGETHER=together, num_warps=4,
         )  # fmt: skip
         return out

@@ -1,4 +1,4 @@
-"""The other versions of the gallery's matrix products: right on the small cases, and with specialised warps where said.
+"""Kernels of the gallery whose host code asks the GPU: right on the small cases, and with specialised warps where said.
 
 They are verified by a real worker, at a config that compiles quickly; the spaces that benchmarks state for them are
 read as `tune --space` reads them.
@@ -53,6 +53,15 @@ def test_a_version_is_right_on_the_small_cases(worker: Worker, loaded: dict[str,
     assert evaluation.status is Status.PASSED, evaluation.reason
     passed = {result.case for result in evaluation.results if result.status is Status.PASSED}
     assert {"70x50x90_fp32", "150x130x65_fp16"} <= passed
+
+
+def test_the_marching_convolution_is_right_on_the_small_cases(worker: Worker, loaded: dict[str, Path]) -> None:
+    best = ROOT / "gallery/conv_transpose3d/best.py"
+    load(worker, loaded, best)
+    evaluation = worker.evaluate(Candidate(source=best.read_text()), "verify")
+    assert evaluation.status is Status.PASSED, evaluation.reason
+    passed = {result.case for result in evaluation.results if result.status is Status.PASSED}
+    assert {"1x3to5x3x4x3_fp32", "2x40to70x2x2x2_fp16", "1x5to8x2x3x6_fp16"} <= passed
 
 
 @pytest.mark.parametrize("parts", [1, 4])
