@@ -9,10 +9,10 @@ from kernelwright.export.history import history_text
 from kernelwright.export.t4 import t4_document
 from kernelwright.model import Status
 from kernelwright.tune import tune
-from kernelwright.tune.finals import finalists, joint_of, ranked, reference_of
+from kernelwright.tune.finals import FINALISTS, finalists, joint_of, ranked, reference_of
 from kernelwright.tune.records import FinalCase, Outcome, Ratio, Settings
 from kernelwright.tuning.exhaustive import exhaustive
-from kernelwright.tuning.space import Config
+from kernelwright.tuning.space import Config, configs
 from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem, steps
 
 
@@ -100,7 +100,21 @@ def test_where_nothing_else_is_confirmed_the_default_stands() -> None:
     assert outcome.joint is not None
     assert outcome.joint.config == DEFAULT
     assert outcome.joint.why == "no config that was confirmed is faster than the default"
-    assert len(outcome.refused) == 4
+    assert len(outcome.refused) == FINALISTS
+
+
+def test_where_all_finalists_are_refused_finals_are_held_of_the_next_best() -> None:
+    ranked = [config for config in configs(SPACE) if config != DEFAULT]
+    wrong = ranked[:FINALISTS]
+    device = FakeDevice(
+        time_of=lambda config, case: 200.0 if config == DEFAULT else 50.0 + 2 * ranked.index(config),
+        fails_again=lambda config: (Status.WRONG, "odd") if config in wrong else None,
+    )
+    outcome = tuned(device)
+    assert outcome.joint is not None
+    assert outcome.joint.config == ranked[FINALISTS]
+    assert len(outcome.refused) == FINALISTS
+    assert sum(what == "finals" for what, _ in device.calls) == 2
 
 
 def test_a_kernel_that_is_wrong_on_cases_that_were_not_timed_is_not_chosen_in_any_config() -> None:

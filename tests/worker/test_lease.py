@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import os
 import subprocess
 import sys
 import threading
@@ -69,6 +70,23 @@ def test_a_wait_for_another_program_is_said_and_a_free_gpu_is_not(
     (message,) = caplog.messages
     assert message.startswith("another program uses the GPU")
     assert str(tmp_path / "kernelwright-gpu.lock") in message
+
+
+def test_a_wait_that_fails_leaves_the_turn_to_other_threads(tmp_path: Path) -> None:
+    lease, tried = Lease("gpu", tmp_path), []
+    assert lease._file is not None
+    os.close(lease._file)  # so that every wait fails
+
+    def take() -> None:
+        with pytest.raises(OSError, match="Bad file descriptor"):
+            lease.acquire()
+        tried.append(True)
+
+    take()
+    thread = threading.Thread(target=take, daemon=True)
+    thread.start()
+    thread.join(10)
+    assert tried == [True, True]
 
 
 def test_leases_of_two_gpus_do_not_wait_for_each_other(tmp_path: Path) -> None:

@@ -21,6 +21,9 @@ from kernelwright.tune.search import Search
 from kernelwright.tuning.protocol import SamplerFactory
 from kernelwright.tuning.space import Config, Space, default, is_valid
 
+MOST_FINALS = 3
+"""Times that finals are held, each among what the confirmations have left."""
+
 
 def tune(
     device: Device,
@@ -73,17 +76,27 @@ def tune(
 
 
 def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None], began_s: float) -> Outcome:
-    """With finals and choices, where anything passed."""
+    """With finals and choices, where anything passed.
+
+    Where all that was faster is refused (large blocks that are wrong on odd shapes), finals are held of the next best.
+    """
     reference = reference_of(outcome.tried)
     if reference is None:
         return replace(outcome, seconds=round(time.monotonic() - began_s, 3))
     cases = outcome.case_names
-    chosen = finalists(outcome.tried, cases, reference)
-    on_stage(f"finals of {len(chosen)} configs on {len(cases)} case{'s' * (len(cases) > 1)}")
-    found = hold(device, chosen, cases)
     confirmations = Confirmations(device, outcome.tried, on_stage)
-    joint = choose(found, outcome, reference, None, confirmations)
-    per_case = [choose(found, outcome, reference, case, confirmations) for case in cases] if len(cases) > 1 else []
+    for _ in range(MOST_FINALS):
+        refused_before = len(confirmations.refused)
+        left = [one for one in outcome.tried if one.number not in confirmations.refused]
+        chosen = finalists(left, cases, reference)
+        on_stage(f"finals of {len(chosen)} configs on {len(cases)} case{'s' * (len(cases) > 1)}")
+        found = hold(device, chosen, cases)
+        joint = choose(found, outcome, reference, None, confirmations)
+        per_case = [choose(found, outcome, reference, case, confirmations) for case in cases] if len(cases) > 1 else []
+        rivals = {one.number for one in chosen if one is not reference}
+        all_refused = len(confirmations.refused) > refused_before and rivals <= confirmations.refused.keys()
+        if not all_refused or reference.number in confirmations.refused:
+            break
     own = tuple(choice for choice in per_case if choice is not None)
     return replace(
         outcome,
@@ -138,7 +151,7 @@ def choose(
         if confirmed is False:
             left = [one for one in left if one.number != finalist.number]
             continue
-        if finalist.number == default and len(left) < len(found):
+        if finalist.number == default and confirmations.refused:
             why = "no config that was confirmed is faster than the default"
         tried = next(one for one in outcome.tried if one.number == finalist.number)
         ours = times_of(finalist, case)

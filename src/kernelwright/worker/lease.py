@@ -40,7 +40,12 @@ class Lease:
         self._threads.acquire()
         self._depth += 1
         if self._depth == 1 and self._file is not None:
-            self._wait(self._file)
+            try:
+                self._wait(self._file)
+            except BaseException:  # a wait that was broken off holds nothing
+                self._depth -= 1
+                self._threads.release()
+                raise
 
     def release(self) -> None:
         self._depth -= 1
