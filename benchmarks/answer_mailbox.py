@@ -18,6 +18,7 @@ import os
 import re
 import subprocess
 import sys
+from collections import Counter
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
@@ -77,9 +78,18 @@ def decline(run: Path, number: int) -> None:
 
 def unused(run: Path, replies: Path) -> list[Path]:
     """The replies, repairs apart, that no request has yet, in order."""
-    taken = {path.read_text(encoding="utf-8") for path in (run / "mailbox").glob("*.reply.*")}
+    taken = Counter(path.read_text(encoding="utf-8") for path in (run / "mailbox").glob("*.reply.*"))
     files = sorted(path for path in replies.iterdir() if path.suffix in (".md", ".py"))
-    return [file for file in files if REPAIRS not in file.suffixes and file.read_text(encoding="utf-8") not in taken]
+    found = []
+    for file in files:
+        text = file.read_text(encoding="utf-8")
+        if REPAIRS in file.suffixes:
+            continue
+        if taken[text]:
+            taken[text] -= 1
+        else:
+            found.append(file)
+    return found
 
 
 def repair_of(run: Path, failed: int, replies: Path) -> Path | None:

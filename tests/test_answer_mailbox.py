@@ -108,3 +108,11 @@ def test_what_follows_two_dashes_belongs_to_optimize(words: list[str]) -> None:
     given = answer_mailbox().parsed(words)
     assert (given.run, given.replies, given.end) == (RUN, REPLIES, True)
     assert given.options == words[4:]
+
+
+def test_of_two_replies_that_say_the_same_the_second_is_left_when_one_was_handed_in() -> None:
+    reply("a.md", 64)
+    reply("b.md", 64)
+    (RUN / "mailbox").mkdir(parents=True)
+    (RUN / "mailbox" / "005.reply.md").write_text((REPLIES / "a.md").read_text())
+    assert [file.name for file in answer_mailbox().unused(RUN, REPLIES)] == ["b.md"]

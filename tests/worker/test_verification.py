@@ -153,6 +153,15 @@ def test_a_kernel_that_takes_rows_to_be_dense_is_wrong_on_strided_inputs(worker:
     assert of(evaluation, "small/strided").reason.startswith("inputs that are not contiguous are read wrongly")
 
 
+def test_a_kernel_that_is_wrong_as_its_inputs_are_is_not_told_that_their_layout_is_the_fault(
+    worker: ProcessWorker, problems: Path
+) -> None:
+    candidate = softmax("softmax[(rows,)](x, out, cols - 1, x.stride(0), STABLE=True, BLOCK=128)")
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert of(evaluation, "small").status is Status.WRONG
+    assert [result.case for result in evaluation.results if result.case.endswith("/strided")] == []
+
+
 @pytest.mark.parametrize("line", ["x = x.contiguous()", "assert x.is_contiguous()"])
 def test_making_inputs_dense_or_refusing_others_are_both_fine(worker: ProcessWorker, problems: Path, line: str) -> None:
     candidate = softmax(line, "softmax[(rows,)](x, out, cols, cols, STABLE=True, BLOCK=128)")

@@ -37,6 +37,8 @@ def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
         if purpose == "confirm":
             site.renew()
         for case in ordered:
+            if any(result.status not in GOOD and case.name.startswith(f"{result.case}/") for result in results):
+                continue  # wrong as its inputs are: laid out otherwise they say nothing more
             results.append(judged(subject, case, purpose))
             if results[-1].status not in GOOD and purpose in ("search", "tune"):
                 break
