@@ -20,6 +20,10 @@ from kernelwright.tuning.written import candidate_for
 
 COMPILE_FAILURES = (Status.COMPILE_ERROR, Status.REJECTED)
 
+LIKELY = 3
+"""Finalists that are compiled ahead for a confirmation, the first, which is the default, and the fastest of the search:
+what nobody waits for would keep the cores busy when the tuning is done."""
+
 
 class Device(Protocol):
     """Thread-safe. kind and name: what times are called, and where they come from. least_us: the shortest time of a
@@ -73,8 +77,8 @@ class LiveDevice:
             return None
         candidates = {name: candidate_for(self.source, config) for name, config in configs.items()}
         # One of these will be confirmed on every case: the compilers begin while the GPU is busy.
-        ahead = ThreadPoolExecutor(len(candidates), thread_name_prefix="compile")
-        for candidate in candidates.values():
+        ahead = ThreadPoolExecutor(LIKELY, thread_name_prefix="compile")
+        for candidate in [*candidates.values()][:LIKELY]:
             ahead.submit(self.worker.compile, candidate, "confirm")
         try:
             return self.worker.bench(candidates, self.cases, against=against)
