@@ -1,11 +1,13 @@
-"""docs/gallery.svg, the share of the limit that each timed case reaches, and gallery/NAME/variants.svg, every measured
-variant of a kernel in the order in which they were measured.
+"""docs/gallery.svg, the share of the limit that each timed case reaches; gallery/NAME/variants.svg, every measured
+variant of a kernel in the order in which they were measured; and gallery/NAME/roofline.svg, what the implementations of
+its first timed case reach under the roof.
 
     python benchmarks/gallery_plots.py                  draw from gallery/*/rounds/*.json and gallery/*/results/*.json
     python benchmarks/gallery_plots.py --keep FOLDER N  first keep what gallery_round.py wrote to FOLDER, as round N
 
-Not a measurement. A kept record leaves out what a compiler would say again: registers, seconds, logs. Times are
-geometric means over the cases that a search scores.
+Not a measurement. Bytes and FLOP of a case are what its problem says now, asked of a worker; a roof is refused where
+the limit that follows is not the one in the results. A kept record leaves out what a compiler would say again:
+registers, seconds, logs. Times are geometric means over the cases that a search scores.
 """
 
 from __future__ import annotations
@@ -13,14 +15,18 @@ from __future__ import annotations
 import argparse
 import json
 import math
+import re
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from kernelwright import pool
 from kernelwright.codec import decode
-from kernelwright.model import BenchReport
-from kernelwright.report.plots import drawing
+from kernelwright.errors import ProblemError
+from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implementation, Status, TensorSpec
+from kernelwright.report.plots import drawing, roofline
+from kernelwright.roofline import Point, bound
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ("file", "constants", "status", "reason", "score_us", "kind", "cases")
@@ -90,6 +96,59 @@ def draw(folder: Path) -> None:
     print(f"drawn: {(folder / 'variants.svg').relative_to(ROOT)}")
 
 
+def shown(case: BenchCase) -> list[Implementation]:
+    """Of what passed: eager, compile, the starter and `best`, or the fastest of our others where none is called so."""
+    timed = {row.name: row for row in case.implementations if row.median_us is not None and row.status is Status.PASSED}
+    common = ("eager", "compile", "starter")
+    ours = [row for name, row in timed.items() if name not in (*common, "compile_max_autotune")]
+    best = timed.get("best") or min(ours, key=lambda row: row.median_us or math.inf, default=None)
+    return [row for row in (*map(timed.get, common), best) if row is not None]
+
+
+def limit_of(info: CaseInfo, peaks: dict[str, float], source: str) -> Bound:
+    """The limit of a case under other peaks than those it was loaded with, made as a worker makes it."""
+    written = sum(map(size_bytes, info.outputs))
+    taken = [spec for spec in (*info.inputs, *info.parameters.values()) if isinstance(spec, TensorSpec)]
+    written_bytes = round(info.bytes * written / max(written + sum(map(size_bytes, taken)), 1))
+    floats = [spec.dtype for spec in info.inputs if isinstance(spec, TensorSpec) and "float" in spec.dtype]
+    return bound(info.bytes, written_bytes, info.flop, (floats or ["float32"])[0], peaks, source)
+
+
+def size_bytes(spec: TensorSpec) -> int:
+    bits = re.search(r"\d+", spec.dtype)
+    return math.prod(spec.shape) * max(1, int(bits[0]) // 8 if bits else 1)
+
+
+def reached(case: BenchCase, limit: Bound) -> dict[str, list[Point]]:
+    """A point for each implementation shown; raises `ProblemError` where `limit` is not the one of the results."""
+    if not math.isclose(limit.bound_us, case.bound_us, rel_tol=1e-6) or limit.bound_by != case.bound_by:
+        raise ProblemError(
+            f"the limit of {case.case} is {limit.bound_us:.6g} µs by {limit.bound_by}, and {case.bound_us:.6g} µs by "
+            f"{case.bound_by} in its results",
+            "the problem has changed since; bench it again",
+        )
+    return {
+        row.name: [Point(name=row.name, case=case.case, bound=limit, time_us=row.median_us, kind="measured")]
+        for row in shown(case)
+        if row.median_us is not None
+    }
+
+
+def draw_roofline(folder: Path, worker: pool.Worker) -> None:
+    """The roof over the first timed case; nothing where no results are kept."""
+    for file in sorted((folder / "results").glob("*.json"))[:1]:
+        report = decode(file.read_bytes(), BenchReport)
+        case = next(case for case in report.cases if not case.held_out)
+        loaded = worker.load(str(folder / "problem.py")).cases
+        info = next(info for info in loaded if info.case.name == case.case)
+        limit = limit_of(info, report.environment.peaks, report.environment.peaks_source)
+        figure = roofline.draw_groups(reached(case, limit), one_case=True)
+        title = f"Roofline of {folder.name}: what its implementations reach of what the device allows"
+        svg = drawing.inline_svg(figure, f"{folder.name}-roofline", title)
+        (folder / "roofline.svg").write_text(drawing.standalone_svg(svg), encoding="utf-8")
+        print(f"drawn: {(folder / 'roofline.svg').relative_to(ROOT)}")
+
+
 def draw_shares(reports: Sequence[BenchReport]) -> None:
     """One line a timed case: how much of the limit eager, compile, the starter and the best kernel reach."""
     cases = [(f"{one.problem} {case.case}", case) for one in reports for case in one.cases if not case.held_out][::-1]
@@ -120,9 +179,11 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if given.keep:
         keep(Path(given.keep[0]), given.keep[1])
-    for folder in sorted((ROOT / "gallery").iterdir()):
-        if folder.is_dir():
-            draw(folder)
+    with pool.start_worker() as worker:
+        for folder in sorted((ROOT / "gallery").iterdir()):
+            if folder.is_dir():
+                draw(folder)
+                draw_roofline(folder, worker)
     results = sorted((ROOT / "gallery").glob("*/results/*.json"))
     draw_shares([decode(file.read_bytes(), BenchReport) for file in results])
     return 0

@@ -13,8 +13,8 @@ from kernelwright.model import Operator
 from kernelwright.report.lineage import lineage
 from kernelwright.report.plots import draw_plots, write_plots
 from kernelwright.report.plots.convergence import search_of
-from kernelwright.report.plots.drawing import COLOURS, standalone_svg
-from kernelwright.report.plots.roofline import groups_of
+from kernelwright.report.plots.drawing import COLOURS, inline_svg, standalone_svg
+from kernelwright.report.plots.roofline import draw_groups, groups_of
 from kernelwright.report.view import RunView
 from samples import failed, passed, run_view, short_run, trial
 
@@ -59,6 +59,32 @@ def test_the_roofline_shows_the_figure_that_is_reported() -> None:
         "parents": [30.0],
         "best": [26.0],
     }
+
+
+def test_a_roofline_of_one_case_says_the_share_of_each_in_its_key_and_of_none_beside_the_case() -> None:
+    groups = groups_of(measured())
+    shares = {name: round(100 * group[0].share) for name, group in groups.items()}
+    for one_case in (True, False):
+        svg = inline_svg(draw_groups(groups, one_case=one_case), "roof", "A roof")
+        words = re.findall(r"<text [^>]*>([^<]*)</text>", svg)
+        keys = {f"{name} {share} %" if one_case else name for name, share in shares.items()}
+        assert keys <= set(words)
+        assert (groups["best"][0].case in words) == one_case
+
+
+def test_both_slopes_of_the_roof_are_in_the_picture_of_flop() -> None:
+    groups = groups_of(measured())
+    peaks = {"bytes_per_s": 4e12, "flop_per_s": 8e14}
+    under = {
+        name: [msgspec.structs.replace(point, bound=msgspec.structs.replace(point.bound, **peaks)) for point in group]
+        for name, group in groups.items()
+    }
+    (plot,) = draw_groups(under).axes
+    low, high = plot.get_ylim()
+    (left, right), roof = plot.get_xlim(), plot.lines[0].get_xydata()
+    assert high > 800 > low
+    assert left < 200 < right
+    assert [tuple(place) for place in roof[1:]] == [(200.0, 800.0), (right, 800.0)]
 
 
 def test_an_unconfirmed_kernel_is_not_called_the_best() -> None:

@@ -1,4 +1,5 @@
-"""The picture of the roof: what starter, parents and best reach on every case, under what the device allows.
+"""The picture of the roof: what implementations reach on every case, under what the device allows. Of a run: starter,
+parents and best.
 
 FLOP per second over FLOP per byte (Williams, Waterman, Patterson, CACM 52(4), 2009) where every case states its FLOP;
 else bytes per second over bytes moved, the same roof seen from the side of memory. The rule: bytes and FLOP are those
@@ -8,7 +9,7 @@ that the work needs, not those that a kernel spent, so kernels of one case stand
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from kernelwright.model import Bound, Trial
@@ -23,11 +24,23 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+STYLES = {
+    "eager": (drawing.OTHER, "o", 46),
+    "compile": (drawing.PARENT, "o", 46),
+    "starter": (drawing.STARTER, "D", 46),
+    "parents": (drawing.PARENT, "o", 46),
+}
+"""Colour, marker and size of a group; any other is what the picture is about, and drawn as the best."""
+
 NAMED_CASES = 3
 """With more cases than this their names would cover one another; the report's table has them all."""
 
 EDGE = 0.15
 """Share of the axis near either end where a name would leave the picture if it stood in the middle under its point."""
+
+ROOM, ROOM_EXPONENT = 2.2, 0.18
+"""How far below the lowest point the axis begins, for the name under it: as a ratio, and as a power of the range of the
+axis where that is more."""
 
 FEW_TICKS = 20.0
 """Range below which powers of ten alone would leave an axis all but bare."""
@@ -51,24 +64,28 @@ def groups_of(view: RunView) -> dict[str, tuple[Point, ...]]:
 def draw(view: RunView) -> Figure | None:
     """None where nothing was timed."""
     groups = groups_of(view)
+    return draw_groups(groups, estimate=kind_of(view) == "estimate") if groups else None
+
+
+def draw_groups(groups: Mapping[str, Sequence[Point]], estimate: bool = False, one_case: bool = False) -> Figure:
+    """groups: by the name in the key, none of them empty; the last is the one whose shares stand beside the cases.
+    one_case: all points are of one case, so each key says its own share."""
     every = [point for group in groups.values() for point in group]
-    if not every:
-        return None
     figure, plot = drawing.axes()
     by_flop = all(point.flop_per_byte is not None for point in every)
     (_flop_roof if by_flop else _bytes_roof)(plot, [point.bound for point in every])
-    colours = {"starter": (drawing.STARTER, "D", 46), "parents": (drawing.PARENT, "o", 46)}
     for name, group in groups.items():
-        colour, marker, size = colours.get(name, (drawing.BEST, "o", 80))
+        colour, marker, size = STYLES.get(name, (drawing.BEST, "o", 80))
         places = [_place(point, by_flop) for point in group]
-        plot.scatter([x for x, _ in places], [y for _, y in places], s=size, color=colour, marker=marker, label=name,
-                     zorder=3, linewidths=0)  # fmt: skip
+        plot.scatter([x for x, _ in places], [y for _, y in places], s=size, color=colour, marker=marker,
+                     label=f"{name} {share_text(group[0].share)}" if one_case else name, zorder=3,
+                     linewidths=0)  # fmt: skip
     plot.set_xscale("log")
     plot.set_yscale("log")
-    _name_cases(plot, list(groups.values()), by_flop)
-    estimate = ", estimate" if kind_of(view) == "estimate" else ""
+    _name_cases(plot, list(groups.values()), by_flop, with_share=not one_case)
+    suffix = ", estimate" if estimate else ""
     plot.set_xlabel("FLOP per byte that the work needs" if by_flop else "MB that the work must move")
-    plot.set_ylabel(f"{'TFLOP/s' if by_flop else 'TB/s'} of useful work{estimate}")
+    plot.set_ylabel(f"{'TFLOP/s' if by_flop else 'TB/s'} of useful work{suffix}")
     _plain_axes(plot, every, by_flop)
     drawing.legend_above(plot)
     return figure
@@ -115,7 +132,7 @@ def _bytes_roof(plot: Axes, bounds: Sequence[Bound]) -> None:
     plot.set_xlim(ends[0][0], ends[-1][0])
 
 
-def _name_cases(plot: Axes, groups: Sequence[Sequence[Point]], by_flop: bool) -> None:
+def _name_cases(plot: Axes, groups: Sequence[Sequence[Point]], by_flop: bool, with_share: bool) -> None:
     """Under the lowest point of each case, where nothing else is: its name, and the last group's share of the bound.
     Only where the cases are few enough."""
     if len(groups[-1]) > NAMED_CASES:
@@ -126,13 +143,13 @@ def _name_cases(plot: Axes, groups: Sequence[Sequence[Point]], by_flop: bool) ->
         along = math.log(x / left) / math.log(right / left)
         lowest = min(_place(one, by_flop)[1] for group in groups for one in group if one.case == point.case)
         side = "left" if along < EDGE else "right" if along > 1 - EDGE else "center"
-        text = f"{point.case}  {share_text(point.share)}"
+        text = f"{point.case}  {share_text(point.share)}" if with_share else point.case
         plot.annotate(text, (x, lowest), xytext=(0, -16), textcoords="offset points", fontsize=8.5,
                       color=drawing.INK, ha=side)  # fmt: skip
 
 
 def _plain_axes(plot: Axes, every: Sequence[Point], by_flop: bool) -> None:
-    """Numbers as people write them, and room for what is written beside the points."""
+    """Numbers as people write them, and room for what is written beside the points and for all of the roof."""
     from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
 
     for axis in (plot.xaxis, plot.yaxis):
@@ -140,9 +157,12 @@ def _plain_axes(plot: Axes, every: Sequence[Point], by_flop: bool) -> None:
         axis.set_minor_formatter(NullFormatter())
     rates = [_place(point, by_flop)[1] for point in every]
     tops = [point.gap * _place(point, by_flop)[1] for point in every]
+    if by_flop:
+        tops += [(roof_flop_per_s(point.bound, math.inf) or 0.0) / 1e12 for point in every]
     if max(tops) / min(rates) < FEW_TICKS:
         plot.yaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
     left, right = plot.get_xlim()
     if right / left < FEW_TICKS:
         plot.xaxis.set_major_locator(LogLocator(base=10, subs=(1, 2, 5)))
-    plot.set_ylim(min(rates) / 2.2, max(tops) * 1.8)
+    room = max(ROOM, (max(tops) / min(rates)) ** ROOM_EXPONENT)
+    plot.set_ylim(min(rates) / room, max(tops) * 1.8)
