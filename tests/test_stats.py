@@ -11,6 +11,7 @@ from kernelwright.stats import (
     MIN_PAIRS,
     bootstrap_ci,
     geometric_mean,
+    is_known,
     median,
     paired_log_ratio_ci,
     t_evidence,
@@ -125,6 +126,13 @@ def test_a_verdict_never_changes_sides_when_the_two_are_exchanged() -> None:
         lower = rng.uniform(0.8, 1.2)
         upper = lower + rng.uniform(0, 0.2)
         assert verdict((1 / upper, 1 / lower), 0.03) == opposite[verdict((lower, upper), 0.03)]
+
+
+@pytest.mark.parametrize(("interval", "known"), [((0.996, 1.0), True), ((0.994, 1.0), False), ((3.0, 3.0), True)])
+def test_a_ratio_is_known_by_the_width_of_its_interval_to_half_a_per_cent(
+    interval: tuple[float, float], known: bool
+) -> None:
+    assert is_known(interval) is known
 
 
 def test_evidence_grows_with_values_that_agree_and_does_not_depend_on_their_unit() -> None:

@@ -16,6 +16,9 @@ MIN_PAIRS = 6
 """Fewest pairs with an interval for a median at 95 %: with n pairs the widest one, (min, max), misses the median
 with probability 2 * 0.5**n (sign test; Conover, Practical Nonparametric Statistics)."""
 
+PRECISE = 0.005
+"""A time or a ratio is known when its 95 % interval is narrower than this fraction of it; then sampling stops."""
+
 MOST_EXPONENT = math.log(sys.float_info.max)
 """Evidence beyond it does not fit into a float, and is given as the largest that does."""
 
@@ -81,6 +84,12 @@ def paired_log_ratio_ci(
     logs = [_log(a) - _log(b) for a, b in zip(baseline_us, candidate_us, strict=True)]
     lower, upper = bootstrap_ci(logs, median, confidence, seed=seed)
     return math.exp(median(logs)), (math.exp(lower), math.exp(upper))
+
+
+def is_known(ci: tuple[float, float]) -> bool:
+    """Whether more pairs would say little more of a ratio with this interval."""
+    lower, upper = ci
+    return upper - lower <= PRECISE * upper
 
 
 def verdict(ci: tuple[float, float], noise_floor: float) -> Verdict:

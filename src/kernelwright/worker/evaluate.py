@@ -19,6 +19,8 @@ from kernelwright.worker.subject import Subject
 from kernelwright.worker.verify import verify, verify_strided
 
 GOOD = (Status.PASSED, Status.NOT_VERIFIED)
+WHOLE = ("verify", "confirm")
+"""Purposes that look at every case, whatever becomes of the others; the rest end at the first failure."""
 
 
 def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
@@ -40,7 +42,7 @@ def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
             if any(result.status not in GOOD and case.name.startswith(f"{result.case}/") for result in results):
                 continue  # wrong as its inputs are: laid out otherwise they say nothing more
             results.append(judged(subject, case, purpose))
-            if results[-1].status not in GOOD and purpose in ("search", "tune"):
+            if results[-1].status not in GOOD and purpose not in WHOLE:
                 break
     except Ended as ended:
         return evaluation(subject, ended.status, ended.reason, results)
@@ -55,7 +57,7 @@ def cases_for(site: Site, purpose: str) -> list[Case]:
     judged, so there they stay.
     """
     cases = [info.case for info in site.loaded().cases]
-    if purpose in ("verify", "confirm"):
+    if purpose in WHOLE:
         return cases
     return [case for case in cases if not (case.held_out or (case.small and purpose == "tune" and site.on_gpu))]
 

@@ -6,6 +6,7 @@ what each would measure alone. It protects no data. The rule: what needs no GPU,
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import os
@@ -55,12 +56,13 @@ class Lease:
 
     def _wait(self, file: int) -> None:
         """However long it takes: another run's candidate ends, or is ended, within its own limits."""
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return
         said = threading.Timer(self._said_after_s, log.warning, (WAITS, self._path))
         said.daemon = True
+        said.start()
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            said.start()
             fcntl.flock(file, fcntl.LOCK_EX)
         finally:
             said.cancel()

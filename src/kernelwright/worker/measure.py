@@ -24,9 +24,6 @@ TOO_SLOW = f"over {HOPELESS} times the best so far"
 LET_GO = (TOO_SLOW, LOST, BEHIND)
 """Why a measurement ended that a candidate has lost: nothing more is asked about it."""
 
-PRECISE = 0.005
-"""Sampling stops when the 95 % interval of the median is narrower than this fraction of it."""
-
 MORE_SAMPLES, MAX_SAMPLES = 10, 124
 MOST_ROUNDS = 60
 """Of a race, each two samples of both."""
@@ -148,7 +145,7 @@ def _sample_alone(subject: Subject, samples: list[float]) -> str:
     while len(samples) < MAX_SAMPLES:
         samples += subject.site.ask_bench({"verb": "sample", "key": KEY, "count": MORE_SAMPLES})
         low, high = stats.bootstrap_ci(samples, stats.median)
-        if high - low <= PRECISE * stats.median(samples):
+        if high - low <= stats.PRECISE * stats.median(samples):
             return KNOWN
     return MOST
 

@@ -14,9 +14,6 @@ precision alone, since nobody is refused for a lost race."""
 MARGIN = 0.01
 """A candidate is let go early only if it is slower by more than this fraction."""
 
-PRECISE = 0.005
-"""A race ends when the 95 % interval of the ratio is narrower than this fraction of it."""
-
 LOST = (
     f"slower than the best so far by over {MARGIN:.0%} "
     f"(t-test that may be looked at after every round, at {SURELY:.0%})"
@@ -33,7 +30,7 @@ def race_over(ours_us: list[float], theirs_us: list[float], most: int) -> str:
     if math.fsum(over) > 0 and stats.t_evidence(over) >= 1 / SURELY:
         return LOST
     if pairs >= stats.MIN_PAIRS and pairs % 3 == 0:
-        _, (low, high) = stats.paired_log_ratio_ci(theirs_us, ours_us)  # theirs over ours: under 1 where ours is slower
-        if high - low <= PRECISE * high:
-            return BEHIND if high < 1 else KNOWN
+        _, interval = stats.paired_log_ratio_ci(theirs_us, ours_us)  # theirs over ours: under 1 where ours is slower
+        if stats.is_known(interval):
+            return BEHIND if interval[1] < 1 else KNOWN
     return MOST if pairs >= most else ""

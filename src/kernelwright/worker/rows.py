@@ -20,9 +20,6 @@ MIN_ROUNDS, MAX_ROUNDS = 12, 60
 CASE_US = 20_000_000.0
 """Sampling of one case stops after about this much device time."""
 
-PRECISE = 0.005
-"""Enough rounds when every interval of a ratio is narrower than this fraction."""
-
 FLOOR = 0.005
 """Least noise floor, above what a kernel compared with itself shows (`benchmarks/trust.py same`)."""
 
@@ -100,8 +97,8 @@ def sample_rounds(rows: list[Row]) -> None:
 
 
 def narrow(first: Row, row: Row) -> bool:
-    _, (low, high) = stats.paired_log_ratio_ci(first.rounds_us, row.rounds_us)
-    return high - low <= PRECISE * high
+    _, interval = stats.paired_log_ratio_ci(first.rounds_us, row.rounds_us)
+    return stats.is_known(interval)
 
 
 def noise_floor(row: Row) -> float:
