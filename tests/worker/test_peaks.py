@@ -8,8 +8,12 @@ import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from kernelwright.worker.lease import Lease
+from kernelwright.worker.site import Site, peaks_file
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 
@@ -23,6 +27,31 @@ def test_workers_that_keep_peaks_at_the_same_time_leave_one_whole_file(tmp_path:
         list(threads.map(lambda one: keep(one, path), found))
     assert json.loads(path.read_text()) in found
     assert list(path.parent.iterdir()) == [path]
+
+
+class SiteOfTwoAnswers(Site):
+    """Whose judge finds other peaks in the file each time, as where another worker wrote it in between."""
+
+    def __init__(self, machine: dict[str, Any]) -> None:
+        self.on_gpu, self.machine, self.lease, self.known_peaks = True, machine, Lease(None), None
+        self.asked: list[str] = []
+
+    def ask_judge(self, message: dict[str, Any]) -> Any:
+        self.asked.append(message["file"])
+        return {"peaks": {"copy_bytes_per_s": float(len(self.asked))}, "source": "measured"}
+
+
+H200 = {"device": "NVIDIA H200", "uuid": "GPU-1", "driver": "580.1", "torch": "2.11.0"}
+
+
+def test_a_worker_s_bounds_and_its_environment_say_the_same_peaks() -> None:
+    site = SiteOfTwoAnswers(H200)
+    assert site.peaks() == site.peaks() == ({"copy_bytes_per_s": 1.0}, "measured")
+
+
+@pytest.mark.parametrize("other", [{"uuid": "GPU-2"}, {"driver": "581.0"}, {"torch": "2.13.0"}])
+def test_two_gpus_of_a_name_do_not_share_their_peaks(other: dict[str, str]) -> None:
+    assert peaks_file(H200 | other) != peaks_file(H200)
 
 
 def test_the_reading_kernel_reads_every_element(tmp_path: Path) -> None:

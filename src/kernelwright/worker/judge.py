@@ -223,7 +223,7 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
     if verb == "shapes":
         return judge.shapes()
     if verb == "peaks":
-        return peaks.measured(Path(message["cache"]))
+        return peaks.measured(Path(message["file"]))
     if verb == "draws":
         return judge.dealt(message["case"], message["candidate"])
     if verb == "again":

@@ -27,16 +27,14 @@ READERS = ((1024, 16, 4), (2048, 16, 8), (4096, 16, 8), (2048, 64, 8), (8192, 8,
 """Elements of a block, blocks of a program and warps."""
 
 
-def measured(cache: Path) -> dict[str, Any]:
-    """Peaks of device 0 from the cache, or measured now (about 3 s) and cached by device, driver and torch."""
-    name = torch.cuda.get_device_name(0).replace(" ", "-").lower()
-    path = cache / f"{name}-torch{torch.__version__}.json"
-    if path.exists():
-        found: dict[str, Any] = json.loads(path.read_text())
+def measured(file: Path) -> dict[str, Any]:
+    """Peaks of device 0 from `file`, or measured now (about 3 s) and kept there."""
+    if file.exists():
+        found: dict[str, Any] = json.loads(file.read_text())
         return found
     found = {"peaks": measure(), "source": f"measured {torch.cuda.get_device_name(0)} "
              f"{datetime.date.today().isoformat()} torch {torch.__version__}"}  # fmt: skip
-    keep(found, path)
+    keep(found, file)
     return found
 
 

@@ -58,6 +58,13 @@ def arguments(shape: dict[str, Any]) -> dict[str, Any]:
     return {key: shape[key] for key in ("input_names", "parameters", "init", "init_names")}
 
 
+def peaks_file(machine: dict[str, Any]) -> Path:
+    """Where the peaks of one GPU are kept: two of a name in one machine differ by some percent, and so may drivers."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
+    device = machine["device"].replace(" ", "-").lower()
+    return cache / f"{device}-{machine['uuid']}-driver{machine['driver']}-torch{machine['torch']}.json"
+
+
 class Site:
     def __init__(self, scratch: Path, target: str | None, limits: Limits) -> None:
         """scratch: an empty folder, which the caller removes."""
@@ -82,6 +89,7 @@ class Site:
         self.problem: tuple[str, str | None] | None = None
         self.info: ProblemInfo | None = None
         self.shapes: list[dict[str, Any]] = []
+        self.known_peaks: dict[str, Any] | None = None
         self.best_us: dict[str, float] = {}
         self.profiles: dict[str, Profile] = {}
         self.qualified: dict[str, CaseQualification | str] = {}
@@ -106,9 +114,10 @@ class Site:
     def peaks(self) -> tuple[dict[str, float], str]:
         """Measured peaks: of this GPU, or (without one) those recorded for the target's device."""
         if self.on_gpu:
-            cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
-            found = self.ask_judge({"verb": "peaks", "cache": str(cache)})
-            return found["peaks"], found["source"]
+            if self.known_peaks is None:  # asked once: every bound of this worker and its environment say the same
+                with self.lease:
+                    self.known_peaks = self.ask_judge({"verb": "peaks", "file": str(peaks_file(self.machine))})
+            return self.known_peaks["peaks"], self.known_peaks["source"]
         name = self.target.device.replace(" ", "-").lower() + ".json"
         recorded = resources.files("kernelwright.devices").joinpath("peaks").joinpath(name)
         if not recorded.is_file():
