@@ -3,7 +3,7 @@
 Idea: lanes of one warp exchange partial sums without a barrier, so rows are given to warps and not to programs; the
 block after this one is loaded before this one is scanned, so that the chain of blocks does not wait for memory.
 Must move: 2 * rows * cols elements (x once, out once); one addition per element, a few more for the scan.
-Reaches 95 % of the limit on 8192x8192 in float32: 133 µs on an H200 (search, not benched).
+Reaches 92 % of the limit on 8192x8192 in float32: 137 µs on an H200, 1.22 times PyTorch's faster one (bench).
 """
 
 import torch

@@ -8,7 +8,7 @@ in the order in which the warps of a product hold them. A step is one group, so 
 outputs are too few for enough programs, these share the columns of an output, and a second, small kernel adds their
 sums in a fixed order.
 Must move: out_features * in_features / 2 bytes of weights, nothing else of weight while tokens are few.
-Reaches 33 % of the limit on 1x4096to14336 in float16: 19.9 µs on an H200 (search, not benched).
+Reaches 35 % of the limit on 1x4096to14336 in float16: 18.4 µs on an H200, 4.1 times PyTorch's faster one (bench).
 """
 
 import torch

@@ -8,7 +8,7 @@ maximum along the width comes last, when a quarter of the rows is left, by shuff
 of the next step are loaded before this one is finished.
 Must move: x nearly once and out once (batch * channels * (depth*height*width + outputs) elements).
 Serves: kernel 3, stride 2, padding 1, dilation 3.
-Reaches 91 % of the limit on 16x32x128x128x128 in bfloat16: 549 µs on an H200, 7.5 times PyTorch's faster one (bench).
+Reaches 90 % of the limit on 16x32x128x128x128 in bfloat16: 554 µs on an H200, 7.4 times PyTorch's faster one (bench).
 """
 
 import torch
