@@ -62,6 +62,15 @@ def test_chosen_cases_are_the_only_ones() -> None:
     assert "has no case 'huge' (its cases: small, big, odd)" in fault(run("bench", "double", "--case", "huge"))
 
 
+def test_held_out_cases_can_be_left_out() -> None:
+    document = json.loads(run("bench", "double", "--no-held-out", "--json").stdout)
+    assert [case["case"] for case in document["cases"]] == ["big"]
+    assert document["command"] == "kernelwright bench double --no-held-out"
+    result = run("bench", "double", "--case", "odd", "--no-held-out")
+    assert result.exit_code == 2
+    assert "leave --no-held-out out" in result.stderr
+
+
 def test_a_wrong_candidate_makes_the_answer_no() -> None:
     Path("mine.py").write_text("BLOCK = 512\n# fails: wrong\n")
     result = run("bench", "double", "mine.py")

@@ -54,6 +54,7 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
 )
 @click.option("--max-autotune", is_flag=True, help="Add torch.compile in its max-autotune mode (slow).")
 @click.option("--no-compile", is_flag=True, help="Leave torch.compile out.")
+@click.option("--no-held-out", is_flag=True, help="Leave the held-out cases out.")
 @click.option(
     "--repeat",
     type=click.IntRange(min=1),
@@ -75,6 +76,7 @@ def bench(
     json_file: str | None,
     max_autotune: bool,
     no_compile: bool,
+    no_held_out: bool,
     repeat: int,
     dtype: str | None,
     unqualified: bool,
@@ -94,9 +96,11 @@ def bench(
 
     if max_autotune and no_compile:
         raise click.UsageError("--max-autotune and --no-compile exclude each other.")
+    if cases and no_held_out:
+        raise click.UsageError("--case says which cases are measured: leave --no-held-out out.")
     if json_file not in (None, "-") and not Path(json_file).resolve().parent.is_dir():
         raise RequestError(f"{json_file} cannot be written: its folder does not exist", "make the folder first")
-    measure = Measure(parts, ctx, cases, max_autotune, not no_compile, repeat, dtype, unqualified, target)
+    measure = Measure(parts, ctx, cases, max_autotune, not no_compile, not no_held_out, repeat, dtype, unqualified, target)
     several = problems_in(problem)
     if several and (candidates or cases):
         raise RequestError(
@@ -129,6 +133,7 @@ class Measure:
     cases: tuple[str, ...]
     max_autotune: bool
     compile: bool
+    held_out: bool
     repeat: int
     dtype: str | None
     unqualified: bool
@@ -155,10 +160,15 @@ class Measure:
         for number in range(self.repeat):
             start = self.started if first is None or number else first
             with start() as worker:
-                check_cases(worker.load(str(found.file), self.dtype), self.cases)
+                info = worker.load(str(found.file), self.dtype)
+                check_cases(info, self.cases)
                 pass_gate(worker, typed, self.unqualified)
-                reports.append(worker.bench(named, self.cases, self.max_autotune, self.compile))
+                reports.append(worker.bench(named, self.chosen(info), self.max_autotune, self.compile))
         return msgspec.structs.replace(repeated(reports), command=command_line(typed, candidates, self.ctx))
+
+    def chosen(self, info: ProblemInfo) -> tuple[str, ...]:
+        """The cases to measure, () for all but the small ones."""
+        return self.cases if self.held_out else tuple(one.case.name for one in info.cases if one.case.timed)
 
 
 def bench_series(measure: Measure, problems: list[ProblemPath], command: str, json_file: str | None) -> BenchSeries:
@@ -253,7 +263,7 @@ def command_line(problem: str, candidates: tuple[str, ...], ctx: click.Context) 
             words += [f"--{option}", ctx.params[option]]
     if ctx.params["repeat"] > 1:
         words += ["--repeat", str(ctx.params["repeat"])]
-    for flag in ("max_autotune", "no_compile", "unqualified"):
+    for flag in ("max_autotune", "no_compile", "no_held_out", "unqualified"):
         if ctx.params[flag]:
             words.append("--" + flag.replace("_", "-"))
     return shlex.join(words)
