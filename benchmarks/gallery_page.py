@@ -23,7 +23,7 @@ import msgspec
 
 from kernelwright.codec import decode, encode
 from kernelwright.model import BenchCase, BenchReport, BenchSeries
-from kernelwright.report.series import COLUMNS, case_cells, our_row, row_named
+from kernelwright.report.series import LIMIT, TIMED, TUNED, case_cells, our_row, row_named
 from kernelwright.report.units import microseconds_text, share_text
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -31,6 +31,9 @@ PAGE = ROOT / "docs" / "gallery.md"
 README = ROOT / "README.md"
 BEGIN, END = "<!-- results: begin (benchmarks/gallery_page.py) -->", "<!-- results: end -->"
 
+
+AUTOTUNED = "max-autotune"
+"""Folder of results that were measured with `--max-autotune`, beside those without."""
 
 NOTE = "NOTE.md"
 """Beside a problem's results: what a reader of its rows has to know, such as that a kernel has changed since."""
@@ -48,9 +51,10 @@ class Measured(NamedTuple):
         return f"{self.problem} {self.case.case}"
 
 
-def read_reports(gallery: Path) -> list[BenchReport]:
-    """One report for each results file, by problem."""
-    return [decode(file.read_bytes(), BenchReport) for file in sorted(gallery.glob("*/results/*.json"))]
+def read_reports(gallery: Path, within: str = "") -> list[BenchReport]:
+    """One report for each file in results, or in the folder `within` them, by problem."""
+    files = sorted(gallery.glob(str(Path("*", "results", within, "*.json"))))
+    return [decode(file.read_bytes(), BenchReport) for file in files]
 
 
 def measured(reports: Sequence[BenchReport]) -> Iterator[Measured]:
@@ -67,15 +71,15 @@ def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
     return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
-def table(reports: Sequence[BenchReport], held_out: bool) -> str:
-    """COLUMNS of all cases; the case's name leads to its folder."""
+def table(reports: Sequence[BenchReport], held_out: bool, timed: Sequence[str] = TIMED) -> str:
+    """A line for each case; its name leads to its folder."""
     rows = [
-        [f"[{report.problem}](../gallery/{report.problem}) {case.case}", *case_cells(case)]
+        [f"[{report.problem}](../gallery/{report.problem}) {case.case}", *case_cells(case, timed)]
         for report in reports
         for case in report.cases
         if case.held_out == held_out
     ]
-    return markdown(COLUMNS, rows)
+    return markdown(("case", *timed, *LIMIT), rows)
 
 
 def geometric_mean(ratios: Sequence[float]) -> float:
@@ -157,6 +161,7 @@ def searched(reports: Sequence[BenchReport], gallery: Path) -> str:
 
 def page(reports: Sequence[BenchReport], gallery: Path) -> str:
     """The whole of docs/gallery.md."""
+    tuned = read_reports(gallery, AUTOTUNED)
     cases = list(measured(reports))
     environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}, "
                            f"{one.environment.date[:10]}" for one in reports})  # fmt: skip
@@ -179,6 +184,15 @@ Measured on: {"; ".join(environments)}.
 {table(reports, held_out=False)}
 
 {assessment([one for one in cases if not one.case.held_out])}
+
+## With max-autotune beside it
+
+`kernelwright bench gallery --max-autotune --no-held-out`: runs of their own (`results/max-autotune/`), in which
+`torch.compile` also tunes what it calls. *ratio*: the fastest of the three over `best`.
+
+{table(tuned, held_out=False, timed=TUNED)}
+
+{assessment(list(measured(tuned)))}
 
 ## Held-out cases
 
@@ -249,13 +263,14 @@ def with_table(readme: str, reports: Sequence[BenchReport], gallery: Path) -> st
 
 
 def place(series: BenchSeries, gallery: Path) -> None:
-    """Each report into gallery/PROBLEM/results/DEVICE.json."""
+    """Each report into gallery/PROBLEM/results/DEVICE.json, or the folder for max-autotune there."""
     for report in series.reports:
         if report.environment.device is None:
             raise SystemExit(f"the report of {report.problem} was made without a GPU: estimates are no results")
         device = report.environment.device.replace(" ", "-").lower()
-        file = gallery / report.problem / "results" / f"{device}.json"
-        file.parent.mkdir(exist_ok=True)
+        tuned = any(row_named(case, TUNED[2]) for case in report.cases)
+        file = gallery / report.problem / "results" / (AUTOTUNED if tuned else "") / f"{device}.json"
+        file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(msgspec.json.format(encode(report), indent=1) + b"\n")
 
 

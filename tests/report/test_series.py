@@ -30,6 +30,12 @@ def test_the_ratio_is_of_the_best_kernel_and_stands_with_interval_and_verdict() 
     }  # fmt: skip
 
 
+def test_max_autotune_has_a_column_where_it_took_part() -> None:
+    tuned = Implementation(name="compile_max_autotune", status=Status.PASSED, median_us=37.5)
+    assert "37.5" in series_text(_series(_case(EAGER, tuned, BEST)))
+    assert "compile_max_autotune" not in series_text(_series(_case(EAGER, BEST)))
+
+
 def test_without_a_best_kernel_the_starter_is_compared() -> None:
     row = our_row(_case(EAGER, STARTER))
     assert row is not None

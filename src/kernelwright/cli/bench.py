@@ -100,7 +100,9 @@ def bench(
         raise click.UsageError("--case says which cases are measured: leave --no-held-out out.")
     if json_file not in (None, "-") and not Path(json_file).resolve().parent.is_dir():
         raise RequestError(f"{json_file} cannot be written: its folder does not exist", "make the folder first")
-    measure = Measure(parts, ctx, cases, max_autotune, not no_compile, not no_held_out, repeat, dtype, unqualified, target)
+    measure = Measure(
+        parts, ctx, cases, max_autotune, not no_compile, not no_held_out, repeat, dtype, unqualified, target
+    )
     several = problems_in(problem)
     if several and (candidates or cases):
         raise RequestError(

@@ -13,17 +13,22 @@ from kernelwright.report.evaluation import environment_settings, settings_text
 from kernelwright.report.table import table
 from kernelwright.report.units import microseconds_text, share_text, times_text
 
-COLUMNS = ("case", "eager", "compile", "starter", "best", "limit", "share", "ratio", "95 % interval", "verdict")
-TIMED = COLUMNS[1:5]
+TIMED = ("eager", "compile", "starter", "best")
+TUNED = ("eager", "compile", "compile_max_autotune", "starter", "best")
+"""Where `torch.compile` ran in its max-autotune mode, too."""
+LIMIT = ("limit", "share", "ratio", "95 % interval", "verdict")
+COLUMNS = ("case", *TIMED, *LIMIT)
 
 
 def series_text(series: BenchSeries) -> str:
     """The table of all timed cases, that of the held-out ones, what failed, and where it was measured."""
     parts = []
     for held_out, title in ((False, "timed cases"), (True, "held-out cases")):
-        rows = series_rows(series.reports, held_out)
+        timed = timed_columns(series.reports)
+        rows = series_rows(series.reports, held_out, timed)
         if rows:
-            parts.append(f"{title}, device time in µs, cold cache\n" + table(COLUMNS, rows, left=("verdict",)))
+            header = ("case", *timed, *LIMIT)
+            parts.append(f"{title}, device time in µs, cold cache\n" + table(header, rows, left=("verdict",)))
     failures = [f"{name}: {reason}" for name, reason in series.failures.items()] + failed_rows(series.reports)
     if failures:
         parts.append("not benched, wrong or failed\n" + "\n".join(f"  {line}" for line in failures))
@@ -32,20 +37,25 @@ def series_text(series: BenchSeries) -> str:
     return "\n\n".join(parts)
 
 
-def series_rows(reports: Sequence[BenchReport], held_out: bool) -> list[list[str]]:
-    """COLUMNS of every case, in the order of the reports."""
+def timed_columns(reports: Sequence[BenchReport]) -> tuple[str, ...]:
+    tuned = any(row_named(case, "compile_max_autotune") for report in reports for case in report.cases)
+    return TUNED if tuned else TIMED
+
+
+def series_rows(reports: Sequence[BenchReport], held_out: bool, timed: Sequence[str] = TIMED) -> list[list[str]]:
+    """A row for every case, in the order of the reports."""
     return [
-        [f"{report.problem} {case.case}", *case_cells(case)]
+        [f"{report.problem} {case.case}", *case_cells(case, timed)]
         for report in reports
         for case in report.cases
         if case.held_out == held_out
     ]
 
 
-def case_cells(case: BenchCase) -> list[str]:
-    """COLUMNS of one case, its name left out."""
+def case_cells(case: BenchCase, timed: Sequence[str] = TIMED) -> list[str]:
+    """Times of those implementations, then LIMIT."""
     ours = our_row(case)
-    times = [time_cell(row_named(case, name)) for name in TIMED]
+    times = [time_cell(row_named(case, name)) for name in timed]
     if ours is None or ours.speedup is None:
         return [*times, microseconds_text(case.bound_us), "-", "-", "-", "-"]
     low_high = ours.speedup_ci95
