@@ -99,9 +99,9 @@ def test_it_says_why(found: dict[str, Any]) -> None:
 
 
 def test_a_shape_is_given_up_for_all_dtypes_only_where_it_loses_for_all(found: dict[str, Any]) -> None:
-    assert found["a shape that always loses"] is True
+    assert found["a size below all that win"] is True
     assert found["a dtype that loses"] is True
-    assert found["a dtype of a shape that always loses, explained"].startswith("called: PyTorch (nothing alike")
+    assert found["a dtype of a size below all that win, explained"].startswith("called: PyTorch (nothing alike")
 
 
 def test_what_is_remembered_of_shapes_is_bounded(found: dict[str, Any]) -> None:

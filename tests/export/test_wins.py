@@ -115,13 +115,15 @@ def test_what_was_not_measured_compiled_is_not_taken_compiled(wins: Any) -> None
     assert not wins.verdict([case], (("float32", 2),), (64, 64), "compiled")[0]
 
 
-def test_sizes_that_lose_for_every_dtype_are_told_from_those_that_lose_for_one(wins: Any) -> None:
-    lost = win([[64, 64]], 20.0, 10.0)
-    half = win([[64, 64]], 10.0, 20.0)
+def test_below_the_smallest_size_that_wins_in_any_dtype_nothing_wins(wins: Any) -> None:
+    lost, large = win([[4, 4]], 20.0, 10.0), win([[64, 64]], 10.0, 20.0)
+    half = win([[32, 64]], 10.0, 20.0)
     half["inputs"][0]["dtype"] = "float16"
-    assert not wins.ever([lost], [2], (64, 64))
-    assert wins.ever([lost, half], [2], (64, 64))
-    assert not wins.ever([lost, half], [1, 1], (64, 64))
+    unmeasured = win([[2, 2]], 10.0, 20.0)
+    del unmeasured["kernel"]
+    assert wins.least_elements([lost, large, half, unmeasured]) == 32 * 64
+    assert wins.least_elements([lost, large]) == 64 * 64
+    assert wins.least_elements([lost]) > 10**15
 
 
 def test_only_cases_of_the_same_module_apply(wins: Any) -> None:

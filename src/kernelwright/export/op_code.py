@@ -155,7 +155,6 @@ def forward_text(subject: Subject, arguments: Arguments) -> str:
     listed = tuple_text(names)
     absent = " or ".join(f"{name} is ABSENT" for name in names)
     eval_only = "not self.training and " if MODE_WORDS.search(subject.problem_text) else ""
-    shapes = f"{tensors[0]}.shape" if len(tensors) == 1 else f"({', '.join(f'{name}.shape' for name in tensors)})"
     scalar_check = "".join(f"type({name}) in SCALARS and " for name in scalars)
     held = "tuple([found_in(self, name) for name in self.fast_state.names])" if arguments.parameters else "()"
     operands = [*names, *["list(parameters)"] * bool(arguments.parameters)]
@@ -169,7 +168,8 @@ def forward_text(subject: Subject, arguments: Arguments) -> str:
     usable = " and ".join(f"usable({name})" for name in tensors)
     return f'''"""The forward of {subject.problem.name}, which chooses: the kernel or PyTorch. Generated.
 
-A call that goes to PyTorch pays for one lookup. The rule: whatever is not what was measured, goes to PyTorch.
+A call that goes to PyTorch pays for one comparison where it is small, else for one lookup. The rule: whatever is not
+what was measured, goes to PyTorch.
 """
 
 from __future__ import annotations
@@ -211,7 +211,8 @@ def dispatching(fallback):
             return in_graph(fallback, self, {given})
         state = self.fast_state
         try:
-            if {shapes} in state.lost:
+            count = {tensors[0]}.numel()
+            if type(count) is int and count < state.least:  # no symbol, on which a comparison would be a guard
                 return fallback(self, {given})
             wins = {scalar_check}state.known.get(({", ".join(parts)}))
         except (AttributeError, TypeError):  # no tensor where one was expected, or sizes that are not known yet
