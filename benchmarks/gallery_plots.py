@@ -1,6 +1,6 @@
 """docs/gallery.svg, the share of the limit that each timed case reaches; gallery/NAME/variants.svg, every measured
-variant of a kernel in the order in which they were measured; and gallery/NAME/roofline.svg, what the implementations of
-its first timed case reach under the roof.
+variant of a kernel in the order in which they were measured; gallery/NAME/roofline.svg, what the implementations of its
+first timed case reach under the roof; and gallery/NAME/convergence.svg, the trials of a run that is kept there.
 
     python benchmarks/gallery_plots.py                  draw from gallery/*/rounds/*.json and gallery/*/results/*.json
     python benchmarks/gallery_plots.py --keep FOLDER N  first keep what gallery_round.py wrote to FOLDER, as round N
@@ -16,7 +16,9 @@ import argparse
 import json
 import math
 import re
+import shutil
 import sys
+import tempfile
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -24,8 +26,10 @@ from typing import Any
 from kernelwright import pool
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
+from kernelwright.journal import Journal
 from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implementation, Status, TensorSpec
-from kernelwright.report.plots import drawing, roofline
+from kernelwright.report.plots import convergence, drawing, roofline
+from kernelwright.report.view import read_run
 from kernelwright.roofline import Point, bound
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -149,6 +153,22 @@ def draw_roofline(folder: Path, worker: pool.Worker) -> None:
         print(f"drawn: {(folder / 'roofline.svg').relative_to(ROOT)}")
 
 
+def draw_convergence(folder: Path) -> None:
+    """Of the first run that is kept; nothing where none is. It reads a copy: SQLite may write beside what it reads."""
+    for run in sorted(journal.parent for journal in (folder / "runs").glob("*/journal.db"))[:1]:
+        with tempfile.TemporaryDirectory() as kept:
+            copy = Path(shutil.copytree(run, Path(kept, run.name)))
+            with Journal.open(copy) as journal:
+                view = read_run(journal)
+        figure = convergence.draw(view)
+        assert figure is not None, f"nothing passed in {run}"
+        svg = drawing.inline_svg(
+            figure, f"{folder.name}-convergence", f"Convergence of {folder.name}: every trial's time"
+        )
+        (folder / "convergence.svg").write_text(drawing.standalone_svg(svg), encoding="utf-8")
+        print(f"drawn: {(folder / 'convergence.svg').relative_to(ROOT)}")
+
+
 def draw_shares(reports: Sequence[BenchReport]) -> None:
     """One line a timed case: how much of the limit eager, compile, the starter and the best kernel reach."""
     cases = [(f"{one.problem} {case.case}", case) for one in reports for case in one.cases if not case.held_out][::-1]
@@ -184,6 +204,7 @@ def main(arguments: Sequence[str]) -> int:
             if folder.is_dir():
                 draw(folder)
                 draw_roofline(folder, worker)
+                draw_convergence(folder)
     results = sorted((ROOT / "gallery").glob("*/results/*.json"))
     draw_shares([decode(file.read_bytes(), BenchReport) for file in results])
     return 0

@@ -66,6 +66,15 @@ def test_every_page_with_results_shows_a_roof_with_the_shares_of_its_results(fol
     assert absent == [], "stale: run python benchmarks/gallery_plots.py"
 
 
+@pytest.mark.parametrize(
+    "run", sorted((ROOT / "gallery").glob("*/runs/*/journal.db")), ids=lambda file: file.parents[2].name
+)
+def test_every_page_with_a_run_shows_its_convergence(run: Path) -> None:
+    folder = run.parents[2]
+    assert "![convergence](convergence.svg)" in (folder / "README.md").read_text(encoding="utf-8")
+    assert ">best so far</text>" in (folder / "convergence.svg").read_text(encoding="utf-8")
+
+
 def test_the_limit_is_made_of_the_peaks_of_the_results_not_of_those_at_hand(plots: ModuleType) -> None:
     limit = plots.limit_of(loaded(), PEAKS, "measured then")
     assert limit == bound(BYTES, 2_000_000, 4_000_000, "bfloat16", PEAKS, "measured then")
