@@ -25,7 +25,7 @@ docs: $(STAMP)
 	$(BIN)/python benchmarks/gallery_page.py
 
 example: $(STAMP)
-	$(BIN)/kernelwright report gallery/rmsnorm/runs/mailbox --format html --plots docs/example > docs/example/report.html
+	$(BIN)/kernelwright report gallery/max_pool3d/runs/mailbox --format html --plots docs/example > docs/example/report.html
 	KERNELWRIGHT_SCREENSHOTS=docs/example $(BIN)/pytest tests/report/page/test_in_browser.py -k looked_at
 
 site: $(STAMP)

@@ -19,7 +19,8 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser
 
 ROOT = Path(__file__).resolve().parents[3]
-REAL_RUN = ROOT / "gallery" / "rmsnorm" / "runs" / "mailbox"
+# Trial 25 was written in reply to a prompt that showed trial 24; a tuning of it, 27, is the best.
+REAL_RUN = ROOT / "gallery" / "max_pool3d" / "runs" / "mailbox"
 EXAMPLE = ROOT / "docs" / "example" / "report.html"
 SIZES = {"desk": DESK, "phone": PHONE}
 
@@ -70,14 +71,14 @@ def test_the_paper_follows_light_and_dark_and_so_do_the_pictures(browser: Browse
 
 def test_the_tree_folds_and_unfolds(browser: Browser, url: str) -> None:
     with visit(browser, url) as seen:
-        best = seen.page.locator("#trial-3")
+        best = seen.page.locator("#trial-27")
         assert best.is_visible()
-        seen.page.locator("#trial-1 > summary").click()
+        seen.page.locator("#trial-24 > summary").click()
         assert not best.is_visible()
-        seen.page.locator("#trial-1 > summary").click()
+        seen.page.locator("#trial-24 > summary").click()
         assert best.is_visible()
         seen.page.get_by_role("button", name="fold all", exact=True).click()
-        assert not seen.page.locator("#trial-1").is_visible()
+        assert not seen.page.locator("#trial-24").is_visible()
         seen.page.get_by_role("button", name="unfold all").click()
         assert best.is_visible()
         assert seen.faults == []
@@ -86,27 +87,27 @@ def test_the_tree_folds_and_unfolds(browser: Browser, url: str) -> None:
 def test_a_diff_shows_what_changed_and_prompts_are_folded_away(browser: Browser, url: str) -> None:
     with visit(browser, url) as seen:
         page = seen.page
-        assert not page.locator("#diff-3-1").is_visible()
-        page.locator("#look-3 > summary").click()
-        assert page.locator("#diff-3-1 .diff").is_visible()
-        assert page.locator("#diff-3-1 .diff .added").count() > 0
-        assert page.locator("#diff-3-1 .diff .removed").count() > 0
+        assert not page.locator("#diff-25-24").is_visible()
+        page.locator("#look-25 > summary").click()
+        assert page.locator("#diff-25-24 .diff").is_visible()
+        assert page.locator("#diff-25-24 .diff .added").count() > 0
+        assert page.locator("#diff-25-24 .diff .removed").count() > 0
         added, kept = (
-            page.locator(f"#diff-3-1 .diff .{kind}").first.evaluate("e => getComputedStyle(e).backgroundColor")
+            page.locator(f"#diff-25-24 .diff .{kind}").first.evaluate("e => getComputedStyle(e).backgroundColor")
             for kind in ("added", "kept")
         )
         assert added != kept
-        assert not page.locator("#prompt-3 pre").is_visible()
-        page.locator("#prompt-3 > summary").click()
-        assert page.locator("#prompt-3 pre").is_visible()
+        assert not page.locator("#prompt-25 pre").is_visible()
+        page.locator("#prompt-25 > summary").click()
+        assert page.locator("#prompt-25 pre").is_visible()
 
 
 def test_it_is_whole_without_javascript(browser: Browser, url: str) -> None:
     context = browser.new_context(java_script_enabled=False)
     page = context.new_page()
     page.goto(url)
-    page.locator("#look-3 > summary").click()
-    assert page.locator("#diff-3-1 .diff").is_visible()
+    page.locator("#look-25 > summary").click()
+    assert page.locator("#diff-25-24 .diff").is_visible()
     assert not page.get_by_role("button", name="fold all", exact=True).is_visible()
     context.close()
 
@@ -128,7 +129,7 @@ def test_a_hostile_candidate_runs_nothing_even_if_escaping_failed(browser: Brows
     ("name", "dark", "size", "opened"),
     [
         ("light", False, DESK, None),
-        ("dark", True, {"width": 1180, "height": 1000}, "candidates"),
+        ("dark", True, {"width": 1180, "height": 1000}, "trial-25"),
         ("phone", False, PHONE, "candidates"),
     ],
 )
@@ -139,7 +140,7 @@ def test_it_can_be_looked_at(
     file = Path(os.environ.get("KERNELWRIGHT_SCREENSHOTS", tmp_path)) / f"{name}.png"
     with visit(browser, url, dark, size) as seen:
         if opened is not None:
-            seen.page.locator("#look-3 > summary").click()
+            seen.page.locator("#look-25 > summary").click()
             seen.page.locator(f"#{opened}").evaluate("e => e.scrollIntoView()")
         seen.page.screenshot(path=file)
     assert file.read_bytes().startswith(b"\x89PNG\r\n")
