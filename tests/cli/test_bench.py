@@ -13,7 +13,8 @@ import pytest
 
 from command_line import PROBLEM, fault, run
 from fakes import FakeWorker
-from kernelwright.cli.bench import named_candidates, one_ahead
+from kernelwright.cli.bench import named_candidates
+from kernelwright.cli.bench_series import one_ahead
 from kernelwright.codec import decode
 from kernelwright.errors import RequestError, WorkerError
 from kernelwright.model import BenchReport, BenchSeries

@@ -7,12 +7,7 @@ run's `best_kernel.py` is `best` where the problem has none of its own.
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
-import time
-from collections.abc import Callable, Generator
-from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,10 +17,11 @@ import click
 import msgspec
 
 from kernelwright.cli import options
+from kernelwright.cli.bench_series import Start, bench_series, write_document
 from kernelwright.cli.gate import pass_gate, unqualified_option
-from kernelwright.cli.output import document_text, note, say, say_document
+from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
-from kernelwright.errors import ProblemError, RequestError, WorkerError
+from kernelwright.errors import RequestError
 from kernelwright.model import BenchReport, BenchSeries, Candidate, ProblemInfo, Status
 from kernelwright.pool import Worker
 
@@ -33,7 +29,6 @@ if TYPE_CHECKING:
     from kernelwright.problems import ProblemPath
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
-Start = Callable[[], AbstractContextManager[Worker]]
 NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
 """Every other status of a candidate's row makes the answer a no."""
 
@@ -171,63 +166,6 @@ class Measure:
     def chosen(self, info: ProblemInfo) -> tuple[str, ...]:
         """The cases to measure, () for all but the small ones."""
         return self.cases if self.held_out else tuple(one.case.name for one in info.cases if one.case.timed)
-
-
-def bench_series(measure: Measure, problems: list[ProblemPath], command: str, json_file: str | None) -> BenchSeries:
-    """Every problem in turn; one that fails is named and does not end the others. The file is written after each, so
-    that what was measured survives an interrupt. The worker of the next one starts while this one is measured."""
-    reports: list[BenchReport] = []
-    failures: dict[str, str] = {}
-    began_s = time.monotonic()
-    with contextlib.closing(one_ahead(measure.started, len(problems))) as workers:
-        for number, (found, first) in enumerate(zip(problems, workers, strict=True), start=1):
-            note(f"{number} of {len(problems)}: {found.name}, after {time.monotonic() - began_s:.0f} s")
-            try:
-                reports.append(measure.report(found, os.path.relpath(found.file.parent), (), first))
-            except (ProblemError, WorkerError) as error:
-                failures[found.name] = str(error)
-                note(f"{found.name}: {error}")
-            series = BenchSeries(reports=tuple(reports), failures=failures, command=command)
-            if json_file not in (None, "-"):
-                write_document(series, json_file)
-    return series
-
-
-@dataclass
-class Started:
-    """A worker that starts meanwhile. Whoever calls for it ends it, and hears of it if it could not start."""
-
-    worker: Future[AbstractContextManager[Worker]]
-    taken: bool = False
-
-    def __call__(self) -> AbstractContextManager[Worker]:
-        self.taken = True
-        return self.worker.result()
-
-    def end(self) -> None:
-        """Where nobody called for it."""
-        if not self.taken and self.worker.exception() is None:
-            with self():
-                pass
-
-
-def one_ahead(start: Start, count: int) -> Generator[Started, None, None]:
-    """So many workers, each started while the one before is in use. One that nobody takes is ended."""
-    with ThreadPoolExecutor(1) as beside:
-        workers: list[Started] = []
-        try:
-            for number in range(count):
-                while len(workers) < min(number + 2, count):
-                    workers.append(Started(beside.submit(start)))
-                yield workers[number]
-                workers[number].end()
-        finally:
-            for worker in workers:
-                worker.end()
-
-
-def write_document(document: BenchReport | BenchSeries, file: str) -> None:
-    Path(file).write_text(document_text(document) + "\n", encoding="utf-8")
 
 
 def named_candidates(problem: ProblemPath, files: tuple[str, ...]) -> dict[str, Candidate]:
