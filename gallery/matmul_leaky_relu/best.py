@@ -7,7 +7,8 @@ them. Just as many programs as share the tiles evenly: 128 for 512 tiles on 132 
 for it, and 128 tiles at a time are a full rectangle of C, which is what reads least. A tile is stored in two halves,
 which leaves shared memory to a fourth stage.
 Must do: 2 * M * N * K FLOP on the tensor cores; M*K + K*N + M*N elements, which is the limit only for small K.
-Reaches 101 % of the limit (the fastest cuBLAS product) on 4096_fp16: 179 µs on an H200, 1.08 times PyTorch's faster one (bench).
+Reaches 101 % of the limit (the fastest cuBLAS product) on 4096_fp16: 179 µs on an H200, 1.08 times PyTorch's faster
+one (bench).
 """
 
 import torch
