@@ -6,6 +6,7 @@ at what it said.
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import subprocess
@@ -14,11 +15,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from exported import cross_entropy, linear, softmax, win, write
+from kernelwright.errors import RequestError
 from kernelwright.export.op import constants_of_model, op_files
-from kernelwright.export.op_code import arguments_of, forward_text
+from kernelwright.export.op_code import RESERVED, arguments_of, arguments_text, forward_text
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
@@ -98,7 +101,7 @@ def test_it_says_why(found: dict[str, Any]) -> None:
     assert found["explained"].splitlines()[0] == "called: kernel (measured: case 32x64)"
 
 
-def test_a_shape_is_given_up_for_all_dtypes_only_where_it_loses_for_all(found: dict[str, Any]) -> None:
+def test_a_size_is_given_up_for_all_dtypes_only_where_it_is_below_all_that_win(found: dict[str, Any]) -> None:
     assert found["a size below all that win"] is True
     assert found["a dtype that loses"] is True
     assert found["a dtype of a size below all that win, explained"].startswith("called: PyTorch (nothing alike")
@@ -197,3 +200,38 @@ def test_constants_that_the_model_reads_are_told_from_those_of_its_inputs() -> N
 def test_a_problem_that_behaves_otherwise_in_training_has_the_kernel_in_evaluation_only(text: str, only: bool) -> None:
     subject = replace(softmax(), problem_text=f"class Model:\n    def forward(self, x):\n        return {text}\n")
     assert (forward_text(subject, arguments_of(subject)).count("not self.training and ") == 2) is only
+
+
+def names_beside(arguments: tuple[str, ...], text: str) -> set[str]:
+    """What the functions that have the problem's arguments among theirs, or assign them, call by name; the variable of
+    a comprehension takes nothing's place outside of it."""
+    found: set[str] = set()
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef) and function.name in ("key_of", "in_graph", "forward", "parted"):
+            nodes = list(ast.walk(function))
+            inner = {one.target.id for one in nodes if isinstance(one, ast.comprehension)
+                     and isinstance(one.target, ast.Name)}  # fmt: skip
+            taken = {one.id for one in nodes if isinstance(one, ast.Name)} | {
+                one.arg for one in nodes if isinstance(one, ast.arg)
+            }
+            found |= taken - inner
+    return found - set(arguments)
+
+
+@pytest.mark.parametrize("subject", [softmax(), linear(), cross_entropy()], ids=lambda one: one.name)
+def test_no_argument_can_take_the_place_of_a_name_that_the_generated_code_uses(subject: Any) -> None:
+    arguments = arguments_of(subject)
+    used = names_beside(arguments.names, forward_text(subject, arguments) + arguments_text(subject, arguments))
+    assert {"state", "op", "wins"} <= used <= RESERVED
+
+
+def called(subject: Any, name: str) -> Any:
+    """The same problem whose forward calls its argument so."""
+    cases = tuple(msgspec.structs.replace(case, input_names=(name,)) for case in subject.problem.cases)
+    return replace(subject, problem=msgspec.structs.replace(subject.problem, cases=cases))
+
+
+def test_an_argument_called_as_a_name_of_the_generated_code_is_refused() -> None:
+    assert arguments_of(called(softmax(), "count")).names == ("count",)
+    with pytest.raises(RequestError, match="has a name that the operator needs: run"):
+        arguments_of(called(softmax(), "run"))

@@ -60,7 +60,13 @@ def arguments_of(subject: Subject) -> Arguments:
     )
 
 
-RESERVED = {"self", "rest", "named", "state", "key", "wins", "parameters", "init", "fallback", "built", "given"}
+RESERVED = {
+    "self", "rest", "named", "state", "elements", "key", "wins", "parameters", "init", "fallback", "built", "given",
+    "held", "op", "run", "calm", "found_in", "static", "usable", "wins_compiled", "is_compiling", "is_dynamo_compiling",
+    "key_of", "in_graph", "ABSENT", "SCALARS", "Tensor", "literal_eval", "type", "int", "list", "tuple", "isinstance",
+    "AttributeError", "TypeError",
+}  # fmt: skip
+"""Every name that the generated functions use themselves: an argument called so would take its place."""
 
 
 def plain(value: object) -> bool:
@@ -211,8 +217,8 @@ def dispatching(fallback):
             return in_graph(fallback, self, {given})
         state = self.fast_state
         try:
-            count = {tensors[0]}.numel()
-            if type(count) is int and count < state.least:  # no symbol, on which a comparison would be a guard
+            elements = {tensors[0]}.numel()
+            if type(elements) is int and elements < state.least:  # no symbol, on which a comparison would be a guard
                 return fallback(self, {given})
             wins = {scalar_check}state.known.get(({", ".join(parts)}))
         except (AttributeError, TypeError):  # no tensor where one was expected, or sizes that are not known yet
