@@ -40,11 +40,12 @@ NOTE = "NOTE.md"
 
 
 class Measured(NamedTuple):
-    """A case of the gallery with the problem it belongs to and its ratio to the framework's faster one."""
+    """A case with its problem, the ratio of the best kernel to the framework's fastest one, and the verdict on it."""
 
     problem: str
     case: BenchCase
     ratio: float
+    verdict: str | None
 
     @property
     def name(self) -> str:
@@ -63,7 +64,7 @@ def measured(reports: Sequence[BenchReport]) -> Iterator[Measured]:
         for case in report.cases:
             row = row_named(case, "best")
             if row is not None and row.speedup is not None:
-                yield Measured(report.problem, case, row.speedup)
+                yield Measured(report.problem, case, row.speedup, row.verdict)
 
 
 def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
@@ -87,21 +88,29 @@ def geometric_mean(ratios: Sequence[float]) -> float:
 
 
 def assessment(cases: Sequence[Measured]) -> str:
-    """Best, typical and worst case, and where the framework stays ahead."""
+    """Best, typical and worst case, where the framework stays ahead, and where nobody does."""
+    if not cases:
+        return "No best kernel was benched on these."
     ordered = sorted(cases, key=lambda one: one.ratio)
-    worst, middle, best = ordered[0], ordered[len(ordered) // 2], ordered[-1]
-    behind = [one for one in ordered if one.ratio < 1]
+    worst, middle, best = ordered[0], ordered[(len(ordered) - 1) // 2], ordered[-1]
     lines = [
         "Of the cases on which a best kernel was benched:",
         "",
-        f"- best: {best.name}, {best.ratio:.2f} times the framework's faster one",
+        f"- best: {best.name}, {best.ratio:.2f} times the framework's fastest one",
         f"- typical: the middle case is {middle.name}, {middle.ratio:.2f} times; the geometric mean of all "
         f"{len(ordered)} cases is {geometric_mean([one.ratio for one in ordered]):.2f}",
         f"- worst: {worst.name}, {worst.ratio:.2f} times",
-        f"- the framework is ahead in {len(behind)} of {len(ordered)} cases"
-        + (": " + ", ".join(f"{one.name} ({one.ratio:.2f})" for one in behind) if behind else ""),
+        f"- the framework is ahead in {counted(ordered, 'slower')}",
+        f"- a tie in {counted(ordered, 'tie')}",
     ]
     return "\n".join(lines)
+
+
+def counted(cases: Sequence[Measured], verdict: str) -> str:
+    """How many of the cases have that verdict, and which."""
+    those = [one for one in cases if one.verdict == verdict]
+    named = ": " + ", ".join(f"{one.name} ({one.ratio:.2f})" for one in those) if those else ""
+    return f"{len(those)} of {len(cases)} cases{named}"
 
 
 def overhead(cases: Sequence[Measured]) -> str:
@@ -121,12 +130,12 @@ def overhead(cases: Sequence[Measured]) -> str:
 
 def notes(reports: Sequence[BenchReport], gallery: Path) -> str:
     """A line a problem: when it was benched, and what its folder says of that."""
-    dates = {report.problem: report.environment.date[:16].replace("T", " ") for report in reports}
+    dates = {report.problem: benched_at(report) for report in reports}
     lines = []
     for folder in sorted(file.parent for file in gallery.glob("*/problem.py")):
         note = folder / "results" / NOTE
         said = " ".join(note.read_text(encoding="utf-8").split()) if note.is_file() else ""
-        when = f"benched {dates[folder.name]} UTC." if folder.name in dates else "not benched."
+        when = f"benched {dates[folder.name]}." if folder.name in dates else "not benched."
         lines.append(f"- **{folder.name}**: {when} {said}".rstrip())
     return "\n".join(lines)
 
@@ -159,9 +168,31 @@ def searched(reports: Sequence[BenchReport], gallery: Path) -> str:
     return markdown(["case", "µs", "limit", "share", "variant"], rows)
 
 
+def autotuned(reports: Sequence[BenchReport]) -> str:
+    """The part on max-autotune, and how each of its benches was called; nothing where there was none."""
+    if not reports:
+        return ""
+    called = "\n".join(f"- **{report.problem}**: {benched_at(report)}, `{report.command}`" for report in reports)
+    return f"""## With max-autotune beside it
+
+Benches of their own (`results/{AUTOTUNED}/`), in which `torch.compile` also tunes what it calls. *ratio*: the fastest
+of the three over `best`.
+
+{table(reports, held_out=False, timed=TUNED)}
+
+{assessment([one for one in measured(reports) if not one.case.held_out])}
+
+{called}
+
+"""
+
+
+def benched_at(report: BenchReport) -> str:
+    return report.environment.date[:16].replace("T", " ") + " UTC"
+
+
 def page(reports: Sequence[BenchReport], gallery: Path) -> str:
     """The whole of docs/gallery.md."""
-    tuned = read_reports(gallery, AUTOTUNED)
     cases = list(measured(reports))
     environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}, "
                            f"{one.environment.date[:10]}" for one in reports})  # fmt: skip
@@ -185,16 +216,7 @@ Measured on: {"; ".join(environments)}.
 
 {assessment([one for one in cases if not one.case.held_out])}
 
-## With max-autotune beside it
-
-`kernelwright bench gallery --max-autotune --no-held-out`: runs of their own (`results/max-autotune/`), in which
-`torch.compile` also tunes what it calls. *ratio*: the fastest of the three over `best`.
-
-{table(tuned, held_out=False, timed=TUNED)}
-
-{assessment(list(measured(tuned)))}
-
-## Held-out cases
+{autotuned(read_reports(gallery, AUTOTUNED))}## Held-out cases
 
 Sizes and dtypes that no search saw, odd ones among them; kernels have to be right here and are timed all the same.
 

@@ -2,11 +2,47 @@
 
 from __future__ import annotations
 
+import importlib.util
 import subprocess
 import sys
 from pathlib import Path
+from types import ModuleType
+from typing import Literal
+
+import msgspec
+import pytest
+
+from fakes import ENVIRONMENT
+from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
 
 ROOT = Path(__file__).parents[1]
+SCRIPT = ROOT / "benchmarks" / "gallery_page.py"
+CALLED = "kernelwright bench gallery/double --case big --max-autotune"
+
+
+@pytest.fixture(scope="module")
+def pages() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("gallery_page", SCRIPT)
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+def row(name: str, median_us: float, speedup: float | None = None, verdict: str | None = None) -> Implementation:
+    found: Literal["faster", "tie", "slower"] | None = verdict  # type: ignore[assignment]
+    return Implementation(name=name, status=Status.PASSED, median_us=median_us, speedup=speedup, verdict=found)
+
+
+def report(*implementations: Implementation, command: str = "kernelwright bench double") -> BenchReport:
+    case = BenchCase(case="big", held_out=False, bound_us=2.0, bound_by="bytes", implementations=implementations)
+    return BenchReport(
+        problem="double",
+        environment=msgspec.structs.replace(ENVIRONMENT, device="Fake GPU", date="2026-11-22T01:50:17+00:00"),
+        cases=(case,),
+        command=command,
+    )
 
 
 def test_the_gallery_page_and_the_readme_are_not_stale() -> None:
@@ -14,3 +50,27 @@ def test_the_gallery_page_and_the_readme_are_not_stale() -> None:
         [sys.executable, "benchmarks/gallery_page.py", "--check"], cwd=ROOT, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_the_framework_is_ahead_where_the_verdict_says_so_and_a_tie_is_one(pages: ModuleType) -> None:
+    reports = [report(row("eager", 4.0), row("best", 4.0, ratio, verdict))
+               for ratio, verdict in ((0.99, "tie"), (0.5, "slower"), (2.0, "faster"), (3.0, "faster"))]  # fmt: skip
+    text = pages.assessment(list(pages.measured(reports)))
+    assert "ahead in 1 of 4 cases: double big (0.50)" in text
+    assert "a tie in 1 of 4 cases: double big (0.99)" in text
+    assert "the middle case is double big, 0.99 times" in text
+    assert pages.assessment([]) == "No best kernel was benched on these."
+
+
+def test_a_bench_with_max_autotune_has_its_own_folder_and_says_how_it_was_called(
+    pages: ModuleType, tmp_path: Path
+) -> None:
+    plain = report(row("eager", 4.0), row("best", 2.0, 2.0, "faster"))
+    tuned = report(row("eager", 4.0), row("compile_max_autotune", 3.0), row("best", 2.0, 1.5, "faster"), command=CALLED)
+    pages.place(BenchSeries(reports=(plain, tuned), failures={}, command=""), tmp_path)
+    assert pages.read_reports(tmp_path) == [plain]
+    assert pages.read_reports(tmp_path, pages.AUTOTUNED) == [tuned]
+    text = pages.autotuned([tuned])
+    assert f"- **double**: 2026-11-22 01:50 UTC, `{CALLED}`" in text
+    assert "1.50 times the framework's fastest one" in text
+    assert pages.autotuned([]) == ""
