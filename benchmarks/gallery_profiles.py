@@ -115,16 +115,30 @@ def with_section(page: str, text: str) -> str:
     return f"{before}{marked}\n\n{heading}{after}" if heading else f"{page.rstrip()}\n\n{marked}\n"
 
 
-def place(folder: Path) -> None:
+def place(folder: Path, gallery: Path) -> None:
     """Each document into gallery/PROBLEM/results/profile/DEVICE.json."""
     for file in sorted(folder.glob("*.json")):
         document = json.loads(file.read_text(encoding="utf-8"))
         device = document["environment"]["device"]
         if device is None:
             raise SystemExit(f"{file} was made without a GPU: what a compiler says is no profile")
-        target = GALLERY / document["problem"] / "results" / "profile" / f"{device.replace(' ', '-').lower()}.json"
+        if not read(document):
+            raise SystemExit(f"{file} holds no launch: nothing was profiled there")
+        target = gallery / document["problem"] / "results" / "profile" / f"{device.replace(' ', '-').lower()}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
+
+
+def stale(gallery: Path) -> dict[Path, str]:
+    """What each page that says something else than its profile has to say."""
+    found = {}
+    for file in sorted(gallery.glob("*/results/profile/*.json")):
+        page = file.parents[2] / "README.md"
+        old = page.read_text(encoding="utf-8")
+        new = with_section(old, section(json.loads(file.read_text(encoding="utf-8"))))
+        if new != old:
+            found[page] = new
+    return found
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -133,22 +147,16 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--from", dest="folder", type=Path, metavar="OUT", help="what benchmarks/diagnose.py wrote")
     given = parser.parse_args(arguments)
     if given.folder is not None:
-        place(given.folder)
-    stale = 0
-    for file in sorted(GALLERY.glob("*/results/profile/*.json")):
-        page = file.parents[2] / "README.md"
-        old = page.read_text(encoding="utf-8")
-        new = with_section(old, section(json.loads(file.read_text(encoding="utf-8"))))
-        if new == old:
-            continue
-        stale += 1
+        place(given.folder, GALLERY)
+    pages = stale(GALLERY)
+    for page, text in pages.items():
         name = page.relative_to(GALLERY.parent)
-        print(
-            f"{name} is stale; python benchmarks/gallery_profiles.py writes it" if given.check else f"written: {name}"
-        )
-        if not given.check:
-            page.write_text(new, encoding="utf-8")
-    return 1 if stale and given.check else 0
+        if given.check:
+            print(f"{name} is stale; python benchmarks/gallery_profiles.py writes it")
+        else:
+            page.write_text(text, encoding="utf-8")
+            print(f"written: {name}")
+    return 1 if pages and given.check else 0
 
 
 if __name__ == "__main__":

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -94,6 +95,32 @@ def test_a_section_replaces_itself_and_comes_before_what_is_left(pages: ModuleTy
     assert once.index("first") < once.index("## What still separates")
     assert pages.with_section(once, "second") == once.replace("first", "second")
     assert pages.with_section("# P\n", "first").endswith("first\n\n<!-- profile: end -->\n")
+
+
+def test_a_page_is_stale_until_it_says_what_its_kept_profile_says(pages: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "out").mkdir()
+    page = tmp_path / "gallery" / "double" / "README.md"
+    page.parent.mkdir(parents=True)
+    page.write_text("# Double\n")
+    profile = made(best=recorded("softmax-best")) | {"environment": plain(ENVIRONMENT) | {"device": "Fake GPU"}}
+    (tmp_path / "out" / "double.json").write_text(json.dumps(profile))
+    assert pages.stale(page.parents[1]) == {}
+    pages.place(tmp_path / "out", page.parents[1])
+    text = pages.stale(page.parents[1])[page]
+    assert pages.section(profile) in text
+    page.write_text(text)
+    assert pages.stale(page.parents[1]) == {}
+    page.write_text(text.replace("50 %", "60 %"))
+    assert pages.stale(page.parents[1]) == {page: text}
+
+
+def test_a_document_in_which_nothing_was_profiled_is_not_kept(pages: ModuleType, tmp_path: Path) -> None:
+    for device, reason in (("Fake GPU", "holds no launch"), (None, "without a GPU")):
+        document = made(best=()) | {"environment": plain(ENVIRONMENT) | {"device": device}}
+        (tmp_path / "double.json").write_text(json.dumps(document))
+        with pytest.raises(SystemExit, match=reason):
+            pages.place(tmp_path, tmp_path / "gallery")
+    assert not (tmp_path / "gallery").exists()
 
 
 def test_no_page_of_the_gallery_is_stale() -> None:
