@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
-from kernelwright.report.series import COLUMNS, case_cells, our_row, series_text
+from kernelwright.report.series import LIMIT, TIMED, case_cells, our_row, series_text
 from samples import environment
 
 EAGER = Implementation(name="eager", status=Status.PASSED, median_us=40.0)
@@ -23,7 +23,7 @@ def _series(*cases: BenchCase) -> BenchSeries:
 
 
 def test_the_ratio_is_of_the_best_kernel_and_stands_with_interval_and_verdict() -> None:
-    cells = dict(zip(COLUMNS[1:], case_cells(_case(EAGER, STARTER, BEST)), strict=True))
+    cells = dict(zip((*TIMED, *LIMIT), case_cells(_case(EAGER, STARTER, BEST)), strict=True))
     assert cells == {
         "eager": "40", "compile": "-", "starter": "50", "best": "20", "limit": "16", "share": "80 %", "ratio": "2.00x",
         "95 % interval": "1.98 to 2.03", "verdict": "faster",

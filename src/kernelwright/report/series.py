@@ -17,7 +17,6 @@ TIMED = ("eager", "compile", "starter", "best")
 TUNED = ("eager", "compile", "compile_max_autotune", "starter", "best")
 """Where `torch.compile` ran in its max-autotune mode, too."""
 LIMIT = ("limit", "share", "ratio", "95 % interval", "verdict")
-COLUMNS = ("case", *TIMED, *LIMIT)
 
 
 def series_text(series: BenchSeries) -> str:
