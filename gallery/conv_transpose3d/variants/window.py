@@ -4,17 +4,19 @@ Idea: with stride 2, padding 1 and dilation 2, output 2a + 1 takes tap k from in
 coordinate are zero. So the odd outputs are an ordinary 3x3x3 convolution. A first kernel copies x with its channels
 last; the copy engine then fetches boxes of it, shifted by a tap, and fills in the zeros beyond the borders.
 In the second kernel a program keeps all 27 taps of its output channels in shared memory and marches through the planes
-of a few rows of x: a plane of x belongs to three planes of out, whose sums wait in registers. Positions are the tall
-side of the product: a box goes to registers once and is multiplied from there by the taps of three planes, so that its
-place in shared memory is free again at once, and with 32 output channels a program takes 94 KB. Two programs share a
-multiprocessor, and one writes while the other multiplies.
+of two rows of x: a plane of x belongs to three planes of out, whose sums wait in registers. Positions are the tall side
+of the product, and a box of four rows goes to registers, which is where its three windows of two rows are put together:
+every tap of rows and planes meets the same fetch, and x comes from L2 6 times and not 9 for a program. With 32 output channels
+a program takes 107 KB with two boxes under way, so two share a multiprocessor, and one writes while the other
+multiplies. The compiler waits for every product it has begun; so two of the three planes stand side by side in one sum
+twice as wide, and there are 12 to wait for in a step and not 18.
 There is no compact copy and no third kernel: a row of out has an odd number of elements, so nothing is aligned, but
 between two values lies a zero, and a value with one of its zeros fills an aligned word of two elements. Neighbouring
 lanes write neighbouring words. The planes between, all zeros, go in vectors of 16 bytes.
 Must move: x and weight once, out once, mostly the writing of out; 54 * in_channels * out_channels FLOP for each
 element of x, less at the border.
 Serves: kernel 3, stride 2, padding 1, dilation 2, rows of up to 256 elements; more than 32 input channels, rows of more
-than POSITIONS elements, and float32 take one plane at a time and a compact copy that a last kernel spreads.
+than 32 elements, and float32 take one plane at a time and a compact copy that a last kernel spreads.
 """
 
 import torch
@@ -121,32 +123,63 @@ def store_plane(compact_ptr, acc, channel, out_channels, o, a, b, w, depth, HEIG
     tl.store(to, acc.to(compact_ptr.dtype.element_ty), mask=inside)
 
 
+@triton.jit
+def windows(box, WIDTH: tl.constexpr, CHANNELS: tl.constexpr):
+    """Rows 0 and 1 of four, rows 1 and 2, rows 2 and 3, each as (position, channel). Eight positions of one row follow
+    eight of the other, because then both rows of a lane are in its own registers, and nothing has to move."""
+    box = tl.reshape(box, (2, 2, WIDTH, CHANNELS))
+    first, last = tl.split(tl.trans(box, 2, 3, 1, 0))  # (position in the row, channel, row)
+    row_0, row_1 = tl.split(first)
+    row_2, row_3 = tl.split(last)
+    return (
+        both_rows(row_0, row_1, WIDTH, CHANNELS),
+        both_rows(row_1, row_2, WIDTH, CHANNELS),
+        both_rows(row_2, row_3, WIDTH, CHANNELS),
+    )
+
+
+@triton.jit
+def both_rows(one, other, WIDTH: tl.constexpr, CHANNELS: tl.constexpr):
+    """Two rows of (position, channel) as one, eight by eight."""
+    rows = tl.reshape(tl.join(one, other), (WIDTH // 8, 8, CHANNELS, 2))
+    return tl.reshape(tl.trans(rows, 0, 3, 1, 2), (2 * WIDTH, CHANNELS))
+
+
 @triton.jit(do_not_specialize=["images"])
 def march_kernel(
     x, pairs, weight_ptr, out_ptr, images, out_channels, row_tiles,
     HEIGHT: tl.constexpr, WIDTH: tl.constexpr, PADDED_OUT: tl.constexpr,
-    BLOCK_O: tl.constexpr, BLOCK_ROWS: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
+    BLOCK_O: tl.constexpr, BLOCK_WIDTH: tl.constexpr, BLOCK_C: tl.constexpr,
     PLANES: tl.constexpr, GAPS: tl.constexpr, VECTOR: tl.constexpr, BLOCK_GAP: tl.constexpr, STAGES: tl.constexpr,
     AFTER: tl.constexpr, LATE: tl.constexpr, STORES: tl.constexpr,
 ):  # fmt: skip
-    """All planes of BLOCK_ROWS rows of an image, and so of every num_programs-th; GAPS gaps in each step. The values of
-    a step are written in the next one, after the products with the boxes up to AFTER; with AFTER 6 at its own end.
+    """All planes of two rows of an image, and so of every num_programs-th; GAPS gaps in each step. The values of a step
+    are written in the next one, after the products numbered up to AFTER; with AFTER 6 at its own end.
     LATE: zeros and values after the fetches for the next step, and not the zeros between the products."""
-    N: tl.constexpr = BLOCK_ROWS * BLOCK_WIDTH
+    N: tl.constexpr = 2 * BLOCK_WIDTH
     OUT_WIDTH: tl.constexpr = 2 * WIDTH + 1
     OUT_PLANE: tl.constexpr = (2 * HEIGHT + 1) * OUT_WIDTH
     o_first = tl.program_id(1) * BLOCK_O
     o = o_first + tl.arange(0, BLOCK_O)
     # By pointers: the copy engine would be waited for once a tile.
-    weights = ()
-    for row in tl.static_range(9):
-        taps = weight_ptr + ((row * PADDED_OUT + o) * (3 * BLOCK_C))[:, None]
-        weights += (tl.trans(tl.load(taps + tl.arange(0, 2 * BLOCK_C)[None, :])),)
-        weights += (tl.trans(tl.load(taps + (2 * BLOCK_C + tl.arange(0, BLOCK_C))[None, :])),)
+    columns = tl.arange(0, 2 * BLOCK_O)
+    later_o = o_first + columns % BLOCK_O
+    ending_weights = ()
+    later_weights = ()  # of the middle sums, and beside them of the starting ones
+    for row in tl.static_range(3):
+        ending_taps = weight_ptr + (((6 + row) * PADDED_OUT + o) * (3 * BLOCK_C))[:, None]
+        plane = 1 - columns // BLOCK_O
+        later_taps = weight_ptr + (((3 * plane + row) * PADDED_OUT + later_o) * (3 * BLOCK_C))[:, None]
+        pair = tl.arange(0, 2 * BLOCK_C)[None, :]
+        ending_weights += (tl.trans(tl.load(ending_taps + pair)),)
+        later_weights += (tl.trans(tl.load(later_taps + pair)),)
+        c = 2 * BLOCK_C + tl.arange(0, BLOCK_C)[None, :]
+        ending_weights += (tl.trans(tl.load(ending_taps + c)),)
+        later_weights += (tl.trans(tl.load(later_taps + c)),)
     if tl.program_id(0) + tl.program_id(1) == 0:
         write_tail(out_ptr, images * out_channels, VECTOR, (2 * PLANES - 1) * OUT_PLANE)
-    ending = tl.zeros((N, BLOCK_O), tl.float32)  # sums that lack one plane of x, and
-    middle = tl.zeros((N, BLOCK_O), tl.float32)  # two
+    ending = tl.zeros((N, BLOCK_O), tl.float32)  # sums that lack one plane of x, and,
+    later = tl.zeros((N, 2 * BLOCK_O), tl.float32)  # side by side, two and three
     if AFTER < 6:
         done = tl.zeros((N, BLOCK_O), out_ptr.dtype.element_ty)  # the values of the step before, and where they belong
         done_a = -1
@@ -158,33 +191,33 @@ def march_kernel(
         item = tl.program_id(0) + step // PLANES * tl.num_programs(0)
         d = step % PLANES  # the last is beyond x, and reads as zeros
         tile = item % row_tiles
-        b_first = tile * BLOCK_ROWS
+        b_first = tile * 2
         image = item // row_tiles
         channel = image.to(tl.int64) * out_channels
-        starting = tl.zeros((N, BLOCK_O), tl.float32)
-        for row in tl.static_range(3):
-            for load in tl.static_range(2):
-                if load == 0:
-                    box = tl.reshape(pairs.load([image, d, b_first + row - 1, 0, 0]), (N, 2 * BLOCK_C))
-                else:
-                    box = tl.reshape(x.load([image, d, b_first + row - 1, 2, 0]), (N, BLOCK_C))
-                ending = tl.dot(box, weights[(6 + row) * 2 + load], ending)
-                middle = tl.dot(box, weights[(3 + row) * 2 + load], middle)
-                starting = tl.dot(box, weights[row * 2 + load], starting)
-                if row * 2 + load == AFTER:
+        for load in tl.static_range(2):
+            if load == 0:
+                box = pairs.load([image, d, b_first - 1, 0, 0])
+            else:
+                box = x.load([image, d, b_first - 1, 2, 0])
+            positions = windows(box, BLOCK_WIDTH, (2 - load) * BLOCK_C)
+            for row in tl.static_range(3):
+                ending = tl.dot(positions[row], ending_weights[row * 2 + load], ending)
+                later = tl.dot(positions[row], later_weights[row * 2 + load], later)
+                if load * 3 + row == AFTER:
                     store_words(
                         out_ptr, done, done_channel, out_channels, o, done_a, done_b,
-                        HEIGHT, WIDTH, PLANES, BLOCK_O, BLOCK_ROWS, BLOCK_WIDTH, STORES,
+                        HEIGHT, WIDTH, PLANES, BLOCK_O, 2, BLOCK_WIDTH, STORES,
                     )  # fmt: skip
                 if not LATE:
-                    for turn in tl.static_range(row * 2 + load, GAPS, 6):
+                    for turn in tl.static_range(load * 3 + row, GAPS, 6):
                         gap = (tl.program_id(1) * row_tiles + tile) * GAPS + turn  # the channel
                         end_of_gap = tl.where(gap < out_channels, end, 0)
                         write_gap(
                             out_ptr, channel + gap, d, end_of_gap,
                             VECTOR, PLANES, OUT_WIDTH, OUT_PLANE, BLOCK_GAP, STORES,
                         )  # fmt: skip
-        value = ending.to(out_ptr.dtype.element_ty)
+        value = tl.reshape(ending.to(out_ptr.dtype.element_ty), (BLOCK_WIDTH // 8, 2, 8, BLOCK_O))
+        value = tl.reshape(tl.trans(value, 1, 0, 2, 3), (N, BLOCK_O))  # row by row
         if AFTER < 6:
             done = value
             done_a = d - 1
@@ -193,7 +226,7 @@ def march_kernel(
         elif not LATE or d > 0:  # what is under a condition the compiler puts after the fetches for the next step
             store_words(
                 out_ptr, value, channel, out_channels, o, d - 1, b_first,
-                HEIGHT, WIDTH, PLANES, BLOCK_O, BLOCK_ROWS, BLOCK_WIDTH, STORES,
+                HEIGHT, WIDTH, PLANES, BLOCK_O, 2, BLOCK_WIDTH, STORES,
             )  # fmt: skip
         if LATE:
             for turn in tl.static_range(GAPS):
@@ -203,12 +236,14 @@ def march_kernel(
                     out_ptr, channel + gap, d, end_of_gap, VECTOR, PLANES, OUT_WIDTH, OUT_PLANE, BLOCK_GAP, STORES
                 )
         # Sums of another item begin at zero; and the compiler, which has to select, waits for the products first.
+        middle, starting = tl.split(tl.trans(tl.reshape(later, (N, 2, BLOCK_O)), 0, 2, 1))
         ending = tl.where(d == PLANES - 1, 0.0, middle)
         middle = tl.where(d == PLANES - 1, 0.0, starting)
+        later = tl.reshape(tl.trans(tl.join(middle, tl.zeros_like(middle)), 0, 2, 1), (N, 2 * BLOCK_O))
     if AFTER < 6:
         store_words(
             out_ptr, done, done_channel, out_channels, o, done_a, done_b,
-            HEIGHT, WIDTH, PLANES, BLOCK_O, BLOCK_ROWS, BLOCK_WIDTH, STORES,
+            HEIGHT, WIDTH, PLANES, BLOCK_O, 2, BLOCK_WIDTH, STORES,
         )  # fmt: skip
 
 
@@ -289,11 +324,9 @@ def spread_kernel(
                 tl.store(words + vector * WORDS + within, found[step].to(word_type) << shift, mask=vector < end)
 
 
-WARPS = 4
-STAGES = 2
+STAGES = 3
 PROGRAMS = 264
 BLOCK_O = 32
-POSITIONS = 64
 AFTER = 6
 LATE = 1
 STORES = ""
@@ -322,11 +355,11 @@ class ModelNew(torch.nn.Module):
         )
         padded_in = max(triton.next_power_of_2(in_channels), 32)
         block_c = 64 if x.element_size() == 2 and padded_in > 32 else 32
-        block_width = max(triton.next_power_of_2(width), 16)
+        march = x.element_size() == 2 and padded_in == 32 and width <= 32
+        block_width = 32 if march else max(triton.next_power_of_2(width), 16)
         if block_width > 256:
             raise ValueError("serves only rows of up to 256 elements: a program holds whole ones")
-        march = x.element_size() == 2 and padded_in == 32 and block_width <= POSITIONS
-        block_o, block_rows = (BLOCK_O, POSITIONS // block_width) if march else (64, max(64 // block_width, 1))
+        block_o, block_rows = (BLOCK_O, 2) if march else (64, max(64 // block_width, 1))
         row_tiles, o_tiles = triton.cdiv(height, block_rows), triton.cdiv(out_channels, block_o)
         gaps = triton.cdiv(out_channels, row_tiles * o_tiles)
         padded_out = o_tiles * block_o
@@ -343,7 +376,7 @@ class ModelNew(torch.nn.Module):
         # Columns 0 and width + 1 of a row are its zeros before and after; rows and planes beyond read as zeros.
         row = (width + 1) * padded_in
         strides = [depth * height * row, height * row, row, padded_in, 1]
-        box = [1, 1, block_rows, block_width]
+        box = [1, 1, 4 if march else block_rows, block_width]
         x_boxes = TensorDescriptor(x_last, [batch, depth, height, width + 2, padded_in], strides, [*box, block_c])
         weight_tiles = TensorDescriptor.from_tensor(weight_last, [block_o, block_c])
         # A vector that begins in the zeros of one plane must not end among the values of the one before.
@@ -355,10 +388,10 @@ class ModelNew(torch.nn.Module):
             march_kernel[(min(batch * row_tiles, max(PROGRAMS // o_tiles, 1)), o_tiles)](
                 x_boxes, pairs, weight_last, out, batch, out_channels, row_tiles,
                 HEIGHT=height, WIDTH=width, PADDED_OUT=padded_out,
-                BLOCK_O=block_o, BLOCK_ROWS=block_rows, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
+                BLOCK_O=block_o, BLOCK_WIDTH=block_width, BLOCK_C=block_c,
                 PLANES=depth + 1, GAPS=gaps, VECTOR=vector, BLOCK_GAP=BLOCK_GAP, STAGES=STAGES,
                 AFTER=AFTER, LATE=LATE, STORES=STORES,
-                num_warps=WARPS,
+                num_warps=4,
             )  # fmt: skip
         else:
             compact = torch.empty((batch, out_channels, depth, height, width), dtype=x.dtype, device=x.device)
