@@ -6,10 +6,10 @@ last; the copy engine then fetches boxes of it, shifted by a tap, and fills in t
 In the second kernel a program keeps all 27 taps of its output channels in shared memory and marches through the planes
 of two rows of x: a plane of x belongs to three planes of out, whose sums wait in registers. Positions are the tall side
 of the product, and a box of four rows goes to registers, which is where its three windows of two rows are put together:
-every tap of rows and planes meets the same fetch, and x comes from L2 6 times and not 9 for a program. With 32 output channels
-a program takes 107 KB with two boxes under way, so two share a multiprocessor, and one writes while the other
-multiplies. The compiler waits for every product it has begun; so two of the three planes stand side by side in one sum
-twice as wide, and there are 12 to wait for in a step and not 18.
+all taps of rows and planes share a fetch, and a program fetches x 6 times and not 9. With 32 output channels it takes
+107 KB with two boxes under way, so two share a multiprocessor, and one writes while the other multiplies.
+The compiler waits for every product it has begun; so two of the three planes stand side by side in one sum twice as
+wide, and there are 12 to wait for in a step and not 18.
 There is no compact copy and no third kernel: a row of out has an odd number of elements, so nothing is aligned, but
 between two values lies a zero, and a value with one of its zeros fills an aligned word of two elements. Neighbouring
 lanes write neighbouring words. The planes between, all zeros, go in vectors of 16 bytes.
