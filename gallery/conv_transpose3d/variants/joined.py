@@ -160,14 +160,13 @@ def march_kernel(
     PLANES: tl.constexpr, GAPS: tl.constexpr, VECTOR: tl.constexpr, BLOCK_GAP: tl.constexpr, STAGES: tl.constexpr,
     LATE: tl.constexpr, STORES: tl.constexpr,
 ):  # fmt: skip
-    """All planes of two rows of an image, and so of every num_programs-th; GAPS gaps in each step. LATE: zeros and values
-    after the fetches for the next step, and not the zeros between the products."""
+    """All planes of two rows of an image, and so of every num_programs-th; GAPS gaps in each step. LATE: zeros and
+    values after the fetches for the next step, and not the zeros between the products."""
     N: tl.constexpr = 2 * BLOCK_WIDTH
     OUT_WIDTH: tl.constexpr = 2 * WIDTH + 1
     OUT_PLANE: tl.constexpr = (2 * HEIGHT + 1) * OUT_WIDTH
     o_first = tl.program_id(1) * BLOCK_O
     o = o_first + tl.arange(0, BLOCK_O)
-    # By pointers: the copy engine would be waited for once a tile.
     # Of the middle sums, and beside them of the starting ones.
     columns = tl.arange(0, 2 * BLOCK_O)
     later_row = 3 - columns // BLOCK_O * 3
