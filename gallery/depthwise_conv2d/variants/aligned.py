@@ -35,11 +35,25 @@ def lines_of(left, right, LINES: tl.constexpr, DTYPE: tl.constexpr):
     return parts
 
 
+@triton.jit
+def short_strip(number, planes, strips, PIECES: tl.constexpr):
+    """Plane and strip of the `number`-th program that takes a short one.
+
+    Without PIECES neighbouring strips begin together. With them, the first strips of all pieces of all planes begin
+    together, and then the second ones: about when those above them read the two rows that they share.
+    """
+    if PIECES == 0:
+        return number // strips, number % strips
+    walks = planes * PIECES
+    walk = number % walks
+    return walk // PIECES, walk % PIECES * tl.cdiv(strips, PIECES) + number // walks
+
+
 @triton.jit(do_not_specialize=["row_pairs", "out_row_pairs"])
 def depthwise_conv2d_kernel(
-    x_ptr, weight_ptr, out_ptr, channels, height, out_height, row_pairs, out_row_pairs, tall_planes,
+    x_ptr, weight_ptr, out_ptr, channels, height, out_height, row_pairs, out_row_pairs, planes, tall_planes,
     WIDTH: tl.constexpr, AHEAD: tl.constexpr, TALL_BLOCKS: tl.constexpr, BLOCKS: tl.constexpr, PAIRS: tl.constexpr,
-    LINES: tl.constexpr,
+    LINES: tl.constexpr, PIECES: tl.constexpr, STORES: tl.constexpr,
 ):  # fmt: skip
     EVEN: tl.constexpr = WIDTH % 2 == 0
     OUT_WIDTH: tl.constexpr = WIDTH - 2
@@ -47,13 +61,17 @@ def depthwise_conv2d_kernel(
     number = tl.program_id(0)
     tall_strips = tl.cdiv(out_height, AHEAD * TALL_BLOCKS)
     strips = tl.cdiv(out_height, AHEAD * BLOCKS)
-    tall = number < tall_planes * tall_strips
-    number = tl.where(tall, number, number - tall_planes * tall_strips)
-    strips = tl.where(tall, tall_strips, strips)
-    blocks = tl.where(tall, TALL_BLOCKS, BLOCKS)
-    plane = (tl.where(tall, 0, tall_planes) + number // strips).to(tl.int64)  # image * channels + channel
+    if number < tall_planes * tall_strips:
+        blocks = TALL_BLOCKS
+        index = number // tall_strips
+        strip = number % tall_strips
+    else:
+        blocks = BLOCKS
+        index, strip = short_strip(number - tall_planes * tall_strips, planes - tall_planes, strips, PIECES)
+        index += tall_planes
+    plane = index.to(tl.int64)  # image * channels + channel
     # At least 0: the host sees to it. The last strip begins earlier than it would, so that none is cut short.
-    first = tl.minimum(number % strips * blocks * AHEAD, out_height - blocks * AHEAD)
+    first = tl.minimum(strip * blocks * AHEAD, out_height - blocks * AHEAD)
     pair = tl.arange(0, PAIRS)[:, None]
     column = 2 * pair + tl.arange(0, 2)[None, :]
     # Where rows hold a whole number of pairs, offsets are written as twice something of which the compiler knows
@@ -117,23 +135,24 @@ def depthwise_conv2d_kernel(
                     moved = tl.gather(parts[part], (lane - shift) & 31, 0)
                     full = tl.where(lane >= shift, moved, waiting)
                     if part == LINES - 1:
-                        tl.store(line + 32 * part, full, mask=(lane >= 0) & (shift > 0))
+                        tl.store(line + 32 * part, full, mask=(lane >= 0) & (shift > 0), cache_modifier=STORES)
                     elif part == 0 and step == 0:
-                        tl.store(line, full, mask=(lane >= shift) | (block > 0))  # nothing waits before the first row
+                        begun = (lane >= shift) | (block > 0)  # nothing waits before the first row
+                        tl.store(line, full, mask=begun, cache_modifier=STORES)
                     else:
-                        tl.store(line + 32 * part, full)
+                        tl.store(line + 32 * part, full, cache_modifier=STORES)
                     waiting = moved
                 word += OUT_WORDS
             else:
                 done = tl.join(done_l, done_r).to(out_ptr.dtype.element_ty)
-                tl.store(out_row + step * OUT_WIDTH, done, mask=stored)
+                tl.store(out_row + step * OUT_WIDTH, done, mask=stored, cache_modifier=STORES)
             two_l, two_r = add_row(one_l, one_r, a, b, c, d, w10, w11, w12)
             one_l, one_r = add_row(zero, zero, a, b, c, d, w00, w01, w02)
         x_row += AHEAD * WIDTH
         out_row += AHEAD * OUT_WIDTH
     if LINES > 0:
         shift = word & 31
-        tl.store(words + (word - shift), waiting, mask=lane < shift)
+        tl.store(words + (word - shift), waiting, mask=lane < shift, cache_modifier=STORES)
 
 
 AHEAD = 5
@@ -141,7 +160,10 @@ BLOCKS = 3
 TALL_BLOCKS = 34
 TALL_SHARE = 0.0
 """Part of the planes that is cut into tall strips; they come first."""
+PIECES = 0
+"""Pieces of a plane that programs with short strips walk down together; 0 for whole planes one after the other."""
 ALIGNED = True
+STORES = ""
 ENOUGH_PROGRAMS = 1024
 """Programs that fill the GPU; a small batch is cut into shorter strips of more threads to have as many."""
 
@@ -163,10 +185,13 @@ def kernel_function(x, conv_weight):
     pairs = triton.next_power_of_2(triton.cdiv(out_width, 2))
     aligned = ALIGNED and many and width == 2 * pairs and pairs >= 64 and x.element_size() == 2
     programs = tall_planes * triton.cdiv(out_height, ahead * tall_blocks)
-    programs += (planes - tall_planes) * triton.cdiv(out_height, ahead * blocks)
+    strips = triton.cdiv(out_height, ahead * blocks)
+    pieces = PIECES if many else 0
+    programs += (planes - tall_planes) * (triton.cdiv(strips, pieces) * pieces if pieces else strips)
     depthwise_conv2d_kernel[(programs,)](
-        x, conv_weight, out, channels, height, out_height, width // 2, out_width // 2, tall_planes,
+        x, conv_weight, out, channels, height, out_height, width // 2, out_width // 2, planes, tall_planes,
         WIDTH=width, AHEAD=ahead, TALL_BLOCKS=tall_blocks, BLOCKS=blocks, PAIRS=pairs,
-        LINES=pairs // 32 if aligned else 0, num_warps=1 if many else 4, num_stages=1,
+        LINES=pairs // 32 if aligned else 0, PIECES=pieces, STORES=STORES,
+        num_warps=1 if many else 4, num_stages=1,
     )  # fmt: skip
     return out
