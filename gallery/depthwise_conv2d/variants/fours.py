@@ -178,9 +178,9 @@ def depthwise_conv2d_kernel(
         tl.store(words + 64 * (word >> 6), tl.join(waiting_0, waiting_1), mask=(lane < shift // 2)[:, None])
 
 
-AHEAD = 6
-BLOCKS = 5
-TALL_BLOCKS = 17
+AHEAD = 4
+BLOCKS = 4
+TALL_BLOCKS = 32
 TALL_SHARE = 0.0
 """Part of the planes that is cut into tall strips; they come first."""
 PIECES = 0
