@@ -155,15 +155,17 @@ def depthwise_conv2d_kernel(
         tl.store(words + (word - shift), waiting, mask=lane < shift, cache_modifier=STORES)
 
 
-AHEAD = 5
-BLOCKS = 3
-TALL_BLOCKS = 34
+AHEAD = 4
+BLOCKS = 4
+TALL_BLOCKS = 32
 TALL_SHARE = 0.0
 """Part of the planes that is cut into tall strips; they come first."""
 PIECES = 0
 """Pieces of a plane that programs with short strips walk down together; 0 for whole planes one after the other."""
 ALIGNED = True
 STORES = ""
+REGISTERS = 128
+"""The most for a thread; where more are allowed the compiler puts no loads off until after the first sums."""
 ENOUGH_PROGRAMS = 1024
 """Programs that fill the GPU; a small batch is cut into shorter strips of more threads to have as many."""
 
@@ -192,6 +194,6 @@ def kernel_function(x, conv_weight):
         x, conv_weight, out, channels, height, out_height, width // 2, out_width // 2, planes, tall_planes,
         WIDTH=width, AHEAD=ahead, TALL_BLOCKS=tall_blocks, BLOCKS=blocks, PAIRS=pairs,
         LINES=pairs // 32 if aligned else 0, PIECES=pieces, STORES=STORES,
-        num_warps=1 if many else 4, num_stages=1,
+        num_warps=1 if many else 4, num_stages=1, maxnreg=REGISTERS if many else None,
     )  # fmt: skip
     return out

@@ -186,6 +186,7 @@ TALL_SHARE = 0.0
 PIECES = 0
 """Pieces of a plane that programs with short strips walk down together; 0 for whole planes one after the other."""
 ALIGNED = True
+REGISTERS = None
 ENOUGH_PROGRAMS = 1024
 """Programs that fill the GPU; a small batch is cut into shorter strips of more threads to have as many."""
 
@@ -215,6 +216,6 @@ def kernel_function(x, conv_weight):
         x, conv_weight, out, channels, height, out_height, width // 4, planes, tall_planes,
         WIDTH=width, AHEAD=ahead, TALL_BLOCKS=tall_blocks, BLOCKS=blocks, FOURS=fours,
         LINES=fours // 32 if aligned else 0, PIECES=pieces,
-        num_warps=1 if many else 4, num_stages=1,
+        num_warps=1 if many else 4, num_stages=1, maxnreg=REGISTERS if many else None,
     )  # fmt: skip
     return out
