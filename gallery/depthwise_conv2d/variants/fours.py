@@ -64,7 +64,7 @@ def short_strip(number, planes, strips, PIECES: tl.constexpr):
 def depthwise_conv2d_kernel(
     x_ptr, weight_ptr, out_ptr, channels, height, out_height, row_fours, planes, tall_planes,
     WIDTH: tl.constexpr, AHEAD: tl.constexpr, TALL_BLOCKS: tl.constexpr, BLOCKS: tl.constexpr, FOURS: tl.constexpr,
-    LINES: tl.constexpr, PIECES: tl.constexpr,
+    LINES: tl.constexpr, PIECES: tl.constexpr, LAST_FIRST: tl.constexpr,
 ):  # fmt: skip
     OUT_WIDTH: tl.constexpr = WIDTH - 2
     OUT_WORDS: tl.constexpr = OUT_WIDTH // 2
@@ -130,8 +130,13 @@ def depthwise_conv2d_kernel(
         owns = ()
         others = ()
         for step in tl.static_range(AHEAD):
-            owns += (tl.load(x_row + step * WIDTH + own_column, mask=here, other=0.0),)
-            others += (tl.load(x_row + step * WIDTH + next_column, mask=after, other=0.0),)
+            if LAST_FIRST:  # or the compiler puts off all but two rows until after the first sums, to save registers
+                row = x_row + (AHEAD - 1 - step) * WIDTH
+                owns = (tl.load(row + own_column, mask=here, other=0.0),) + owns
+                others = (tl.load(row + next_column, mask=after, other=0.0),) + others
+            else:
+                owns += (tl.load(x_row + step * WIDTH + own_column, mask=here, other=0.0),)
+                others += (tl.load(x_row + step * WIDTH + next_column, mask=after, other=0.0),)
         for step in tl.static_range(AHEAD):
             a, b, c, d, e, f = six(owns[step], others[step], FOURS)
             done_0, done_1 = add_row(two_0, two_1, a, b, c, d, w20, w21, w22)
@@ -186,7 +191,8 @@ TALL_SHARE = 0.0
 PIECES = 0
 """Pieces of a plane that programs with short strips walk down together; 0 for whole planes one after the other."""
 ALIGNED = True
-REGISTERS = None
+LAST_FIRST = True
+REGISTERS = 128
 ENOUGH_PROGRAMS = 1024
 """Programs that fill the GPU; a small batch is cut into shorter strips of more threads to have as many."""
 
@@ -215,7 +221,7 @@ def kernel_function(x, conv_weight):
     depthwise_conv2d_kernel[(programs,)](
         x, conv_weight, out, channels, height, out_height, width // 4, planes, tall_planes,
         WIDTH=width, AHEAD=ahead, TALL_BLOCKS=tall_blocks, BLOCKS=blocks, FOURS=fours,
-        LINES=fours // 32 if aligned else 0, PIECES=pieces,
+        LINES=fours // 32 if aligned else 0, PIECES=pieces, LAST_FIRST=LAST_FIRST,
         num_warps=1 if many else 4, num_stages=1, maxnreg=REGISTERS if many else None,
     )  # fmt: skip
     return out
