@@ -130,15 +130,12 @@ def depthwise_conv2d_kernel(
         owns = ()
         others = ()
         for step in tl.static_range(AHEAD):
-            if LAST_FIRST:  # or the compiler puts off all but two rows until after the first sums, to save registers
-                row = x_row + (AHEAD - 1 - step) * WIDTH
-                owns = (tl.load(row + own_column, mask=here, other=0.0),) + owns
-                others = (tl.load(row + next_column, mask=after, other=0.0),) + others
-            else:
-                owns += (tl.load(x_row + step * WIDTH + own_column, mask=here, other=0.0),)
-                others += (tl.load(x_row + step * WIDTH + next_column, mask=after, other=0.0),)
+            row = AHEAD - 1 - step if LAST_FIRST else step
+            owns += (tl.load(x_row + row * WIDTH + own_column, mask=here, other=0.0),)
+            others += (tl.load(x_row + row * WIDTH + next_column, mask=after, other=0.0),)
         for step in tl.static_range(AHEAD):
-            a, b, c, d, e, f = six(owns[step], others[step], FOURS)
+            place = AHEAD - 1 - step if LAST_FIRST else step
+            a, b, c, d, e, f = six(owns[place], others[place], FOURS)
             done_0, done_1 = add_row(two_0, two_1, a, b, c, d, w20, w21, w22)
             done_2, done_3 = add_row(two_2, two_3, c, d, e, f, w20, w21, w22)
             if LINES > 0:
@@ -192,6 +189,7 @@ PIECES = 0
 """Pieces of a plane that programs with short strips walk down together; 0 for whole planes one after the other."""
 ALIGNED = True
 LAST_FIRST = True
+"""Ask for the last of AHEAD rows first, or the compiler puts most of them off until after the first sums."""
 REGISTERS = 128
 ENOUGH_PROGRAMS = 1024
 """Programs that fill the GPU; a small batch is cut into shorter strips of more threads to have as many."""
