@@ -130,12 +130,14 @@ def depthwise_conv2d_kernel(
         owns = ()
         others = ()
         for step in tl.static_range(AHEAD):
-            row = AHEAD - 1 - step if LAST_FIRST else step
-            owns += (tl.load(x_row + row * WIDTH + own_column, mask=here, other=0.0),)
-            others += (tl.load(x_row + row * WIDTH + next_column, mask=after, other=0.0),)
+            row = x_row + (AHEAD - 1 - step if LAST_FIRST else step) * WIDTH
+            owns += (tl.load(row + own_column, mask=here, other=0.0),)
+            others += (tl.load(row + next_column, mask=after, other=0.0),)
         for step in tl.static_range(AHEAD):
-            place = AHEAD - 1 - step if LAST_FIRST else step
-            a, b, c, d, e, f = six(owns[place], others[place], FOURS)
+            if LAST_FIRST:
+                a, b, c, d, e, f = six(owns[AHEAD - 1 - step], others[AHEAD - 1 - step], FOURS)
+            else:
+                a, b, c, d, e, f = six(owns[step], others[step], FOURS)
             done_0, done_1 = add_row(two_0, two_1, a, b, c, d, w20, w21, w22)
             done_2, done_3 = add_row(two_2, two_3, c, d, e, f, w20, w21, w22)
             if LINES > 0:
