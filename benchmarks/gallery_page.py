@@ -11,7 +11,6 @@ its own folder.
 from __future__ import annotations
 
 import argparse
-import json
 import math
 import re
 import sys
@@ -24,7 +23,6 @@ import msgspec
 from kernelwright.codec import decode, encode
 from kernelwright.model import BenchCase, BenchReport, BenchSeries
 from kernelwright.report.series import LIMIT, TIMED, TUNED, case_cells, our_row, row_named
-from kernelwright.report.units import microseconds_text, share_text
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
@@ -140,34 +138,6 @@ def notes(reports: Sequence[BenchReport], gallery: Path) -> str:
     return "\n".join(lines)
 
 
-def fastest(gallery: Path, problem: str) -> dict[str, tuple[float, float, str]]:
-    """For each case that a round timed, the fastest variant: its time, the limit then, and what it is."""
-    found: dict[str, tuple[float, float, str]] = {}
-    for file in sorted((gallery / problem / "rounds").glob("*.json")):
-        record = json.loads(file.read_text(encoding="utf-8"))
-        for one in record["outcomes"]:
-            if one["status"] == "passed":
-                constants = ", ".join(f"{key}={value}" for key, value in one["constants"].items())
-                name = Path(one["file"]).name + (f" ({constants})" if constants else "")
-                for case, (time_us, _) in one["cases"].items():
-                    if case not in found or time_us < found[case][0]:
-                        found[case] = (time_us, record["bounds_us"][case], name)
-    return found
-
-
-def searched(reports: Sequence[BenchReport], gallery: Path) -> str:
-    """The fastest variants of problems whose best kernel was not benched."""
-    benched = {report.problem for report in reports if all(row_named(case, "best") for case in report.cases)}
-    rows = []
-    for folder in sorted(file.parent for file in gallery.glob("*/problem.py")):
-        if folder.name in benched:
-            continue
-        for case, (time_us, bound_us, name) in fastest(gallery, folder.name).items():
-            share = share_text(bound_us / time_us)
-            rows.append([f"{folder.name} {case}", microseconds_text(time_us), microseconds_text(bound_us), share, name])
-    return markdown(["case", "µs", "limit", "share", "variant"], rows)
-
-
 def autotuned(reports: Sequence[BenchReport]) -> str:
     """The part on max-autotune, and how each of its benches was called; nothing where there was none."""
     if not reports:
@@ -191,7 +161,7 @@ def benched_at(report: BenchReport) -> str:
     return report.environment.date[:16].replace("T", " ") + " UTC"
 
 
-def page(reports: Sequence[BenchReport], gallery: Path) -> str:
+def page(reports: Sequence[BenchReport], tuned: Sequence[BenchReport], gallery: Path) -> str:
     """The whole of docs/gallery.md."""
     cases = list(measured(reports))
     environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}, "
@@ -204,7 +174,8 @@ a page on what worked and what did not.
 
 Device time in µs, cold cache, medians ([how](evaluation.md)). *limit*: what no kernel can beat on this device for this
 work. *share*: limit over the time of `best`, or of `starter` where there is no best. *ratio*: the faster of eager and
-`torch.compile` over that time, with its 95 % interval; above 1 is faster than the framework.
+`torch.compile` over that time, with its 95 % interval; above 1 is faster than the framework. The max-autotune mode of
+`torch.compile`, which is much faster on some of these, has a table of its own.
 
 Measured on: {"; ".join(environments)}.
 
@@ -216,7 +187,7 @@ Measured on: {"; ".join(environments)}.
 
 {assessment([one for one in cases if not one.case.held_out])}
 
-{autotuned(read_reports(gallery, AUTOTUNED))}## Held-out cases
+{autotuned(tuned)}## Held-out cases
 
 Sizes and dtypes that no search saw, odd ones among them; kernels have to be right here and are timed all the same.
 
@@ -228,14 +199,6 @@ Sizes and dtypes that no search saw, odd ones among them; kernels have to be rig
 
 {notes(reports, gallery)}
 
-## Timed in a search only
-
-The fastest variants of problems whose best kernel has not been benched beside the framework: verified and timed as a
-search does it (`benchmarks/gallery_round.py`), without a confirmation in a fresh process. The fastest of many is a
-little lucky; read these as what a bench is expected to show, not as what it showed.
-
-{searched(reports, gallery)}
-
 ## Launch overhead
 
 Cases of at most 20 µs, where the host decides: device time beside the host time of one synchronised call, µs. Ours is
@@ -245,43 +208,26 @@ a replay of the recorded launches from Python; a program that captures a CUDA gr
 """
 
 
-def readme_table(reports: Sequence[BenchReport], gallery: Path) -> str:
-    """The timed cases of every problem, short; where the best kernel was not benched, its time in a search."""
+def readme_table(reports: Sequence[BenchReport], tuned: Sequence[BenchReport]) -> str:
+    """The timed cases of every problem, short: of its bench with max-autotune where there is one."""
+    beside = {report.problem: report for report in tuned}
     rows = []
-    for report in reports:
+    for report in [beside.get(report.problem, report) for report in reports]:
         for case in report.cases:
-            if case.held_out:
-                continue
-            eager, compiled, starter, best, limit, share, ratio, _, verdict = case_cells(case)
-            alone = fastest(gallery, report.problem).get(case.case)
-            if best == "-" and alone is not None:
-                time_us, bound_us, _ = alone
-                best, limit, share = (
-                    f"{microseconds_text(time_us)} (search)",
-                    microseconds_text(bound_us),
-                    share_text(bound_us / time_us),
-                )
-                ratio, verdict = about(case, time_us), "not benched"
-            elif best == "-":
-                best = f"{starter} (starter)"
-            rows.append([f"{report.problem} {case.case}", eager, compiled, best, limit, share, ratio, verdict])
-    header = ["µs", "eager", "compile", "ours", "limit", "share of limit", "ratio", "verdict"]
+            if not case.held_out:
+                eager, compiled, autotune, _, best, limit, share, ratio, _, verdict = case_cells(case, TUNED)
+                named = f"{report.problem} {case.case}"
+                rows.append([named, eager, compiled, autotune, best, limit, share, ratio, verdict])
+    header = ["µs", "eager", "compile", "max-autotune", "ours", "limit", "share of limit", "ratio", "verdict"]
     return markdown(header, rows)
 
 
-def about(case: BenchCase, time_us: float) -> str:
-    """The framework's faster time over one that was not taken beside it."""
-    framework = [row.median_us for row in case.implementations
-                 if row.name in ("eager", "compile") and row.median_us is not None]  # fmt: skip
-    return f"about {min(framework) / time_us:.1f}x" if framework else "-"
-
-
-def with_table(readme: str, reports: Sequence[BenchReport], gallery: Path) -> str:
+def with_table(readme: str, reports: Sequence[BenchReport], tuned: Sequence[BenchReport]) -> str:
     """`readme` with what stands between the marks replaced."""
     pattern = re.compile(re.escape(BEGIN) + ".*?" + re.escape(END), re.S)
     if len(pattern.findall(readme)) != 1:
         raise SystemExit(f"README.md has to hold {BEGIN} and {END} once, in this order")
-    return pattern.sub(lambda _: f"{BEGIN}\n\n{readme_table(reports, gallery)}\n\n{END}", readme)
+    return pattern.sub(lambda _: f"{BEGIN}\n\n{readme_table(reports, tuned)}\n\n{END}", readme)
 
 
 def place(series: BenchSeries, gallery: Path) -> None:
@@ -292,6 +238,14 @@ def place(series: BenchSeries, gallery: Path) -> None:
         device = report.environment.device.replace(" ", "-").lower()
         tuned = any(row_named(case, TUNED[2]) for case in report.cases)
         file = gallery / report.problem / "results" / (AUTOTUNED if tuned else "") / f"{device}.json"
+        if file.exists() and not tuned:
+            left_out = {case.case for case in decode(file.read_bytes(), BenchReport).cases}
+            left_out -= {case.case for case in report.cases}
+            if left_out:
+                raise SystemExit(
+                    f"the report of {report.problem} has fewer cases than {file}: {', '.join(sorted(left_out))} would "
+                    "be lost; remove the file first if that is meant"
+                )
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_bytes(msgspec.json.format(encode(report), indent=1) + b"\n")
 
@@ -304,8 +258,11 @@ def main(arguments: Sequence[str]) -> int:
     gallery = ROOT / "gallery"
     if given.series is not None:
         place(decode(given.series.read_bytes(), BenchSeries), gallery)
-    reports = read_reports(gallery)
-    wanted = {PAGE: page(reports, gallery), README: with_table(README.read_text(encoding="utf-8"), reports, gallery)}
+    reports, tuned = read_reports(gallery), read_reports(gallery, AUTOTUNED)
+    wanted = {
+        PAGE: page(reports, tuned, gallery),
+        README: with_table(README.read_text(encoding="utf-8"), reports, tuned),
+    }
     stale = [file for file, text in wanted.items() if not file.exists() or file.read_text(encoding="utf-8") != text]
     for file in stale:
         print(f"{file.relative_to(ROOT)} is stale; python benchmarks/gallery_page.py writes it" if given.check

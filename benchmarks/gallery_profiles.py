@@ -30,7 +30,8 @@ SUMS = {"dram_read": "DRAM, read", "dram_write": "DRAM, written"}
 OF_THE_LONGEST = {
     "dram_throughput": "DRAM busy", "l2_throughput": "L2 busy", "l1_throughput": "L1 busy",
     "issue_active": "issue slots busy", "tensor_pipe": "tensor cores busy", "l2_hit_rate": "L2 hits",
-    "occupancy": "occupancy", "registers": "registers", "spills": "spills", "shared_memory": "shared memory",
+    "occupancy": "occupancy", "registers": "registers a thread", "spills": "spills a thread",
+    "shared_memory": "shared memory a block",
 }  # fmt: skip
 """Of the launch that takes longest."""
 
@@ -81,7 +82,9 @@ def total_text(row: Profiled, name: str) -> str:
 
 
 def counter_text(launch: LaunchProfile, name: str) -> str:
-    return next((value_text(one.value, one.unit) for one in launch.counters if one.name == name), "-")
+    """The label says of what a unit is one: a thread or a block."""
+    found = next((one for one in launch.counters if one.name == name), None)
+    return "-" if found is None else value_text(found.value, found.unit.partition("/")[0].removeprefix("register"))
 
 
 def shortened(kernel: str) -> str:
@@ -98,9 +101,9 @@ def section(document: dict[str, Any]) -> str:
     tools = sorted({row["profile"]["tool"] for row in document["profiles"] if row["profile"]["tool"]})
     return f"""## Profile, before and after
 
-{case} on an {environment["device"]} ({environment["date"][:10]}, torch {environment["torch"]}, Triton
-{environment["triton"]}): time by the clock of `bench`, counters by {", ".join(tools)}
-([how to read them](../../docs/diagnosis.md)). Must move: {value_text(rows[0].bound.bytes, "bytes")}.
+{case} on an {environment["device"]} ({environment["date"][:10]}, torch {environment["torch"]}): time by the clock of
+`bench`, counters by {", ".join(tools)} ([how to read them](../../docs/diagnosis.md)). Must move:
+{value_text(rows[0].bound.bytes, "bytes")}.
 
 {table(rows)}"""
 

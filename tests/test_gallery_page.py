@@ -74,3 +74,25 @@ def test_a_bench_with_max_autotune_has_its_own_folder_and_says_how_it_was_called
     assert f"- **double**: 2026-11-22 01:50 UTC, `{CALLED}`" in text
     assert "1.50 times the framework's fastest one" in text
     assert pages.autotuned([]) == ""
+
+
+def test_the_readme_has_max_autotune_in_the_race_where_it_was_benched(pages: ModuleType) -> None:
+    plain = report(row("eager", 4.0), row("best", 2.0, 2.0, "faster"))
+    tuned = report(row("eager", 4.0), row("compile_max_autotune", 2.0), row("best", 2.0, 1.0, "tie"), command=CALLED)
+    lines = [line.split(" | ") for line in pages.readme_table([plain], [tuned]).splitlines()]
+    assert lines[2][:2] + lines[2][3:5] + lines[2][-2:] == ["| double big", "4", "2", "2", "1.00x", "tie |"]
+    assert "2.00x" in pages.readme_table([plain], [])
+
+
+def test_the_file_of_a_bench_without_held_out_cases_does_not_replace_one_with_them(
+    pages: ModuleType, tmp_path: Path
+) -> None:
+    whole = report(row("eager", 4.0), row("best", 2.0, 2.0, "faster"))
+    whole = msgspec.structs.replace(
+        whole, cases=(*whole.cases, msgspec.structs.replace(whole.cases[0], case="odd", held_out=True))
+    )
+    pages.place(BenchSeries(reports=(whole,), failures={}, command=""), tmp_path)
+    part = report(row("eager", 4.0), row("best", 2.0, 2.0, "faster"))
+    with pytest.raises(SystemExit, match="has fewer cases than"):
+        pages.place(BenchSeries(reports=(part,), failures={}, command=""), tmp_path)
+    assert pages.read_reports(tmp_path) == [whole]

@@ -64,7 +64,7 @@ def test_bytes_are_of_all_launches_and_the_rest_of_the_longest(pages: ModuleType
     assert cells(text, "launches") == ["1", "2"]
     one, two = (sum(launch.value("dram_read") or 0 for launch in seen) for seen in ((long,), (short, long)))
     assert cells(text, "DRAM, read") == [f"{one / 1e6:.3g} MB", f"{two / 1e6:.3g} MB"]
-    registers = cells(text, "registers")
+    registers = cells(text, "registers a thread")
     assert registers[0] == registers[1] != "-"
     assert cells(text, "share of the limit") == ["50 %", "50 %"]
 
