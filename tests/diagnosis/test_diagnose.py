@@ -177,6 +177,14 @@ def test_without_counters_the_compiler_speaks() -> None:
     assert compiled(waves=1.05) is Limit.GRID
 
 
+def test_spills_beside_what_the_copy_engine_moves_past_l1_are_not_the_bottleneck() -> None:
+    """As cuDNN's kernel for a transposed convolution on an H200: its loads are bulk copies, which only L2 counts."""
+    counters = {"global_load_sectors": 0.0, "global_store_sectors": 1.0, "local_load_sectors": 1.526e6,
+                "local_store_sectors": 0.481e6, "l2_sectors": 101.2e6, "occupancy_limit": 0.1875}  # fmt: skip
+    assert limit_of(case(), timing(300.0), **counters) is Limit.OCCUPANCY
+    assert limit_of(case(), timing(300.0), **{**counters, "l2_sectors": 10e6}) is Limit.SPILLS
+
+
 def test_the_longest_launch_is_the_one_that_is_diagnosed() -> None:
     short = launch("short", **{**HEALTHY, "duration": 10.0, "issue_active": 0.9})
     long = launch("long", **{**HEALTHY, "duration": 240.0, "l1_throughput": 0.9})

@@ -34,7 +34,7 @@ EXCESS = 1.25
 """Times the compulsory bytes; below, write-allocation and partial sectors explain it."""
 
 LOCAL = 0.05
-"""Part of the sectors through L1 that are spilled registers."""
+"""Part of the sectors through L1, or through L2 where those are more, that are spilled registers."""
 
 
 def at_the_bound(seen: Seen) -> Finding | None:
@@ -80,10 +80,11 @@ def spilling(seen: Seen) -> Finding | None:
         evidence.append(above("spills", spills, "bytes/thread", 0, "registers went to memory", seen.tool("spills")))
     if None not in local and None not in whole:
         spilled, others = sum(filter(None, local)), sum(filter(None, whole))
-        part = spilled / (spilled + others) if spilled else 0.0
+        moved = max(spilled + others, seen.value("l2_sectors") or 0.0)  # the copy engine's pass L1 by
+        part = spilled / moved if spilled else 0.0
         if part < LOCAL:
             return None
-        evidence.append(above("local sectors", part, "fraction", LOCAL, "spilled values take up L1",
+        evidence.append(above("local sectors", part, "fraction", LOCAL, "spilled values take up the caches",
                               seen.tool("local_load_sectors")))  # fmt: skip
     if not evidence:
         return None
