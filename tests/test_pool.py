@@ -359,7 +359,7 @@ def test_bf16_problems_are_not_verified_without_a_gpu(worker: ProcessWorker, pro
 
 
 def test_too_much_shared_memory_is_a_compile_error_with_the_limit(product: ProcessWorker) -> None:
-    source = PRODUCT.replace("BLOCK=16", "BLOCK=128, num_stages=5, num_warps=8").replace("// 16", "// 128 + 1")
+    source = PRODUCT.replace("BLOCK=16", "BLOCK=64, num_stages=9, num_warps=8").replace("// 16", "// 64 + 1")
     evaluation = verified(product, Candidate(source=source))
     assert evaluation.status is Status.COMPILE_ERROR
     assert "shared memory" in evaluation.reason or "out of resource" in evaluation.reason.lower()
