@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from kernelwright.model import BenchCase, BenchReport, Implementation, Status
-from kernelwright.report.bench import NO_DEVICE, bench_text
+from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
+from kernelwright.report.bench import NO_DEVICE, UNTUNED, bench_text
+from kernelwright.report.series import series_text
 from samples import environment
 
 
@@ -54,6 +55,18 @@ def test_a_measured_row_shows_interval_verdict_and_share() -> None:
     ]
     assert "estimate" not in text
     assert "NVIDIA H200" in text
+
+
+def test_a_race_without_max_autotune_says_so() -> None:
+    compiled, tuned = (
+        Implementation(name=name, status=Status.PASSED, median_us=30.0) for name in ("compile", "compile_max_autotune")
+    )
+    guess = Implementation(name="compile", status=Status.NOT_VERIFIED, median_us=30.0, kind="estimate")
+    assert UNTUNED in bench_text(_report("NVIDIA H200", compiled))
+    assert UNTUNED not in bench_text(_report("NVIDIA H200", compiled, tuned))
+    assert UNTUNED not in bench_text(_report("NVIDIA H200"))
+    assert UNTUNED not in bench_text(_report(None, guess))
+    assert UNTUNED in series_text(BenchSeries(reports=(_report("NVIDIA H200", compiled),)))
 
 
 def test_without_a_device_every_time_is_marked_and_said_in_one_line() -> None:

@@ -5,6 +5,8 @@ Not the measurement. The rule: a time that is an estimate says so in its own cel
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
 from kernelwright.report.evaluation import environment_settings, settings_text, unqualified_text
 from kernelwright.report.table import table
@@ -15,6 +17,12 @@ NO_DEVICE = (
     "which orders variants of one kernel and says nothing of two different ones"
 )
 
+UNTUNED = (
+    "torch.compile ran as it comes; --max-autotune adds its tuned mode, which on an H200 was up to 4.4 times as fast\n"
+    "(docs/gallery.md), and takes longer to compile"
+)
+"""Or somebody takes the ratio to a default for the ratio to the best that the framework can do."""
+
 
 def bench_text(report: BenchReport) -> str:
     """The tables of all cases, then where it was measured."""
@@ -24,8 +32,17 @@ def bench_text(report: BenchReport) -> str:
     if report.unqualified:
         parts[0] += f"\n{unqualified_text(report.unqualified)}"
     parts += [case_text(case) for case in report.cases]
+    if untuned(report.cases):
+        parts.append(UNTUNED)
     parts.append(settings_text("environment", environment_settings(report.environment)))
     return "\n\n".join(parts)
+
+
+def untuned(cases: Iterable[BenchCase]) -> bool:
+    """Whether torch.compile was timed, and never in its max-autotune mode."""
+    rows = [row for case in cases for row in case.implementations]
+    timed = {row.name for row in rows if row.median_us is not None and row.kind == "measured"}
+    return "compile" in timed and "compile_max_autotune" not in timed
 
 
 def case_text(case: BenchCase) -> str:

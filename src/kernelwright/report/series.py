@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
+from kernelwright.report.bench import UNTUNED, untuned
 from kernelwright.report.evaluation import environment_settings, settings_text
 from kernelwright.report.table import table
 from kernelwright.report.units import microseconds_text, share_text, times_text
@@ -28,6 +29,8 @@ def series_text(series: BenchSeries) -> str:
         if rows:
             header = ("case", *timed, *LIMIT)
             parts.append(f"{title}, device time in µs, cold cache\n" + table(header, rows, left=("verdict",)))
+    if untuned(case for report in series.reports for case in report.cases):
+        parts.append(UNTUNED)
     failures = [f"{name}: {reason}" for name, reason in series.failures.items()] + failed_rows(series.reports)
     if failures:
         parts.append("not benched, wrong or failed\n" + "\n".join(f"  {line}" for line in failures))
