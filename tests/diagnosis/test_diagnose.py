@@ -192,6 +192,15 @@ def test_the_longest_launch_is_the_one_that_is_diagnosed() -> None:
     assert (found.bottleneck.kernel, found.bottleneck.limit) == ("long", Limit.CACHE)
 
 
+def test_excess_bytes_that_explain_little_of_the_time_come_after_what_explains_it() -> None:
+    counters = {**HEALTHY, "dram_read": 2.0 * BYTES, "dram_throughput": 0.1, "occupancy_limit": 0.1875}
+    found = diagnose(case(), timing(2000.0), profile(launch(**counters)), PEAKS)
+    assert found.bottleneck.limit is Limit.OCCUPANCY
+    assert found.alternatives[-1].limit is Limit.EXCESS_BYTES
+    alone = diagnose(case(), timing(200.0), profile(launch(**counters)), PEAKS)
+    assert alone.bottleneck.limit is Limit.EXCESS_BYTES
+
+
 def test_excess_bytes_that_dram_has_time_for_are_not_the_bottleneck() -> None:
     counters = {**HEALTHY, "dram_read": 2.0 * BYTES, "l1_throughput": 0.95}
     found = diagnose(case(), timing(500.0), profile(launch(**counters)), PEAKS)

@@ -33,6 +33,9 @@ WASTE = 2.0
 EXCESS = 1.25
 """Times the compulsory bytes; below, write-allocation and partial sectors explain it."""
 
+EXPLAINS = 0.25
+"""Part of the time above the bound that the bytes beyond the compulsory ones have to take to be what holds it back."""
+
 LOCAL = 0.05
 """Part of the sectors through L1, or through L2 where those are more, that are spilled registers."""
 
@@ -142,6 +145,23 @@ def scattered(seen: Seen) -> Finding | None:
 
 
 def excessive(seen: Seen) -> Finding | None:
+    """Bytes too many that take a good part of the time above the bound, or nobody knows how much of it."""
+    found = beyond_compulsory(seen)
+    return None if found is None or explains_little(seen, found) else found
+
+
+def excessive_aside(seen: Seen) -> Finding | None:
+    """Those that DRAM has time for: something else takes the time, and this is worth knowing beside it."""
+    found = beyond_compulsory(seen)
+    return found if found is not None and explains_little(seen, found) else None
+
+
+def explains_little(seen: Seen, found: Finding) -> bool:
+    above_us = to_bound_us(seen)
+    return found.at_stake_us is not None and above_us is not None and found.at_stake_us < EXPLAINS * above_us
+
+
+def beyond_compulsory(seen: Seen) -> Finding | None:
     moved, least = seen.moved_bytes, seen.info.bound
     if moved is None or moved <= EXCESS * least.bytes:
         return None

@@ -32,5 +32,6 @@ RULES: tuple[Rule, ...] = (
     parts.synchronising,
     parts.starved,
     parts.waiting,
+    causes.excessive_aside,
     causes.narrow,
 )
