@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+from msgspec.structs import replace
 
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
@@ -50,6 +51,15 @@ def test_a_candidate_is_verified_and_written_out() -> None:
     assert status == 0
     assert document["files"] == ["double_model_new.py"]
     assert KERNEL.strip() in Path("exports/double-kernelbench/double_model_new.py").read_text()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_package_without_figures_says_that_the_kernel_is_not_used_yet() -> None:
+    named = replace(DOUBLE, cases=tuple(replace(case, input_names=("x",)) for case in DOUBLE.cases))
+    words = ("export", "mine.py", "--problem", "double.py", "--no-measure")
+    result = run(*words, worker=FakeWorker(problem=named))
+    assert "nothing was measured, so PyTorch serves every call" in result.stdout, result.stderr
+    assert "python -m fast_double.benchmark --write" in result.stdout
 
 
 @pytest.mark.usefixtures("home")

@@ -6,6 +6,7 @@ something is not written over, and what a package says of itself (`check`) is se
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -119,6 +120,12 @@ def export(
     say(f"{folder}: {exporter.summary}", as_json)
     say("\n".join(f"  {path}" for path in sorted(files)), as_json)
     if format_name == DEFAULT:
+        if not has_figures(folder, subject):
+            say(
+                "nothing was measured, so PyTorch serves every call; once it is installed on a machine with a GPU:",
+                as_json,
+            )
+            say(f"  python -m {subject.package}.benchmark --write", as_json)
         say(f"next:\n  pip install {folder}\n  kernelwright recheck {folder}", as_json)
     if as_json:
         say_document({"folder": str(folder), "format": format_name, "files": sorted(files), "check": checked})
@@ -130,6 +137,12 @@ def measured(folder: Path, subject: Subject, options: list[str]) -> None:
     note("timing the package against PyTorch")
     if packaged(folder, subject, "benchmark", ["--write", *options]) != 0:
         raise MachineError(f"the benchmark of {folder} failed", "see its messages above; --no-measure leaves it out")
+
+
+def has_figures(folder: Path, subject: Subject) -> bool:
+    """Whether the package knows a device on which the kernel was timed; on any other PyTorch serves."""
+    wins = json.loads((folder / subject.package / "wins.json").read_text(encoding="utf-8"))
+    return wins["device"] is not None
 
 
 def check(folder: Path, subject: Subject) -> bool:
