@@ -11,7 +11,6 @@ its own folder.
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,8 +20,10 @@ from typing import NamedTuple
 import msgspec
 
 from kernelwright.codec import decode, encode
+from kernelwright.devices import device_file
 from kernelwright.model import BenchCase, BenchReport, BenchSeries
-from kernelwright.report.series import LIMIT, TIMED, TUNED, case_cells, our_row, row_named
+from kernelwright.report.series import LIMIT, TIMED, TUNED, case_cells, our_row, row_named, timed_columns
+from kernelwright.stats import geometric_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"
@@ -79,10 +80,6 @@ def table(reports: Sequence[BenchReport], held_out: bool, timed: Sequence[str] =
         if case.held_out == held_out
     ]
     return markdown(("case", *timed, *LIMIT), rows)
-
-
-def geometric_mean(ratios: Sequence[float]) -> float:
-    return math.exp(sum(map(math.log, ratios)) / len(ratios))
 
 
 def assessment(cases: Sequence[Measured]) -> str:
@@ -236,8 +233,8 @@ def place(series: BenchSeries, gallery: Path) -> None:
     for report in series.reports:
         if report.environment.device is None:
             raise SystemExit(f"the report of {report.problem} was made without a GPU: estimates are no results")
-        device = report.environment.device.replace(" ", "-").lower()
-        tuned = any(row_named(case, TUNED[2]) for case in report.cases)
+        device = device_file(report.environment.device)
+        tuned = timed_columns([report]) == TUNED
         file = gallery / report.problem / "results" / (AUTOTUNED if tuned else "") / f"{device}.json"
         if file.exists() and not tuned:
             left_out = {case.case for case in decode(file.read_bytes(), BenchReport).cases}

@@ -31,6 +31,7 @@ from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implemen
 from kernelwright.report.plots import convergence, drawing, roofline
 from kernelwright.report.view import read_run
 from kernelwright.roofline import Point, bound
+from kernelwright.stats import geometric_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ("file", "constants", "status", "reason", "score_us", "kind", "cases")
@@ -56,7 +57,7 @@ def scored_us(record: dict[str, Any], timed: set[str]) -> list[tuple[str, float]
     for one in record["outcomes"]:
         times = [time for case, (time, _) in one.get("cases", {}).items() if case in timed]
         if one["status"] == "passed" and times:
-            found.append((Path(one["file"]).stem, math.exp(sum(map(math.log, times)) / len(times))))
+            found.append((Path(one["file"]).stem, geometric_mean(times)))
     return found
 
 
@@ -86,7 +87,7 @@ def draw(folder: Path) -> None:
     framework = [min(row.median_us for row in case.implementations
                      if row.name in ("eager", "compile") and row.median_us is not None) for case in cases]  # fmt: skip
     for times, name, style in (([case.bound_us for case in cases], "limit", (0, (4, 3))), (framework, "PyTorch", "-")):
-        level = math.exp(sum(map(math.log, times)) / len(times))
+        level = geometric_mean(times)
         plot.axhline(level, color=drawing.BOUND, linewidth=1.2, linestyle=style, label=name)  # type: ignore[arg-type]
     if max(time for _, time in points) / best > LOG_FROM:
         plot.set_yscale("log")

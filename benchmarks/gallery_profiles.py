@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kernelwright.codec import record
+from kernelwright.devices import device_file
 from kernelwright.diagnosis.shown import value_text
 from kernelwright.model import Bound, Diagnosis, LaunchProfile, Profile
 from kernelwright.report.units import microseconds_text, share_text
@@ -127,7 +128,7 @@ def place(folder: Path, gallery: Path) -> None:
             raise SystemExit(f"{file} was made without a GPU: what a compiler says is no profile")
         if not read(document):
             raise SystemExit(f"{file} holds no launch: nothing was profiled there")
-        target = gallery / document["problem"] / "results" / "profile" / f"{device.replace(' ', '-').lower()}.json"
+        target = gallery / document["problem"] / "results" / "profile" / f"{device_file(device)}.json"
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(json.dumps(document, indent=1) + "\n", encoding="utf-8")
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from collections.abc import Sequence
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import scripts
 from command_line import PROBLEM, run
 from fakes import STARTER, FakeWorker
 from kernelwright.journal import Journal
@@ -20,12 +20,7 @@ RUN, REPLIES = Path("run"), Path("replies")
 
 
 def answer_mailbox() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("answer_mailbox", ROOT / "benchmarks" / "answer_mailbox.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("answer_mailbox")
 
 
 @pytest.fixture(autouse=True)

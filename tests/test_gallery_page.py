@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import subprocess
 import sys
 from pathlib import Path
@@ -12,6 +11,7 @@ from typing import Literal
 import msgspec
 import pytest
 
+import scripts
 from fakes import ENVIRONMENT
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
 
@@ -22,12 +22,7 @@ CALLED = "kernelwright bench gallery/double --case big --max-autotune"
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gallery_page", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("gallery_page")
 
 
 def row(name: str, median_us: float, speedup: float | None = None, verdict: str | None = None) -> Implementation:

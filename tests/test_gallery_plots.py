@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 from pathlib import Path
 from types import ModuleType
 
 import msgspec
 import pytest
 
+import scripts
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
 from kernelwright.model import BenchCase, BenchReport, Case, CaseInfo, Implementation, Status, TensorSpec
@@ -30,12 +30,7 @@ BYTES = 8_004_000
 
 @pytest.fixture(scope="module")
 def plots() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gallery_plots", ROOT / "benchmarks" / "gallery_plots.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("gallery_plots")
 
 
 def row(name: str, median_us: float | None = 10.0, status: Status = Status.PASSED) -> Implementation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 import subprocess
 import sys
@@ -12,6 +11,7 @@ from typing import Any
 
 import pytest
 
+import scripts
 from fakes import ENVIRONMENT
 from kernelwright.codec import plain
 from kernelwright.model import Case, CaseInfo, LaunchProfile, Profile, Timing
@@ -30,12 +30,7 @@ INFO = CaseInfo(
 
 @pytest.fixture(scope="module")
 def pages() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gallery_profiles", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("gallery_profiles")
 
 
 def made(**launches: tuple[LaunchProfile, ...]) -> dict[str, Any]:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from types import ModuleType
 
 import pytest
 
+import scripts
 from kernelwright.errors import RequestError
 
 ROOT = Path(__file__).parents[1]
@@ -16,12 +16,7 @@ PLANS = sorted((ROOT / "benchmarks" / "rounds").glob("*.json"))
 
 
 def gallery_round() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("gallery_round", ROOT / "benchmarks" / "gallery_round.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("gallery_round")
 
 
 @pytest.mark.parametrize("plan", PLANS, ids=[plan.stem for plan in PLANS])

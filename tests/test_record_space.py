@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import importlib.util
 import math
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,6 +9,7 @@ from types import ModuleType
 
 import pytest
 
+import scripts
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
 from kernelwright.tuning import recorded
@@ -20,12 +20,7 @@ ROOT = Path(__file__).parents[1]
 
 
 def record_space() -> ModuleType:
-    spec = importlib.util.spec_from_file_location("record_space", ROOT / "benchmarks" / "record_space.py")
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("record_space")
 
 
 def kernel(spill_bytes: int, occupancy: float) -> KernelResources:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import importlib.util
 import json
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+import scripts
 
 SCRIPT = Path(__file__).parents[2] / "benchmarks" / "export_softmax.py"
 FAR = float("inf")
@@ -15,12 +16,7 @@ FAR = float("inf")
 
 @pytest.fixture(scope="module")
 def script() -> Any:
-    spec = importlib.util.spec_from_file_location("export_softmax", SCRIPT)
-    assert spec is not None
-    assert spec.loader is not None
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
+    return scripts.script("export_softmax")
 
 
 def measured(size: tuple[int, int, str]) -> dict[str, Any]:

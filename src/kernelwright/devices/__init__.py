@@ -53,6 +53,11 @@ def find_target(name: str) -> Target:
     return TARGETS[name]
 
 
+def device_file(device: str) -> str:
+    """What a file that belongs to a device is called, without its suffix: "NVIDIA H200" is nvidia-h200."""
+    return device.replace(" ", "-").lower()
+
+
 def occupancy(target: Target, num_warps: int, registers: int, shared_bytes: int) -> tuple[float, str]:
     """Fraction of the multiprocessor's warp slots that resident blocks fill, and what limits it.
 

@@ -23,8 +23,8 @@ LIMIT = ("limit", "share", "ratio", "95 % interval", "verdict")
 def series_text(series: BenchSeries) -> str:
     """The table of all timed cases, that of the held-out ones, what failed, and where it was measured."""
     parts = []
+    timed = timed_columns(series.reports)
     for held_out, title in ((False, "timed cases"), (True, "held-out cases")):
-        timed = timed_columns(series.reports)
         rows = series_rows(series.reports, held_out, timed)
         if rows:
             header = ("case", *timed, *LIMIT)

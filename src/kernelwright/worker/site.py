@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import __version__, codec, roofline
-from kernelwright.devices import TARGETS, Target, find_target
+from kernelwright.devices import TARGETS, Target, device_file, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
@@ -61,8 +61,10 @@ def arguments(shape: dict[str, Any]) -> dict[str, Any]:
 def peaks_file(machine: dict[str, Any]) -> Path:
     """Where the peaks of one GPU are kept: two of a name in one machine differ by some percent, and so may drivers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
-    device = machine["device"].replace(" ", "-").lower()
-    return cache / f"{device}-{machine['uuid']}-driver{machine['driver']}-torch{machine['torch']}.json"
+    return (
+        cache
+        / f"{device_file(machine['device'])}-{machine['uuid']}-driver{machine['driver']}-torch{machine['torch']}.json"
+    )
 
 
 class Site:
@@ -118,7 +120,7 @@ class Site:
                 with self.lease:
                     self.known_peaks = self.ask_judge({"verb": "peaks", "file": str(peaks_file(self.machine))})
             return self.known_peaks["peaks"], self.known_peaks["source"]
-        name = self.target.device.replace(" ", "-").lower() + ".json"
+        name = device_file(self.target.device) + ".json"
         recorded = resources.files("kernelwright.devices").joinpath("peaks").joinpath(name)
         if not recorded.is_file():
             raise MachineError(f"no peaks were recorded for {self.target.device} ({self.target.name})",
