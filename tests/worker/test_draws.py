@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 import torch
 
-from kernelwright.worker.draws import Draws
+from kernelwright.worker import tolerance
+from kernelwright.worker.draws import PERIOD, Draws
 from kernelwright.worker.load import load_problem
 from kernelwright.worker.plan import AGAIN, AGAIN_FEW
 
@@ -78,3 +81,64 @@ def test_no_candidate_is_dealt_it_as_an_ordinary_draw(draws: Draws) -> None:
 def test_a_candidate_meets_the_same_draws_each_time_and_others_meet_others(draws: Draws) -> None:
     assert draws.dealt("timed", "a") == draws.dealt("timed", "a")
     assert len({tuple(draws.dealt("timed", str(number))) for number in range(20)}) > 1
+
+
+CANCELLING = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.sum()
+
+CASES = [dict(name="small", small=True), dict(name="timed")]
+
+def get_inputs():
+    x = torch.randn(1313)
+    if x[0] > 0:  # about every other draw: what all but a thousandth of a term is taken away
+        x[1:] -= (x.double().sum() / 1312).float() * 0.9999
+    return [x]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_sum_that_cancels_in_one_draw_is_held_against_what_it_is_in_others(tmp_path: Path) -> None:
+    file = tmp_path / "total.py"
+    file.write_text(CANCELLING)
+    problem = load_problem(str(file))
+    for secret in range(100):  # one whose first draw cancels and whose other of that distribution does not
+        draws = Draws(problem, None, "cpu")
+        draws.secret = secret
+        cancels, usual = (float(draws.answer("small", draw).expected[0].abs()) for draw in (0, PERIOD))
+        if cancels < 0.02 and usual > 10:
+            break
+    else:
+        pytest.fail("no such pair of draws")
+    answer = draws.answer("small", 0)
+    x = answer.instance.inputs[0]
+    assert isinstance(x, torch.Tensor)
+    in_another_order = torch.zeros(())
+    for term in x.flip(0):
+        in_another_order = in_another_order + term
+    for draw in (0, AGAIN_FEW):
+        limit = draws.limit("small", draw, 0)
+        assert limit.scale.largest > 10
+        assert not limit.exact
+    found = tolerance.errors(in_another_order, answer.expected[0])
+    assert found.max_rel > 3e-5, "of the draw's own scale"
+    assert tolerance.verdict(found, draws.limit("small", 0, 0)) == ""
+    assert tolerance.verdict(tolerance.errors(x.half().sum(), answer.expected[0]), draws.limit("small", 0, 0))
+
+
+def test_a_large_case_with_one_output_pools_two_draws(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelwright.worker.draws.LARGE_BYTES", 1)
+    asked: list[int] = []
+    monkeypatch.setattr(draws, "_errors", lambda case, draw: asked.append(draw) or draws.errors[case, draw][1])
+    draws.answer("small", PERIOD)
+    draws.answer("small", 0)
+    draws.limit("small", 0, 0)
+    assert set(asked) == {0}, "2800 elements are a scale by themselves"
+    monkeypatch.setattr("kernelwright.worker.draws.FEW_OUTPUTS", 10_000)
+    draws.limit("small", 0, 0)
+    assert set(asked) == {0, PERIOD}

@@ -14,7 +14,7 @@ NAN, INF = math.nan, math.inf
 
 def judged(actual: list[float], expected: list[float], lenient: bool = False) -> str:
     found = tolerance.errors(torch.tensor(actual), torch.tensor(expected, dtype=torch.float64), lenient)
-    limit = tolerance.Allowed(max_rel=1e-3, rms_rel=1e-3, exact=False)
+    limit = tolerance.Allowed(max_rel=1e-3, rms_rel=1e-3, exact=False, scale=found.scale)
     return tolerance.verdict(found, limit)
 
 
@@ -42,13 +42,13 @@ def test_on_inputs_with_nan_only_what_has_to_be_is_asked_for() -> None:
 
 def test_errors_are_relative_to_the_output_s_own_scale() -> None:
     found = tolerance.errors(torch.tensor([0.0, 101.0]), torch.tensor([0.5, 100.0], dtype=torch.float64))
-    assert (found.max_abs, found.max_rel, found.scale, found.finite) == (1.0, 0.01, 100.0, 1.0)
+    assert (found.max_abs, found.max_rel, found.scale.largest, found.finite) == (1.0, 0.01, 100.0, 1.0)
     assert found.worst == "at (1,) got 101, expected 100"
 
 
 def test_the_share_of_finite_values_is_known() -> None:
     found = tolerance.errors(torch.tensor([1.0, NAN, INF, 1.0]), torch.tensor([1.0, NAN, INF, 1.0]))
-    assert (found.finite, found.special, found.scale) == (0.5, False, 1.0)
+    assert (found.finite, found.special, found.scale.largest) == (0.5, False, 1.0)
 
 
 def test_comparing_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -63,8 +63,9 @@ def test_comparing_in_pieces_gives_the_same(monkeypatch: pytest.MonkeyPatch) -> 
     assert pieces.rms_rel == pytest.approx(whole.rms_rel)
 
 
-EXACT = tolerance.Errors(max_abs=0.0, max_rel=0.0, rms_rel=0.0, worst="", special=False)
-ROUNDED = tolerance.Errors(max_abs=1e-3, max_rel=1e-3, rms_rel=1e-4, worst="", special=False)
+ONE = tolerance.Scale(largest=1.0, rms=1.0)
+EXACT = tolerance.Errors(max_abs=0.0, rms_abs=0.0, scale=ONE, worst="", special=False)
+ROUNDED = tolerance.Errors(max_abs=1e-3, rms_abs=1e-4, scale=ONE, worst="", special=False)
 
 
 def test_where_the_framework_is_exact_so_must_the_candidate_be() -> None:
@@ -88,13 +89,26 @@ def test_the_limit_is_a_multiple_of_the_framework_s_own_error() -> None:
     assert tolerance.verdict(ROUNDED, limit) == ""
 
 
+def test_an_output_that_cancels_in_one_draw_keeps_the_scale_that_it_has_in_others() -> None:
+    usual = tolerance.Errors(1e-6, 1e-6, tolerance.Scale(36.0, 36.0), worst="", special=False)
+    cancels = tolerance.Errors(0.0, 0.0, tolerance.Scale(0.01, 0.01), worst="", special=False)
+    limit = tolerance.allowed([cancels, usual], torch.float32, reduction=1313)
+    for other in (cancels, usual):  # the same terms were summed in another order: the same absolute error in each
+        found = tolerance.Errors(4e-6, 4e-6, other.scale, worst="", special=False)
+        assert tolerance.verdict(found, limit) == ""
+        assert tolerance.excess(found, limit) < 1
+        assert tolerance.verdict(tolerance.Errors(1e-2, 1e-2, other.scale, worst="", special=False), limit)
+    alone = tolerance.Errors(4e-6, 4e-6, cancels.scale, worst="", special=False)
+    assert tolerance.verdict(alone, tolerance.allowed([cancels], torch.float32, reduction=1313))
+
+
 def test_excess_says_how_far_beyond_the_limit() -> None:
-    limit = tolerance.Allowed(max_rel=1e-4, rms_rel=1e-4, exact=False)
+    limit = tolerance.Allowed(max_rel=1e-4, rms_rel=1e-4, exact=False, scale=ONE)
     assert tolerance.excess(ROUNDED, limit) == pytest.approx(10)
-    exact = tolerance.Allowed(max_rel=0.0, rms_rel=0.0, exact=True)
+    exact = tolerance.Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=ONE)
     assert tolerance.excess(EXACT, exact) == 0
     assert tolerance.excess(ROUNDED, exact) == math.inf
-    special = tolerance.Errors(max_abs=0.0, max_rel=0.0, rms_rel=0.0, worst="", special=True)
+    special = tolerance.Errors(max_abs=0.0, rms_abs=0.0, scale=ONE, worst="", special=True)
     assert tolerance.excess(special, limit) == math.inf
 
 

@@ -24,6 +24,9 @@ from kernelwright.worker.plan import AGAIN, AGAIN_FEW
 LARGE_BYTES = 1 << 28
 """Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
 
+FEW_OUTPUTS = 64
+"""Fewer say little of their own scale: of one normal value in a thousand draws, one is a thousandth of the others."""
+
 KEPT_FRACTION = 0.25
 """Share of the device's memory for inputs and expected outputs kept between candidates."""
 
@@ -114,21 +117,21 @@ class Draws:
     # --- tolerance ------------------------------------------------------------------------------------------
 
     def limit(self, case: str, draw: int, output: int) -> tolerance.Allowed:
-        """What a candidate may deviate on a draw: from the framework's own error on inputs of that distribution."""
+        """What a candidate may deviate on a draw: from the framework's errors, and the output's scale, on inputs of
+        that distribution."""
         dtype = getattr(torch, self.specs[case].outputs[output].dtype)
         exact = tolerance.is_exact(self._own(case, 0, output))
         return tolerance.allowed(self._own(case, draw, output), dtype, self._reduction(case), exact)
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
-        """The framework's errors, pooled over two draws of one distribution (one where the case is large)."""
+        """The framework's errors on this draw and on another of its distribution (as given, for what follows 0)."""
         if draw in FOLLOWING:
-            return [self._errors(case, one)[output] for one in (draw, 0)]
-        pooled = [draw] if self.is_large(case) else [draw, (draw + PERIOD) % (2 * PERIOD)]
-        for one in pooled:
-            if (case, one) not in self.errors:
-                self.answer(case, one)
-        distribution = self.errors[case, draw][0]
-        return [own[output] for drawn, own in (self.errors[case, one] for one in pooled) if drawn == distribution]
+            return [self._errors(case, draw)[output], *self._own(case, 0, output)]
+        pooled = [draw]
+        if not self.is_large(case) or math.prod(self.specs[case].outputs[output].shape) < FEW_OUTPUTS:
+            pooled.append((draw + PERIOD) % (2 * PERIOD))
+        drawn = [(self._errors(case, one)[output], self.errors[case, one][0]) for one in pooled]
+        return [own for own, distribution in drawn if distribution == drawn[0][1]]
 
     def _errors(self, case: str, draw: int) -> list[tolerance.Errors]:
         if (case, draw) not in self.errors:

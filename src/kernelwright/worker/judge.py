@@ -135,8 +135,8 @@ class Judge:
         inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
         for i, view in enumerate(plan.outputs):
             actual = window(arena, layout, view)
-            found = tolerance.errors(actual, answer.expected[i], lenient=not answer.as_given)
             limit = self.draws.limit(self.strided.get(case, case), draw, i)
+            found = tolerance.errors(actual, answer.expected[i], lenient=not answer.as_given).against(limit.scale)
             why = tolerance.verdict(found, limit)
             result = wrong(why and inputs + why, found, limit.max_rel)
             if result.status is Status.WRONG:

@@ -1,16 +1,17 @@
 """When are two outputs equal? Derived from arithmetic, not from a constant.
 
-The reference is computed in float64. A candidate's error, relative to the output's own scale, may be at most a
-stated multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the
-square root of the reduction length. Where the framework is exact, so must the candidate be. NaN never passes unless
-the reference has it at the same place; on inputs that were made to hold NaN and infinities, what the reference answers
-with NaN is left open, and everything else has to be as the reference has it.
+The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
+multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the square root
+of the reduction length. The scale is that of an output over several draws: a single number may cancel in one of them,
+and the errors of the terms that were summed do not. Where the framework is exact, so must the candidate be. NaN never
+passes unless the reference has it at the same place; on inputs that were made to hold NaN and infinities, what the
+reference answers with NaN is left open, and everything else has to be as the reference has it.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import torch
 
@@ -28,27 +29,46 @@ CHUNK = 1 << 26
 
 
 @dataclass(frozen=True)
+class Scale:
+    """How large an output is: its largest finite absolute value, and its root mean square."""
+
+    largest: float
+    rms: float
+
+
+@dataclass(frozen=True)
 class Errors:
-    """Largest absolute error, and largest and rms error relative to the output's scale (its largest finite value, its
-    rms). worst: index and values of the worst element. special: NaN or infinity where the reference has none, or the
-    reverse. finite: share of the expected elements that are finite."""
+    """Largest and rms error. scale: what they are relative to. worst: index and values of the worst element. special:
+    NaN or infinity where the reference has none, or the reverse. finite: share of the expected elements that are."""
 
     max_abs: float
-    max_rel: float
-    rms_rel: float
+    rms_abs: float
+    scale: Scale
     worst: str
     special: bool
-    scale: float = 0.0
     finite: float = 1.0
+
+    @property
+    def max_rel(self) -> float:
+        return _relative(self.max_abs, self.scale.largest)
+
+    @property
+    def rms_rel(self) -> float:
+        return _relative(self.rms_abs, self.scale.rms)
+
+    def against(self, scale: Scale) -> Errors:
+        """The same errors relative to another scale."""
+        return replace(self, scale=scale)
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """Largest permitted relative errors; exact: bitwise equality to the framework's result."""
+    """Largest permitted errors relative to `scale`; exact: bitwise equality to the framework's result."""
 
     max_rel: float
     rms_rel: float
     exact: bool
+    scale: Scale
 
 
 def errors(actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False) -> Errors:
@@ -88,12 +108,15 @@ def errors(actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False) 
             if not special:
                 at = int(difference.argmax())
                 worst = describe(actual, start + at, float(x[at]), float(y[at]))
-    rms_scale = math.sqrt(total / count) if count else 0.0
+    elements = max(count, 1)
     return Errors(
-        max_abs=max_abs, worst=worst, special=special, scale=scale, finite=finites / count if count else 1.0,
-        max_rel=max_abs / scale if scale else (math.inf if max_abs else 0.0),
-        rms_rel=math.sqrt(squares / count) / rms_scale if rms_scale else (math.inf if squares else 0.0),
+        max_abs=max_abs, rms_abs=math.sqrt(squares / elements), scale=Scale(scale, math.sqrt(total / elements)),
+        worst=worst, special=special, finite=finites / count if count else 1.0,
     )  # fmt: skip
+
+
+def _relative(error: float, scale: float) -> float:
+    return error / scale if scale else (math.inf if error else 0.0)
 
 
 def describe(tensor: torch.Tensor, flat: int, got: float, wanted: float) -> str:
@@ -111,28 +134,31 @@ def is_exact(own: list[Errors]) -> bool:
 
 
 def allowed(own: list[Errors], dtype: torch.dtype, reduction: float, exact: bool | None = None) -> Allowed:
-    """What a candidate may deviate. own: the framework's errors, one per seed; reduction: terms per output.
+    """What a candidate may deviate. own: the framework's errors, one per draw; reduction: terms per output.
 
     exact: whether equality is asked for; None: where `own` is exact. On inputs of an odd distribution a sum may be
     exact by chance, and then only the problem's own inputs can say whether it always is.
     """
     dtype = dtype.to_real() if dtype.is_complex else dtype
+    scale = Scale(max(e.scale.largest for e in own), max(e.scale.rms for e in own))
     if not dtype.is_floating_point or (is_exact(own) if exact is None else exact and is_exact(own)):
-        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True)
+        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale)
     largest, rms = MULTIPLES.get(dtype, (2.0, 2.0))
     # fp32 accumulation: the rounding errors of n terms add up like a random walk (Higham, "Accuracy and Stability
     # of Numerical Algorithms", 2nd ed., section 2.8)
     accumulated = torch.finfo(torch.float32).eps * math.sqrt(max(reduction, 1.0))
     ulp = torch.finfo(dtype).eps
     return Allowed(
-        max_rel=max(largest * max(e.max_rel for e in own), ulp + 4 * accumulated),
-        rms_rel=max(rms * max(e.rms_rel for e in own), ulp / 2 + 4 * accumulated),
+        max_rel=max(largest * max(e.against(scale).max_rel for e in own), ulp + 4 * accumulated),
+        rms_rel=max(rms * max(e.against(scale).rms_rel for e in own), ulp / 2 + 4 * accumulated),
         exact=False,
+        scale=scale,
     )
 
 
 def excess(found: Errors, limit: Allowed) -> float:
     """How many times over the tolerance `found` is; at most 1 passes, infinity where no multiple would do."""
+    found = found.against(limit.scale)
     if found.special or (limit.exact and found.max_abs):
         return math.inf
     if limit.exact:
@@ -142,6 +168,7 @@ def excess(found: Errors, limit: Allowed) -> float:
 
 def verdict(found: Errors, limit: Allowed) -> str:
     """Why `found` does not pass, or "" when it does."""
+    found = found.against(limit.scale)
     if found.special:
         return f"NaN or infinity where the reference has none (or the reverse): {found.worst}"
     if limit.exact:

@@ -189,7 +189,7 @@ def _perturbed(tensor: Tensor) -> Tensor:
 
 def _judged(name: str, output: int, made: Tensor, answer: Answer, limit: tolerance.Allowed) -> TrivialAnswer:
     expected = answer.expected[output]
-    found = tolerance.errors(made, expected)
+    found = tolerance.errors(made, expected).against(limit.scale)
     times = tolerance.excess(found, limit)
     return TrivialAnswer(
         name=name, output=output, accepted=times <= 1,
