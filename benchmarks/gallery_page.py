@@ -139,6 +139,7 @@ def autotuned(reports: Sequence[BenchReport]) -> str:
     """The part on max-autotune, and how each of its benches was called; nothing where there was none."""
     if not reports:
         return ""
+    held_out = [one for one in measured(reports) if one.case.held_out]
     called = "\n".join(f"- **{report.problem}**: {benched_at(report)}, `{report.command}`" for report in reports)
     return f"""## With max-autotune beside it
 
@@ -148,9 +149,19 @@ of the three over `best`.
 {table(reports, held_out=False, timed=TUNED)}
 
 {assessment([one for one in measured(reports) if not one.case.held_out])}
-
+{autotuned_held_out(reports, held_out) if held_out else ""}
 {called}
 
+"""
+
+
+def autotuned_held_out(reports: Sequence[BenchReport], cases: Sequence[Measured]) -> str:
+    return f"""
+Held-out cases, where they were benched with it:
+
+{table(reports, held_out=True, timed=TUNED)}
+
+{assessment(cases)}
 """
 
 
