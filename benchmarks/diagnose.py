@@ -4,7 +4,7 @@
 
 Needs a GPU. PROBLEM: names in the gallery, all five where none is given; KERNEL.py: the best kernel, where the gallery
 has none or another is meant. Writes OUT/PROBLEM.json (the document of `profile --json`) as each is done, and
-OUT/diagnose.md with the table that it prints. Nsight Compute's DRAM bytes stand beside the compulsory ones, and its
+OUT/diagnose.md with all rows that it prints. Nsight Compute's DRAM bytes stand beside the compulsory ones, and its
 duration beside the clock's; where bytes differ by more than 5 %, the row says on which side. About 90 s a problem on an
 H200.
 """
@@ -14,6 +14,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
+from kernelwright import markdown
 from kernelwright.cli.output import document_text
 from kernelwright.cli.profile import timing_of
 from kernelwright.errors import KernelwrightError
@@ -34,18 +35,17 @@ HEADER = (
 
 def main(out: Path, wanted: list[str]) -> None:
     out.mkdir(parents=True, exist_ok=True)
-    lines = ["| " + " | ".join(HEADER) + " |", "|" + "---|" * len(HEADER)]
-    print(lines[0], flush=True)
+    told: list[list[str]] = []
     for text in wanted or SEED:
         name, _, kernel = text.partition("=")
         try:
-            rows = of_problem(name, kernel, out)
+            rows = [cells(name, row) for row in of_problem(name, kernel, out)]
         except KernelwrightError as error:
             print(f"{name}: {error}", file=sys.stderr, flush=True)
             continue
-        lines += ["| " + " | ".join(cells(name, row)) + " |" for row in rows]
-        print("\n".join(lines[-len(rows) :]), flush=True)
-    (out / "diagnose.md").write_text("\n".join(lines) + "\n")
+        print(markdown.table(HEADER, rows), flush=True)
+        told += rows
+    (out / "diagnose.md").write_text(markdown.table(HEADER, told) + "\n")
 
 
 def of_problem(name: str, kernel: str, out: Path) -> list[Profiled]:

@@ -19,6 +19,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from kernelwright import markdown
 from kernelwright.codec import decode, encode
 from kernelwright.devices import device_file
 from kernelwright.model import BenchCase, BenchReport, BenchSeries
@@ -66,11 +67,6 @@ def measured(reports: Sequence[BenchReport]) -> Iterator[Measured]:
                 yield Measured(report.problem, case, row.speedup, row.verdict)
 
 
-def markdown(header: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(header) + " |", "|" + "---|" * len(header)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
-
-
 def table(reports: Sequence[BenchReport], held_out: bool, timed: Sequence[str] = TIMED) -> str:
     """A line for each case; its name leads to its folder."""
     rows = [
@@ -79,7 +75,7 @@ def table(reports: Sequence[BenchReport], held_out: bool, timed: Sequence[str] =
         for case in report.cases
         if case.held_out == held_out
     ]
-    return markdown(("case", *timed, *LIMIT), rows)
+    return markdown.table(("case", *timed, *LIMIT), rows)
 
 
 def assessment(cases: Sequence[Measured]) -> str:
@@ -120,7 +116,7 @@ def overhead(cases: Sequence[Measured]) -> str:
         rows.append(
             [one.name, f"{eager.median_us:.1f}", f"{ours.median_us:.1f}", f"{eager.call_us:.1f}", f"{ours.call_us:.1f}"]
         )
-    return markdown(["case", "eager, device", "ours, device", "eager, call", "ours, call"], rows)
+    return markdown.table(["case", "eager, device", "ours, device", "eager, call", "ours, call"], rows)
 
 
 def notes(reports: Sequence[BenchReport], gallery: Path) -> str:
@@ -228,7 +224,7 @@ def readme_table(reports: Sequence[BenchReport], tuned: Sequence[BenchReport]) -
                 named = f"{report.problem} {case.case}"
                 rows.append([named, eager, compiled, autotune, best, limit, share, ratio, verdict])
     header = ["µs", "eager", "compile", "max-autotune", "ours", "limit", "share of limit", "ratio", "verdict"]
-    return markdown(header, rows)
+    return markdown.table(header, rows)
 
 
 def with_table(readme: str, reports: Sequence[BenchReport], tuned: Sequence[BenchReport]) -> str:

@@ -17,6 +17,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from kernelwright import markdown
 from kernelwright.codec import record
 from kernelwright.devices import device_file
 from kernelwright.diagnosis.shown import value_text
@@ -69,10 +70,7 @@ def table(rows: Sequence[Profiled]) -> str:
         *([label, *(counter_text(row.profile.main, name) for row in rows)] for name, label in OF_THE_LONGEST.items()),
     ]
     shown = [line for line in lines if set(line[1:]) != {"-"}]
-    return "\n".join(
-        "| " + " | ".join(line) + " |" + ("\n|" + "---|" * len(line) if number == 0 else "")
-        for number, line in enumerate(shown)
-    )
+    return markdown.table(shown[0], shown[1:])
 
 
 def total_text(row: Profiled, name: str) -> str:

@@ -9,9 +9,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from kernelwright.markdown import fenced, table
 from kernelwright.model import Environment, ProblemInfo
 from kernelwright.propose import sections
-from kernelwright.propose.markdown import fenced, table
 from kernelwright.propose.prompt import Prompt, render, template
 from kernelwright.propose.reply import Unusable, blocks
 from kernelwright.tuning.space import Space

@@ -9,8 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
+from kernelwright.markdown import fenced
 from kernelwright.model import Operator, Trial
-from kernelwright.propose.markdown import fenced
 from kernelwright.propose.sections import effective_source
 from kernelwright.propose.tried import outcome, versus
 

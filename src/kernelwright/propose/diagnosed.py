@@ -9,8 +9,8 @@ from __future__ import annotations
 from kernelwright.diagnosis import MOVES, diagnoses, move
 from kernelwright.diagnosis.moves import Move
 from kernelwright.diagnosis.shown import longest, shown_counters, value_text
+from kernelwright.markdown import fenced, table
 from kernelwright.model import Diagnosis, Finding, Limit, Profile, Trial
-from kernelwright.propose.markdown import fenced, table
 from kernelwright.propose.protocol import Context
 
 LAUNCHES = 3

@@ -23,9 +23,9 @@ from pathlib import Path
 
 from kernelwright.codec import sha
 from kernelwright.errors import RunFolderError
+from kernelwright.markdown import shortened
 from kernelwright.model import Environment, Reflection, Trial
 from kernelwright.propose.mailbox import write_whole
-from kernelwright.propose.markdown import shortened
 from kernelwright.propose.reflection import counters, moved, parent_of
 
 MOST_CARDS = 12

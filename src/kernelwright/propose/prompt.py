@@ -13,9 +13,9 @@ from importlib import resources
 from typing import Literal
 
 from kernelwright.errors import KernelwrightError
+from kernelwright.markdown import fenced
 from kernelwright.model import Operator, Request, Trial
 from kernelwright.propose import changes, diagnosed, sections
-from kernelwright.propose.markdown import fenced
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, parent_of, surprise
 from kernelwright.propose.tried import history

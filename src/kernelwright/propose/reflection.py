@@ -11,8 +11,8 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from kernelwright.markdown import shortened
 from kernelwright.model import Claim, Operator, Profile, Reflection, Trial
-from kernelwright.propose.markdown import shortened
 from kernelwright.search.ranking import beats
 
 WORSE = 1.05

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kernelwright.errors import ConfigError
+from kernelwright.markdown import fenced, shortened, table
 from kernelwright.model import (
     Candidate,
     CaseResult,
@@ -20,7 +21,6 @@ from kernelwright.model import (
     Timing,
     Trial,
 )
-from kernelwright.propose.markdown import fenced, shortened, table
 from kernelwright.propose.shown import shown_source
 from kernelwright.propose.tried import outcome
 from kernelwright.tunables import apply_config, default_config

@@ -9,8 +9,8 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
+from kernelwright.markdown import shortened, table
 from kernelwright.model import Operator, Trial
-from kernelwright.propose.markdown import shortened, table
 from kernelwright.propose.reflection import counters, moved, parent_of
 from kernelwright.stats import geometric_mean
 
