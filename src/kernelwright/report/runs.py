@@ -7,11 +7,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
+from kernelwright.journal import writer
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.table import table
 from kernelwright.report.units import count_text, time_text
 from kernelwright.report.view import RunView
+from kernelwright.run import is_paused
 
 
 @dataclass(frozen=True)
@@ -47,16 +50,23 @@ def run_line(view: RunView) -> RunLine:
 
 
 def state_text(view: RunView) -> str:
-    """Where a run stands: confirmed, waiting, stopped (and why), or cut off."""
+    """Where a run stands: confirmed, at work, waiting, stopped (and why), or cut off."""
     if not view.sessions:
         return "not begun"
     reason = view.sessions[-1].reason
-    parts = ["at work, or cut off: resume it" if reason is None else reason]
+    parts = [open_session_text(view.folder) if reason is None else reason]
     if view.best is not None:
         parts.insert(0, "no improvement" if view.best is view.seed else "confirmed")
     if view.open_requests:
         parts.append(f"{count_text(len(view.open_requests), 'request')} open")
     return "; ".join(parts)
+
+
+def open_session_text(folder: Path) -> str:
+    """What became of a session whose end the journal does not have."""
+    if writer(folder) is None:
+        return "cut off: resume it"
+    return "pausing" if is_paused(folder) else "at work"
 
 
 def runs_text(lines: Sequence[RunLine]) -> str:
