@@ -35,6 +35,9 @@ BEGIN, END = "<!-- results: begin (benchmarks/gallery_page.py) -->", "<!-- resul
 AUTOTUNED = "max-autotune"
 """Folder of results that were measured with `--max-autotune`, beside those without."""
 
+ELSEWHERE = "elsewhere"
+"""Folder of results of other GPUs than the one that the gallery was tuned on."""
+
 NOTE = "NOTE.md"
 """Beside a problem's results: what a reader of its rows has to know, such as that a kernel has changed since."""
 
@@ -161,11 +164,37 @@ Held-out cases, where they were benched with it:
 """
 
 
+def elsewhere(reports: Sequence[BenchReport]) -> str:
+    """The timed cases on other GPUs, a part for each; nothing where there is none."""
+    devices = sorted({str(report.environment.device) for report in reports})
+    return "".join(
+        on_device(device, [one for one in reports if one.environment.device == device]) for device in devices
+    )
+
+
+def on_device(device: str, reports: Sequence[BenchReport]) -> str:
+    cases, environment = list(measured(reports)), reports[0].environment
+    return f"""## On an {device}
+
+The same kernels, tuned for the GPU above alone, on another (torch {environment.torch}, Triton {environment.triton},
+driver {environment.driver}, {environment.date[:10]}; `results/{ELSEWHERE}/`). Its limits are its own.
+
+{table(reports, held_out=False)}
+
+{assessment([one for one in cases if not one.case.held_out])}
+
+Held-out cases, which are in the results and not shown here. {assessment([one for one in cases if one.case.held_out])}
+
+"""
+
+
 def benched_at(report: BenchReport) -> str:
     return report.environment.date[:16].replace("T", " ") + " UTC"
 
 
-def page(reports: Sequence[BenchReport], tuned: Sequence[BenchReport], gallery: Path) -> str:
+def page(
+    reports: Sequence[BenchReport], tuned: Sequence[BenchReport], others: Sequence[BenchReport], gallery: Path
+) -> str:
     """The whole of docs/gallery.md."""
     cases = list(measured(reports))
     environments = sorted({f"{one.environment.device}, torch {one.environment.torch}, Triton {one.environment.triton}, "
@@ -204,7 +233,7 @@ Sizes and dtypes that no search saw, odd ones among them; kernels have to be rig
 
 {notes(reports, gallery)}
 
-## Launch overhead
+{elsewhere(others)}## Launch overhead
 
 Cases of at most 20 µs, where the host decides: device time beside the host time of one synchronised call, µs. Ours is
 a replay of the recorded launches from Python; a program that captures a CUDA graph pays device time only.
@@ -236,13 +265,15 @@ def with_table(readme: str, reports: Sequence[BenchReport], tuned: Sequence[Benc
 
 
 def place(series: BenchSeries, gallery: Path) -> None:
-    """Each report into gallery/PROBLEM/results/DEVICE.json, or the folder for max-autotune there."""
+    """Each report into gallery/PROBLEM/results/DEVICE.json, or the folder for max-autotune or other GPUs there."""
     for report in series.reports:
         if report.environment.device is None:
             raise SystemExit(f"the report of {report.problem} was made without a GPU: estimates are no results")
         device = device_file(report.environment.device)
+        results = gallery / report.problem / "results"
         tuned = timed_columns([report]) == TUNED
-        file = gallery / report.problem / "results" / (AUTOTUNED if tuned else "") / f"{device}.json"
+        foreign = {known.stem for known in results.glob("*.json")} - {device}
+        file = results / (ELSEWHERE if foreign else AUTOTUNED if tuned else "") / f"{device}.json"
         if file.exists() and not tuned:
             left_out = {case.case for case in decode(file.read_bytes(), BenchReport).cases}
             left_out -= {case.case for case in report.cases}
@@ -265,7 +296,7 @@ def main(arguments: Sequence[str]) -> int:
         place(decode(given.series.read_bytes(), BenchSeries), gallery)
     reports, tuned = read_reports(gallery), read_reports(gallery, AUTOTUNED)
     wanted = {
-        PAGE: page(reports, tuned, gallery),
+        PAGE: page(reports, tuned, read_reports(gallery, ELSEWHERE), gallery),
         README: with_table(README.read_text(encoding="utf-8"), reports, tuned),
     }
     stale = [file for file, text in wanted.items() if not file.exists() or file.read_text(encoding="utf-8") != text]

@@ -91,3 +91,17 @@ def test_the_file_of_a_bench_without_held_out_cases_does_not_replace_one_with_th
     with pytest.raises(SystemExit, match="has fewer cases than"):
         pages.place(BenchSeries(reports=(part,), failures={}, command=""), tmp_path)
     assert pages.read_reports(tmp_path) == [whole]
+
+
+def test_another_gpu_has_a_part_of_its_own_and_leaves_the_rest_as_it_is(pages: ModuleType, tmp_path: Path) -> None:
+    own = report(row("eager", 4.0), row("best", 2.0, 2.0, "faster"))
+    other = report(row("eager", 9.0), row("best", 6.0, 1.5, "faster"))
+    other = msgspec.structs.replace(other, environment=msgspec.structs.replace(other.environment, device="Other GPU"))
+    for one in (own, other):
+        pages.place(BenchSeries(reports=(one,), failures={}, command=""), tmp_path)
+    assert pages.read_reports(tmp_path) == [own]
+    assert pages.read_reports(tmp_path, pages.ELSEWHERE) == [other]
+    text = pages.elsewhere([other])
+    assert "## On an Other GPU" in text
+    assert "1.50 times the framework's fastest one" in text
+    assert pages.elsewhere([]) == ""

@@ -86,12 +86,17 @@ def measured_case(
     framework: tuple[str, ...],
     against: str | None,
 ) -> BenchCase:
-    """Verify, then sample everything in turn, on one case."""
+    """Verify, then sample everything in turn, on one case.
+
+    Whatever needs the reference in float64 (four times the memory of bfloat16, and its intermediates as much) comes
+    before the framework's rows are prepared or after they are forgotten: 80 GB do not hold both for 3.5 GB of input.
+    """
     case = info.case.name
     rows: list[Row] = []
-    failed: list[Implementation] = []
     with site.lease:
         site.drop("bench")
+        failed = [row for name, one in subjects.items() if (row := unverified(info, name, one)) is not None]
+        bad = {row.name for row in failed}
         for name in framework:
             try:
                 rows.append(framework_row(site, case, name))
@@ -99,7 +104,9 @@ def measured_case(
                 failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
         room = largest(subjects, case)
         for name, subject in subjects.items():
-            outcome = subject if isinstance(subject, Implementation) else candidate_row(site, info, name, subject, room)
+            if name in bad or isinstance(subject, Implementation):
+                continue
+            outcome = candidate_row(site, info, name, subject, room)
             if isinstance(outcome, Row):
                 rows.append(outcome)
             else:
@@ -109,11 +116,24 @@ def measured_case(
         reference = referred(rows, against)
         observed = codec.record(clocks, Clocks) if clocks else None
         finished = [concluded(info, row, reference, observed) for row in rows]
-        failed += spoilt(subjects, case, finished)
         site.ask_judge({"verb": "forget"})
+        failed += spoilt(subjects, case, finished)
         site.drop("bench")
     bad = {row.name for row in failed}
     return framed(info, [*(row for row in finished if row.name not in bad), *failed])
+
+
+def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
+    """Why a candidate is not right on this case, or was not shown to be; None where it is."""
+    if isinstance(subject, Implementation):
+        return subject
+    try:
+        result = verify(subject, info.case)
+    except ProblemError as error:
+        return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
+    if result.status is Status.PASSED:
+        return None
+    return Implementation(name=name, status=result.status, reason=result.reason)
 
 
 def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:

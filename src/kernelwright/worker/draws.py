@@ -98,6 +98,14 @@ class Draws:
         self.answers.move_to_end(key)
         return self.answers[key]
 
+    def keep_only(self, case: str, draw: int) -> Answer:
+        """This answer, and room for other things where the rest were."""
+        answer = self.answer(case, draw)
+        self.answers = OrderedDict({(case, draw): answer})
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        return answer
+
     def _made(self, case: str, draw: int) -> Answer:
         known, dtype = self.cases[case]
         seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]

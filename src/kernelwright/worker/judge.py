@@ -175,7 +175,8 @@ class Judge:
 
     def prepare_baseline(self, case: str, name: str) -> dict[str, Any]:
         """Make an implementation of the framework ready to be sampled."""
-        return self.baselines.prepare(case, name, self.answer(case, 0).instance, compulsory_bytes(self.specs[case]))
+        instance = self.draws.keep_only(case, 0).instance
+        return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]))
 
 
 def written_share(specs: Specs) -> float:
@@ -210,10 +211,22 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
                 channel.send({"ok": respond(judge, message)})
             except KernelwrightError as error:
                 channel.send({"error": str(error), "kind": type(error).__name__})
+            except torch.OutOfMemoryError as error:
+                torch.cuda.empty_cache()
+                channel.send({"error": str(out_of_memory(message["verb"], error)), "kind": "ProblemError"})
             except Exception as error:  # noqa: BLE001 - our own fault, told before this process ends
                 traceback.print_exc()
                 channel.send({"error": f"{type(error).__name__}: {error}", "kind": "WorkerError"})
                 return
+
+
+def out_of_memory(verb: str, error: torch.OutOfMemoryError) -> ProblemError:
+    """What PyTorch says of memory in one line, without its advice on how to allocate."""
+    said = str(error).split(" Of the allocated memory")[0].split(" See documentation")[0]
+    return ProblemError(
+        f"the GPU's memory does not hold what the judge needs to {verb}: {said}",
+        "the reference is computed in float64: give the problem smaller cases, or use a GPU with more memory",
+    )
 
 
 def respond(judge: Judge, message: dict[str, Any]) -> Any:
