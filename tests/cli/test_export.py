@@ -60,6 +60,7 @@ def test_a_package_without_figures_says_that_the_kernel_is_not_used_yet() -> Non
     result = run(*words, worker=FakeWorker(problem=named))
     assert "nothing was measured, so PyTorch serves every call" in result.stdout, result.stderr
     assert "python -m fast_double.benchmark --write" in result.stdout
+    assert "Nothing was measured" in Path("exports/double-op/README.md").read_text()
 
 
 @pytest.mark.usefixtures("home")

@@ -15,12 +15,13 @@ import msgspec
 import pytest
 
 from exported import GALLERY, linear, softmax, subject, write
+from fakes import ENVIRONMENT
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.export import best_config
 from kernelwright.export.binding import bound_arguments
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.subject import Subject, identifier
-from kernelwright.model import Candidate
+from kernelwright.model import BenchReport, Candidate
 from samples import passed, run_view, short_run
 
 HERE = Path(__file__).parent
@@ -69,6 +70,12 @@ def test_kernelbench_wraps_a_function_in_the_references_own_class(tmp_path: Path
 def test_kernelbench_leaves_a_model_as_it_is() -> None:
     (text,) = EXPORTERS["kernelbench"].files(linear("sequential_container")).values()
     assert text.split("\n\n", 1)[1].strip() == linear("sequential_container").source.strip()
+
+
+def test_the_card_of_a_hub_repository_says_so_where_nothing_was_measured() -> None:
+    report = BenchReport(problem="softmax", environment=ENVIRONMENT, cases=())
+    cards = [EXPORTERS["hf-kernels"].files(one)["README.md"] for one in (softmax(), softmax(results=(report, "best")))]
+    assert ["Nothing was measured" in card for card in cards] == [True, False]
 
 
 def test_the_hub_layout_has_a_digest_of_every_file_and_a_namespace_of_its_own() -> None:

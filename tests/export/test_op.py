@@ -19,9 +19,11 @@ import msgspec
 import pytest
 
 from exported import cross_entropy, linear, softmax, win, write
+from fakes import ENVIRONMENT
 from kernelwright.errors import RequestError
 from kernelwright.export.op import constants_of_model, op_files
 from kernelwright.export.op_code import RESERVED, arguments_of, arguments_text, forward_text
+from kernelwright.model import BenchReport
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
@@ -36,12 +38,19 @@ def stated(*cases: dict[str, Any]) -> str:
     return json.dumps({"schema_version": 1, "device": "cpu", "cases": list(cases)})
 
 
+FIGURES = ("kernel", "eager", "kernel_compiled", "compile")
+
+
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
     folder = tmp_path_factory.mktemp("exports")
     write(op_files(softmax()), folder)
     write(op_files(linear()), folder)
     wins = [win([[32, 64]], 10.0, 20.0), win([[64, 64]], 15.0, 30.0), win([[8, 64]], 20.0, 10.0)]
+    pair = {"call_us": 30.0, "device_us": 5.0}, {"call_us": 10.0, "device_us": 10.0}
+    lost, won = (dict.fromkeys(("eager", "compiled"), why) for why in ("not faster by enough in call_us", "faster"))
+    figures = dict(zip(FIGURES, (*pair, *pair), strict=True))
+    wins.append(win([[16, 64]], 1.0, 1.0, **figures, why=lost, why_in_graphs=won))
     (folder / "fast_softmax" / "wins.json").write_text(stated(*wins))
     parameters = {
         name: {"shape": list(spec.shape), "dtype": "float32"}
@@ -98,7 +107,51 @@ def test_a_graph_holds_the_operator_where_it_wins_and_pytorchs_own_elsewhere(fou
 
 
 def test_it_says_why(found: dict[str, Any]) -> None:
-    assert found["explained"].splitlines()[0] == "called: kernel (measured: case 32x64)"
+    called, compiled, counts = found["explained"].splitlines()
+    assert called == "called: kernel (case 32x64: faster)"
+    assert compiled == "in torch.compile: kernel (case 32x64: faster)"
+    assert counts == "what counts: an awaited call, calls in a row and device time, on a host half as fast, too"
+
+
+GRAPHS = {
+    "a module": [False, True],
+    "a function": [False, True],
+    "a patched model": [False, True],
+    "a copy": [False, True],
+    "a pickled one": [False, True],
+    "a size that loses on the device": [False, False],
+    "a size that wins in calls": [True, True],
+}
+
+
+@pytest.mark.parametrize(("what", "taken"), GRAPHS.items())
+def test_with_graphs_the_kernel_is_taken_where_device_time_alone_wins(
+    found: dict[str, Any], what: str, taken: list[bool]
+) -> None:
+    assert found[f"graphs: {what}"] == taken
+
+
+def test_with_graphs_compiled_code_holds_the_operator_where_device_time_alone_wins(found: dict[str, Any]) -> None:
+    assert found["graphs: compiled"] == [["aten.softmax.int"], ["fast_softmax.softmax.default"]]
+    assert found["graphs: compiled is right"] is True
+
+
+def test_with_graphs_it_says_what_counts(found: dict[str, Any]) -> None:
+    called, compiled, counts = found["graphs: explained"].splitlines()
+    assert called == "called: kernel (case 16x64: faster)"
+    assert compiled == "in torch.compile: kernel (case 16x64: faster)"
+    assert counts == "what counts: device time alone (graphs=True)"
+
+
+def test_the_benchmark_says_of_each_size_in_which_use_the_kernel_is_taken(found: dict[str, Any]) -> None:
+    wins, _, loses, on_the_device = (" ".join(row.split()) for row in found["rows of the benchmark"])
+    assert wins == "32x64 2.00x 2.00x calls, graphs 2.00x 2.00x calls, graphs faster"
+    assert loses == "8x64 0.50x 0.50x - 0.50x 0.50x - not faster by enough in call_us"
+    assert on_the_device == "16x64 0.33x 2.00x graphs 0.33x 2.00x graphs not faster by enough in call_us"
+
+
+def test_modules_share_what_counts_and_below_which_size_nothing_wins(found: dict[str, Any]) -> None:
+    assert found["graphs: kinds"] == [["calls", 32 * 64], ["graphs", 16 * 64]]
 
 
 def test_a_size_is_given_up_for_all_dtypes_only_where_it_is_below_all_that_win(found: dict[str, Any]) -> None:
@@ -149,6 +202,19 @@ def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: P
     assert done.returncode == 0, done.stdout + done.stderr
     assert done.stdout.count("ok ") == 4
     assert "left out: the checks of the kernel itself" in done.stdout
+
+
+def test_a_readme_says_so_where_nothing_was_measured_and_how_to_measure() -> None:
+    report = BenchReport(problem="softmax", environment=ENVIRONMENT, cases=())
+    subjects = softmax(), softmax(results=(report, "best")), softmax(measures=True)
+    texts = [op_files(one)["README.md"] for one in subjects]
+    assert ["Nothing was measured: PyTorch serves every call" in text for text in texts] == [True, False, False]
+    assert texts[0].index("python -m fast_softmax.benchmark --write") < texts[0].index("from fast_softmax import")
+
+
+def test_a_readme_says_how_to_use_the_kernel_in_graphs() -> None:
+    assert "`fast_softmax.softmax_in_graphs(x)`" in op_files(softmax())["README.md"]
+    assert "`Module(features, hidden, graphs=True)`" in op_files(linear())["README.md"]
 
 
 def test_wrong_gradients_are_found_by_the_check(tmp_path: Path) -> None:
@@ -229,6 +295,13 @@ def called(subject: Any, name: str) -> Any:
     """The same problem whose forward calls its argument so."""
     cases = tuple(msgspec.structs.replace(case, input_names=(name,)) for case in subject.problem.cases)
     return replace(subject, problem=msgspec.structs.replace(subject.problem, cases=cases))
+
+
+def test_a_model_constructed_with_an_argument_called_graphs_is_refused() -> None:
+    cases = tuple(msgspec.structs.replace(case, init_names=("graphs",)) for case in softmax().problem.cases)
+    named = replace(softmax(), problem=msgspec.structs.replace(softmax().problem, cases=cases))
+    with pytest.raises(RequestError, match="constructed with an argument called graphs"):
+        arguments_of(named)
 
 
 def test_an_argument_called_as_a_name_of_the_generated_code_is_refused() -> None:

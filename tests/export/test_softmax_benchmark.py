@@ -69,6 +69,18 @@ def test_the_worst_ratio_is_said_of_the_kernel_and_of_pytorch(script: Any) -> No
     assert "by PyTorch, stream: worst 0.909 at 80 x 64 float32" in said
 
 
+def test_where_only_graphs_are_timed_the_table_has_their_figures_alone(script: Any) -> None:
+    rows = [measured(size) for size in SIZES]
+    for row in rows:
+        for side in ("export_us", "torch_us"):
+            row[side] = {"device_us": row[side]["device_us"]}
+    assert script.text(rows[2]).split() == ["4", "x", "2048", "float32", "kernel", "-", "-", "2.000", "-"]
+    said = script.summary("graphs", rows)
+    assert "graphs: 3 sizes, the kernel taken on 1" in said
+    assert "by the kernel, device: worst 2.000 at 4 x 2048 float32, best 2.000, mean 2.000" in said
+    assert "call" not in said
+
+
 def test_it_judges_at_least_forty_sizes_each_once(script: Any) -> None:
     assert len(set(script.EAGER)) == len(script.EAGER) >= 40
     assert len(set(script.COMPILED)) == len(script.COMPILED)

@@ -11,7 +11,7 @@ import pytest
 
 from exported import softmax_case, win
 from fakes import ENVIRONMENT
-from kernelwright.export.wins import MARGINS, wins_document
+from kernelwright.export.wins import MARGINS, USES, WHY, wins_document
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status, TensorSpec
 
 
@@ -25,8 +25,8 @@ def wins() -> Any:
     return module
 
 
-def verdict(wins: Any, cases: list[dict[str, Any]], *sizes: int, dtype: str = "float32") -> bool:
-    answer, why = wins.verdict(cases, ((dtype, len(sizes)),), sizes, "eager")
+def verdict(wins: Any, cases: list[dict[str, Any]], *sizes: int, dtype: str = "float32", use: str = "calls") -> bool:
+    answer, why = wins.verdict(cases, ((dtype, len(sizes)),), sizes, "eager", use)
     assert why
     return bool(answer)
 
@@ -51,12 +51,12 @@ def timed(kernel: tuple[float, ...], torch: tuple[float, ...]) -> dict[str, Any]
 def test_a_gain_that_a_slower_host_would_turn_into_a_loss_is_no_win(wins: Any) -> None:
     held_by_the_host = timed((45.0, 24.0, 18.0, 24.0), (60.0, 50.0, 49.0, 8.0))
     assert not verdict(wins, [held_by_the_host], 64, 64)
-    assert wins.reason(held_by_the_host, "eager") == "not faster by enough in call_us on a slower host"
+    assert wins.reason(held_by_the_host, "eager", "calls") == "not faster by enough in call_us on a slower host"
     in_a_row = timed((30.0, 24.0, 18.0, 24.0), (90.0, 45.0, 39.0, 8.0))
-    assert wins.reason(in_a_row, "eager") == "not faster by enough in stream_us on a slower host"
+    assert wins.reason(in_a_row, "eager", "calls") == "not faster by enough in stream_us on a slower host"
     as_short = timed((30.0, 18.0, 18.0, 12.0), (52.0, 40.0, 39.0, 12.0))
     assert verdict(wins, [as_short], 64, 64)
-    assert wins.reason(as_short, "eager") == "faster"
+    assert wins.reason(as_short, "eager", "calls") == "faster"
 
 
 def test_what_a_call_takes_of_the_host_is_no_time_to_win_in(wins: Any) -> None:
@@ -98,6 +98,16 @@ def test_a_loss_between_two_wins_parts_them(wins: Any) -> None:
     assert not verdict(wins, cases, 112, 64)
 
 
+@pytest.mark.parametrize("use", ["calls", "graphs"])
+def test_a_size_at_which_the_kernel_failed_is_a_loss(wins: Any, use: str) -> None:
+    failed = win([[96, 64]], 10.0, 20.0)
+    for name in ("kernel", "eager", "kernel_compiled", "compile"):
+        del failed[name]
+    cases = [win([[64, 64]], 10.0, 20.0), failed, win([[128, 64]], 11.0, 30.0)]
+    assert not any(verdict(wins, cases, rows, 64, use=use) for rows in (80, 96, 112))
+    assert verdict(wins, [cases[0], cases[2]], 96, 64, use=use)
+
+
 def test_another_dtype_number_of_dimensions_or_argument_is_not_alike(wins: Any) -> None:
     cases = [win([[64, 64]], 10.0, 20.0)]
     assert not verdict(wins, cases, 64, 64, dtype="bfloat16")
@@ -105,14 +115,14 @@ def test_another_dtype_number_of_dimensions_or_argument_is_not_alike(wins: Any) 
     case = win([[64, 64]], 10.0, 20.0)
     case["inputs"].append(0.5)
     kinds = ("float32", 2)
-    assert wins.verdict([case], (kinds, 0.5), (64, 64), "eager")[0]
-    assert not wins.verdict([case], (kinds, 0.25), (64, 64), "eager")[0]
+    assert wins.verdict([case], (kinds, 0.5), (64, 64), "eager", "calls")[0]
+    assert not wins.verdict([case], (kinds, 0.25), (64, 64), "eager", "calls")[0]
 
 
 def test_what_was_not_measured_compiled_is_not_taken_compiled(wins: Any) -> None:
     case = win([[64, 64]], 10.0, 20.0)
     del case["kernel_compiled"]
-    assert not wins.verdict([case], (("float32", 2),), (64, 64), "compiled")[0]
+    assert not wins.verdict([case], (("float32", 2),), (64, 64), "compiled", "calls")[0]
 
 
 def test_below_the_smallest_size_that_wins_in_any_dtype_nothing_wins(wins: Any) -> None:
@@ -121,9 +131,9 @@ def test_below_the_smallest_size_that_wins_in_any_dtype_nothing_wins(wins: Any) 
     half["inputs"][0]["dtype"] = "float16"
     unmeasured = win([[2, 2]], 10.0, 20.0)
     del unmeasured["kernel"]
-    assert wins.least_elements([lost, large, half, unmeasured]) == 32 * 64
-    assert wins.least_elements([lost, large]) == 64 * 64
-    assert wins.least_elements([lost]) > 10**15
+    assert wins.least_elements([lost, large, half, unmeasured], "calls") == 32 * 64
+    assert wins.least_elements([lost, large], "calls") == 64 * 64
+    assert wins.least_elements([lost], "calls") > 10**15
 
 
 def test_only_cases_of_the_same_module_apply(wins: Any) -> None:
@@ -134,13 +144,60 @@ def test_only_cases_of_the_same_module_apply(wins: Any) -> None:
     assert read.matching([3], [["weight", [4]]]) == []
 
 
+# --- in graphs, where device time alone counts ------------------------------------------------------------------
+
+
+def on_the_device(rows: int, kernel_us: float | None, torch_us: float) -> dict[str, Any]:
+    """Called, the kernel loses by far. kernel_us: None where no graph of it could be captured."""
+    pair = [{"call_us": call, "stream_us": call, "issue_us": call} for call in (30.0, 10.0)]
+    if kernel_us is not None:
+        pair = [one | {"device_us": found} for one, found in zip(pair, (kernel_us, torch_us), strict=True)]
+    return win([[rows, 64]], 1.0, 1.0, kernel=pair[0], eager=pair[1])
+
+
+def test_in_graphs_device_time_alone_has_to_win_by_its_margin(wins: Any) -> None:
+    cases = [on_the_device(64, 5.0, 10.0), on_the_device(8, 9.8, 10.0), on_the_device(16, 9.6, 10.0)]
+    taken = {rows: [verdict(wins, cases, rows, 64, use=use) for use in ("calls", "graphs")] for rows in (64, 8, 16)}
+    assert taken == {64: [False, True], 8: [False, False], 16: [False, True]}
+    assert wins.reason(cases[0], "eager", "graphs") == "faster"
+    assert wins.reason(cases[1], "eager", "graphs") == "not faster by enough in device_us"
+
+
+def test_in_graphs_a_size_between_goes_by_device_times(wins: Any) -> None:
+    near = [on_the_device(64, 5.0, 10.0), on_the_device(128, 9.0, 20.0)]
+    far = [on_the_device(64, 5.0, 10.0), on_the_device(128, 10.0, 20.0)]
+    parted = [*near, on_the_device(96, 20.0, 15.0)]
+    assert [verdict(wins, cases, 80, 64, use="graphs") for cases in (near, far, parted)] == [True, False, False]
+
+
+def test_what_could_not_be_captured_is_not_taken_in_graphs_and_parts_what_is(wins: Any) -> None:
+    cases = [on_the_device(64, 5.0, 10.0), on_the_device(96, None, 0.0), on_the_device(128, 6.0, 20.0)]
+    assert not verdict(wins, cases, 96, 64, use="graphs")
+    assert not verdict(wins, cases, 80, 64, use="graphs")
+    assert wins.reason(cases[1], "eager", "graphs") == "not measured"
+
+
+def test_below_the_smallest_size_that_wins_in_graphs_nothing_wins_there(wins: Any) -> None:
+    cases = [on_the_device(8, 5.0, 10.0), on_the_device(4, 20.0, 10.0), win([[64, 64]], 10.0, 20.0)]
+    assert [wins.least_elements(cases, use) for use in ("calls", "graphs")] == [64 * 64, 8 * 64]
+
+
+def test_compiled_graphs_go_by_the_compiled_figures(wins: Any) -> None:
+    case = on_the_device(64, 5.0, 10.0) | {"kernel_compiled": {"device_us": 5.0}, "compile": {"device_us": 4.0}}
+    place = (("float32", 2),), (64, 64)
+    assert not wins.verdict([case], *place, "compiled", "graphs")[0]
+    case["compile"]["device_us"] = 10.0
+    assert wins.verdict([case], *place, "compiled", "graphs")[0]
+    assert not wins.verdict([case], *place, "compiled", "calls")[0]
+
+
 # --- from a bench report --------------------------------------------------------------------------------------
 
 
-def bench(kernel: dict[str, Any], eager: dict[str, Any]) -> tuple[BenchReport, str]:
+def bench(kernel: dict[str, Any], eager: dict[str, Any], **more: dict[str, Any]) -> tuple[BenchReport, str]:
     rows = tuple(
         Implementation(name=name, status=Status.PASSED, **figures)
-        for name, figures in (("best", kernel), ("eager", eager))
+        for name, figures in {"best": kernel, "eager": eager, **more}.items()
     )
     case = BenchCase(case="64x64", held_out=False, bound_us=1.0, bound_by="bytes", implementations=rows)
     return BenchReport(problem="softmax", environment=ENVIRONMENT, cases=(case,)), "best"
@@ -155,17 +212,34 @@ def test_a_bench_counts_the_time_of_issuing_twice(wins: Any) -> None:
     assert document["device"] == ENVIRONMENT.device
     assert case["kernel"] == {"call_us": 70.0, "stream_us": 40.0, "device_us": 30.0}
     assert case["eager"] == {"call_us": 72.0, "stream_us": 60.0, "device_us": 60.0}
-    assert not wins.won(case, case, "eager")
+    assert not wins.won(case, case, "eager", "calls")
+
+
+def test_the_device_times_of_a_bench_count_fully_in_graphs(wins: Any) -> None:
+    kernel, eager = (
+        {"median_us": 3.0, "call_us": 30.0, "issue_us": 20.0},
+        {"median_us": 9.0, "call_us": 20.0, "issue_us": 8.0},
+    )
+    (case,) = wins_document(bench(kernel, eager, compile={"median_us": 4.0}), (softmax_case(64, 64),))["cases"]
+    judged = {use: [wins.won(case, case, regime, use) for regime in wins.REGIMES] for use in wins.USES}
+    assert judged == {"calls": [False, False], "graphs": [True, True]}
+    assert case["why"] == {
+        "eager": "not faster by enough in call_us, stream_us", "compiled": "not measured"}  # fmt: skip
+    assert case["why_in_graphs"] == {"eager": "faster", "compiled": "faster"}
+    (case,) = wins_document(bench(kernel, eager, compile={"median_us": 3.05}), (softmax_case(64, 64),))["cases"]
+    assert case["why_in_graphs"]["compiled"] == "not faster by enough in device_us"
+    (case,) = wins_document(bench(kernel, eager), (softmax_case(64, 64),))["cases"]
+    assert case["why_in_graphs"] == {"eager": "faster", "compiled": "not measured"}
 
 
 def test_estimates_missing_figures_and_strided_inputs_win_nothing(wins: Any) -> None:
     good = {"median_us": 30.0, "call_us": 40.0, "issue_us": 5.0}
     slow = {"median_us": 60.0, "call_us": 99.0, "issue_us": 9.0}
     known = (softmax_case(64, 64),)
-    assert wins.won(*[wins_document(bench(good, slow), known)["cases"][0]] * 2, "eager")
+    assert wins.won(*[wins_document(bench(good, slow), known)["cases"][0]] * 2, "eager", "calls")
     for kernel in (good | {"kind": "estimate"}, {"median_us": 30.0, "call_us": 40.0}):
         (case,) = wins_document(bench(kernel, slow), known)["cases"]
-        assert wins.figures(case, "eager") is None
+        assert wins.figures(case, "eager", "calls") is None
     strided = TensorSpec(shape=(64, 64), dtype="float32", stride=(1, 64))
     assert not wins_document(bench(good, slow), (msgspec.structs.replace(known[0], inputs=(strided,)),))["cases"]
 
@@ -175,4 +249,4 @@ def test_without_results_no_device_is_named() -> None:
 
 
 def test_figures_of_a_bench_are_judged_by_the_packages_margins(wins: Any) -> None:
-    assert MARGINS == wins.MARGINS
+    assert (MARGINS, USES, WHY) == (wins.MARGINS, wins.USES, wins.WHY)

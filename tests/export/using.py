@@ -14,7 +14,7 @@ from typing import Any
 import fast_linear
 import fast_softmax
 import torch
-from fast_softmax import dispatch
+from fast_softmax import benchmark, dispatch
 from torch.autograd import forward_ad
 from torch.utils.flop_counter import FlopCounterMode
 
@@ -103,6 +103,39 @@ def use_softmax() -> None:
     FOUND["too many shapes are forgotten"] = forgets(x)
 
 
+def use_graphs() -> None:
+    """The same of a module that is called, and of one whose program replays graphs."""
+    both = [fast_softmax.Module(), fast_softmax.Module(graphs=True)]
+    small, x = torch.randn(16, 64), torch.randn(32, 64)
+
+    def took(modules: list[Any], given: torch.Tensor) -> list[bool]:
+        return [Counted(one, (x,)).during(lambda one=one: one(given)) for one in modules]
+
+    FOUND["graphs: a module"] = took(both, small)
+    FOUND["graphs: a size that loses on the device"] = took(both, torch.randn(8, 64))
+    FOUND["graphs: a size that wins in calls"] = took(both, x)
+    functions = [fast_softmax.softmax, fast_softmax.softmax_in_graphs]
+    counted = [Counted(one.__self__, (x,)) for one in functions]
+    FOUND["graphs: a function"] = [
+        one.during(lambda of=of: of(small)) for one, of in zip(counted, functions, strict=True)
+    ]
+    nets = [torch.nn.Sequential(torch.nn.Softmax(-1)) for _ in both]
+    for net, graphs in zip(nets, (False, True), strict=True):
+        fast_softmax.patch(net, torch.nn.Softmax, graphs=graphs)
+    FOUND["graphs: a patched model"] = took([net[0] for net in nets], small)
+    FOUND["graphs: a copy"] = took([copy.deepcopy(one) for one in both], small)
+    fresh = [fast_softmax.Module(), fast_softmax.Module(graphs=True)]
+    FOUND["graphs: a pickled one"] = took([pickle.loads(pickle.dumps(one)) for one in fresh], small)
+    FOUND["graphs: compiled"] = [operators(one, (small,)) for one in both]
+    FOUND["graphs: explained"] = fast_softmax.explain(both[1], small)
+    FOUND["graphs: kinds"] = [[kind.use, kind.least] for kind in dispatch.KINDS]
+    FOUND["rows of the benchmark"] = [benchmark.row(case) for case in dispatch.MEASURED.cases]
+    torch.compiler.reset()
+    made = [torch.compile(one, fullgraph=True, backend="aot_eager") for one in both]
+    with torch.no_grad():
+        FOUND["graphs: compiled is right"] = all(same(one(small), torch.softmax(small, -1)) for one in made)
+
+
 def forgets(x: torch.Tensor) -> bool:
     module = fast_softmax.Module()
     module.fast_state.known.update(dict.fromkeys(range(dispatch.MOST_SHAPES), False))
@@ -170,6 +203,7 @@ def use_linear() -> None:
 if __name__ == "__main__":
     torch.manual_seed(0)
     use_softmax()
+    use_graphs()
     use_patch()
     use_linear()
     json.dump(FOUND, sys.stdout)

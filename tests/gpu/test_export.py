@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from exported import GALLERY
+from exported import GALLERY, win
 from on_device import needs_device
 
 pytestmark = needs_device()
@@ -55,6 +55,87 @@ def test_a_shape_first_met_in_a_capture_is_pytorchs_and_the_kernels_later(tmp_pa
     done = subprocess.run([sys.executable, "use.py"], cwd=home, capture_output=True, text=True, check=False)
     assert done.stdout.split() == ["True", "False", "True", "True"], done.stderr
 
+
+@pytest.mark.timeout(600)
+def test_patched_for_graphs_a_model_replays_the_kernel_where_device_time_alone_wins(tmp_path: Path) -> None:
+    words = ["export", str(GALLERY / "softmax" / "best.py"), "--problem", str(GALLERY / "softmax"), "--no-measure"]
+    subprocess.run([sys.executable, "-m", "kernelwright", *words, "--out", str(tmp_path / "out")], check=True)
+    pair = {"call_us": 30.0, "device_us": 5.0}, {"call_us": 10.0, "device_us": 10.0}
+    names = ("kernel", "eager", "kernel_compiled", "compile")
+    case = win([[1024, 2048]], 1.0, 1.0, **dict(zip(names, (*pair, *pair), strict=True)))
+    stated = {"schema_version": 1, "device": "the one that is here", "cases": [case]}
+    (tmp_path / "out" / "fast_softmax" / "wins.json").write_text(json.dumps(stated))
+    (tmp_path / "out" / "use.py").write_text(REPLAY)
+    done = subprocess.run(
+        [sys.executable, "use.py"], cwd=tmp_path / "out", capture_output=True, text=True, check=False, timeout=580
+    )
+    assert done.returncode == 0, done.stderr[-3000:]
+    found = json.loads(done.stdout)
+    assert found["for calls"] == {"called": 0, "captured": 0, "replayed": 0, "right": True}
+    assert found["for graphs"] == {"called": 1, "captured": 2, "replayed": 2, "right": True}
+    assert found["compiled"]["right"] == [True] * 8
+    assert found["compiled"]["calls"][-1] > 0
+    assert len(set(found["compiled"]["calls"][4:])) == 1, "reduce-overhead did not replay a graph"
+
+
+REPLAY = """
+import json, pathlib
+import torch
+
+file = pathlib.Path("fast_softmax/wins.json")
+file.write_text(json.dumps(json.loads(file.read_text()) | {"device": torch.cuda.get_device_name()}))
+import fast_softmax
+
+run, calls = fast_softmax.arguments.run, []
+
+
+def counted(*given):
+    calls.append(given[1][0].shape)
+    return run(*given)
+
+
+fast_softmax.arguments.run = fast_softmax.forward.run = counted
+
+
+def patched(graphs):
+    net = torch.nn.Sequential(torch.nn.Softmax(-1))
+    fast_softmax.patch(net, torch.nn.Softmax, graphs=graphs)
+    return net
+
+
+def replayed(net):
+    calls.clear()
+    x, new = torch.randn(2, 1024, 2048, device="cuda")
+    x = x.clone()
+    found = {}
+    net(x)
+    found["called"] = len(calls)
+    graph = torch.cuda.CUDAGraph()
+    with torch.cuda.graph(graph):
+        y = net(x)
+    found["captured"] = len(calls)
+    x.copy_(new)
+    graph.replay()
+    torch.cuda.synchronize()
+    return found | {"replayed": len(calls), "right": bool(torch.allclose(y, torch.softmax(new, -1)))}
+
+
+def compiled(net):
+    calls.clear()
+    made = torch.compile(net, mode="reduce-overhead")
+    found = {"right": [], "calls": []}
+    for _ in range(8):
+        x = torch.randn(1024, 2048, device="cuda")
+        found["right"].append(bool(torch.allclose(made(x), torch.softmax(x, -1))))
+        found["calls"].append(len(calls))
+    return found
+
+
+with torch.no_grad():
+    found = {"for calls": replayed(patched(False)), "for graphs": replayed(patched(True))}
+    found["compiled"] = compiled(patched(True))
+print(json.dumps(found))
+"""
 
 CAPTURE = """
 import torch, fast_softmax

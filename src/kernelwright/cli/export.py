@@ -10,6 +10,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -107,14 +108,15 @@ def export(
     folder = Path(out) if out is not None else Path("exports") / f"{subject.problem.name}-{format_name}"
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RequestError(f"{folder} holds something already", "name another folder with --out, or remove it")
+    measures = format_name == DEFAULT and (subject.environment.device is not None if measure is None else measure)
+    subject = replace(subject, measures=measures)
     files = exporter.files(subject)
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
     checked = None
     if format_name == DEFAULT:
-        on_gpu = subject.environment.device is not None
-        if measure if measure is not None else on_gpu:
+        if measures:
             measured(folder, subject, [*(f"--vary={one}" for one in vary), *([f"--dtypes={dtypes}"] if dtypes else [])])
         checked = check(folder, subject)
     say(f"{folder}: {exporter.summary}", as_json)

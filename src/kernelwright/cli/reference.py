@@ -49,7 +49,7 @@ What each document has at least:
 - `export --json`: `folder`, `format`, `files`, `check` (whether a package passed its own, null for other formats);
   for a candidate that is not right `folder` is null and `reason` says why.
 - `recheck --json`: `schema_version`, `package`, `right`, `faster` (null where it was not timed), `changed` (each
-  `what`, `then`, `now`), `edited`, `timed` (each `case`, `regime`, `used`, `then`, `now`, `faster`), `unjudged`,
+  `what`, `then`, `now`), `edited`, `timed` (each `case`, `regime`, `use`, `used`, `then`, `now`, `faster`), `unjudged`,
   `evaluation`.
 - `import --json`: `schema_version`, `problem`, `importer`, `source`, `environment`, `starter`, `seeds` (each `seed`
   with `name`, `origin`, `candidate`, `recorded_us`, `recorded`; and `evaluation`), `left`, `useless`, `best`.

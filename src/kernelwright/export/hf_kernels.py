@@ -66,8 +66,15 @@ globals().update({{name: getattr(sys.modules[_name], name) for name in sys.modul
 '''
 
 
+UNMEASURED = """
+**Nothing was measured: PyTorch serves every call.** Export it again with `--results FILE`, a report that
+`kernelwright bench --json` has written on the GPU.
+"""
+
+
 def card(subject: Subject) -> str:
     front = json.dumps(["kernels"])
+    unmeasured = "" if subject.results is not None else UNMEASURED
     return f"""---
 library_name: kernels
 tags: {front}
@@ -78,7 +85,7 @@ license: unknown
 
 A Triton kernel for {subject.problem.name}, used where it was measured to be faster than PyTorch; PyTorch runs
 everywhere else. Made by kernelwright {subject.environment.kernelwright}.
-
+{unmeasured}
 Before publishing: put the kernel's licence here and into `{VARIANT}/metadata.json`, whose `version` is
 {VERSION} (not yet recommended for production).
 

@@ -93,8 +93,10 @@ def json_text(content: object) -> str:
 
 def init_text(subject: Subject, arguments: Arguments) -> str:
     function = has_function(subject, arguments)
-    exported = ["Module", "explain", "patch", *([subject.name] if function else []), "unpatch"]
-    made = f"\n{subject.name} = Module({', '.join(map(repr, default_init(subject)))}).forward\n" if function else ""
+    init = [repr(value) for value in default_init(subject)]
+    functions = {subject.name: init, f"{subject.name}_in_graphs": [*init, "graphs=True"]} if function else {}
+    exported = ["Module", "explain", "patch", "unpatch", *functions]
+    made = "".join(f"{name} = Module({', '.join(given)}).forward\n\n" for name, given in functions.items())
     return f'''"""A kernel for {subject.problem.name}, used where it was measured to be faster.
 
 Made by kernelwright {subject.environment.kernelwright}. README.md says how to use it, provenance.json whence it is.
@@ -103,8 +105,8 @@ Made by kernelwright {subject.environment.kernelwright}. README.md says how to u
 from __future__ import annotations
 
 from .module import Module, explain, patch, unpatch
-{made}
-__all__ = {json.dumps(sorted(exported))}
+
+{made}__all__ = {json.dumps(sorted(exported))}
 '''
 
 
@@ -156,18 +158,34 @@ packages = ["{subject.package}"]
 """
 
 
+UNMEASURED = """
+**Nothing was measured: PyTorch serves every call**, until you have run this on a machine with the GPU, where the
+package is installed (`--vary` adds the sizes that you need):
+
+```sh
+python -m {package}.benchmark --write
+```
+"""
+
+
 def readme_text(subject: Subject, arguments: Arguments) -> str:
     package, evaluation = subject.package, subject.evaluation
     where = subject.environment.device or "no GPU (Triton's CPU interpreter, small cases only)"
     verified = {"device": f"on {where}", "interpreter": f"on {where}", None: "nowhere"}[evaluation.verified_on]
     names = ", ".join(arguments.names)
-    used = (
-        f"from {package} import {subject.name}\n\ny = {subject.name}({names})\n"
-        if has_function(subject, arguments)
-        else f"from {package} import Module\n\nm = Module({', '.join(arguments.init)})  # used, saved and loaded "
-        f"like the problem's Model\ny = m({names})\n"
-    )
+    if has_function(subject, arguments):
+        used = f"from {package} import {subject.name}\n\ny = {subject.name}({names})\n"
+        in_graphs = f"{package}.{subject.name}_in_graphs({names})"
+    else:
+        made = f"Module({', '.join(arguments.init)})"
+        used = (
+            f"from {package} import Module\n\nm = {made}  # used, saved and loaded like the problem's Model\n"
+            f"y = m({names})\n"
+        )
+        in_graphs = f"Module({', '.join([*arguments.init, 'graphs=True'])})"
     warning = f"\n{unqualified_text(evaluation.unqualified)}\n" if evaluation.unqualified else ""
+    if subject.results is None and not subject.measures:
+        warning += UNMEASURED.format(package=package)
     return f"""# {package}
 
 A Triton kernel for {subject.problem.name} by kernelwright {subject.environment.kernelwright}, verified {verified}.
@@ -188,10 +206,14 @@ The kernel runs where `wins.json` says that it was measured to be faster than Py
 everywhere else: on other shapes and dtypes, on other GPU models and the CPU, on inputs that are not contiguous and
 aligned, under autocast, and wherever a gradient is wanted. `explain(module, *inputs)` says which it is, and why.
 
+A program that replays CUDA graphs (captured by hand, or by `torch.compile(mode="reduce-overhead")`) pays for the launch
+of a kernel once, at the capture. `{in_graphs}` and `patch(model, …, graphs=True)` take the kernel wherever device time
+alone was measured to win. Call each shape once before it is captured.
+
 | command | does |
 |---|---|
 | `python -m {package}.check` | says whether the package works here |
-| `python -m {package}.benchmark` | times the kernel against PyTorch on this GPU |
+| `python -m {package}.benchmark` | times the kernel against PyTorch on this GPU, and says where it is taken |
 | `python -m {package}.benchmark --write --vary NAME=V,V` | and goes by these figures from now on, on this GPU |
 | `kernelwright recheck PATH` | after an upgrade: still right, still faster? |
 

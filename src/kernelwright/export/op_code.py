@@ -44,6 +44,11 @@ def arguments_of(subject: Subject) -> Arguments:
             f"an argument of {subject.problem.name}'s forward has a name that the operator needs: {', '.join(names)}",
             f"rename it; taken are {', '.join(sorted(RESERVED))}",
         )
+    if "graphs" in case.init_names:
+        raise RequestError(
+            f"{subject.problem.name}'s Model is constructed with an argument called graphs",
+            "rename it; the package's Module has one of its own",
+        )
     if not any(isinstance(value, TensorSpec) for value in case.inputs):
         raise RequestError(f"{subject.problem.name} takes no tensor", "an operator needs one to know its device")
     if not plain(list(case.init)):

@@ -6,21 +6,21 @@ kernel for has to be still faster; what PyTorch serves anyway is no loss.
 
 from __future__ import annotations
 
+import itertools
 import json
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import RequestError
+from kernelwright.export.wins import COMPILED, PLAIN, USES, WHY
 from kernelwright.model import Candidate, Environment, Record
 from kernelwright.report.table import table
 
 PROVENANCE = "provenance.json"
-REGIMES = {"called": ("eager", "kernel", "eager"), "compiled": ("compiled", "kernel_compiled", "compile")}
-"""The package's own name of each, and of the two figures that are compared."""
-TIMES = ("call_us", "stream_us", "device_us")
+REGIMES = {"called": ("eager", PLAIN), "compiled": ("compiled", COMPILED)}
+"""The package's own name of each, and of the two sides that are compared."""
 AUTOTUNE = "autotune:"
 
 
@@ -103,11 +103,12 @@ def changes(package: Package, now: Environment) -> tuple[Change, ...]:
 
 
 class Timed(Record, frozen=True, kw_only=True):
-    """One case then and now. Ratios: PyTorch's time over the kernel's, the worst of the figures. used: whether the
-    dispatcher takes the kernel there; faster: whether it still should."""
+    """One case then and now. use: calls or graphs, a key of `USES`. Ratios: PyTorch's time over the kernel's, the worst
+    of the figures that count there. used: whether the dispatcher takes the kernel; faster: whether it still should."""
 
     case: str
     regime: str
+    use: str
     used: bool
     then: float | None
     now: float | None
@@ -119,25 +120,22 @@ def retimed(package: Package, measured: dict[str, Any]) -> tuple[Timed, ...]:
     today = {key_of(case): case for case in measured["cases"]}
     found = []
     for case in package.wins["cases"]:
-        for regime, (name, *pair) in REGIMES.items():
-            then = worst_ratio(case, pair)
+        for (regime, (name, pair)), use in itertools.product(REGIMES.items(), USES):
+            then = worst_ratio(case, pair, use)
             if then is None:
                 continue
-            now = worst_ratio(today.get(key_of(case), {}), pair)
-            used = case["why"][name] == "faster"
-            found.append(
-                Timed(
-                    case=case["case"], regime=regime, used=used, then=then, now=now, faster=now is not None and now > 1
-                )
-            )
+            now = worst_ratio(today.get(key_of(case), {}), pair, use)
+            used = case.get(WHY[use], {}).get(name) == "faster"  # older packages are not used in graphs
+            faster = now is not None and now > 1
+            found.append(Timed(case=case["case"], regime=regime, use=use, used=used, then=then, now=now, faster=faster))
     return tuple(found)
 
 
-def worst_ratio(case: dict[str, Any], pair: Sequence[str]) -> float | None:
-    mine, other = case.get(pair[0]), case.get(pair[1])
-    if not mine or not other:
-        return None
-    return min(float(other[name]) / float(mine[name]) for name in TIMES if name in mine and name in other)
+def worst_ratio(case: dict[str, Any], pair: tuple[str, str], use: str) -> float | None:
+    """None where the figure that has to be there was not measured."""
+    mine, other = (case.get(name, {}) for name in pair)
+    both = [name for name in USES[use] if name in mine and name in other]
+    return min(float(other[name]) / float(mine[name]) for name in both) if USES[use][0] in both else None
 
 
 def key_of(case: dict[str, Any]) -> str:
@@ -149,13 +147,22 @@ def still_faster(timed: tuple[Timed, ...]) -> bool:
 
 
 def timed_text(timed: tuple[Timed, ...]) -> str:
-    """A table of what the dispatcher uses the kernel for."""
+    """A table of what the dispatcher uses the kernel for. What is taken in calls is taken in graphs, too, and has a row
+    of its own there only where that says something else."""
     used = [one for one in timed if one.used]
     if not used:
         return "the kernel is used nowhere: PyTorch was faster wherever it was measured"
+    in_calls = {(one.case, one.regime): one.faster for one in used if one.use == "calls"}
     rows = [
-        [one.case, one.regime, ratio_text(one.then), ratio_text(one.now), "still faster" if one.faster else "no longer"]
+        [
+            one.case,
+            one.regime + (", in graphs" if one.use == "graphs" else ""),
+            ratio_text(one.then),
+            ratio_text(one.now),
+            "still faster" if one.faster else "no longer",
+        ]
         for one in used
+        if one.use == "calls" or in_calls.get((one.case, one.regime)) is not one.faster
     ]
     return table(["case", "", "then", "now", ""], rows)
 

@@ -21,8 +21,8 @@ AUTOTUNE = "autotune:"
 class Subject:
     """problem_text and cases_text: of the problem's file, and of its sidecar where there is one. evaluation: what the
     candidate's last judgement said, on `environment`. dtype: of the full-size cases, None for their own. results: a
-    bench report and the name of the kernel's row in it. run: where it was found, None for a candidate's file; trial:
-    its number there."""
+    bench report and the name of the kernel's row in it. measures: whether the package times itself as soon as it is
+    written. run: where it was found, None for a candidate's file; trial: its number there."""
 
     problem: ProblemInfo
     problem_text: str
@@ -33,6 +33,7 @@ class Subject:
     package: str
     dtype: str | None = None
     results: tuple[BenchReport, str] | None = None
+    measures: bool = False
     run: RunView | None = None
     trial: int | None = None
 

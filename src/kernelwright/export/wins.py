@@ -3,7 +3,7 @@ itself.
 
 The one rule: figures of a bench count less than the package's own. The bench replays a kernel's launches without the
 candidate's host code, which costs up to as much again (19 to 76 µs direct against 13 to 42 replayed, on an H200), so
-what issuing took is counted twice; and it says nothing of a compiled graph.
+what issuing took is counted twice, and it says nothing of calls of compiled code. Its device times count fully.
 """
 
 from __future__ import annotations
@@ -15,7 +15,12 @@ from kernelwright.model import BenchReport, CaseInfo, Implementation, Status, Te
 
 NOTHING = "nothing was measured"
 MARGINS = {"call_us": 0.10, "stream_us": 0.03, "device_us": 0.03}
-"""As the packages have it (`package/wins.py.txt`): how much faster a kernel has to be to be used."""
+USES = {"calls": ("call_us", "stream_us", "device_us"), "graphs": ("device_us",)}
+WHY = {"calls": "why", "graphs": "why_in_graphs"}
+"""As the packages have it (`package/wins.py.txt`): how much faster a kernel has to be, and in what, to be used in calls
+and in CUDA graphs; and where `wins.json` says whether it is."""
+PLAIN, COMPILED = ("kernel", "eager"), ("kernel_compiled", "compile")
+"""The two sides of a case, called plainly and in compiled code."""
 
 
 def wins_document(results: tuple[BenchReport, str] | None, cases: tuple[CaseInfo, ...]) -> dict[str, Any]:
@@ -44,29 +49,46 @@ def entry(info: CaseInfo, rows: tuple[Implementation, ...], row: str) -> dict[st
         "init": plain(info.init),
         "inputs": [spec(value) if isinstance(value, TensorSpec) else value for value in info.inputs],
         "parameters": {name: spec(value) for name, value in info.parameters.items()},
-        "why": {"eager": "not in the bench report", "compiled": "not measured"},
     }
-    kernel = next((one for one in rows if one.name == row), None)
-    eager = next((one for one in rows if one.name == "eager"), None)
-    mine, other = figures(kernel, issued=2), figures(eager, issued=1)
-    if mine and other:
-        found |= {"kernel": mine, "eager": other}
-        behind = [name for name, margin in MARGINS.items() if mine[name] > (1 - margin) * other[name]]
-        found["why"]["eager"] = f"not faster by enough in {', '.join(behind)}" if behind else "faster"
+    by_name = {one.name: one for one in rows}
+    kernel, eager, compiled = (by_name.get(name) for name in (row, "eager", "compile"))
+    for (name, other), mine, theirs in (
+        (PLAIN, figures(kernel, issued=2), figures(eager, issued=1)),
+        (COMPILED, device_time(kernel), device_time(compiled)),
+    ):
+        if mine and theirs:
+            found |= {name: mine, other: theirs}
+    absent = {"eager": "not in the bench report", "compiled": "not measured"}
+    for use, why in WHY.items():
+        found[why] = {
+            regime: reason(found, pair, use) or absent[regime]
+            for regime, pair in (("eager", PLAIN), ("compiled", COMPILED))
+        }
     return found
+
+
+def reason(case: dict[str, Any], pair: tuple[str, str], use: str) -> str | None:
+    """Whether the kernel is faster in all that counts; None where that was not measured."""
+    mine, other = (case.get(name, {}) for name in pair)
+    if USES[use][0] not in mine or USES[use][0] not in other:
+        return None
+    behind = [name for name in USES[use] if mine[name] > (1 - MARGINS[name]) * other[name]]
+    return f"not faster by enough in {', '.join(behind)}" if behind else "faster"
 
 
 def figures(row: Implementation | None, issued: int) -> dict[str, float] | None:
     """Microseconds; None where something was not measured. issued: how often the time of issuing counts."""
-    if row is None or row.status is not Status.PASSED or row.kind != "measured":
+    device = device_time(row)
+    if row is None or device is None or row.call_us is None or row.issue_us is None:
         return None
-    if row.median_us is None or row.call_us is None or row.issue_us is None:
+    call_us = row.call_us + (issued - 1) * row.issue_us
+    return {"call_us": call_us, "stream_us": max(device["device_us"], issued * row.issue_us), **device}
+
+
+def device_time(row: Implementation | None) -> dict[str, float] | None:
+    if row is None or row.status is not Status.PASSED or row.kind != "measured" or row.median_us is None:
         return None
-    return {
-        "call_us": row.call_us + (issued - 1) * row.issue_us,
-        "stream_us": max(row.median_us, issued * row.issue_us),
-        "device_us": row.median_us,
-    }
+    return {"device_us": row.median_us}
 
 
 def spec(tensor: TensorSpec) -> dict[str, Any]:
