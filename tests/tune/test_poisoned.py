@@ -6,7 +6,6 @@ run by Triton's interpreter, times estimated).
 
 from __future__ import annotations
 
-import time
 from collections import Counter
 from pathlib import Path
 
@@ -150,14 +149,12 @@ def test_a_real_worker_survives_every_kind_and_the_pick_is_the_best_of_those_tha
     (tmp_path / "problem.py").write_text(PROBLEM)
     (tmp_path / "space.toml").write_text(f"parameters.BLOCK = {list(EXPECTED)}\n")
     space = stated_space(tmp_path / "space.toml", CANDIDATE, {})
-    began_s = time.monotonic()
     with start_worker(limits={"record_s": 3.0, "interpret_s": 1.0, "replay_s": 1.0, "suppressed_s": 1.0}) as worker:
         info = worker.load(str(tmp_path / "problem.py"))
         outcome = tune(
             LiveDevice(worker, CANDIDATE, info), space, problem=info, candidate=CANDIDATE,
             settings=Settings(sampler="exhaustive"), sampler=SAMPLERS["exhaustive"],
         )  # fmt: skip
-    assert time.monotonic() - began_s < 60
     found = {one.config["BLOCK"]: one.found for one in outcome.tried}
     assert found.keys() == EXPECTED.keys()
     for block, expected in EXPECTED.items():
