@@ -535,6 +535,40 @@ def test_a_problem_that_cannot_be_called_is_refused(write: Write, old: str, new:
     assert "scale.py" in str(caught.value)
 
 
+IN_PLACE = "    def forward(self, x):\n        return x * self.scale"
+
+
+@pytest.mark.parametrize(
+    ("forward", "named"),
+    [
+        ("return x.mul_(self.scale)", "input x"),
+        ("x[0].add_(1)\n        return x * self.scale", "input x"),
+        ("return torch.add(x, self.scale, out=x)", "input x"),
+        ("return nn.ReLU(inplace=True)(x.t())", "input x"),
+        ("self.scale.mul_(2)\n        return x * self.scale", "parameter scale"),
+        ("self.calls += 1\n        return x * self.scale * self.calls", "buffer calls"),
+        ("self.calls = self.calls + 1\n        return x * self.scale * self.calls", "buffer calls"),
+    ],
+)
+def test_a_forward_that_changes_what_it_is_given_is_refused_by_name(write: Write, forward: str, named: str) -> None:
+    counting = "        super().__init__()\n        self.register_buffer('calls', torch.zeros(()))"
+    buffered = ("        super().__init__()", counting)
+    problem = load_problem(str(write(buffered, (IN_PLACE, f"    def forward(self, x):\n        {forward}"))))
+    said = rf"scale\.py: forward changes {named} in place.*work on a copy: {named.split()[1]} = "
+    with pytest.raises(ProblemError, match=said):
+        problem.specs(problem.cases[0])
+    with pytest.raises(ProblemError, match=said):
+        load.outputs(problem.instance(problem.cases[0], seed=1))
+
+
+def test_a_forward_may_change_what_it_has_made_itself(write: Write) -> None:
+    forward = "    def forward(self, x):\n        x = x.clone()\n        x += 1\n        return x.mul_(self.scale)"
+    problem = load_problem(str(write((IN_PLACE, forward))))
+    instance = problem.instance(problem.cases[0], seed=1)
+    first, again = load.outputs(instance)[0], load.outputs(instance)[0]
+    assert torch.equal(first, again)
+
+
 def test_an_unknown_dtype_asked_for_is_refused(write: Write) -> None:
     problem = load_problem(str(write()))
     with pytest.raises(ProblemError, match="'half8' is no floating-point dtype"):

@@ -49,9 +49,22 @@ class Specs:
 
 
 def outputs(instance: Instance) -> tuple[Tensor, ...]:
-    """What the reference gives for its inputs, as a tuple also where it is one tensor."""
+    """What the reference gives for its inputs, as a tuple also where it is one tensor.
+
+    A forward that changes what it is given is refused: float64 and the candidate would get other values than it did.
+    """
+    before = [(what, tensor, _version(tensor)) for what, tensor in given(instance)]
     with torch.no_grad():
         made = call(instance.file, "forward", instance.module, *instance.inputs)
+    after = dict(given(instance))
+    for what, tensor, version in before:
+        if after.get(what) is not tensor or _version(tensor) != version:
+            kind, name = what.split(maxsplit=1)
+            value = name if kind == "input" else f"self.{name}"
+            raise ProblemError(
+                f"{instance.file}: forward changes {what} in place, so a second call would be of other values",
+                f"work on a copy: {name.split('.')[-1]} = {value}.clone()",
+            )
     several = tuple(made) if isinstance(made, list | tuple) else (made,)
     for position, output in enumerate(several):
         if not isinstance(output, Tensor):
@@ -60,6 +73,19 @@ def outputs(instance: Instance) -> tuple[Tensor, ...]:
                 "forward returns a tensor, or a flat list or tuple of tensors",
             )
     return several
+
+
+def given(instance: Instance) -> list[tuple[str, Tensor]]:
+    """Every tensor that a kernel is given, by the name that reports give it: inputs, then parameters and buffers."""
+    named = zip(instance.input_names, instance.inputs, strict=True)
+    found = [(f"input {name}", value) for name, value in named if isinstance(value, Tensor)]
+    found += [(f"parameter {name}", parameter) for name, parameter in instance.module.named_parameters()]
+    return found + [(f"buffer {name}", buffer) for name, buffer in instance.module.named_buffers()]
+
+
+def _version(tensor: Tensor) -> int:
+    """How often PyTorch has changed it in place, through views too; what inference mode made cannot be changed."""
+    return 0 if tensor.is_inference() else tensor._version
 
 
 def cast(instance: Instance, dtype: str) -> Instance:
