@@ -126,6 +126,10 @@ class ProcessWorker:
         except errors.KernelwrightError:
             self.close()
             raise
+        except BaseException:  # an interrupt: it would go on importing torch for nobody
+            self.process.terminate()
+            self.close()
+            raise
 
     def environment(self) -> Environment:
         return codec.record(self._ask("environment"), Environment)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 from datetime import datetime
 from pathlib import Path
 from threading import Timer
@@ -11,9 +10,10 @@ from threading import Timer
 import pytest
 
 from kernelwright.errors import RunFolderError
+from kernelwright.interruption import stoppable
 from kernelwright.journal import Event, EventKind, Journal, SessionEnd, finished_s
 from kernelwright.model import Budget
-from kernelwright.run import StopReason, at_work, is_paused, pause, resume, stop, stoppable
+from kernelwright.run import StopReason, at_work, is_paused, pause, resume, stop
 from running import Create, run
 
 
@@ -83,13 +83,6 @@ def test_a_run_stopped_during_a_pause_is_resumed_unpaused_by_whoever_goes_on(cre
     assert [session.reason for session in held.sessions()] == ["paused", "interrupted"]
     resume(held.folder)
     assert run(held, budget=Budget(trials=6)).reason is StopReason.TRIALS
-
-
-def test_a_signal_to_end_is_an_interrupt_and_afterwards_what_it_was_before() -> None:
-    before = signal.getsignal(signal.SIGTERM)
-    with pytest.raises(KeyboardInterrupt), stoppable():
-        os.kill(os.getpid(), signal.SIGTERM)
-    assert signal.getsignal(signal.SIGTERM) == before
 
 
 def test_only_a_run_at_work_can_be_paused_or_stopped(create: Create) -> None:

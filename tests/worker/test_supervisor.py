@@ -2,6 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import pytest
@@ -29,4 +34,50 @@ def test_a_worker_that_was_closed_leaves_nothing_behind(temporary: Path) -> None
     with start_worker() as worker:
         worker.environment()
         assert list(temporary.iterdir()) != []
+    assert list(temporary.iterdir()) == []
+
+
+def processes_with(folder: Path) -> list[int]:
+    """Those whose environment names `folder`."""
+    found = []
+    for one in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):  # it ended meanwhile, or is another user's
+            if str(folder).encode() in (one / "environ").read_bytes():
+                found.append(int(one.name))
+    return found
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupt_while_a_worker_starts_ends_all_of_it_at_once_and_prints_no_more(
+    temporary: Path, number: signal.Signals
+) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-m", "kernelwright", "doctor"],
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, preexec_fn=default_interrupt,
+    )  # fmt: skip
+    while not list(temporary.glob("*/compiler.log")):  # the process that imports torch is there
+        assert started.poll() is None
+        time.sleep(0.01)
+    assert len(processes_with(temporary)) >= 2
+    started.send_signal(number)
+    printed, _ = started.communicate(timeout=60)  # until the last process that could print has ended
+    assert (started.returncode, printed) == (130, "interrupted\n")
+    assert processes_with(temporary) == []
+    assert list(temporary.iterdir()) == []
+
+
+def default_interrupt() -> None:
+    """As at a terminal: a program that is started in the background, as CI may be, has SIGINT ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def test_a_worker_whose_coordinator_was_killed_while_it_started_prints_nothing(temporary: Path) -> None:
+    started = subprocess.Popen(
+        [sys.executable, "-m", "kernelwright.worker"],
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    assert started.stdout is not None
+    started.stdout.close()
+    _, printed = started.communicate(timeout=180)
+    assert (started.returncode, printed) == (0, "")
     assert list(temporary.iterdir()) == []

@@ -16,6 +16,7 @@ import click
 
 from kernelwright import __version__
 from kernelwright.errors import KernelwrightError
+from kernelwright.interruption import stoppable
 from kernelwright.legible import legible
 
 INTERRUPTED = 130
@@ -76,7 +77,8 @@ class VerbGroup(click.Group):
 
     def invoke(self, ctx: click.Context) -> Any:
         try:
-            return super().invoke(ctx)
+            with stoppable():
+                return super().invoke(ctx)
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)

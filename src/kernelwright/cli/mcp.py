@@ -6,6 +6,8 @@ model. The rule: standard output belongs to the protocol.
 
 from __future__ import annotations
 
+import signal
+
 import click
 
 from kernelwright.cli.parts import Parts, pass_parts, target_option
@@ -31,6 +33,7 @@ def mcp(parts: Parts, target: str | None) -> None:
         ) from error
     from kernelwright.cli.desk import Desk
 
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the SDK's thread that reads standard input outlives an interrupt
     desk = Desk(parts, target)
     try:
         server(desk).run("stdio")

@@ -124,7 +124,7 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     from kernelwright.propose import build_proposer
     from kernelwright.report.document import report_document
     from kernelwright.report.view import read_run
-    from kernelwright.run import StopReason, stoppable
+    from kernelwright.run import StopReason
     from kernelwright.run import optimize as run_session
     from kernelwright.search import build_strategy
 
@@ -135,11 +135,10 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     progress = Progress(journal.info, journal.events())
     outcome: Outcome | None = None
     try:
-        with stoppable(), shown(progress) as on_event:
+        with shown(progress) as on_event:
             outcome = run_session(journal, strategy, proposer, worker, budget=budget, on_event=on_event)
         if wants_control(settings, outcome):
-            with stoppable():
-                run_control(journal, worker)
+            run_control(journal, worker)
     finally:
         proposer.close()
         view = read_run(journal)

@@ -8,11 +8,7 @@ from __future__ import annotations
 
 import os
 import signal
-import threading
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from types import FrameType
 
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import writer
@@ -59,21 +55,3 @@ def stop(folder: Path) -> None:
             f"process {process}, which writes {folder}, cannot be signalled from here: {error.strerror}",
             "stop it on its own machine, as its own user",
         ) from error
-
-
-@contextmanager
-def stoppable() -> Iterator[None]:
-    """While the block runs, SIGTERM interrupts it as Ctrl-C does; outside the main thread, which alone gets signals,
-    nothing changes."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-
-    def interrupt(number: int, frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, before)

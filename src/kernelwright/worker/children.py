@@ -129,7 +129,7 @@ class ForkServer:
         self.log = scratch / ("interpreter.log" if interpret else "compiler.log")
         with self.log.open("ab") as log:
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "kernelwright.worker.forkserver", str(theirs.fileno())],
+                [sys.executable, "-m", "kernelwright.worker.forkserver", str(theirs.fileno()), str(os.getpid())],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=environment, cwd=scratch, start_new_session=True,
             )  # fmt: skip

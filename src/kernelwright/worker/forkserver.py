@@ -1,8 +1,9 @@
 """The fork server: torch and Triton imported once, CUDA never initialised; each child is a fork of it.
 
 A fresh process pays about 4.5 s for these imports, a fork milliseconds. It runs nothing of a problem or a
-candidate itself. It reads commands from its control socket (file descriptor given in argv): a `spawn` comes with
-the child's own socket as an ancillary descriptor, a `poll` collects a child's exit status.
+candidate itself. It reads commands from its control socket (file descriptor given in argv, before the process id of
+the supervisor): a `spawn` comes with the child's own socket as an ancillary descriptor, a `poll` collects a child's
+exit status.
 """
 
 from __future__ import annotations
@@ -37,6 +38,7 @@ ROLES = {
 
 def main(argv: list[str]) -> int:
     control = socket.socket(fileno=int(argv[0]))
+    end_with(int(argv[1]))
     os.dup2(2, 1)  # what anything prints is log, never data
     import torch
     import torch._dynamo  # torch imports it at the first call under a mode; once here, not 1.1 s in every recorder
@@ -75,11 +77,12 @@ def adopt_orphans() -> None:
         libc("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
-def end_with(server: int) -> None:
-    """Be killed when the fork server ends, however that happens: an endless kernel would go on for ever."""
-    with contextlib.suppress(OSError):  # without it, only `Child.kill` and limits end a child
+def end_with(parent: int) -> None:
+    """Be killed when the process that started this one ends, however that happens: an import of torch would go on for
+    seconds, an endless kernel for ever."""
+    with contextlib.suppress(OSError):  # without it, only `ForkServer.close`, `Child.kill` and limits end it
         libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
-    if os.getppid() != server:
+    if os.getppid() != parent:
         os._exit(1)
 
 

@@ -73,7 +73,11 @@ class Site:
         self.limits = limits
         self.scratch = scratch
         self.compilers = ForkServer(self.scratch)
-        probe = self.compilers.spawn("probe")
+        try:
+            probe = self.compilers.spawn("probe")  # waits for the import of torch
+        except BaseException:
+            self.compilers.close()
+            raise
         self.machine: dict[str, Any] = probe.channel.receive(120.0)
         probe.kill()
         self.on_gpu = self.machine["device"] is not None

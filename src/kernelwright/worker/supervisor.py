@@ -9,6 +9,7 @@ from __future__ import annotations
 import argparse
 import json
 import os
+import signal
 import sys
 import tempfile
 import threading
@@ -39,6 +40,7 @@ def main() -> int:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever prints, prints to the log
     options = arguments().parse_args()
+    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that nothing stays in scratch
     with tempfile.TemporaryDirectory(prefix="kernelwright-", ignore_cleanup_errors=True) as scratch:
         return supervise(answers, Path(scratch), options.target, options.limits)
 
@@ -51,7 +53,12 @@ def supervise(answers: TextIO, scratch: Path, target: str | None, limits: str) -
     except KernelwrightError as error:
         send(answers, lock, {"id": None} | failure(error))
         return 2
-    send(answers, lock, {"id": None, "ok": "ready"})
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from here on the threads are not to be waited for
+    try:
+        send(answers, lock, {"id": None, "ok": "ready"})
+    except BrokenPipeError:  # whoever started us has ended meanwhile
+        site.close()
+        return 0
     with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
         for line in sys.stdin:
             request = json.loads(line)
