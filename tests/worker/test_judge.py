@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import torch
 
 from kernelwright import codec
 from kernelwright.model import CaseResult, Status, TensorSpec
-from kernelwright.worker import draws, values
+from kernelwright.worker import draws, tolerance, values
 from kernelwright.worker.arena import create, release, window
 from kernelwright.worker.instance import Specs
 from kernelwright.worker.judge import POISONS, Judge
@@ -152,6 +153,39 @@ def test_the_tolerance_of_a_draw_comes_from_the_framework_s_error_on_it(tmp_path
     up, down = (values.DISTRIBUTIONS.index(name) for name in (values.SCALED_UP, values.SCALED_DOWN))
     assert made.draws.limit("b", up, 0).max_rel < made.draws.limit("b", 0, 0).max_rel / 4
     assert made.draws.limit("b", down, 0).max_rel > made.draws.limit("b", 0, 0).max_rel * 4
+
+
+def test_the_error_of_float64_follows_from_that_of_float32(tmp_path: Path) -> None:
+    file = tmp_path / "wide.py"
+    text = PROBLEM.format(forward="torch.exp(x) * self.scale, x.argmax(1), x * 2")
+    file.write_text(text.replace('"float16"', '"float64"'))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    limits = [made.draws.limit("b", 0, output) for output in range(3)]
+    assert [limit.exact for limit in limits] == [False, True, False]
+    answer = made.answer("b", 0)
+    x, scale = answer.instance.inputs[0], answer.instance.module.get_parameter("scale")
+    assert isinstance(x, torch.Tensor)
+    otherwise = torch.exp2(x * math.log2(math.e)) * scale
+    assert tolerance.verdict(tolerance.errors(otherwise, answer.expected[0]), limits[0]) == ""
+    for coarse in (torch.exp(x.float()).double() * scale, otherwise * (1 + 1e-12)):
+        assert tolerance.verdict(tolerance.errors(coarse, answer.expected[0]), limits[0])
+    eps = torch.finfo(torch.float64).eps
+    assert 0 < answer.own[0].max_rel < 10 * eps
+    assert not answer.own[0].special
+
+
+def test_a_reference_that_float32_does_not_bear_is_judged_in_float64_by_the_floor(tmp_path: Path) -> None:
+    for forward in ("x * 1e100", "x @ torch.eye(7, dtype=torch.float64)"):  # infinite, and of mixed dtypes
+        file = tmp_path / "wide.py"
+        file.write_text(
+            PROBLEM.format(forward=forward).replace('"float16"', '"float64"').replace('"float32"', '"float64"')
+        )
+        made = Judge("cpu")
+        made.load(str(file), None)
+        answer, limit = made.answer("a", 0), made.draws.limit("a", 0, 0)
+        assert (answer.own[0].max_abs, answer.own[0].special) == (0.0, False)
+        assert 0 < limit.max_rel < 100 * torch.finfo(torch.float64).eps
 
 
 def test_equality_is_asked_for_only_where_the_problem_s_own_inputs_are_exact(tmp_path: Path) -> None:

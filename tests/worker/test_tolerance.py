@@ -102,6 +102,16 @@ def test_an_output_that_cancels_in_one_draw_keeps_the_scale_that_it_has_in_other
     assert tolerance.verdict(alone, tolerance.allowed([cancels], torch.float32, reduction=1313))
 
 
+@pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
+def test_float64_is_never_exact_and_accumulates_in_its_own_precision(dtype: torch.dtype) -> None:
+    limit = tolerance.allowed([EXACT], dtype, reduction=100)
+    eps = torch.finfo(torch.float64).eps
+    assert not limit.exact, "compared with itself the framework is exact in everything"
+    assert (limit.max_rel, limit.rms_rel) == (pytest.approx(41 * eps), pytest.approx(40.5 * eps))
+    assert not tolerance.allowed([EXACT], dtype, reduction=100, exact=True).exact
+    assert tolerance.allowed([ROUNDED], dtype, reduction=100).max_rel == 16 * 1e-3
+
+
 def test_excess_says_how_far_beyond_the_limit() -> None:
     limit = tolerance.Allowed(max_rel=1e-4, rms_rel=1e-4, exact=False, scale=ONE)
     assert tolerance.excess(ROUNDED, limit) == pytest.approx(10)

@@ -144,6 +144,20 @@ def made_answer(folder: Path) -> torch.Tensor:
     return made.answer("default", 0).expected[0]
 
 
+@pytest.mark.parametrize(
+    "forward",
+    ["torch.softmax(x, 1)", "x @ x.t()", "x.sum()", "torch.sinh(x) * 3", "(x - x.mean()) / x.std()", "x.t()[1:]"],
+)
+def test_an_honest_problem_in_float64_qualifies(tmp_path: Path, forward: str) -> None:
+    made = judge(tmp_path, forward, "torch.randn(30, 50, dtype=torch.float64)")
+    expected = made.answer("default", 0).expected[0].clone()
+    found = qualified(made)
+    assert found.accepted == ()
+    rounded = next(answer for answer in found.answers if answer.name == "rounded to 23 bits")
+    assert rounded.margin is None or rounded.margin > 1000
+    assert torch.equal(made.answer("default", 0).expected[0], expected), "what the judge expects stays as it was"
+
+
 def test_rounding_keeps_the_leading_bits() -> None:
     x = torch.tensor([1.0, 1.0625, 1.1, -3.3, 0.0, 240.0, 1e-30])
     assert trivial._rounded(x.clone(), 3).tolist()[:6] == [1.0, 1.0, 1.125, -3.25, 0.0, 240.0]

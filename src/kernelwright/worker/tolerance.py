@@ -2,7 +2,8 @@
 
 The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
 multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the square root
-of the reduction length. The scale is that of an output over several draws: a single number may cancel in one of them,
+of the reduction length. In float64 itself the framework's error is that of float32 times the ratio of the two
+precisions. The scale is that of an output over several draws: a single number may cancel in one of them,
 and the errors of the terms that were summed do not. Where the framework is exact, so must the candidate be. NaN never
 passes unless the reference has it at the same place; on inputs that were made to hold NaN and infinities, what the
 reference answers with NaN is left open, and everything else has to be as the reference has it.
@@ -23,6 +24,9 @@ MULTIPLES = {
 }
 """(largest, root mean square) error allowed, as multiples of the framework's own. Measured on an H200: honest fp32
 kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 800: not a delicate choice."""
+
+WIDEST = (torch.float64, torch.complex128)
+"""Nothing wider says how far the framework is off, so it is never known to be exact."""
 
 CHUNK = 1 << 26
 """Elements compared at a time, so that a 4 GB output needs 1 GB of scratch and not 30."""
@@ -139,15 +143,16 @@ def allowed(own: list[Errors], dtype: torch.dtype, reduction: float, exact: bool
     exact: whether equality is asked for; None: where `own` is exact. On inputs of an odd distribution a sum may be
     exact by chance, and then only the problem's own inputs can say whether it always is.
     """
+    known = dtype not in WIDEST
     dtype = dtype.to_real() if dtype.is_complex else dtype
     scale = Scale(max(e.scale.largest for e in own), max(e.scale.rms for e in own))
-    if not dtype.is_floating_point or (is_exact(own) if exact is None else exact and is_exact(own)):
+    if not dtype.is_floating_point or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
         return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale)
     largest, rms = MULTIPLES.get(dtype, (2.0, 2.0))
-    # fp32 accumulation: the rounding errors of n terms add up like a random walk (Higham, "Accuracy and Stability
-    # of Numerical Algorithms", 2nd ed., section 2.8)
-    accumulated = torch.finfo(torch.float32).eps * math.sqrt(max(reduction, 1.0))
+    # Accumulation in fp32, of fp64 in fp64: the rounding errors of n terms add up like a random walk (Higham, "Accuracy
+    # and Stability of Numerical Algorithms", 2nd ed., section 2.8)
     ulp = torch.finfo(dtype).eps
+    accumulated = min(torch.finfo(torch.float32).eps, ulp) * math.sqrt(max(reduction, 1.0))
     return Allowed(
         max_rel=max(largest * max(e.against(scale).max_rel for e in own), ulp + 4 * accumulated),
         rms_rel=max(rms * max(e.against(scale).rms_rel for e in own), ulp / 2 + 4 * accumulated),

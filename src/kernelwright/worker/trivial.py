@@ -86,7 +86,7 @@ def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor
     if name == "the previous output":
         return previous.expected[output].to(dtype)
     if name.startswith("rounded"):
-        return _rounded(expected.to(dtype), COARSE_BITS[dtype])
+        return _rounded(expected.to(dtype, copy=True), COARSE_BITS[dtype])
     if name.startswith("input "):
         inputs = dict(zip(answer.instance.input_names, answer.instance.inputs, strict=True))
         given = inputs[name.removeprefix("input ").removesuffix(" as it is")]
