@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from command_line import run
 from kernelwright.cli.options import candidate, config, pairs, scalar
 from kernelwright.errors import RequestError
 
@@ -46,3 +47,11 @@ def test_a_missing_config_file_and_a_candidate_that_is_no_text_are_faults(tmp_pa
     (tmp_path / "kernel.py").write_bytes(b"\xff\xfe")
     with pytest.raises(RequestError, match="UTF-8"):
         candidate(str(tmp_path / "kernel.py"))
+
+
+@pytest.mark.parametrize("value", ["nan", "inf", "-inf", "0", "-1"])
+@pytest.mark.parametrize("words", ["optimize --minutes", "optimize --usd", "optimize --gpu-seconds", "tune --minutes"])
+def test_a_limit_that_would_never_be_reached_is_refused(words: str, value: str) -> None:
+    result = run(*words.split(), value)
+    assert result.exit_code == 2
+    assert f"Invalid value for '{words.split()[1]}': " in result.stderr

@@ -170,6 +170,8 @@ def test_a_resumed_run_reads_no_file() -> None:
         ("trials = 0\n", "line 1: trials cannot be used"),
         ('seed = 1\ncontrol = "greedy"\n', "line 2: control cannot be used"),
         ("[option]\nwidth = [1]\n", "line 1: option cannot be used"),
+        ("minutes = inf\n", "kernelwright.toml, line 1: minutes cannot be used"),
+        ("usd = nan\n", "kernelwright.toml, line 1: usd cannot be used"),
         ("trials = \n", "kernelwright.toml is not TOML"),
     ],
 )

@@ -56,12 +56,12 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target")
     type=click.IntRange(min=1),
     help=f"Stop after so many trials (default where no limit is given: {DEFAULT_TRIALS}, and their tunings).",
 )
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Stop after so many minutes.")
+@click.option("--minutes", type=options.LIMIT, help="Stop after so many minutes.")
 @click.option("--tokens", type=click.IntRange(min=1), help="Stop before more tokens than this are used.")
-@click.option("--usd", type=click.FloatRange(min=0, min_open=True), help="Stop before models cost more than this.")
+@click.option("--usd", type=options.LIMIT, help="Stop before models cost more than this.")
 @click.option(
     "--gpu-seconds",
-    type=click.FloatRange(min=0, min_open=True),
+    type=options.LIMIT,
     help="Stop before candidates are judged, timed and profiled for longer than this.",
 )
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides every random choice.")

@@ -1,4 +1,4 @@
-"""Option values as typed: `KEY=VALUE` pairs, candidate files, configs.
+"""Option values as typed: `KEY=VALUE` pairs, candidate files, configs, limits.
 
 Not the options themselves: each verb states its own. The rule: a value that cannot be read is a fault with its text
 in the message, never a default.
@@ -7,11 +7,31 @@ in the message, never a default.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Iterable
 from pathlib import Path
+from typing import Any
+
+import click
 
 from kernelwright.errors import RequestError
 from kernelwright.model import Candidate, Scalar
+
+
+class Limit(click.FloatRange):
+    """A finite number above 0: with NaN, which compares as neither more nor less, a limit would never be reached."""
+
+    def __init__(self) -> None:
+        super().__init__(min=0, min_open=True)
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> float:
+        found = float(super().convert(value, param, ctx))
+        if not math.isfinite(found):
+            self.fail(f"{found} is not finite; leave the option out for no limit.", param, ctx)
+        return found
+
+
+LIMIT = Limit()
 
 
 def scalar(text: str) -> Scalar:

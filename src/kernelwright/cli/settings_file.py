@@ -24,7 +24,7 @@ NAME = "kernelwright.toml"
 """Read from the current folder where no other file is named."""
 
 Positive = Annotated[int, Meta(ge=1)]
-PositiveFloat = Annotated[float, Meta(gt=0)]
+PositiveFloat = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
 
 
 class RunFile(Record, frozen=True, kw_only=True):

@@ -45,7 +45,7 @@ IN_FLIGHT = 4
     type=click.IntRange(min=1),
     help=f"Stop after so many configs (default where no limit is given: {DEFAULT_TRIALS}; exhaustive: all).",
 )
-@click.option("--minutes", type=click.FloatRange(min=0, min_open=True), help="Ask for nothing more after so many.")
+@click.option("--minutes", type=options.LIMIT, help="Ask for nothing more after so many.")
 @click.option("--seed", type=int, default=0, show_default=True, help="Decides every random choice.")
 @click.option("--space", metavar="FILE", help="The space, as TOML or a Python dict (default: found in the source).")
 @click.option(
