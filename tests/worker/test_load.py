@@ -535,6 +535,25 @@ def test_a_problem_that_cannot_be_called_is_refused(write: Write, old: str, new:
     assert "scale.py" in str(caught.value)
 
 
+def test_complex_values_are_cast_to_the_precision_that_is_asked_for(write: Write) -> None:
+    text = write(("torch.ones(COLUMNS)", "torch.randn(COLUMNS, dtype=torch.complex64)"), ("torch.randn(ROWS, DOUBLE)",
+                 "torch.randn(ROWS, DOUBLE, dtype=torch.complex64)"))  # fmt: skip
+    problem = load_problem(str(text))
+    instance = problem.instance(problem.cases[0], seed=1)
+    wide = load.cast(instance, "float64")
+    assert {value.dtype for value in values(wide).values() if isinstance(value, torch.Tensor)} == {torch.complex128}
+    assert {v.dtype for v in values(instance).values() if isinstance(v, torch.Tensor)} == {torch.complex64}
+    assert load.outputs(wide)[0].dtype == torch.complex128
+    assert load.outputs(load.cast(wide, "float32"))[0].dtype == torch.complex64
+
+
+def test_a_constant_complex_parameter_is_drawn_again(write: Write) -> None:
+    problem = load_problem(str(write(("torch.ones(COLUMNS)", "torch.ones(COLUMNS, dtype=torch.complex64)"))))
+    one, other = (problem.instance(problem.cases[0], seed=seed).module.get_parameter("scale") for seed in (1, 2))
+    assert len(set(one.tolist())) == 8
+    assert not torch.equal(one, other)
+
+
 IN_PLACE = "    def forward(self, x):\n        return x * self.scale"
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from pathlib import Path
 
 import pytest
@@ -156,6 +157,30 @@ def test_an_honest_problem_in_float64_qualifies(tmp_path: Path, forward: str) ->
     rounded = next(answer for answer in found.answers if answer.name == "rounded to 23 bits")
     assert rounded.margin is None or rounded.margin > 1000
     assert torch.equal(made.answer("default", 0).expected[0], expected), "what the judge expects stays as it was"
+
+
+@pytest.mark.parametrize("forward", ["z * z.conj()", "torch.fft.fft(z)", "z.abs()", "torch.sin(z) + 1j * z"])
+def test_a_complex_problem_is_judged_within_a_tolerance(tmp_path: Path, forward: str) -> None:
+    made = judge(tmp_path, forward, "torch.randn(30, 50, dtype=torch.complex64)", signature="z")
+    found = qualified(made)
+    assert found.accepted == ()
+    limit = made.draws.limit("default", 0, 0)
+    assert not limit.exact
+    assert 1e-7 < limit.max_rel < 1e-4
+    for answer in found.answers:
+        assert answer.allclose_from is not None
+        assert answer.allclose_from > (1e-4 if answer.name == "rounded to 10 bits" else 0.01)
+    assert "rounded to 10 bits" in [answer.name for answer in found.answers]
+
+
+def test_a_complex_answer_that_is_right_in_one_part_only_is_far_off(tmp_path: Path) -> None:
+    made = judge(tmp_path, "torch.complex(z.abs(), z.abs() * z.imag)", "torch.randn(50, dtype=torch.complex64)",
+                 signature="z")  # fmt: skip
+    expected = made.answer("default", 0).expected[0]
+    assert expected.dtype == torch.complex128
+    assert trivial._allclose_from(expected.real.to(torch.complex64), expected) > 0.1
+    assert trivial._mean(torch.tensor([1 + 4j, 3.0, math.inf])) == 2 + 2j
+    assert trivial._mean(torch.tensor([1.0, 3.0, math.inf])) == 2
 
 
 def test_rounding_keeps_the_leading_bits() -> None:

@@ -89,16 +89,20 @@ def _version(tensor: Tensor) -> int:
 
 
 def cast(instance: Instance, dtype: str) -> Instance:
-    """A copy of `instance` with the same values in another floating-point dtype (float64, to judge by)."""
+    """A copy of `instance` with the same values in another floating-point dtype (float64, to judge by); complex numbers
+    in the complex dtype of that precision."""
     wanted = floating_dtype(instance.file, dtype)
+    assert wanted is not None
+
+    def converted(tensor: Tensor) -> Tensor:
+        if tensor.is_complex():
+            return tensor.to(wanted.to_complex())
+        return tensor.to(wanted) if tensor.is_floating_point() else tensor
+
     module = copy.deepcopy(instance.module)
     for tensor in [*module.parameters(), *module.buffers()]:
-        if tensor.is_floating_point():
-            tensor.data = tensor.data.to(wanted)
-    inputs = tuple(
-        value.to(wanted) if isinstance(value, Tensor) and value.is_floating_point() else value
-        for value in instance.inputs
-    )
+        tensor.data = converted(tensor.data)
+    inputs = tuple(converted(value) if isinstance(value, Tensor) else value for value in instance.inputs)
     return replace(instance, module=module, inputs=inputs)
 
 

@@ -180,7 +180,7 @@ def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | No
             raise ProblemError(f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules")
         parameter.requires_grad_(False)
         has_values = not (parameter.is_meta or isinstance(parameter, FakeTensor)) and parameter.numel() > 0
-        if has_values and parameter.is_floating_point():
+        if has_values and (parameter.is_floating_point() or parameter.is_complex()):
             value = parameter.flatten()[0]
             if bool((parameter == value).all()) and bool(value.isfinite()):
                 parameter.add_(torch.randn_like(parameter), alpha=REDRAWN_SPREAD)

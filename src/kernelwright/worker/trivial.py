@@ -66,10 +66,12 @@ def _trivial_names(answer: Answer, output: int) -> Iterator[str]:
     yield from ("zeros", "a constant", "the previous output")
     if expected.numel() > 1:
         yield from ("the first half only", "the last sixteenth left zero")
-    if dtype in COARSE_BITS:
-        yield f"rounded to {COARSE_BITS[dtype]} bits"
+    if _real(dtype) in COARSE_BITS:
+        yield f"rounded to {COARSE_BITS[_real(dtype)]} bits"
     for name, value in zip(answer.instance.input_names, answer.instance.inputs, strict=True):
-        if isinstance(value, Tensor) and _fitted(value, expected.shape) is not None:
+        if not isinstance(value, Tensor) or (value.is_complex() and not dtype.is_complex):
+            continue
+        if _fitted(value, expected.shape) is not None:
             yield f"input {name} as it is"
 
 
@@ -82,11 +84,14 @@ def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor
     if name == "a constant":
         means = [_mean(one.expected[output]) for one in answers]  # one constant for every draw
         mean = sum(means) / len(means)
-        return torch.full_like(expected, mean if dtype.is_floating_point else round(mean), dtype=dtype)
+        whole = not (dtype.is_floating_point or dtype.is_complex)
+        return torch.full_like(expected, round(mean.real) if whole else mean, dtype=dtype)
     if name == "the previous output":
         return previous.expected[output].to(dtype)
     if name.startswith("rounded"):
-        return _rounded(expected.to(dtype, copy=True), COARSE_BITS[dtype])
+        made = expected.to(dtype, copy=True).resolve_conj()
+        _rounded(torch.view_as_real(made) if dtype.is_complex else made, COARSE_BITS[_real(dtype)])
+        return made
     if name.startswith("input "):
         inputs = dict(zip(answer.instance.input_names, answer.instance.inputs, strict=True))
         given = inputs[name.removeprefix("input ").removesuffix(" as it is")]
@@ -100,12 +105,18 @@ def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor
     return partial.reshape(expected.shape)
 
 
-def _mean(expected: Tensor) -> float:
+def _real(dtype: torch.dtype) -> torch.dtype:
+    """The dtype of each part of a complex number, any other as it is."""
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+def _mean(expected: Tensor) -> float | complex:
     """Of the finite elements."""
-    total, count = 0.0, 0
+    total: float | complex = 0.0
+    count = 0
     for piece in expected.reshape(-1).split(tolerance.CHUNK):
-        finite = piece[piece.isfinite()].double()
-        total, count = total + float(finite.sum()), count + finite.numel()
+        finite = piece[piece.isfinite()].to(torch.complex128 if piece.is_complex() else torch.float64)
+        total, count = total + finite.sum().item(), count + finite.numel()
     return total / count if count else 0.0
 
 
@@ -178,9 +189,9 @@ def _perturbed(tensor: Tensor) -> Tensor:
     """Other values than the problem always gives, within their range where they are integers."""
     if tensor.dtype == torch.bool:
         return tensor.logical_not()
-    if not tensor.is_floating_point():
+    if not (tensor.is_floating_point() or tensor.is_complex()):
         return tensor.flatten().flip(0).reshape(tensor.shape)
-    spread = float(tensor.double().abs().mean()) or 1.0
+    spread = float(tensor.abs().double().mean()) or 1.0
     return tensor + spread * torch.rand(tensor.shape, device=tensor.device).to(tensor.dtype)
 
 
@@ -208,6 +219,8 @@ def _most_telling(judged: list[TrivialAnswer]) -> TrivialAnswer:
 def _allclose_from(made: Tensor, expected: Tensor) -> float:
     """The smallest t with |made - expected| <= t + t * |expected| everywhere; infinity where NaN is in the way."""
     least = 0.0
+    if expected.is_complex():
+        made, expected = torch.view_as_real(made.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     pairs = zip(made.reshape(-1).split(tolerance.CHUNK), expected.reshape(-1).split(tolerance.CHUNK), strict=True)
     for one, other in pairs:
         x, y = one.double(), other.double()
