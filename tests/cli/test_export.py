@@ -12,10 +12,12 @@ from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as DOUBLE
 from kernelwright.journal import Journal
-from kernelwright.model import Budget, Evaluation, Status
+from kernelwright.model import Budget, Evaluation, QualificationReport, Status
 from samples import passed, run_info, short_run
 
 KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = 64\n"
+
+POOR = QualificationReport(problem="double", qualifies=False, reason="zeros would pass")
 
 
 @pytest.fixture
@@ -61,6 +63,27 @@ def test_a_package_without_figures_says_that_the_kernel_is_not_used_yet() -> Non
     assert "nothing was measured, so PyTorch serves every call" in result.stdout, result.stderr
     assert "python -m fast_double.benchmark --write" in result.stdout
     assert "Nothing was measured" in Path("exports/double-op/README.md").read_text()
+
+
+@pytest.mark.usefixtures("home")
+def test_a_package_that_fails_its_own_check_is_not_advised_to_be_installed() -> None:
+    """The Model of this one is no module of torch."""
+    named = replace(DOUBLE, cases=tuple(replace(case, input_names=("x",)) for case in DOUBLE.cases))
+    words = ("export", "mine.py", "--problem", "double.py", "--no-measure")
+    result = run(*words, worker=FakeWorker(problem=named))
+    assert result.exit_code == 1
+    assert "pip install" not in result.stdout
+
+
+@pytest.mark.usefixtures("home")
+def test_a_candidate_for_a_problem_that_does_not_qualify_is_exported_only_where_that_is_said() -> None:
+    words = ("export", "mine.py", "--problem", "double.py", "--format", "kernelbench")
+    worker = FakeWorker(problem=DOUBLE, qualification=POOR)
+    assert "double.py does not qualify: zeros would pass" in fault(run(*words, worker=worker))
+    assert not Path("exports").exists()
+    allowed = run(*words, "--unqualified", worker=worker)
+    assert allowed.exit_code == 0
+    assert "going on although double.py does not qualify: zeros would pass" in allowed.stderr
 
 
 @pytest.mark.usefixtures("home")
@@ -121,7 +144,13 @@ FAULTS = {
     "one --problem double.py": "one is a run",
     "one --trial 2": "trial 2 of one did not pass",
     "one --trial 9": "trial 9 is not in one",
-    "one --name 3x": "'3x' cannot be a package's name",
+    "one --name 3x": "'3x' cannot be a package's name: it is no identifier in ASCII",
+    "one --name näher": "'näher' cannot be a package's name: it is no identifier in ASCII",
+    "one --name class": "'class' cannot be a package's name: it is a word of Python's own",
+    "one --name json": "'json' cannot be a package's name: it is a module of Python's own",
+    "one --name torch": "'torch' cannot be a package's name: it would take the place of another",
+    "one --name tests": "'tests' cannot be a package's name: it would take the place of another",
+    "one --unqualified": "one is a run",
     "one --results nothing.json": "--results nothing.json cannot be read",
     "one --results mine.py": "--results mine.py is no bench report",
     "one --out one": "one holds something already",

@@ -139,7 +139,13 @@ def test_a_trace_is_the_runs() -> None:
     assert any(path.endswith("kernel.py") for path in files)
 
 
-@pytest.mark.parametrize(("name", "expected"), [("softmax", "softmax"), ("3d-Conv", "k_3d_conv"), ("a b", "a_b")])
+NAMES = {
+    "softmax": "softmax", "3d-Conv": "k_3d_conv", "a b": "a_b", "näst dir": "nast_dir", "畳み込み": "kernel",
+    "lambda": "k_lambda", "patch": "k_patch",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "expected"), NAMES.items())
 def test_a_problems_name_becomes_a_packages(name: str, expected: str) -> None:
     assert identifier(name) == expected
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from kernelwright.cli.gate import unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import MachineError, RequestError
@@ -60,6 +61,7 @@ DEFAULT = "op"
     help="Time these sizes too, every combination; names are the problem's. Repeatable.",
 )
 @click.option("--dtypes", metavar="D,D", help="Dtypes of the sizes of --vary.")
+@unqualified_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
 @pass_parts
@@ -78,6 +80,7 @@ def export(
     measure: bool | None,
     vary: tuple[str, ...],
     dtypes: str | None,
+    unqualified: bool,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -90,14 +93,17 @@ def export(
     """
     from kernelwright.cli.exported import Asked, WrongCandidateError, subject_of
     from kernelwright.export.exporters import EXPORTERS
+    from kernelwright.export.subject import unfit
 
     exporter = EXPORTERS.get(format_name)
     if exporter is None:
         raise RequestError(f"there is no format {format_name!r}", f"choose one of {', '.join(EXPORTERS)}")
-    if name is not None and not name.isidentifier():
-        raise RequestError(f"{name!r} cannot be a package's name", "use letters, digits and _, beginning with a letter")
+    if name is not None and (why := unfit(name)):
+        raise RequestError(
+            f"{name!r} cannot be a package's name: {why}", "use letters a to z, digits and _, beginning with a letter"
+        )
     try:
-        subject = subject_of(parts, Asked(what, problem, trial, config, name, results, target))
+        subject = subject_of(parts, Asked(what, problem, trial, config, name, results, unqualified, target))
     except WrongCandidateError as error:
         say(f"not exported: {error}", as_json)
         if as_json:
@@ -128,7 +134,8 @@ def export(
                 as_json,
             )
             say(f"  python -m {subject.package}.benchmark --write", as_json)
-        say(f"next:\n  pip install {folder}\n  kernelwright recheck {folder}", as_json)
+        if checked:
+            say(f"next:\n  pip install {folder}\n  kernelwright recheck {folder}", as_json)
     if as_json:
         say_document({"folder": str(folder), "format": format_name, "files": sorted(files), "check": checked})
     ctx.exit(1 if checked is False else 0)

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from kernelwright.cli import options
+from kernelwright.cli.gate import pass_gate
 from kernelwright.cli.output import note
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import MachineError, RequestError
@@ -37,6 +38,7 @@ class Asked:
     config: tuple[str, ...]
     name: str | None
     results: str | None
+    unqualified: bool
     target: str | None
 
 
@@ -54,8 +56,11 @@ def subject_of(parts: Parts, asked: Asked) -> Subject:
             )
         candidate = options.candidate(asked.what, asked.config)
         return assembled(parts, asked, find_problem(asked.problem), candidate)
-    if asked.problem is not None or asked.config:
-        raise RequestError(f"{asked.what} is a run: it has its problem and config", "leave --problem and --config out")
+    if asked.problem is not None or asked.config or asked.unqualified:
+        raise RequestError(
+            f"{asked.what} is a run: it has its problem and config, and was allowed what it needed",
+            "leave --problem, --config and --unqualified out",
+        )
     with Journal.open(folder) as journal:
         view = read_run(journal)
         texts = {sha: view.blob(sha) for one in view.trials for sha in (one.proposal.prompt, one.proposal.reply) if sha}
@@ -99,7 +104,7 @@ def assembled(
     with parts.start_worker(asked.target) as worker:
         info = worker.load(str(problem.file), dtype)
         if known is None:
-            worker.qualify()
+            pass_gate(worker, asked.problem or problem.name, asked.unqualified)
             known = worker.evaluate(candidate, "verify"), worker.environment()
     evaluation, environment = known
     if evaluation.status is Status.NOT_VERIFIED:
