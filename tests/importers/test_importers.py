@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
@@ -136,3 +137,11 @@ def test_what_cannot_be_imported_is_said(tmp_path: Path) -> None:
 
 def test_every_importer_says_what_it_reads() -> None:
     assert all(one.summary for one in IMPORTERS.values())
+
+
+def test_a_pipe_among_the_files_is_not_read_which_would_never_end(tmp_path: Path, evolution: Path) -> None:
+    (tmp_path / "one.py").write_text(kernel(1))
+    os.mkfifo(tmp_path / "pipe.py")
+    assert [seed.name for seed in read_seeds(tmp_path, None)[1].seeds] == ["one"]
+    os.mkfifo(evolution / "checkpoints/checkpoint_10/programs/pipe.json")
+    assert [seed.name for seed in read_seeds(evolution, None)[1].seeds] == ["program bbbb", "program aaaa"]

@@ -20,7 +20,8 @@ def claims(path: Path) -> bool:
 
 def read(path: Path, starter: Candidate | None) -> Found:
     gathering = Gathering()
-    files = sorted(one for one in path.glob("*") if one.suffix in SUFFIXES) if path.is_dir() else [path]
+    inside = (one for one in path.glob("*") if one.suffix in SUFFIXES and one.is_file())  # a pipe is never read out
+    files = sorted(inside) if path.is_dir() else [path]
     for file in files:
         name = file.stem if path.is_dir() else path.stem
         try:

@@ -79,6 +79,8 @@ def text_of(path: Path) -> str:
 
 def object_of(path: Path) -> dict[str, Any]:
     """A JSON object; empty where the file is none, because a claim that cannot be read is no claim."""
+    if not path.is_file():  # a pipe is never read out
+        return {}
     try:
         content = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError):
