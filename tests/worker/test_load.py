@@ -469,6 +469,7 @@ def test_a_large_case_that_looks_at_values_is_refused_instead_of_run(write: Writ
             "line 1: importing it raised ModuleNotFoundError: No module named 'no_such",
         ),
         (GOOD + "\nraise SystemExit(3)\n", "importing it raised SystemExit: 3"),
+        (GOOD + "\nraise KeyboardInterrupt\n", "importing it raised KeyboardInterrupt"),
         (GOOD + "\n1 / 0\n", "importing it raised ZeroDivisionError"),
     ],
 )

@@ -81,7 +81,7 @@ def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwar
         return function(*args, **kwargs)
     except ProblemError:
         raise
-    except (Exception, SystemExit) as error:
+    except (Exception, SystemExit, KeyboardInterrupt) as error:  # a real interrupt ends this process without raising
         lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
         where = f"{file}, line {lines[-1]}" if lines else str(file)
         raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {error}") from error
