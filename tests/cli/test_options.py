@@ -55,3 +55,10 @@ def test_a_limit_that_would_never_be_reached_is_refused(words: str, value: str) 
     result = run(*words.split(), value)
     assert result.exit_code == 2
     assert f"Invalid value for '{words.split()[1]}': " in result.stderr
+
+
+def test_a_byte_order_mark_is_no_part_of_a_source_or_a_config(tmp_path: Path) -> None:
+    (tmp_path / "kernel.py").write_text("x = 1\n", encoding="utf-8-sig")
+    (tmp_path / "config.json").write_text('{"k.BLOCK": 64}', encoding="utf-8-sig")
+    assert candidate(str(tmp_path / "kernel.py")).source == "x = 1\n"
+    assert config([str(tmp_path / "config.json")]) == {"k.BLOCK": 64}

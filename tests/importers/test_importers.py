@@ -145,3 +145,8 @@ def test_a_pipe_among_the_files_is_not_read_which_would_never_end(tmp_path: Path
     assert [seed.name for seed in read_seeds(tmp_path, None)[1].seeds] == ["one"]
     os.mkfifo(evolution / "checkpoints/checkpoint_10/programs/pipe.json")
     assert [seed.name for seed in read_seeds(evolution, None)[1].seeds] == ["program bbbb", "program aaaa"]
+
+
+def test_a_byte_order_mark_is_no_part_of_a_kernel(tmp_path: Path) -> None:
+    (tmp_path / "one.py").write_text(kernel(1), encoding="utf-8-sig")
+    assert read_seeds(tmp_path / "one.py", None)[1].seeds[0].candidate.source == kernel(1)

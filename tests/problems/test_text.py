@@ -61,3 +61,8 @@ def test_what_cannot_be_a_problem_is_refused_with_its_reason(
         read_problem_text(file)
     assert said in str(caught.value)
     assert name in str(caught.value)
+
+
+def test_a_byte_order_mark_is_no_part_of_the_text(tmp_path: Path) -> None:
+    (tmp_path / "marked.py").write_text("from somewhere import *", encoding="utf-8-sig")
+    assert read_problem_text(tmp_path / "marked.py") == "from somewhere import *"

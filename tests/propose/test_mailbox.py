@@ -231,3 +231,10 @@ def test_a_prompt_asks_about_a_surprise_and_the_reply_may_hold_a_lesson_beside_t
     assert proposal.reflection is not None
     assert (proposal.reflection.trial, proposal.reflection.lesson) == (1, "do not wait.")
     assert (proposal.note, proposal.author) == ("adds.", "mailbox:Ada")
+
+
+def test_a_byte_order_mark_is_no_part_of_a_reply(tmp_path: Path) -> None:
+    asked(tmp_path)
+    module = tmp_path / "b.py"
+    module.write_text(KERNEL, encoding="utf-8-sig")
+    assert deposit_reply(tmp_path, 7, module).read_text(encoding="utf-8") == KERNEL

@@ -65,7 +65,7 @@ def test_an_error_can_be_scripted(tmp_path: Path) -> None:
 
 def test_a_python_script_is_read_and_not_run(tmp_path: Path) -> None:
     file = tmp_path / "script.py"
-    file.write_text(f"raise SystemExit\nREPLIES = [{REPLY!r}]\n", encoding="utf-8")
+    file.write_text(f"raise SystemExit\nREPLIES = [{REPLY!r}]\n", encoding="utf-8-sig")  # the mark is no part of it
     assert Script(file).propose(improve(1), context(starter())).candidate is not None
 
 

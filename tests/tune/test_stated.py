@@ -55,12 +55,12 @@ def test_configs_of_triton_autotune_that_the_source_computes_are_counted_by_the_
     )
 
 
-@pytest.mark.parametrize(("text", "suffix"), [(TOML, ".toml"), (PYTHON, ".py")])
+@pytest.mark.parametrize(("text", "suffix"), [(TOML, ".toml"), (PYTHON, ".py"), ("\ufeff" + TOML, ".toml")])
 def test_a_file_states_choices_and_restrictions_and_the_source_s_own_value_is_one_of_them(
     tmp_path: Path, text: str, suffix: str
 ) -> None:
     path = tmp_path / f"space{suffix}"
-    path.write_text(text)
+    path.write_text(text, encoding="utf-8")
     space = stated_space(path, SOURCE, {})
     assert {one.name: one.choices for one in space.parameters} == {
         "BLOCK": (32, 64, 128, 1024),

@@ -453,6 +453,11 @@ def test_a_large_case_that_looks_at_values_is_refused_instead_of_run(write: Writ
     assert str(1 << 44) in str(caught.value)
 
 
+def test_a_file_with_a_byte_order_mark_is_a_problem(tmp_path: Path) -> None:
+    (tmp_path / "marked.py").write_text(GOOD, encoding="utf-8-sig")
+    assert load_problem(str(tmp_path / "marked.py")).cases
+
+
 # --- what cannot be loaded, or not called ---------------------------------------------------------------------
 
 

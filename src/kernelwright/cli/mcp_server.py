@@ -137,7 +137,7 @@ def server(desk: Desk) -> MCPServer:
 def described(problem: ProblemPath) -> dict[str, str]:
     """Name, file and the first line of the problem's docstring; the file is not run."""
     try:
-        text = ast.get_docstring(syntax.parse(problem.file.read_text(encoding="utf-8"))) or ""
+        text = ast.get_docstring(syntax.parse(problem.file.read_text(encoding="utf-8-sig"))) or ""
     except (OSError, SyntaxError, ValueError):
         text = ""
     return {"name": problem.name, "file": str(problem.file), "about": text.partition("\n")[0]}

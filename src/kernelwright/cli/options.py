@@ -84,7 +84,7 @@ def candidate(file: str, config_texts: Iterable[str] = ()) -> Candidate:
             f"no candidate file at {file!r}", "give the path of a Python file with ModelNew or kernel_function"
         )
     try:
-        source = path.read_text(encoding="utf-8")
+        source = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "give a Python file") from error
     found = Candidate(source=source, config=config(config_texts))
@@ -99,7 +99,7 @@ def _config_file(path: Path) -> dict[str, Scalar]:
     if not path.is_file():
         raise RequestError(f"--config {str(path)!r} is neither KEY=VALUE nor a file", "give either")
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(path.read_text(encoding="utf-8-sig"))
     except ValueError as error:
         raise RequestError(f"config file {path} is not JSON: {error}", "write an object of integers") from error
     if not isinstance(content, dict):

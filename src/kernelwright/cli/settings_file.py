@@ -68,7 +68,7 @@ def read_settings(file: str | None) -> RunFile:
     if file is None and not path.exists():
         return RunFile()
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"settings file {path} cannot be read: {error}", "give a TOML file") from error

@@ -72,7 +72,7 @@ class Gathering:
 def text_of(path: Path) -> str:
     """Raises `RequestError`."""
     try:
-        return path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path} cannot be read: {error}", "give a text file in UTF-8") from error
 

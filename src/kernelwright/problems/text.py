@@ -21,7 +21,7 @@ def read_problem_text(file: Path) -> str:
     if file.suffix != ".py":
         raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise ProblemError(f"cannot read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:
@@ -31,7 +31,7 @@ def read_problem_text(file: Path) -> str:
     try:
         tree = syntax.parse(text)
     except SyntaxError as error:
-        raise ProblemError(f"{file}, line {error.lineno}: {error.msg}") from error
+        raise ProblemError(syntax.complaint(error, file)) from error
     except ValueError as error:
         raise ProblemError(f"{file} is not Python source: {error}") from error
     bound = set(_bound_names(tree.body))

@@ -100,7 +100,7 @@ class Mailbox:
             return None
         (path,) = found
         settled = time.time() - path.stat().st_mtime >= self._settle_s
-        reply = FileReply(path.read_bytes().decode("utf-8", "replace"), is_module=path.suffix == ".py")
+        reply = FileReply(path.read_bytes().decode("utf-8-sig", "replace"), is_module=path.suffix == ".py")
         if not settled and not is_whole(reply):
             logger.info("%s is not whole yet", path)
             return None
@@ -185,7 +185,7 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
         what = f"has a reply already, {taken}" if taken else "waits for nothing"
         raise RequestError(f"request {number} of {run} {what}", f"requests that wait for a reply: {waits}")
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except FileNotFoundError as error:
         raise RequestError(f"no reply file at {file}", "give a Markdown file with the module, or the module") from error
     except (UnicodeDecodeError, IsADirectoryError) as error:

@@ -71,7 +71,7 @@ class Script:
 def read_script(file: Path) -> tuple[ScriptLine, ...]:
     """The answers in a file. Raises `ConfigError`."""
     try:
-        text = file.read_text(encoding="utf-8")
+        text = file.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the script {file}: {error}", "give a .jsonl or .py file") from error
     lines = python_script(file, text) if file.suffix == ".py" else json_script(file, text)

@@ -88,7 +88,7 @@ def parameter(path: Path, name: str, values: Any, tunable: Tunable, source: str)
 def read(path: Path) -> dict[str, Any]:
     """{"parameters": …, "restrictions": …} of a .toml or .py file."""
     try:
-        text = path.read_text(encoding="utf-8")
+        text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the space file {path} cannot be read: {error}", f"write {SHAPE}") from error
     stated = from_python(path, text) if path.suffix == ".py" else from_toml(path, text)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kernelwright import stats
+from kernelwright import stats, syntax
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, KernelResources, Status
 from kernelwright.worker.measure import estimate, measure
@@ -31,7 +31,7 @@ def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
     except ConfigError as error:
         return Evaluation(status=Status.REJECTED, reason=str(error))
     except SyntaxError as error:
-        return Evaluation(status=Status.COMPILE_ERROR, reason=f"line {error.lineno}: {error.msg}")
+        return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error))
     ordered = with_strided(site, ordered)
     results: list[CaseResult] = []
     try:

@@ -6,6 +6,7 @@ what no launch could survive is refused here; a kernel that merely looks slow is
 
 from __future__ import annotations
 
+from kernelwright import syntax
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
 from kernelwright.worker.evaluate import cases_for, evaluation
@@ -29,7 +30,7 @@ def precompile(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
     except ConfigError as error:
         return Evaluation(status=Status.REJECTED, reason=str(error))
     except SyntaxError as error:
-        return Evaluation(status=Status.COMPILE_ERROR, reason=f"line {error.lineno}: {error.msg}")
+        return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error))
     try:
         subject.prepare([case.name for case in cases_for(site, purpose)])
     except Ended as ended:

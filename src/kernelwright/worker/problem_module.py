@@ -43,12 +43,12 @@ def read_source(file: Path) -> tuple[str, ast.Module]:
     if file.suffix != ".py":
         raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
     try:
-        source = file.read_text(encoding="utf-8")
+        source = file.read_text(encoding="utf-8-sig")
         return source, syntax.parse(source)
     except OSError as error:
         raise ProblemError(f"cannot read {file}: {error.strerror}") from error
     except SyntaxError as error:
-        raise ProblemError(f"{file}, line {error.lineno}: {error.msg}") from error
+        raise ProblemError(syntax.complaint(error, file)) from error
     except ValueError as error:
         raise ProblemError(f"{file} is not Python source in UTF-8: {error}") from error
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from kernelwright import codec
+from kernelwright import codec, syntax
 from kernelwright.devices import find_target
 from kernelwright.model import Record, Status, TensorSpec
 from kernelwright.worker import confine, plan
@@ -140,7 +140,7 @@ def described(result: Any) -> str:
 def blame(error: BaseException) -> tuple[Status, str]:
     """The status and a short reason for whatever the candidate raised, with the line in its source."""
     if isinstance(error, SyntaxError):
-        return Status.COMPILE_ERROR, f"line {error.lineno}: {error.msg}"
+        return Status.COMPILE_ERROR, syntax.complaint(error)
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith("candidate.py")]
     where = f"line {lines[-1]}: " if lines else ""
     if isinstance(error, Refused):

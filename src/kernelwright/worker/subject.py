@@ -12,7 +12,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from kernelwright import codec, tunables
+from kernelwright import codec, syntax, tunables
 from kernelwright.model import Candidate, CaseResult, KernelResources, Status
 from kernelwright.worker import extract, static
 from kernelwright.worker.faults import Expected
@@ -89,7 +89,7 @@ class Subject:
             findings = [*static.check(self.source), *kernels.findings]
             kernels.source.encode()
         except SyntaxError as error:
-            raise Ended(Status.COMPILE_ERROR, f"line {error.lineno}: {error.msg}") from error
+            raise Ended(Status.COMPILE_ERROR, syntax.complaint(error)) from error
         except (ValueError, RecursionError, MemoryError) as error:  # a zero byte, a lone surrogate, endless nesting
             raise Ended(Status.COMPILE_ERROR, f"not Python source: {error or type(error).__name__}") from error
         if not kernels.names:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from kernelwright import codec
+from kernelwright import codec, syntax
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
 from kernelwright.model import Candidate, LaunchProfile, Profile
 from kernelwright.worker.outcome import Ended
@@ -41,7 +41,7 @@ def profile(site: Site, implementation: Candidate | str, case: str, full: bool) 
         subject = Subject(site, implementation)
         subject.prepare([case])
     except SyntaxError as error:
-        raise RequestError(f"the candidate cannot be profiled: line {error.lineno}: {error.msg}") from error
+        raise RequestError(f"the candidate cannot be profiled: {syntax.complaint(error)}") from error
     except Ended as ended:
         raise RequestError(f"the candidate cannot be profiled: {ended.status.value}: {ended.reason}") from ended
     if case not in subject.plans:
