@@ -64,7 +64,8 @@ def scored_us(record: dict[str, Any], timed: set[str]) -> list[tuple[str, float]
 def draw(folder: Path) -> None:
     """The picture of one problem; nothing where no round was kept."""
     reports = [decode(file.read_bytes(), BenchReport) for file in sorted((folder / "results").glob("*.json"))]
-    rounds = [json.loads(file.read_text(encoding="utf-8")) for file in sorted((folder / "rounds").glob("*.json"))]
+    files = sorted((folder / "rounds").glob("*.json"), key=lambda file: int(file.stem))
+    rounds = [json.loads(file.read_text(encoding="utf-8")) for file in files]
     if not reports or not rounds:
         return
     cases = [case for case in reports[0].cases if not case.held_out]

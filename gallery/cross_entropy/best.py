@@ -8,6 +8,7 @@ need not be aligned: what lies before and after the whole vectors of a stretch, 
 Must move: rows * vocabulary elements once; about 3 FLOP and one exponential each.
 What decides: instructions per value in the loop (5.8 in bfloat16; with a running maximum and `exp` 12.3) and the bytes
 under way, by asynchronous copies through shared memory.
+Reaches 94 % of the limit on 4096x128256 in bfloat16: 243 µs on an H200, 2.8 times PyTorch's faster one (bench).
 REACHES"""
 
 import torch

@@ -11,7 +11,7 @@ into rows that do (nothing is padded, because descriptors know where a row ends)
 into rows as they are asked for; few large tiles are cut so that nearly all multiprocessors have one. A float32 product
 of few tiles is one kernel that reads A and B where they lie: it is over sooner than a copy would be begun.
 Must do: 2 * M * N * K FLOP on the tensor cores; M*K + K*N + M*N elements, which is the limit only for small K.
-Reaches what cuBLAS reaches: a tie on 4096_fp16 (178 µs), 2 to 3 % faster on 8192_fp16 (1406 µs; H200, bench).
+Reaches what cuBLAS reaches: a tie on 4096_fp16 (182 µs), 2 to 3 % faster on 8192_fp16 (1446 µs; H200, bench).
 """
 
 import torch

@@ -7,6 +7,7 @@ the row is walked again with its true maximum): no running maximum, no correctio
 exp2; exp would scale around its own for tiny results. Where there are too few long rows to fill the GPU, programs share
 a row: each leaves the maximum and the sum of its part, and a second kernel combines these and writes.
 What decides: reading once; for long rows of two-byte values the instructions per value (6.3 and 7.4 in the two loops).
+Reaches 93 % of the limit on 4096x4096 in float32, 80 to 89 % on three shapes in bfloat16 (H200, bench).
 Must move: 2 * rows * cols elements (x once, out once); about 5 FLOP per element, which is never the limit.
 """
 
