@@ -51,6 +51,14 @@ def test_a_problem_that_qualifies_is_status_0_with_a_table() -> None:
     assert "  huge: too large" in lines
 
 
+def test_whole_numbers_that_rounding_changes_are_named() -> None:
+    case = CaseQualification(case="small", answers=(answer("zeros", False),), rounded=(1,))
+    report = QualificationReport(problem="double", qualifies=True, cases=(case,))
+    said = "output 1 is whole numbers that rounding changes: each is right as PyTorch or as float64 has it"
+    assert said in run("check", "double.py", worker=FakeWorker(qualification=report)).stdout
+    assert "whole numbers" not in run("check", "double.py", worker=FakeWorker(qualification=GOOD)).stdout
+
+
 def test_a_problem_that_does_not_is_status_1_with_the_reason() -> None:
     result = run("check", "double.py", worker=FakeWorker(qualification=BAD))
     assert result.exit_code == 1

@@ -188,6 +188,77 @@ def test_a_reference_that_float32_does_not_bear_is_judged_in_float64_by_the_floo
         assert 0 < limit.max_rel < 100 * torch.finfo(torch.float64).eps
 
 
+QUANTISED = "torch.round(x * 12.7).clamp(-128, 127).to(torch.int8)"
+
+
+def quantised(folder: Path, forward: str = QUANTISED) -> Judge:
+    file = folder / "quantised.py"
+    file.write_text(PROBLEM.format(forward=forward).replace("rows=5", "rows=500"))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    return made
+
+
+@pytest.mark.parametrize("forward", [QUANTISED, "torch.sigmoid(8 * x).argmax(0)", "torch.sigmoid(8 * x) == 1"])
+def test_whole_numbers_that_follow_from_rounded_ones_may_be_the_framework_s_or_float64_s(
+    tmp_path: Path, forward: str
+) -> None:
+    made = quantised(tmp_path, forward)
+    answer = made.answer("b", 0)
+    x = answer.instance.inputs[0]
+    assert isinstance(x, torch.Tensor)
+    framework = eval(forward, {"torch": torch, "x": x})
+    exact = eval(forward, {"torch": torch, "x": x.double()})
+    assert torch.equal(answer.expected[0], exact)
+    also = answer.rounded[0]
+    assert also is not None
+    assert torch.equal(also, framework)
+    assert not torch.equal(framework, exact)
+    found = made.qualify("b")
+    assert not isinstance(found, str)
+    assert found.rounded == (0,)
+    for right in (framework, exact):
+        found = tolerance.errors(right, answer.expected[0], also=also)
+        assert tolerance.verdict(found, made.draws.limit("b", 0, 0)) == ""
+    assert answer.nbytes == x.nbytes + 2 * exact.nbytes
+
+
+def test_a_kernel_that_quantises_as_the_framework_does_passes_and_one_that_is_off_does_not(tmp_path: Path) -> None:
+    made = quantised(tmp_path)
+    plan = Plan(
+        buffers=(Buffer(id=0, nbytes=7000, origin="input", name="x"), Buffer(id=1, nbytes=3500, origin="scratch")),
+        steps=(), outputs=(View(buffer=1, dtype="int8", shape=(500, 7), stride=(7, 1)),), single=True,
+    )  # fmt: skip
+    layout = Layout(plan.buffers)
+    memory, handle = create(layout.nbytes, "cpu")
+    try:
+        for draw in range(COUNT):
+            made.fill("b", draw, plan, handle)
+            x = made.answer("b", draw).instance.inputs[0]
+            output = window(memory, layout, plan.outputs[0])
+            output.copy_(eval(QUANTISED, {"torch": torch, "x": x}))
+            assert made.check("b", draw, plan, handle).status is Status.PASSED, values.DISTRIBUTIONS[draw]
+            output[3, 3] += 2
+            assert "whole numbers" in made.check("b", draw, plan, handle).reason
+    finally:
+        release(handle)
+
+
+def test_where_the_framework_is_exact_nothing_else_is_kept(tmp_path: Path) -> None:
+    made = quantised(tmp_path, "torch.relu(x), x.to(torch.int8), x.argmax(0), torch.exp(x)")
+    assert made.answer("b", 0).rounded == [None, None, None, None]
+    found = made.qualify("b")
+    assert not isinstance(found, str)
+    assert found.rounded == ()
+
+
+def test_what_the_framework_rounds_to_nothing_but_zeros_does_not_qualify(tmp_path: Path) -> None:
+    made = quantised(tmp_path, "((x * 1e-9) * 1e9 > 0.5)")  # 1e-9 is zero in float16
+    found = made.qualify("b")
+    assert not isinstance(found, str)
+    assert "zeros" in [answer.name for answer in found.accepted]
+
+
 def test_equality_is_asked_for_only_where_the_problem_s_own_inputs_are_exact(tmp_path: Path) -> None:
     relu = judge(tmp_path, "torch.relu(x)")
     assert all(relu.draws.limit("a", draw, 0).exact for draw in range(COUNT))

@@ -27,12 +27,14 @@ class TrivialAnswer(Record, frozen=True, kw_only=True):
 
 class CaseQualification(Record, frozen=True, kw_only=True):
     """What a case tells apart. answers: trivial ones. ignored: for each input, parameter and buffer, the answer of a
-    kernel that ignores it (right for other values). constant: those that are the same in every draw."""
+    kernel that ignores it (right for other values). constant: those that are the same in every draw. rounded: outputs
+    of whole numbers that the framework's rounding changes, of which both its own and float64's are right."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]
     ignored: tuple[TrivialAnswer, ...] = ()
     constant: tuple[str, ...] = ()
+    rounded: tuple[int, ...] = ()
 
     @property
     def accepted(self) -> tuple[TrivialAnswer, ...]:

@@ -54,6 +54,10 @@ def case_text(case: CaseQualification) -> str:
     lines = [f"{case.case}:", table(header, rows, left=("verdict",))]
     if case.constant:
         lines.append(f"  the same in every draw, so a kernel may have it built in: {', '.join(case.constant)}")
+    lines += [
+        f"  output {output} is whole numbers that rounding changes: each is right as PyTorch or as float64 has it"
+        for output in case.rounded
+    ]
     return "\n".join(lines)
 
 

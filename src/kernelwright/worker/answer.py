@@ -26,13 +26,15 @@ HEADROOM = 0.5
 @dataclass
 class Answer:
     """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
-    framework's own error for each output. dtypes: what a candidate has to return."""
+    framework's own error for each output. dtypes: what a candidate has to return. rounded: the framework's own result
+    where it is whole numbers other than float64's, as right as those; None elsewhere."""
 
     instance: Instance
     distribution: str
     expected: list[torch.Tensor]
     own: list[tolerance.Errors]
     dtypes: list[torch.dtype]
+    rounded: list[torch.Tensor | None]
     nbytes: int
 
     @property
@@ -79,15 +81,17 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     own = [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
     widest = [p.dtype in tolerance.WIDEST for p in produced]
     if any(widest):
-        rounded = in_float32(instance, exact, lenient)
-        own = [_narrowed(o, r) if w else o for o, r, w in zip(own, rounded or own, widest, strict=True)]
+        coarse = in_float32(instance, exact, lenient) or own
+        own = [_narrowed(o, c) if w else o for o, c, w in zip(own, coarse, widest, strict=True)]
     halves = (torch.float16, torch.bfloat16)
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
-    tensors = [t for t in (*instance.inputs, *expected) if isinstance(t, torch.Tensor)]
+    rounded = [p if o.max_abs and not (p.is_floating_point() or p.is_complex()) else None
+               for p, o in zip(produced, own, strict=True)]  # fmt: skip
+    tensors = [t for t in (*instance.inputs, *expected, *rounded) if isinstance(t, torch.Tensor)]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
-        dtypes=[p.dtype for p in produced], nbytes=sum(t.nbytes for t in tensors),
+        dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
     )  # fmt: skip
 
 
@@ -102,13 +106,13 @@ def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: boo
     return [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
 
 
-def _narrowed(own: tolerance.Errors, rounded: tolerance.Errors) -> tolerance.Errors:
+def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Errors:
     """The framework's error in float64, for want of anything wider to compare with: that of float32, by the ratio of
     the two precisions; where it does not bear float32, what two runs in float64 differ by."""
-    if rounded.special:
+    if coarse.special:
         return own
     ratio = torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
-    return replace(own, max_abs=rounded.max_abs * ratio, rms_abs=rounded.rms_abs * ratio)
+    return replace(own, max_abs=coarse.max_abs * ratio, rms_abs=coarse.rms_abs * ratio)
 
 
 def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:

@@ -136,7 +136,8 @@ class Judge:
         for i, view in enumerate(plan.outputs):
             actual = window(arena, layout, view)
             limit = self.draws.limit(self.strided.get(case, case), draw, i)
-            found = tolerance.errors(actual, answer.expected[i], lenient=not answer.as_given).against(limit.scale)
+            found = tolerance.errors(actual, answer.expected[i], not answer.as_given, answer.rounded[i])
+            found = found.against(limit.scale)
             why = tolerance.verdict(found, limit)
             result = wrong(why and inputs + why, found, limit.max_rel)
             if result.status is Status.WRONG:

@@ -3,10 +3,12 @@
 The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
 multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the square root
 of the reduction length. In float64 itself the framework's error is that of float32 times the ratio of the two
-precisions. The scale is that of an output over several draws: a single number may cancel in one of them,
-and the errors of the terms that were summed do not. Where the framework is exact, so must the candidate be. NaN never
-passes unless the reference has it at the same place; on inputs that were made to hold NaN and infinities, what the
-reference answers with NaN is left open, and everything else has to be as the reference has it.
+precisions. The scale is that of an output over several draws: a single number may cancel in one of them, and the errors
+of the terms that were summed do not. Where the framework is exact, so must the candidate be. Whole numbers have to be
+equal; where rounding changes those of the framework (quantised values, the place of a maximum), each may be as float64
+or as the framework has it. NaN never passes unless the reference has it at the same place; on inputs that were made to
+hold NaN and infinities, what the reference answers with NaN is left open, and everything else has to be as the
+reference has it.
 """
 
 from __future__ import annotations
@@ -67,20 +69,25 @@ class Errors:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Largest permitted errors relative to `scale`; exact: bitwise equality to the framework's result."""
+    """Largest permitted errors relative to `scale`; exact: bitwise equality to the framework's result. whole: because
+    these are integers or booleans."""
 
     max_rel: float
     rms_rel: float
     exact: bool
     scale: Scale
+    whole: bool = False
 
 
-def errors(actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False) -> Errors:
+def errors(
+    actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False, also: torch.Tensor | None = None
+) -> Errors:
     """Compare `actual` to `expected` (higher precision, same shape), element by element.
 
     lenient: the inputs hold NaN or infinities on purpose. Then anything goes where NaN is expected (maxima that drop a
     NaN are common and honest), and NaN for infinity (as splitting a float into parts gives); a finite value where
     infinity is expected, infinity of the other sign, or NaN where the reference is finite never passes.
+    also: of whole numbers, what is as right as `expected`, element by element.
     """
     if actual.is_complex() and expected.is_complex():  # real and imaginary part are two numbers, each to be right
         actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
@@ -88,7 +95,10 @@ def errors(actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False) 
     scale, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
     squares, finites = 0.0, 0
     for start in range(0, a.numel(), CHUNK):
-        x, y = a[start : start + CHUNK].double(), e[start : start + CHUNK].double()
+        got, wanted = a[start : start + CHUNK], e[start : start + CHUNK]
+        if also is not None:
+            wanted = torch.where(got == also.reshape(-1)[start : start + CHUNK], got, wanted)
+        x, y = got.double(), wanted.double()
         finite = torch.isfinite(y)
         agreed = (x == y) | (y.isnan() | x.isnan() if lenient else x.isnan() & y.isnan())
         same = torch.where(finite, torch.isfinite(x), agreed)
@@ -99,8 +109,7 @@ def errors(actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False) 
             worst = describe(actual, start + at, float(x[at]), float(y[at]))
         difference = torch.where(finite & torch.isfinite(x), (x - y).abs(), 0.0)
         if not (a.is_floating_point() or e.is_floating_point()):  # beyond 2**53 neighbours are one in float64
-            differ = a[start : start + CHUNK] != e[start : start + CHUNK]
-            difference = torch.where(differ, difference.clamp(min=1.0), 0.0)
+            difference = torch.where(got != wanted, difference.clamp(min=1.0), 0.0)
         y = torch.where(finite, y, 0.0)
         scale = max(scale, float(y.abs().max()))
         total += float((y * y).sum())
@@ -112,6 +121,8 @@ def errors(actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False) 
             if not special:
                 at = int(difference.argmax())
                 worst = describe(actual, start + at, float(x[at]), float(y[at]))
+                if also is not None and float(other := also.reshape(-1)[start + at]) != float(y[at]):
+                    worst += f" or {float(other):.6g}"
     elements = max(count, 1)
     return Errors(
         max_abs=max_abs, rms_abs=math.sqrt(squares / elements), scale=Scale(scale, math.sqrt(total / elements)),
@@ -147,7 +158,7 @@ def allowed(own: list[Errors], dtype: torch.dtype, reduction: float, exact: bool
     dtype = dtype.to_real() if dtype.is_complex else dtype
     scale = Scale(max(e.scale.largest for e in own), max(e.scale.rms for e in own))
     if not dtype.is_floating_point or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
-        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale)
+        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, whole=not dtype.is_floating_point)
     largest, rms = MULTIPLES.get(dtype, (2.0, 2.0))
     # Accumulation in fp32, of fp64 in fp64: the rounding errors of n terms add up like a random walk (Higham, "Accuracy
     # and Stability of Numerical Algorithms", 2nd ed., section 2.8)
@@ -177,7 +188,8 @@ def verdict(found: Errors, limit: Allowed) -> str:
     if found.special:
         return f"NaN or infinity where the reference has none (or the reverse): {found.worst}"
     if limit.exact:
-        return f"the framework's result is exact here and this differs: {found.worst}" if found.max_abs else ""
+        why = "whole numbers have to be equal," if limit.whole else "the framework's result is exact here"
+        return f"{why} and this differs: {found.worst}" if found.max_abs else ""
     if not found.max_rel <= limit.max_rel:
         return (f"the largest error is {found.max_rel:.3g} of the output's scale, at most {limit.max_rel:.3g} is "
                 f"allowed: {found.worst}")  # fmt: skip

@@ -54,7 +54,8 @@ def qualification(case: str, answers: list[Answer], limits: list[tolerance.Allow
             continue  # nothing else can be put in its place without leaving the range that the problem gives
         ignored += _ignoring(name, position, other, answers[0], limits)
     return CaseQualification(
-        case=case, answers=tuple(trivial), ignored=tuple(ignored), constant=tuple(constant)
+        case=case, answers=tuple(trivial), ignored=tuple(ignored), constant=tuple(constant),
+        rounded=tuple(output for output in range(len(limits)) if any(a.rounded[output] is not None for a in answers)),
     )  # fmt: skip
 
 
@@ -200,7 +201,7 @@ def _perturbed(tensor: Tensor) -> Tensor:
 
 def _judged(name: str, output: int, made: Tensor, answer: Answer, limit: tolerance.Allowed) -> TrivialAnswer:
     expected = answer.expected[output]
-    found = tolerance.errors(made, expected).against(limit.scale)
+    found = tolerance.errors(made, expected, also=answer.rounded[output]).against(limit.scale)
     times = tolerance.excess(found, limit)
     return TrivialAnswer(
         name=name, output=output, accepted=times <= 1,
