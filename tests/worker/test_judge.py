@@ -244,6 +244,13 @@ def test_a_kernel_that_quantises_as_the_framework_does_passes_and_one_that_is_of
         release(handle)
 
 
+def test_no_nan_is_put_in_where_whole_numbers_come_out(tmp_path: Path) -> None:
+    special = values.DISTRIBUTIONS.index(values.SPECIAL)
+    for forward in (QUANTISED, "x.max(1)", "x > 0"):
+        assert quantised(tmp_path, forward).answer("b", special).distribution == values.FINITE_SPECIAL
+    assert quantised(tmp_path, "x.amax(1)").answer("b", special).distribution == values.SPECIAL
+
+
 def test_where_the_framework_is_exact_nothing_else_is_kept(tmp_path: Path) -> None:
     made = quantised(tmp_path, "torch.relu(x), x.to(torch.int8), x.argmax(0), torch.exp(x)")
     assert made.answer("b", 0).rounded == [None, None, None, None]
