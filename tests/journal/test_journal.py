@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import resource
 import sqlite3
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -168,3 +171,33 @@ def test_confirmations_are_kept_apart_from_evaluations(tmp_path: Path) -> None:
         journal.append_confirmed(0, evaluation_of(STARTER, "confirm"))
         assert journal.confirmations() == {0: evaluation_of(STARTER, "confirm")}
         assert [trial.evaluation for trial in journal.trials()] == [evaluation_of(STARTER, "search")]
+
+
+@contextmanager
+def full_disk() -> Iterator[None]:
+    """No file of this process grows or changes."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, hard))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, (soft, hard))
+
+
+def test_a_disk_that_fills_up_is_said_once_with_the_file_and_nothing_before_is_lost(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path, run_info())
+    journal.append_started(Budget(trials=1))
+    with full_disk(), pytest.raises(RunFolderError, match=r"journal\.db cannot be written: "), journal:
+        journal.append_started(Budget(trials=2))
+    with Journal.open(tmp_path) as again:
+        assert len(again.events()) == 1
+
+
+def test_a_journal_that_cannot_be_folded_is_named_and_nothing_is_lost(tmp_path: Path) -> None:
+    journal = Journal.create(tmp_path, run_info())
+    journal.append_started(Budget(trials=1))
+    with full_disk(), pytest.raises(RunFolderError, match=r"journal\.db could not be folded .*nothing is lost"):
+        journal.close()
+    with Journal.open(tmp_path, writable=True) as again:
+        assert len(again.events()) == 1
+    assert not (tmp_path / "journal.db-wal").exists()

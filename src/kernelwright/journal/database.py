@@ -80,7 +80,7 @@ def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInf
     return connection, info
 
 
-def close(connection: sqlite3.Connection, written: bool) -> None:
+def close(connection: sqlite3.Connection, path: Path, written: bool) -> None:
     """Leave one self-contained file, readable from a read-only folder too.
 
     A reader at work forbids leaving WAL mode; the checkpoint then still moves everything into the database.
@@ -95,8 +95,11 @@ def close(connection: sqlite3.Connection, written: bool) -> None:
                 if "locked" not in str(error):
                     raise
     except sqlite3.Error as error:
-        # Nothing is lost: every event was committed before, and the log stays beside the database.
-        raise RunFolderError(f"the journal could not be folded into one file: {error}") from error
+        # Every event was committed before, and the log stays beside the database.
+        raise RunFolderError(
+            f"{path} could not be folded into one file: {error}",
+            f"nothing is lost while {path.name}-wal stays beside it; opening it for writing folds it",
+        ) from error
     finally:
         connection.close()
 

@@ -174,7 +174,7 @@ class Journal:
             if connection is None:
                 return
             try:
-                database.close(connection, written=self._lock_fd is not None)
+                database.close(connection, self._path, written=self._lock_fd is not None)
             finally:
                 if self._lock_fd is not None:
                     os.close(self._lock_fd)
@@ -185,7 +185,11 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        self.close()
+        try:
+            self.close()
+        except RunFolderError:
+            if not isinstance(error, KernelwrightError):  # which says more of the same disk
+                raise
 
     def _execute(self, statement: str, values: tuple[Any, ...]) -> sqlite3.Cursor:
         with self._one_at_a_time:
