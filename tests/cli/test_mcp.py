@@ -112,7 +112,8 @@ def test_a_run_is_left_gone_on_with_and_ended_early(home: Path) -> None:
         assert waits
         await call("submit", number=waits[-1], reply=KERNEL.format(block=256))
         state = await call("finish")
-        assert state["over"] is True
+        assert (state["over"], state["stopped"]) == (True, "finish was called")
+        assert state["trials"]["limit"] == 20
         assert state["waiting"] == []
         assert "confirmed" in state["verdict"]
         assert Path(home, state["best_kernel"]).is_file()

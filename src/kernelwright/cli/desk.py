@@ -14,6 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from msgspec.structs import replace
+
 from kernelwright import syntax
 from kernelwright.cli.control_arm import run_control
 from kernelwright.cli.ending import write_views
@@ -43,6 +45,7 @@ from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.search import build_strategy
 
 MAILBOX = "mailbox"
+FINISHED = "finish was called"
 
 
 @dataclass
@@ -149,17 +152,20 @@ class Desk:
             for number in waiting(run.journal.folder):
                 withdraw(run.journal.folder, number)
             asked = sum(event.kind is EventKind.ASKED for event in run.journal.events())
-            run.budget = Budget(trials=asked)
-            self._session()
+            early = run.outcome is None or run.outcome.reason is StopReason.WAITING
+            self._session(Budget(trials=asked))
+            if early and run.outcome is not None:
+                run.outcome = replace(run.outcome, detail=FINISHED)
             return self.state()
 
-    def _session(self) -> None:
+    def _session(self, budget: Budget | None = None) -> None:
+        """budget: for this session; None: the run's."""
         run = self._opened()
         settings = run.journal.info.settings
         strategy = build_strategy(settings.strategy, run.journal.info.starter, settings.seed, settings.strategy_options)
         proposer = build_proposer(settings.proposer, {**settings.proposer_options, "settle_s": 0})
         try:
-            run.outcome = optimize(run.journal, strategy, proposer, run.worker, budget=run.budget)
+            run.outcome = optimize(run.journal, strategy, proposer, run.worker, budget=budget or run.budget)
             if wants_control(settings, run.outcome):
                 run_control(run.journal, run.worker)
         finally:
