@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
+import threading
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -122,7 +124,9 @@ def test_names_that_clash_are_refused() -> None:
 
 def test_a_report_that_could_not_be_written_is_refused_before_anything_is_timed() -> None:
     worker = FakeWorker()
-    assert "its folder does not exist" in fault(run("bench", "double", "--json", "gone/out.json", worker=worker))
+    gone = "gone/out.json cannot be written: No such file or directory"
+    assert gone in fault(run("bench", "double", "--json", "gone/out.json", worker=worker))
+    assert "double cannot be written: Is a directory" in fault(run("bench", "double", "--json", "double"))
     assert not worker.closed
 
 
@@ -219,3 +223,21 @@ def test_a_folder_of_problems_takes_no_candidates_and_no_cases() -> None:
     Path("several/one/problem.py").write_text(PROBLEM)
     assert "folder of 1 problems" in fault(run("bench", "several", "mine.py"))
     assert "folder of 1 problems" in fault(run("bench", "several", "--case", "big"))
+
+
+def test_a_report_that_is_there_stays_until_there_is_another_and_none_is_begun(files: Path) -> None:
+    (files / "out.json").write_text("the last one")
+    for name in ("out.json", "new.json"):
+        assert run("bench", "double", "--case", "nine", "--json", name).exit_code == 2
+    assert (files / "out.json").read_text() == "the last one"
+    assert not (files / "new.json").exists()
+
+
+def test_a_report_may_go_into_a_pipe(files: Path) -> None:
+    os.mkfifo(files / "pipe")
+    read: list[str] = []
+    reader = threading.Thread(target=lambda: read.append((files / "pipe").read_text()))
+    reader.start()
+    assert run("bench", "double", "--json", "pipe").exit_code == 0
+    reader.join()
+    assert json.loads(read[0])["problem"] == "double"

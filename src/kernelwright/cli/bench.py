@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from kernelwright.cli import options
-from kernelwright.cli.bench_series import Start, bench_series, write_document
+from kernelwright.cli.bench_series import Start, bench_series, check_writable, write_document
 from kernelwright.cli.gate import pass_gate, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
@@ -93,8 +93,8 @@ def bench(
         raise click.UsageError("--max-autotune and --no-compile exclude each other.")
     if cases and no_held_out:
         raise click.UsageError("--case says which cases are measured: leave --no-held-out out.")
-    if json_file not in (None, "-") and not Path(json_file).resolve().parent.is_dir():
-        raise RequestError(f"{json_file} cannot be written: its folder does not exist", "make the folder first")
+    if json_file not in (None, "-"):
+        check_writable(Path(json_file))
     measure = Measure(
         parts, ctx, cases, max_autotune, not no_compile, not no_held_out, repeat, dtype, unqualified, target
     )

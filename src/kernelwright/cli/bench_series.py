@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from kernelwright.cli.output import document_text, note
-from kernelwright.errors import ProblemError, WorkerError
+from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.model import BenchReport, BenchSeries
 from kernelwright.pool import Worker
 
@@ -79,6 +79,22 @@ def one_ahead(start: Start, count: int) -> Generator[Started, None, None]:
         finally:
             for worker in workers:
                 worker.end()
+
+
+def check_writable(file: Path) -> None:
+    """Raise `RequestError` where a document could not be written to `file`; what it holds stays, and none is left."""
+    there = file.exists()
+    if there and not (file.is_file() or file.is_dir()):
+        return  # a pipe, whose reader would take opening it for the end
+    try:
+        with file.open("ab"):
+            pass
+    except OSError as error:
+        raise RequestError(
+            f"{file} cannot be written: {error.strerror}", "name a file in a folder that is there and yours"
+        ) from error
+    if not there:
+        file.unlink()
 
 
 def write_document(document: BenchReport | BenchSeries, file: str) -> None:
