@@ -10,7 +10,7 @@ from kernelwright.model import CaseInfo, CaseQualification, QualificationReport,
 from kernelwright.worker.site import Site
 
 SHOWN = 3
-"""Answers named in a reason; the report holds them all."""
+"""Reasons that are named; the report holds every answer."""
 
 
 def qualify(site: Site, every: bool) -> QualificationReport:
@@ -27,13 +27,12 @@ def qualify(site: Site, every: bool) -> QualificationReport:
             missed[one.case.name] = found
         else:
             judged.append(found)
-    accepted = [(found, answer) for found in judged for answer in found.accepted]
-    words = [in_words(found.case, answer) for found, answer in accepted[:SHOWN]]
-    if len(accepted) > SHOWN:
-        words.append(f"and {len(accepted) - SHOWN} more")
-    site.unqualified = "; ".join(words)
+    cases = {one.case.name: one for one in info.cases}
+    reasons = list(dict.fromkeys(in_words(cases[one.case], answer) for one in judged for answer in one.accepted))
+    more = [f"and {len(reasons) - SHOWN} more"] if len(reasons) > SHOWN else []
+    site.unqualified = "; ".join([*reasons[:SHOWN], *more])
     return QualificationReport(
-        problem=info.name, qualifies=not accepted if judged else None, reason=site.unqualified,
+        problem=info.name, qualifies=not reasons if judged else None, reason=site.unqualified,
         cases=tuple(judged), not_judged=missed,
     )  # fmt: skip
 
@@ -44,8 +43,12 @@ def gate(cases: tuple[CaseInfo, ...]) -> list[CaseInfo]:
     return [*(one for one in cases if one.case.small), timed]
 
 
-def in_words(case: str, answer: TrivialAnswer) -> str:
+def in_words(info: CaseInfo, answer: TrivialAnswer) -> str:
     """Why an accepted answer disqualifies a case."""
+    case = info.case.name
+    if 0 in info.outputs[answer.output].shape:
+        output = "the output" if len(info.outputs) == 1 else f"output {answer.output}"
+        return f"on case {case} {output} has no elements, so that anything would pass"
     what = answer.name.removeprefix("without ")
     if answer.name.startswith("without "):
         return f"on case {case} a kernel that ignores {what} would pass"
