@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 import sys
 from importlib import import_module
@@ -87,6 +88,25 @@ def test_a_defect_leaves_a_traceback_and_status_2_not_1() -> None:
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
     assert "ZeroDivisionError" in done.stderr
+
+
+def test_an_interrupt_after_the_last_word_ends_the_process_without_another() -> None:
+    """Python waits for its threads then, as a search's may be at work until the worker has ended."""
+    code = (
+        "import kernelwright.cli.main as m, kernelwright.cli.new as n, os, signal, sys, threading, time\n"
+        "signal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        "def late():\n"
+        "    while threading.main_thread().is_alive(): time.sleep(0.01)\n"
+        "    os.kill(os.getpid(), signal.SIGINT)\n"
+        "def interrupted(**_):\n"
+        "    threading.Thread(target=late).start()\n"
+        "    raise KeyboardInterrupt\n"
+        "n.new.callback = interrupted\n"
+        "sys.argv = ['kernelwright', 'new', 'x']\n"
+        "m.main()\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (-signal.SIGINT, "interrupted\n")
 
 
 def test_line_breaks_are_folded() -> None:

@@ -7,6 +7,7 @@ Not the verbs: each is a file of its own, imported when it is called. The rule: 
 from __future__ import annotations
 
 import errno
+import signal
 import sys
 from importlib import import_module
 from types import TracebackType
@@ -110,7 +111,12 @@ def cli() -> None:
 def main() -> None:
     """Run the command line and leave the process with its exit status."""
     sys.excepthook = _report_defect
-    cli(prog_name="kernelwright")
+    try:
+        cli(prog_name="kernelwright")
+    finally:
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, in the background
+            # All is said and closed: one more Ctrl-C ends the process, in place of a traceback of Python's own end.
+            signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 def _report_defect(kind: type[BaseException], value: BaseException, trace: TracebackType | None) -> None:
