@@ -94,6 +94,14 @@ MOVES: tuple[Move, ...] = (
         'tl.store(out_ptr + offsets, y, cache_modifier=".cs")',
     ),
     Move(
+        name="as much at a time as L2 holds",
+        against=(Limit.EXCESS_BYTES, Limit.DRAM),
+        what="Let fewer programs be at work at once, so that what each reads twice is still in L2 the second time.",
+        when="A row is walked twice, and resident programs times bytes of a row are more than L2.",
+        when_not="Nothing is read twice, or fewer programs leave too few bytes under way.",
+        sketch="long_row_kernel[(rows,)](x, y, columns, num_warps=32)  # one at a time; was num_warps=16",
+    ),
+    Move(
         name="smaller tiles",
         against=(Limit.SPILLS, Limit.OCCUPANCY, Limit.GRID),
         what="Halve a block's side: fewer registers a thread, more blocks.",
@@ -204,9 +212,20 @@ MOVES: tuple[Move, ...] = (
         name="cheaper functions",
         against=(Limit.INSTRUCTIONS,),
         what="exp2 with the factor folded in, a reciprocal instead of many divisions, fewer conversions.",
-        when="The special-function or conversion pipes are busy.",
+        when="The special-function or conversion pipes are busy; or issue slots are, and each value takes a "
+        "tl.exp, which is an exp2 with a comparison and two multiplications around it.",
         when_not="The tolerance leaves no room: check with `verify`.",
-        sketch="p = tl.exp2((x - m) * 1.4426950408889634)\ny = p * (1.0 / s)",
+        sketch="p = tl.exp2(x * LOG2E - m * LOG2E)  # one FMA, one exp2\ny = p * (1.0 / s)",
+    ),
+    Move(
+        name="a reference near the maximum",
+        against=(Limit.INSTRUCTIONS,),
+        what="Sum exponentials beside the first block's maximum in place of a running one: nothing to correct.",
+        when="Issue slots are busy in a loop that keeps a running maximum for a sum of exponentials.",
+        when_not="The sum may overflow and there is no second walk, with the true maximum, for where it did.",
+        sketch="reference = tl.max(first, 0)\n"
+        "total += tl.exp2((x - reference) * LOG2E)  # in the loop\n"
+        "overflowed = total - total != 0.0  # inf or NaN: then walk again with the true maximum",
     ),
     Move(
         name="reduce the axis a thread holds",
