@@ -176,7 +176,8 @@ def on_device(device: str, reports: Sequence[BenchReport]) -> str:
     cases, environment = list(measured(reports)), reports[0].environment
     return f"""## On an {device}
 
-The same kernels, tuned for the GPU above alone, on another (torch {environment.torch}, Triton {environment.triton},
+The same kernels, where the notes above say nothing else, tuned for the GPU above alone (torch
+{environment.torch}, Triton {environment.triton},
 driver {environment.driver}, {environment.date[:10]}; `results/{ELSEWHERE}/`). Its limits are its own.
 
 {table(reports, held_out=False)}

@@ -20,7 +20,8 @@ from kernelwright.errors import ConfigError, RequestError
 from kernelwright.export import best_config
 from kernelwright.export.binding import bound_arguments
 from kernelwright.export.exporters import EXPORTERS
-from kernelwright.export.subject import Subject, identifier
+from kernelwright.export.names import identifier
+from kernelwright.export.subject import Subject
 from kernelwright.model import BenchReport, Candidate
 from samples import passed, run_view, short_run
 
@@ -140,14 +141,23 @@ def test_a_trace_is_the_runs() -> None:
 
 
 NAMES = {
-    "softmax": "softmax", "3d-Conv": "k_3d_conv", "a b": "a_b", "näst dir": "nast_dir", "畳み込み": "kernel",
-    "lambda": "k_lambda", "patch": "k_patch",
+    "softmax": "softmax", "3d-Conv": "k_3d_conv", "a b": "a_b", "näst dir": "nast_dir", "畳み込み": "k_kernel",
+    "lambda": "k_lambda", "patch": "k_patch", "reference": "k_reference", "wins": "k_wins",
 }  # fmt: skip
 
 
 @pytest.mark.parametrize(("name", "expected"), NAMES.items())
 def test_a_problems_name_becomes_a_packages(name: str, expected: str) -> None:
     assert identifier(name) == expected
+
+
+def test_no_module_of_a_package_goes_by_a_name_that_a_problem_may_have() -> None:
+    written = [Path(name) for name in EXPORTERS["op"].files(softmax())]
+    modules = {file.stem for file in written if file.suffix == ".py" and file.parent.name == "fast_softmax"} - {
+        "__init__"
+    }
+    assert {"reference", "wins", "kernel"} < modules
+    assert {identifier(name) for name in modules}.isdisjoint(modules)
 
 
 def test_an_argument_of_nobody_is_refused() -> None:

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
+import pytest
+
 from kernelwright.errors import ProblemError
 from kernelwright.model import Bound, Case, CaseInfo, Status
 from kernelwright.worker.compare import measured_case
@@ -99,3 +101,18 @@ def test_where_memory_does_not_hold_the_reference_a_candidate_is_not_verified_an
     assert found["mine"] == (Status.NOT_VERIFIED, "the GPU's memory does not hold it")
     assert found["eager"][0] is Status.PASSED
     assert benched(FakeSite(poor=("prepare",)))["eager"][0] is Status.RUNTIME_ERROR
+
+
+def test_where_memory_runs_out_after_timing_the_candidate_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = FakeSite()
+    ask = site.ask_judge
+
+    def poor_when_baselines_are_gone(message: dict[str, Any], timeout_s: float = 0.0) -> Any:
+        if message["verb"] == "forget":
+            site.poor = ("fill",)
+        return ask(message, timeout_s)
+
+    monkeypatch.setattr(site, "ask_judge", poor_when_baselines_are_gone)
+    found = benched(site)
+    assert found["mine"] == (Status.NOT_VERIFIED, "the GPU's memory does not hold it")
+    assert found["eager"][0] is Status.PASSED

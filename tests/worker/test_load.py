@@ -367,6 +367,12 @@ def test_cases_in_two_places_are_refused(write: Write) -> None:
         load_problem(str(file))
 
 
+def test_a_sidecar_may_begin_with_a_byte_order_mark(write: Write) -> None:
+    file = write()
+    file.with_suffix(".cases.json").write_text('\ufeff{"cases": [{"name": "marked"}]}', encoding="utf-8")
+    assert [case.name for case in load_problem(str(file)).cases] == ["marked"]
+
+
 def test_a_broken_sidecar_is_named(write: Write) -> None:
     file = write()
     file.with_suffix(".cases.json").write_text('{"cases": [')

@@ -6,7 +6,7 @@ conversion, one FMA, one exp2 and one addition: no maximum, no correction. A sum
 76 above the first few thousand) says so, being inf or NaN, and its stretch is walked again with the true maximum. Rows
 need not be aligned: what lies before and after the whole vectors of a stretch, at most 7 values each, is read apart.
 Must move: rows * vocabulary elements once; about 3 FLOP and one exponential each.
-What decides: instructions per value in the loop (4.9 in bfloat16, where best.py has 12.3) and the bytes under way.
+What decides: instructions per value in the loop (4.9 in bfloat16, where once.py has 12.3) and the bytes under way.
 """
 
 import torch

@@ -1,10 +1,10 @@
 """Cross-entropy that reads the logits once with a running maximum, in powers of two and without masks in the loop.
 
-Idea: as best.py, a lane keeps the maximum of what it has seen and a sum, corrected once for UNROLL values. The maximum
+Idea: as in once.py, a lane keeps the maximum it has seen and a sum, corrected once for UNROLL values. The maximum
 is kept times log2(e), so that a value costs one FMA and one exp2: exp scales around its exp2 for tiny results, which
 is three instructions more. Only what is left over after the last whole step is masked.
 Must move: rows * vocabulary elements once; about 4 FLOP and one exponential each.
-What decides: instructions per value in the loop (6.9 in bfloat16, and 6.3 with UNROLL 8; best.py has 12.3).
+What decides: instructions per value in the loop (6.9 in bfloat16, and 6.3 with UNROLL 8; once.py has 12.3).
 """
 
 import torch

@@ -4,7 +4,7 @@ Idea: as near.py, the maximum of a stretch's first block stands in for that of t
 taken again with the true one. A float32 whose upper half is a bfloat16 is that value: so of a word that holds two, the
 lower becomes one by a shift and the upper by a mask. To take the upper out as a bfloat16 costs one instruction more.
 Must move: rows * vocabulary elements once; about 3 FLOP and one exponential each.
-What decides: instructions per value in the loop (4.3 in bfloat16, where near.py has 4.9 and best.py 12.3).
+What decides: instructions per value in the loop (4.3 in bfloat16, where near.py has 4.9 and once.py 12.3).
 """
 
 import torch

@@ -1,6 +1,6 @@
 """Matrix product with tensor descriptors (TMA); odd sizes cut finer, after one copy of both operands.
 
-Idea: what `best.py` does where all rows begin at multiples of 16 bytes, launch for launch. Elsewhere it takes a copy by
+Idea: what `host.py` does where all rows begin at multiples of 16 bytes, launch for launch. Elsewhere it takes a copy by
 the framework for each operand and one for the product: four launches, 23.6 µs together for 1000 x 777 x 1501. Here
 - one small kernel copies both operands into rows that begin at multiples of 16 bytes; nothing is padded with zeros,
   because descriptors know where a row ends;

@@ -1,11 +1,11 @@
-"""Softmax as best.py in powers of two: a reference near a long row's maximum, and wide rows loaded one ahead.
+"""Softmax as held.py in powers of two: a reference near a long row's maximum, and wide rows loaded one ahead.
 
 Idea: exp scales around its exp2 for tiny results; with log2(e) folded into the subtraction an exponential is one FMA
 and one exp2. A long row's rest is summed beside the maximum of the start that is held in registers, which is as precise
 as its own as long as the sum does not overflow (then the row is walked again with its true maximum): no running
 maximum and no correction. Where a program holds a whole wide row, it goes through several and asks for the next
 before it waits for this one.
-What decides: instructions per value (in the loops of long rows in bfloat16 6.3 and 7.4; best.py has 18.4 and 11.1).
+What decides: instructions per value (in the loops of long rows in bfloat16 6.3 and 7.4; held.py has 18.4 and 11.1).
 Must move: 2 * rows * cols elements (x once, out once); about 5 FLOP per element, which is never the limit.
 """
 

@@ -83,9 +83,9 @@ def one_ahead(start: Start, count: int) -> Generator[Started, None, None]:
 
 def check_writable(file: Path) -> None:
     """Raise `RequestError` where a document could not be written to `file`; what it holds stays, and none is left."""
-    there = file.exists()
+    there = file.exists() or file.is_symlink()
     if there and not (file.is_file() or file.is_dir()):
-        return  # a pipe, whose reader would take opening it for the end
+        return  # a pipe, whose reader would take opening it for the end, or a link to nothing
     try:
         with file.open("ab"):
             pass

@@ -154,7 +154,7 @@ class Desk:
             asked = sum(event.kind is EventKind.ASKED for event in run.journal.events())
             early = run.outcome is None or run.outcome.reason is StopReason.WAITING
             self._session(Budget(trials=asked))
-            if early and run.outcome is not None:
+            if early and run.outcome is not None and run.outcome.reason is StopReason.TRIALS:
                 run.outcome = replace(run.outcome, detail=FINISHED)
             return self.state()
 

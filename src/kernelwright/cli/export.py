@@ -93,7 +93,7 @@ def export(
     """
     from kernelwright.cli.exported import Asked, WrongCandidateError, subject_of
     from kernelwright.export.exporters import EXPORTERS
-    from kernelwright.export.subject import unfit
+    from kernelwright.export.names import unfit
 
     exporter = EXPORTERS.get(format_name)
     if exporter is None:

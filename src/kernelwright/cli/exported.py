@@ -97,7 +97,8 @@ def assembled(
 ) -> Subject:
     """known: how the candidate was judged, and where; None: it is verified now. dtype: that of the full-size cases in
     which it was judged; None: their own."""
-    from kernelwright.export.subject import Subject, identifier
+    from kernelwright.export.names import identifier
+    from kernelwright.export.subject import Subject
     from kernelwright.problems import read_problem_text
 
     text = read_problem_text(problem.file)
@@ -114,7 +115,7 @@ def assembled(
     return Subject(
         problem=info,
         problem_text=text,
-        cases_text=problem.sidecar.read_text(encoding="utf-8") if problem.sidecar is not None else None,
+        cases_text=problem.sidecar.read_text(encoding="utf-8-sig") if problem.sidecar is not None else None,
         candidate=candidate,
         evaluation=evaluation,
         environment=environment,

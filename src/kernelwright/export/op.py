@@ -15,14 +15,12 @@ import msgspec
 
 from kernelwright import syntax
 from kernelwright.codec import encode, plain
+from kernelwright.export.names import STATIC
 from kernelwright.export.op_code import Arguments, alike, arguments_of, arguments_text, forward_text
 from kernelwright.export.subject import Subject
 from kernelwright.export.wins import wins_document
 from kernelwright.model import CaseInfo
 from kernelwright.report.evaluation import unqualified_text
-
-STATIC = ("dispatch", "op", "kernel_host", "launch", "wins", "module", "instance", "check", "benchmark")
-"""The modules that are the same in every package."""
 
 
 def op_files(subject: Subject) -> dict[str, str]:

@@ -5,28 +5,16 @@ Data only. The one rule: what an exporter writes is a function of this record, s
 
 from __future__ import annotations
 
-import keyword
-import re
-import sys
-import unicodedata
 from dataclasses import dataclass
 from typing import Any
 
 from kernelwright import codec
+from kernelwright.export.names import identifier
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
 from kernelwright.report.view import RunView
 from kernelwright.tunables import apply_config
 
 AUTOTUNE = "autotune:"
-
-OTHERS = frozenset({"torch", "functorch", "torchgen", "triton", "numpy", "kernelwright", "pytest", "pip", "hatchling"})
-"""What a package needs beside Python's own modules, and would hide or write over under such a name."""
-
-OWN = frozenset({"explain", "patch", "unpatch"})
-"""Functions of every package, which the problem's stands beside."""
-
-BESIDE = "tests"
-"""The folder beside the package's."""
 
 
 @dataclass(frozen=True)
@@ -86,23 +74,3 @@ class Subject:
             "evaluation": found,
             "environment": codec.plain(self.environment),
         }
-
-
-def identifier(name: str) -> str:
-    """`name` as a Python identifier in ASCII, which torch asks of an operator's name."""
-    plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
-    text = re.sub(r"\W+", "_", plain).strip("_").lower() or "kernel"
-    return f"k_{text}" if text[0].isdigit() or keyword.iskeyword(text) or text in OWN else text
-
-
-def unfit(package: str) -> str | None:
-    """Why nothing can be imported as `package`, or should not be; None where it can."""
-    if not (package.isascii() and package.isidentifier()):
-        return "it is no identifier in ASCII"
-    if keyword.iskeyword(package):
-        return "it is a word of Python's own"
-    if package.lower() in sys.stdlib_module_names:
-        return "it is a module of Python's own"
-    if package.lower() in OTHERS or package.lower() == BESIDE:
-        return "it would take the place of another"
-    return None

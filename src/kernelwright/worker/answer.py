@@ -125,7 +125,7 @@ def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
     """Whether the framework, in `dtype`, agrees with float64 on where the output is finite, and most of it is."""
     if own.special or own.finite < LEAST_FINITE:
         return False
-    return not dtype.is_floating_point or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
+    return is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
 
 
 def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:

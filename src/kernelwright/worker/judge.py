@@ -226,7 +226,7 @@ def out_of_memory(verb: str, error: torch.OutOfMemoryError) -> ProblemError:
     said = str(error).split(" Of the allocated memory")[0].split(" See documentation")[0]
     return ProblemError(
         f"the GPU's memory does not hold what the judge needs to {verb}: {said}",
-        "the reference is computed in float64: give the problem smaller cases, or use a GPU with more memory",
+        "the reference is computed in float64, beside what the candidate holds: take smaller cases, or a larger GPU",
     )
 
 

@@ -7,6 +7,7 @@ importing or calling it, becomes one `ProblemError` that names the file and, whe
 from __future__ import annotations
 
 import ast
+import codecs
 import hashlib
 import inspect
 import random
@@ -141,7 +142,7 @@ def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
     if not sidecar.is_file():
         return (Case(name="default"),)
     try:
-        return msgspec.json.decode(sidecar.read_bytes(), type=_Sidecar).cases
+        return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=_Sidecar).cases
     except msgspec.DecodeError as error:
         raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
 

@@ -10,7 +10,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright import codec, stats
-from kernelwright.model import CaseInfo, Implementation
+from kernelwright.errors import ProblemError
+from kernelwright.model import CaseInfo, Implementation, Status
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
@@ -66,6 +67,8 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room:
         prepared = site.ask_bench(message)
     except Ended as ended:
         return Implementation(name=name, status=ended.status, reason=ended.reason)
+    except ProblemError as error:
+        return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
     return Row(
         name=name,
         method=described(prepared),
