@@ -51,7 +51,8 @@ def test_every_gallery_problem_qualifies_on_its_small_cases(folder: Path) -> Non
         found = qualified(made, case)
         assert found.accepted == (), (case, found.accepted)
         assert len(found.answers) >= 6
-        assert all(answer.margin is None or answer.margin > 4 for answer in (*found.answers, *found.ignored))
+        # five numbers may all round well: below 4 two times in a hundred, and 1 would be accepted
+        assert all(answer.margin is None or answer.margin > 2 for answer in (*found.answers, *found.ignored))
         assert found.ignored
         assert found.constant == ()
 
