@@ -63,7 +63,7 @@ def answered(
             if out_of_memory(error):
                 raise
             continue  # the reference asserts something about its inputs
-        if tried == values.SPECIAL and any(map(is_whole, answer.dtypes)):
+        if tried == values.SPECIAL and any(map(tolerance.is_whole, answer.dtypes)):
             continue  # what a NaN becomes as a whole number, no two devices agree on
         if all(map(usable, answer.own, answer.dtypes)):
             return answer
@@ -88,7 +88,7 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     halves = (torch.float16, torch.bfloat16)
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
-    rounded = [p if o.max_abs and is_whole(p.dtype) else None for p, o in zip(produced, own, strict=True)]
+    rounded = [p if o.max_abs and tolerance.is_whole(p.dtype) else None for p, o in zip(produced, own, strict=True)]
     tensors = [t for t in (*instance.inputs, *expected, *rounded) if isinstance(t, torch.Tensor)]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
@@ -116,16 +116,11 @@ def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Erro
     return replace(own, max_abs=coarse.max_abs * ratio, rms_abs=coarse.rms_abs * ratio)
 
 
-def is_whole(dtype: torch.dtype) -> bool:
-    """Whether these are integers or booleans."""
-    return not (dtype.is_floating_point or dtype.is_complex)
-
-
 def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
     """Whether the framework, in `dtype`, agrees with float64 on where the output is finite, and most of it is."""
     if own.special or own.finite < LEAST_FINITE:
         return False
-    return is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
+    return tolerance.is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
 
 
 def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:

@@ -143,6 +143,16 @@ def describe(tensor: torch.Tensor, flat: int, got: float, wanted: float) -> str:
     return f"at {tuple(reversed(index))} got {got:.6g}, expected {wanted:.6g}"
 
 
+def real(dtype: torch.dtype) -> torch.dtype:
+    """The dtype of each part of a complex number, any other as it is."""
+    return dtype.to_real() if dtype.is_complex else dtype
+
+
+def is_whole(dtype: torch.dtype) -> bool:
+    """Whether these are integers or booleans."""
+    return not (dtype.is_floating_point or dtype.is_complex)
+
+
 def is_exact(own: list[Errors]) -> bool:
     """Whether the framework rounded nothing."""
     return all(e.max_abs == 0.0 and not e.special for e in own)
@@ -155,10 +165,10 @@ def allowed(own: list[Errors], dtype: torch.dtype, reduction: float, exact: bool
     exact by chance, and then only the problem's own inputs can say whether it always is.
     """
     known = dtype not in WIDEST
-    dtype = dtype.to_real() if dtype.is_complex else dtype
+    dtype = real(dtype)
     scale = Scale(max(e.scale.largest for e in own), max(e.scale.rms for e in own))
-    if not dtype.is_floating_point or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
-        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, whole=not dtype.is_floating_point)
+    if is_whole(dtype) or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
+        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, whole=is_whole(dtype))
     largest, rms = MULTIPLES.get(dtype, (2.0, 2.0))
     # Accumulation in fp32, of fp64 in fp64: the rounding errors of n terms add up like a random walk (Higham, "Accuracy
     # and Stability of Numerical Algorithms", 2nd ed., section 2.8)

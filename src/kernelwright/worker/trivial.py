@@ -67,8 +67,8 @@ def _trivial_names(answer: Answer, output: int) -> Iterator[str]:
     yield from ("zeros", "a constant", "the previous output")
     if expected.numel() > 1:
         yield from ("the first half only", "the last sixteenth left zero")
-    if _real(dtype) in COARSE_BITS:
-        yield f"rounded to {COARSE_BITS[_real(dtype)]} bits"
+    if tolerance.real(dtype) in COARSE_BITS:
+        yield f"rounded to {COARSE_BITS[tolerance.real(dtype)]} bits"
     for name, value in zip(answer.instance.input_names, answer.instance.inputs, strict=True):
         if not isinstance(value, Tensor) or (value.is_complex() and not dtype.is_complex):
             continue
@@ -85,13 +85,12 @@ def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor
     if name == "a constant":
         means = [_mean(one.expected[output]) for one in answers]  # one constant for every draw
         mean = sum(means) / len(means)
-        whole = not (dtype.is_floating_point or dtype.is_complex)
-        return torch.full_like(expected, round(mean.real) if whole else mean, dtype=dtype)
+        return torch.full_like(expected, round(mean.real) if tolerance.is_whole(dtype) else mean, dtype=dtype)
     if name == "the previous output":
         return previous.expected[output].to(dtype)
     if name.startswith("rounded"):
         made = expected.to(dtype, copy=True).resolve_conj()
-        _rounded(torch.view_as_real(made) if dtype.is_complex else made, COARSE_BITS[_real(dtype)])
+        _rounded(torch.view_as_real(made) if dtype.is_complex else made, COARSE_BITS[tolerance.real(dtype)])
         return made
     if name.startswith("input "):
         inputs = dict(zip(answer.instance.input_names, answer.instance.inputs, strict=True))
@@ -104,11 +103,6 @@ def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor
     left = partial.numel() // 2 if name == "the first half only" else partial.numel() - -(-partial.numel() // TAIL)
     partial[left:] = 0
     return partial.reshape(expected.shape)
-
-
-def _real(dtype: torch.dtype) -> torch.dtype:
-    """The dtype of each part of a complex number, any other as it is."""
-    return dtype.to_real() if dtype.is_complex else dtype
 
 
 def _mean(expected: Tensor) -> float | complex:
@@ -190,7 +184,7 @@ def _perturbed(tensor: Tensor) -> Tensor:
     """Other values than the problem always gives, within their range where they are integers."""
     if tensor.dtype == torch.bool:
         return tensor.logical_not()
-    if not (tensor.is_floating_point() or tensor.is_complex()):
+    if tolerance.is_whole(tensor.dtype):
         return tensor.flatten().flip(0).reshape(tensor.shape)
     spread = float(tensor.abs().double().mean()) or 1.0
     return tensor + spread * torch.rand(tensor.shape, device=tensor.device).to(tensor.dtype)
