@@ -30,7 +30,7 @@ CASE = {
 
 def recorded(server: ForkServer, source: str, scratch: Path) -> dict[str, Any]:
     began = time.monotonic()
-    recorder = server.spawn("recorder", {"scratch": str(scratch)}, log=True)
+    recorder = server.spawn("recorder", log=True)
     found: dict[str, Any] = {"ended": "", "answer": None}
     found["confinement"] = recorder.channel.receive(30.0)["confinement"]
     found["seconds"] = time.monotonic() - began

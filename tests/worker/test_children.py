@@ -239,7 +239,7 @@ def test_a_server_that_was_killed_is_our_fault_and_takes_its_children_along(tmp_
     made = ForkServer(tmp_path)
     made.ready()
     idle = made.spawn("compiler", {"target": "sm_90"})
-    busy = made.spawn("recorder", {"scratch": str(tmp_path / "scratch")})
+    busy = made.spawn("recorder")
     busy.channel.receive(20.0)
     busy.channel.send(job("while True: pass"))
     below = descendants(made.process.pid)
@@ -257,7 +257,7 @@ def test_a_server_that_was_killed_is_our_fault_and_takes_its_children_along(tmp_
 def test_closing_a_server_leaves_nothing_behind(tmp_path: Path) -> None:
     made = ForkServer(tmp_path)
     made.ready()
-    child = made.spawn("recorder", {"scratch": str(tmp_path / "scratch")})
+    child = made.spawn("recorder")
     child.channel.receive(20.0)
     child.channel.send(job("while True: pass"))
     below = [made.process.pid, *descendants(made.process.pid)]

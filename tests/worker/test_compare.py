@@ -60,7 +60,7 @@ class FakeSubject(Subject):
     def __init__(self, site: FakeSite) -> None:
         self.site = cast(Site, site)
         self.plans, self.unplanned = {"large": PLAN}, {}
-        self.kernels_sha = self.kernels_path = ""
+        self.kernels_sha, self.kernels, self.code = "", {}, {}
         self.replayed_s = 0.0
 
     @contextlib.contextmanager

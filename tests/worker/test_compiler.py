@@ -12,7 +12,6 @@ from triton.runtime.driver import driver
 
 from kernelwright.devices import find_target
 from kernelwright.worker.compiler import compiled, unfair_in, untrue_on_interpreter
-from kernelwright.worker.extract import kernels_name
 from kernelwright.worker.plan import Argument, Descriptor, Launch, Tensor, Value, View
 from kernelwright.worker.target import install
 
@@ -45,15 +44,13 @@ def one(
 ) -> dict[str, Any]:
     text = "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n\n\n"
     text += "@triton.jit\ndef k(x, y, n, BLOCK: tl.constexpr):\n" + textwrap.indent("\n".join(body), "    ") + "\n"
-    path = folder / f"{kernels_name(text)}.py"
-    path.write_text(text)
     view = View(buffer=0, dtype=dtype, shape=(64, 64), stride=(64, 1))
     arguments: dict[str, Argument] = {
         "x": x or Tensor(view=view), "y": Tensor(view=view), "n": n or Value(kind="int", text="100"),
         "BLOCK": Value(kind="int", text=str(block)),
     }  # fmt: skip
     launch = Launch(kernel="k", grid=(1,), arguments=arguments, options=options or {})
-    return compiled(str(path), launch, TARGET)
+    return compiled(text, launch, TARGET, folder)
 
 
 COPY = ("i = tl.arange(0, BLOCK)", "tl.store(y + i, tl.load(x + i, mask=i < n), mask=i < n)")

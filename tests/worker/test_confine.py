@@ -38,7 +38,7 @@ found = {}
 
 def measure(*names):
     for name in names:
-        found[name] = confine.attempt(confine.MEASURES[name], scratch)
+        found[name] = confine.attempt(confine.MEASURES[name], scratch, confine.RECORDER)
         if found[name] != confine.IN_FORCE:
             tell()
 
@@ -82,7 +82,7 @@ def test_every_measure_is_reported_and_the_process_still_works(tmp_path: Path) -
     found = found_by(
         tmp_path,
         """
-report = confine.enter(scratch, keep=3)
+report = confine.enter(scratch, (3,), confine.RECORDER)
 found["report"] = report
 attempt("import late", lambda: __import__("zipfile"))
 attempt("write", lambda: Path("note.txt").write_text("kept"))
@@ -105,7 +105,7 @@ def test_what_a_machine_refuses_is_said_and_the_rest_is_still_done(tmp_path: Pat
         tmp_path,
         """
 measure("no_new_privileges", "system_calls")
-found["report"] = confine.enter(scratch, keep=3)
+found["report"] = confine.enter(scratch, (3,), confine.RECORDER)
 """,
     )["report"]
     assert found["network_namespace"].startswith("not available: ")
@@ -121,7 +121,7 @@ def test_a_file_tree_that_cannot_be_built_leaves_a_scratch_folder_to_write_in(tm
         """
 measure("user_namespace", "mount_namespace")
 root.DEVICES = ("/dev/no-such-device",)
-found["tree"] = confine.attempt(root.own_root, scratch)
+found["tree"] = confine.attempt(confine.MEASURES["own_root"], scratch, confine.RECORDER)
 attempt("write", lambda: Path("note.txt").write_text("kept"))
 """,
     )
@@ -289,7 +289,7 @@ def test_only_the_channel_and_the_log_stay_open(tmp_path: Path) -> None:
         tmp_path,
         """
 kept, lost = os.pipe()
-confine.only_these_descriptors(keep=kept)
+confine.only_these_descriptors((kept,))
 attempt("kept", lambda: os.fstat(kept))
 attempt("lost", lambda: os.fstat(lost))
 found["input"] = os.read(0, 1).decode()

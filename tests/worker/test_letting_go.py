@@ -60,7 +60,9 @@ class FakeSite:
 class FakeSubject:
     site: FakeSite
     plans: dict[str, Plan] = field(default_factory=lambda: {CASE: PLAN})
-    kernels_path: str = ""
+
+    def runnable(self, plan: Plan) -> dict[str, Any]:
+        return {}
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:

@@ -12,7 +12,7 @@ import torch
 import triton.language as tl
 from triton.tools.tensor_descriptor import TensorDescriptor
 
-from kernelwright.worker.extract import kernels_name
+from kernelwright.worker.kernels import arguments, given, interpreted, load_kernels
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import (
     Argument,
@@ -27,7 +27,7 @@ from kernelwright.worker.plan import (
     Value,
     View,
 )
-from kernelwright.worker.replay import Replay, arguments, given, load_kernels
+from kernelwright.worker.replay import Replay
 from recorded import Kernel
 
 WHOLE = View(buffer=0, dtype="float32", shape=(4, 4), stride=(4, 1))
@@ -42,7 +42,7 @@ def replayed(*steps: Fill | Copy | Launch, kernels: dict[str, Kernel] | None = N
     start = layout.offsets[0]
     matrix = arena[start : start + 64].view(torch.float32).view(4, 4)
     matrix.copy_(torch.arange(16.0).view(4, 4))
-    Replay(plan, types.SimpleNamespace(**(kernels or {})), arena, layout).run()  # type: ignore[arg-type]
+    Replay(plan, interpreted(types.SimpleNamespace(**(kernels or {}))), arena, layout).run()  # type: ignore[arg-type]
     return matrix
 
 
@@ -152,33 +152,14 @@ def test_ordinary_arguments_go_by_name() -> None:
     assert given(launch, {"x": 1, "n": 2}) == ([], {"x": 1, "n": 2, "num_warps": 8})
 
 
-def written(folder: Path, source: str) -> str:
-    path = folder / f"{kernels_name(source)}.py"
-    path.write_text(source)
-    return str(path)
-
-
-def test_kernels_are_loaded_once_and_a_broken_file_is_not_kept(tmp_path: Path) -> None:
-    path = written(tmp_path, "value = [1 / 0]")
-    for _ in range(2):
-        with pytest.raises(ZeroDivisionError):
-            load_kernels(path)
-    good = written(tmp_path, "value = []")
-    first = load_kernels(good)
-    assert load_kernels(good).value is first.value
-
-
-@pytest.mark.parametrize("forged", ["value = 'forged'\n", "", "value = 'as extracted' \n"])
-def test_a_file_of_kernels_that_was_changed_is_not_loaded(tmp_path: Path, forged: str) -> None:
-    path = written(tmp_path, "value = 'as extracted'\n")
-    Path(path).write_text(forged)
-    with pytest.raises(ImportError, match="does not hold the kernels"):
-        load_kernels(path)
+def test_a_broken_text_raises_as_python_does(tmp_path: Path) -> None:
+    with pytest.raises(ZeroDivisionError):
+        load_kernels("value = [1 / 0]", tmp_path)
+    assert load_kernels("value = [1]", tmp_path).value == [1]
 
 
 def test_what_triton_reads_of_a_kernel_is_what_was_checked(tmp_path: Path) -> None:
     """It reads a kernel's source again when it compiles, and by then the file could be another."""
-    path = written(tmp_path, "def kernel():\n    return 'as extracted'\n")
-    kernels = load_kernels(path)
-    Path(path).write_text("def kernel():\n    return 'forged'\n")
+    kernels = load_kernels("def kernel():\n    return 'as extracted'\n", tmp_path)
+    (tmp_path / "kernels.py").write_text("def kernel():\n    return 'forged'\n")
     assert "as extracted" in inspect.getsource(kernels.kernel)

@@ -50,8 +50,10 @@ class FakeSubject:
     plans: dict[str, Plan] = field(default_factory=lambda: {"small": PLAN})
     unplanned: dict[str, Any] = field(default_factory=dict)
     kernels_sha: str = ""
-    kernels_path: str = ""
     replayed_s: float = 0.0
+
+    def runnable(self, plan: Plan) -> dict[str, Any]:
+        return {}
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
         return []

@@ -107,7 +107,14 @@ def timed(worker: Worker) -> list[Canary]:
 
 
 def attempts_told(machine: Machine) -> dict[str, str]:
-    return {a.what: f"refused: {a.how}" if a.refused else f"POSSIBLE: {a.how}" for a in machine.attempts}
+    """What stopped each attempt, where it was stopped in every role alike in one line."""
+    told: dict[str, str] = {}
+    for what in dict.fromkeys(attempt.what for attempt in machine.attempts):
+        how = {a.role: f"refused: {a.how}" if a.refused else f"POSSIBLE: {a.how}"
+               for a in machine.attempts if a.what == what}  # fmt: skip
+        alike = len(set(how.values())) == 1
+        told |= {what: next(iter(how.values()))} if alike else {f"{role}: {what}": text for role, text in how.items()}
+    return told
 
 
 def canaries_told(canaries: list[Canary]) -> dict[str, str]:
@@ -123,9 +130,9 @@ def conclusion(machine: Machine, failed: list[Canary], timed_too: bool) -> str:
     lines = [f"Canaries with another verdict than the known one: {len(failed)}. Trust no result of this machine."]
     if not failed:
         lines = ["Every canary got its known verdict." + ("" if timed_too else " Nothing was timed: no GPU.")]
-    open_ways = [attempt.what for attempt in machine.attempts if not attempt.refused]
+    open_ways = [f"{attempt.what} ({attempt.role})" for attempt in machine.attempts if not attempt.refused]
     if open_ways:
-        lines.append(f"Host code of candidates could here: {'; '.join(open_ways)}. See docs/confinement.md.")
+        lines.append(f"Code of candidates could here: {'; '.join(open_ways)}. See docs/confinement.md.")
     else:
-        lines.append("Host code of candidates got nowhere that it must not.")
+        lines.append("Code of candidates got nowhere that it must not.")
     return "\n".join(lines)

@@ -23,11 +23,15 @@ class Environment(Record, frozen=True, kw_only=True):
 
 
 class Attempt(Record, frozen=True, kw_only=True):
-    """Something that confined host code must not be able to do, tried on this machine. how: what stopped it."""
+    """Something that a confined process must not be able to do, tried on this machine. how: what stopped it.
+
+    role: the process whose confinement was tried: recorder, compiler or interpreter.
+    """
 
     what: str
     refused: bool
     how: str
+    role: str = "recorder"
 
 
 class Machine(Record, frozen=True, kw_only=True):

@@ -1,17 +1,14 @@
 """The memory that a judge and a bench share, and where each buffer of a plan lies in it.
 
-One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file in memory that has no name, so
-that it goes with its process, however that ends. The judge writes inputs and reads outputs through its own mapping;
-the bench's kernels can reach nothing else of the judge's.
+One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file in memory that has no name, made
+by the supervisor. The judge writes inputs and reads outputs through its own mapping; kernels can reach nothing else of
+the judge's.
 """
 
 from __future__ import annotations
 
 import base64
-import contextlib
-import os
 import pickle
-import uuid
 from typing import Any
 
 import torch
@@ -30,28 +27,15 @@ def window(arena: torch.Tensor, layout: Layout, view: View) -> torch.Tensor:
 
 
 def create(nbytes: int, device: str) -> tuple[torch.Tensor, dict[str, Any]]:
-    """A new arena and the handle by which another process opens it; raises torch.OutOfMemoryError."""
-    if device == "cpu":
-        descriptor = os.memfd_create("kernelwright-arena")
-        path = f"/proc/{os.getpid()}/fd/{descriptor}"
-        arena = torch.from_file(path, shared=True, size=nbytes, dtype=torch.uint8)
-        # descriptors are numbered anew after a release: the id keeps two arenas apart for who remembers mappings
-        return arena, {"file": path, "nbytes": nbytes, "descriptor": descriptor, "id": uuid.uuid4().hex}
+    """A new arena on a GPU and the handle by which another process opens it; raises torch.OutOfMemoryError."""
     arena = torch.empty(nbytes, dtype=torch.uint8, device=device)
     return arena, {"cuda": base64.b64encode(pickle.dumps(reduce_tensor(arena))).decode(), "nbytes": nbytes}
 
 
 def attach(handle: dict[str, Any]) -> torch.Tensor:
-    """The arena behind a handle made by `create` in a process of ours."""
+    """The arena behind a handle of `create` or of `memory.SharedMemory`."""
     if "file" in handle:
         return torch.from_file(handle["file"], shared=True, size=handle["nbytes"], dtype=torch.uint8)
     rebuild, arguments = pickle.loads(base64.b64decode(handle["cuda"]))
     tensor: torch.Tensor = rebuild(*arguments)
     return tensor
-
-
-def release(handle: dict[str, Any]) -> None:
-    """To be called by who created it, once nobody needs to open it any more; mappings stay valid."""
-    if "file" in handle:
-        with contextlib.suppress(OSError):
-            os.close(handle["descriptor"])

@@ -1,14 +1,16 @@
-"""The bench: replays launch plans on an arena and owns the clock. Device code only, no expected outputs.
+"""The bench of a GPU: replays launch plans on an arena and owns the clock. Machine code only, no expected outputs.
 
-A CUDA error that sticks to the context ends the process; the supervisor starts another. On a machine without a GPU
-the same replay runs on Triton's interpreter, for values only.
+No text of a candidate reaches this process: it loads what a confined compiler made. A CUDA error that sticks to the
+context ends the process; the supervisor starts another.
 """
 
 from __future__ import annotations
 
 import secrets
 import warnings
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -18,12 +20,13 @@ from triton.runtime.errors import OutOfResources
 from kernelwright import codec
 from kernelwright.model import Status
 from kernelwright.worker import clock
-from kernelwright.worker.arena import create, release
+from kernelwright.worker.arena import create
 from kernelwright.worker.channel import Channel
+from kernelwright.worker.launching import allow_device_descriptors, compiled
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
 from kernelwright.worker.race import race_over
-from kernelwright.worker.replay import Replay, allow_device_descriptors, load_kernels
+from kernelwright.worker.replay import Replay
 
 STICKY = ("CUDA error", "Triton Error [CUDA]")
 """After these a CUDA context may answer nothing else (CUDA Driver API, CUresult): the process is not used again."""
@@ -45,8 +48,10 @@ class Prepared:
 
 
 class Bench:
-    def __init__(self, device: str) -> None:
-        self.device = device
+    def __init__(self, code: Path) -> None:
+        """code: the folder in which the supervisor stores machine code."""
+        self.code = code
+        self.device = "cuda"
         self.arena: torch.Tensor | None = None
         self.handle: dict[str, Any] = {}
         self.shared: dict[str, list[torch.Tensor]] = {}
@@ -56,30 +61,27 @@ class Bench:
         """An arena of at least nbytes."""
         if self.arena is None or self.arena.numel() < nbytes:
             self.arena = None
-            if self.device != "cpu":
-                torch.cuda.empty_cache()
-            release(self.handle)
+            torch.cuda.empty_cache()
             self.arena, self.handle = create(nbytes, self.device)
         return self.handle
 
-    def run(self, kernels: str, plan: Plan) -> None:
-        """One call on the arena."""
+    def run(self, code: list[str], plan: Plan) -> None:
+        """One call on the arena. code: the machine code of each launch, by name."""
         assert self.arena is not None
-        replay = Replay(plan, load_kernels(kernels), self.arena, Layout(plan.buffers))
+        replay = Replay(plan, compiled(plan, code, self.code), self.arena, Layout(plan.buffers))
         replay.run()
-        if self.device != "cpu":
-            torch.cuda.synchronize()
+        torch.cuda.synchronize()
 
-    def prepare(self, key: str, case: str, kernels: str, plan: Plan, room: int = 0) -> dict[str, Any]:
+    def prepare(self, key: str, case: str, code: list[str], plan: Plan, room: int = 0) -> dict[str, Any]:
         """Make a plan ready to be sampled on rotating copies of the arena.
 
         All plans of a case share the copies, so that two of them never differ by where their buffers lie: on copies
         of its own, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
         room: bytes that the largest plan of those to come needs; a larger one than was said ends what was prepared.
         """
-        module, layout = load_kernels(kernels), Layout(plan.buffers)
+        launcher, layout = compiled(plan, code, self.code), Layout(plan.buffers)
         copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room)
-        replays = [Replay(plan, module, copy, layout) for copy in copies]
+        replays = [Replay(plan, launcher, copy, layout) for copy in copies]
         timed = clock.Timed([replay.run for replay in replays])
         steady_us = timed.warm_up()
         self.prepared[key] = Prepared(timed, case, replays[0])
@@ -173,24 +175,21 @@ class Bench:
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
     warnings.filterwarnings("ignore", category=UserWarning)
-    bench = Bench(options["device"])
-    if bench.device == "cpu":
-        torch.set_num_threads(1)  # the interpreter works on small arrays; threads would only get in its way
-    else:
-        allow_device_descriptors()
+    bench = Bench(Path(options["code"]))
+    allow_device_descriptors()
     while True:
         message = channel.receive(None)
         with torch.no_grad():
-            answer = guarded(bench, message)
+            answer = guarded(lambda asked: respond(bench, asked), message)
         channel.send(answer)
         if answer.get("sticky"):
             return
 
 
-def guarded(bench: Bench, message: dict[str, Any]) -> dict[str, Any]:
+def guarded(respond: Callable[[dict[str, Any]], Any], message: dict[str, Any]) -> dict[str, Any]:
     """{"ok": …}, or {"status", "reason", "sticky"} for whatever the replayed device code brought about."""
     try:
-        return {"ok": respond(bench, message)}
+        return {"ok": respond(message)}
     except OutOfResources as error:
         return {"status": Status.COMPILE_ERROR.value, "reason": str(error), "sticky": False}
     except torch.OutOfMemoryError as error:
@@ -213,9 +212,9 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
     if verb == "reserve":
         return bench.reserve(message["nbytes"])
     if verb == "run":
-        return bench.run(message["kernels"], codec.record(message["plan"], Plan))
+        return bench.run(message["code"], codec.record(message["plan"], Plan))
     if verb == "prepare":
-        return bench.prepare(message["key"], message["case"], message["kernels"], codec.record(message["plan"], Plan),
+        return bench.prepare(message["key"], message["case"], message["code"], codec.record(message["plan"], Plan),
                              message.get("room", 0))  # fmt: skip
     if verb == "sample":
         return bench.samples(message["key"], message["count"])

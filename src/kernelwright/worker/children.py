@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import socket
 import subprocess
 import sys
 import threading
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,10 +24,14 @@ import msgspec
 from kernelwright.errors import MachineError, WorkerError
 from kernelwright.legible import legible
 from kernelwright.worker.channel import Channel, ChannelClosed, ChannelTimeout
+from kernelwright.worker.confine.allowance import ALLOWANCES
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH",
                   "TRITON_PTXAS_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "CC", "CXX")  # fmt: skip
 """The only environment variables that the fork server and its children see: no key of any service."""
+
+CONFINED = frozenset({*ALLOWANCES, "intruder"})
+"""Roles that execute a candidate's text, and the one that tries what they could do."""
 
 IMPORT_TIMEOUT_S = 180.0
 """A cold import of torch has taken 25 s on a slow disk."""
@@ -59,8 +65,12 @@ class ChildTimeout(Exception):
 class Child:
     """One forked process with a private channel."""
 
-    def __init__(self, server: ForkServer, role: str, pid: int, channel: Channel, log: Path | None) -> None:
+    def __init__(
+        self, server: ForkServer, role: str, pid: int, channel: Channel, log: Path | None, scratch: Path | None = None
+    ) -> None:
+        """scratch: a folder of its own, removed when it is killed."""
         self.server, self.role, self.pid, self.channel, self.log = server, role, pid, channel, log
+        self.scratch = scratch
         self.alive = True
 
     def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
@@ -92,6 +102,8 @@ class Child:
             os.killpg(self.pid, signal.SIGKILL)  # the child, or what it left behind
         if status is None:
             status = self.server.wait(self.pid, KILL_S)
+        if self.scratch is not None:
+            shutil.rmtree(self.scratch, ignore_errors=True)
         if status is None:
             raise WorkerError(f"the {self.role} (process {self.pid}) survives SIGKILL for {KILL_S:g} s")
         return status
@@ -155,21 +167,33 @@ class ForkServer:
                 self.versions = {k: str(v) for k, v in msgspec.json.decode(data).items()}
             return self.versions
 
-    def spawn(self, role: str, options: dict[str, Any] | None = None, log: bool = False) -> Child:
+    def spawn(
+        self,
+        role: str,
+        options: dict[str, Any] | None = None,
+        log: bool = False,
+        descriptors: Sequence[int] = (),
+    ) -> Child:
+        """A child in `role`. A confined one gets an empty folder of its own as its option `scratch`.
+
+        descriptors: passed on to it, as its option `descriptors`.
+        """
         self.ready()
         with self.lock:
             self.children += 1
             path = self.scratch / f"{role}-{self.children}.log" if log else None
+            scratch = self.scratch / f"{role}_{self.children}" if role in CONFINED else None
+            options = (options or {}) | ({"scratch": str(scratch)} if scratch else {})
             ours, theirs = socket.socketpair()
-            command = {"verb": "spawn", "role": role, "options": options or {}, "log": str(path) if path else None}
+            command = {"verb": "spawn", "role": role, "options": options, "log": str(path) if path else None}
             try:
-                pid = self._asked(command, [theirs.fileno()])["pid"]
+                pid = self._asked(command, [theirs.fileno(), *descriptors])["pid"]
             except WorkerError:
                 ours.close()
                 raise
             finally:
                 theirs.close()
-        return Child(self, role, pid, Channel(ours), path)
+        return Child(self, role, pid, Channel(ours), path, scratch)
 
     def wait(self, pid: int, timeout_s: float) -> int | None:
         """The exit status of a child; None when it still runs after timeout_s."""

@@ -1,6 +1,7 @@
 """The compiler: one launch of a plan to machine code for a named target, with its resources. Needs no GPU.
 
-It compiles into the shared Triton cache, so the bench finds the code there; failures come back as data.
+Confined, because compiling executes what the text of a kernel says. It gets the text, works in an empty folder of its
+own, and answers with the machine code or with a failure; it is killed after its one job.
 """
 
 from __future__ import annotations
@@ -18,42 +19,41 @@ import triton
 from kernelwright import codec
 from kernelwright.devices import Target, find_target, occupancy
 from kernelwright.model import KernelResources, Status
+from kernelwright.worker import confine
 from kernelwright.worker import plan as plans
 from kernelwright.worker.channel import Channel
-from kernelwright.worker.confine.limits import limit_memory
+from kernelwright.worker.kernels import arguments, given, load_kernels
+from kernelwright.worker.machine_code import MachineCode, Metadata
 from kernelwright.worker.profile.code import code_counters
-from kernelwright.worker.replay import arguments, given, load_kernels
 from kernelwright.worker.target import install
-
-MEMORY_BYTES = 8 << 30
-"""More than any kernel needs to be compiled. Triton evaluates what a body makes of its constants, a text of 100 GB too,
-and compilers run on all cores at once."""
 
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
-    target = find_target(options["target"])
+    target, scratch = find_target(options["target"]), Path(options["scratch"])
+    confine.enter(scratch, (channel.socket.fileno(),), confine.ALLOWANCES["compiler"])
     install(target)
-    limit_memory(MEMORY_BYTES)
-    while True:
-        job = channel.receive(None)
-        launch = codec.record(job["launch"], plans.Launch)
-        channel.send(compiled(job["kernels"], launch, target, job.get("code", False)))
+    job = channel.receive(None)
+    launch = codec.record(job["launch"], plans.Launch)
+    channel.send(compiled(job["kernels"], launch, target, scratch, job.get("counters", False)))
 
 
-def compiled(path: str, launch: plans.Launch, target: Target, code: bool = False) -> dict[str, Any]:
-    """{"resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}. code: {"code": …} instead,
-    what its machine code holds."""
+def compiled(source: str, launch: plans.Launch, target: Target, folder: Path, counters: bool = False) -> dict[str, Any]:
+    """{"code": …, "resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}.
+
+    source: the extracted module. folder: an empty one of its own. counters: {"counters": …} instead, what the machine
+    code holds.
+    """
     try:
-        kernels = load_kernels(path)
+        kernels = load_kernels(source, folder)
         kernel = getattr(kernels, launch.kernel)
         args, kwargs = given(launch, arguments(launch, kernels, Pointer))
         binary = kernel.run(*args, grid=launch.grid, warmup=True, **kwargs)
     except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
         return failure(launch.kernel, error)
-    if code:
-        return {"code": codec.plain(code_counters(binary.asm["cubin"], binary.asm["ptx"]))}
+    if counters:
+        return {"counters": codec.plain(code_counters(binary.asm["cubin"], binary.asm["ptx"]))}
     unfair = unfair_in(binary.asm["ttir"], binary.asm["ptx"])
     if unfair:
         return {"status": Status.REJECTED.value, "reason": f"{launch.kernel} {unfair}"}
@@ -62,7 +62,18 @@ def compiled(path: str, launch: plans.Launch, target: Target, code: bool = False
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
         return {"status": Status.COMPILE_ERROR.value, "reason": reason}
-    return {"resources": codec.plain(resources), "untrue": untrue_on_interpreter(binary.asm["ttir"])}
+    return {"code": codec.plain(machine_code_of(binary)), "resources": codec.plain(resources),
+            "untrue": untrue_on_interpreter(binary.asm["ttir"])}  # fmt: skip
+
+
+def machine_code_of(binary: Any) -> MachineCode:
+    """What a bench needs to launch a kernel that Triton compiled."""
+    known = binary.metadata._asdict()
+    metadata = {name: known[name] for name in Metadata.__struct_fields__ if name in known}
+    return MachineCode(
+        cubin=binary.asm["cubin"], metadata=codec.record(metadata, Metadata),
+        signature=tuple(binary.src.signature.items()),
+    )  # fmt: skip
 
 
 UNFAIR = {

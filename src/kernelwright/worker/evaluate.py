@@ -24,14 +24,24 @@ WHOLE = ("verify", "confirm")
 
 
 def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
-    """The whole way for one purpose: "search", "tune", "verify" or "confirm"."""
+    """The whole way for one purpose: "search", "tune", "verify" or "confirm".
+
+    Where a process ended that ran something of the candidate, everything is done once more in fresh ones: it may have
+    been killed from outside. Two such ends are the candidate's own.
+    """
+    found, lost = _evaluated(site, candidate, purpose)
+    return _evaluated(site, candidate, purpose)[0] if lost else found
+
+
+def _evaluated(site: Site, candidate: Candidate, purpose: str) -> tuple[Evaluation, bool]:
+    """The evaluation, and whether it ended because a process was lost."""
     ordered = sorted(cases_for(site, purpose), key=lambda case: (not case.small, case.held_out))
     try:
         subject = Subject(site, candidate)
     except ConfigError as error:
-        return Evaluation(status=Status.REJECTED, reason=str(error))
+        return Evaluation(status=Status.REJECTED, reason=str(error)), False
     except SyntaxError as error:
-        return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error))
+        return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error)), False
     ordered = with_strided(site, ordered)
     results: list[CaseResult] = []
     try:
@@ -45,8 +55,8 @@ def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
             if results[-1].status not in GOOD and purpose not in WHOLE:
                 break
     except Ended as ended:
-        return evaluation(subject, ended.status, ended.reason, results)
-    return concluded(subject, results)
+        return evaluation(subject, ended.status, ended.reason, results), ended.lost
+    return concluded(subject, results), False
 
 
 def cases_for(site: Site, purpose: str) -> list[Case]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import hashlib
 from dataclasses import dataclass
 
 from kernelwright import syntax
@@ -39,11 +38,6 @@ class Kernels:
     @property
     def names(self) -> tuple[str, ...]:
         return tuple(self.parameters)
-
-
-def kernels_name(source: str) -> str:
-    """What a module of extracted kernels is called: after its text, so that no other text can pass for it."""
-    return f"kernels_{hashlib.sha256(source.encode()).hexdigest()[:16]}"
 
 
 def extract(source: str) -> Kernels:

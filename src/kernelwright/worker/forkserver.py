@@ -29,11 +29,15 @@ ROLES = {
     "probe": "kernelwright.worker.probe",
     "judge": "kernelwright.worker.judge",
     "bench": "kernelwright.worker.bench",
+    "interpreter": "kernelwright.worker.interpreter_bench",
     "recorder": "kernelwright.worker.recorder",
     "intruder": "kernelwright.worker.confine.intruder",
     "compiler": "kernelwright.worker.compiler",
 }
 """Role to the module whose `main(channel, options)` the child runs."""
+
+MOST_DESCRIPTORS = 2
+"""With a command: the child's channel, and memory that it is given."""
 
 
 def main(argv: list[str]) -> int:
@@ -56,12 +60,12 @@ def main(argv: list[str]) -> int:
     ended: dict[int, int] = {}
     reply(control, {"ready": True, "torch": str(torch.__version__), "triton": str(triton.__version__)})
     while True:
-        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, 1)
+        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, MOST_DESCRIPTORS)
         if not data:
             return 0
         command = msgspec.json.decode(data)
         if command["verb"] == "spawn":
-            pid = spawn(command, descriptors[0], control)
+            pid = spawn(command, descriptors, control)
             children.add(pid)
             reply(control, {"pid": pid})
         else:
@@ -102,12 +106,16 @@ def reply(control: socket.socket, message: dict[str, Any]) -> None:
     control.sendall(msgspec.json.encode(message))
 
 
-def spawn(command: dict[str, Any], descriptor: int, control: socket.socket) -> int:
-    """Fork one child in a session of its own; the parent returns its process id."""
+def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socket) -> int:
+    """Fork one child in a session of its own; the parent returns its process id.
+
+    descriptors: the child's channel, then what its options name as `descriptors`.
+    """
     server = os.getpid()
     pid = os.fork()
     if pid:
-        os.close(descriptor)
+        for descriptor in descriptors:
+            os.close(descriptor)
         return pid
     status = 1
     try:
@@ -115,14 +123,15 @@ def spawn(command: dict[str, Any], descriptor: int, control: socket.socket) -> i
         os.setsid()
         signal.signal(signal.SIGINT, signal.SIG_DFL)
         control.close()
-        channel = Channel(socket.socket(fileno=descriptor))
+        channel = Channel(socket.socket(fileno=descriptors[0]))
         if command["log"]:
             log = os.open(command["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
             os.dup2(log, 1)
             os.dup2(log, 2)
             os.close(log)
         faulthandler.enable()
-        importlib.import_module(ROLES[command["role"]]).main(channel, command["options"])
+        options = command["options"] | {"descriptors": descriptors[1:]}
+        importlib.import_module(ROLES[command["role"]]).main(channel, options)
         status = 0
     except BaseException:
         traceback.print_exc()  # into its log; the supervisor sees the exit status

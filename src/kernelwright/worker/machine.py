@@ -8,17 +8,18 @@ from __future__ import annotations
 
 import contextlib
 import glob
-import shutil
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
+from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
 from kernelwright.worker.channel import ChannelClosed, ChannelTimeout
+from kernelwright.worker.children import ForkServer
+from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.profile import ncu
 from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.site import Site
@@ -66,23 +67,33 @@ def profiler(site: Site) -> str:
 
 
 def intrusion(site: Site) -> tuple[dict[str, str], tuple[Attempt, ...]]:
-    """The measures as the kernel accepted them, and what a confined process could do all the same."""
-    scratch = site.scratch / f"intruder_{time.monotonic_ns()}"
+    """The measures as the kernel accepted them of a recorder, and what each confined role could do all the same."""
     secret = site.scratch / "outside.txt"
     secret.write_text("not for candidates\n")
+    measures: dict[str, str] = {}
+    attempts: list[Attempt] = []
     with port_and_process() as (port, process):
         devices = sorted(path for pattern in DEVICES for path in glob.glob(pattern))
         target = {"port": port, "file": str(secret), "process": process, "devices": devices}
-        intruder = site.compilers.spawn("intruder", {"scratch": str(scratch), "target": target}, log=True)
-        try:
-            found = intruder.channel.receive(INTRUDER_S)
-        except (ChannelClosed, ChannelTimeout) as error:
-            what = str(error) or "no answer in time"
-            raise WorkerError(f"confinement could not be tried: {what}", intruder.printed(800) or None) from error
-        finally:
-            intruder.kill()
-            shutil.rmtree(scratch, ignore_errors=True)
-    return found["measures"], codec.record(found["attempts"], tuple[Attempt, ...])
+        for role in ALLOWANCES:
+            server = site.replayers if role == "interpreter" else site.compilers
+            found = intruded(server, role, target)
+            measures = measures or found["measures"]
+            attempts += codec.record(found["attempts"], list[Attempt])
+    return measures, tuple(attempts)
+
+
+def intruded(server: ForkServer, role: str, target: dict[str, Any]) -> dict[str, Any]:
+    """What an intruder says that is confined as `role` is."""
+    intruder = server.spawn("intruder", {"role": role, "target": target}, log=True)
+    try:
+        found: dict[str, Any] = intruder.channel.receive(INTRUDER_S)
+    except (ChannelClosed, ChannelTimeout) as error:
+        what = str(error) or "no answer in time"
+        raise WorkerError(f"confinement could not be tried: {what}", intruder.printed(800) or None) from error
+    finally:
+        intruder.kill()
+    return found
 
 
 @contextlib.contextmanager

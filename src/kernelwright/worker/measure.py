@@ -58,6 +58,8 @@ def measure(subject: Subject, result: CaseResult, alone: bool = False) -> CaseRe
             judged = _judged(subject, result, timing, again)
             _settle(subject, judged)
         except Ended as ended:
+            if ended.lost:
+                raise
             return CaseResult(case=case, status=ended.status, reason=ended.reason)
     return judged
 
@@ -119,8 +121,7 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
 
 def _timing(subject: Subject, case: str, alone: bool) -> Timing:
     site = subject.site
-    prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case, "kernels": subject.kernels_path,
-                               "plan": codec.plain(subject.plans[case])})  # fmt: skip
+    prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case} | subject.runnable(subject.plans[case]))
     samples: list[float] = prepared["steady_us"]
     best_us, best = (None, None) if alone else (site.best_us.get(case), incumbent(case))
     if best_us and stats.median(samples) > HOPELESS * best_us:

@@ -9,6 +9,8 @@ from kernelwright.model import Status
 class Ended(Exception):
     """The evaluation (or one case of it) is over, with this status."""
 
-    def __init__(self, status: Status, reason: str) -> None:
+    def __init__(self, status: Status, reason: str, lost: bool = False) -> None:
+        """lost: because a process ended that ran something of the candidate. It may have been killed from outside, so
+        it is tried again before the candidate is blamed."""
         super().__init__(reason)
-        self.status, self.reason = status, legible(reason)
+        self.status, self.reason, self.lost = status, legible(reason), lost

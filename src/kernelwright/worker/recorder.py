@@ -40,7 +40,7 @@ class Job(Record, frozen=True, kw_only=True):
 def main(channel: Channel, options: dict[str, Any]) -> None:
     scratch = Path(options["scratch"])
     torch.set_num_threads(1)  # no more can be started, and OpenMP ends the process over that
-    in_force = confine.enter(scratch, channel.socket.fileno())
+    in_force = confine.enter(scratch, (channel.socket.fileno(),), confine.RECORDER)
     channel.send({"confinement": in_force})
     job = codec.record(channel.receive(30.0), Job)
     channel.send(codec.plain(record(job, scratch)))

@@ -6,8 +6,6 @@ It can name plans, which replay judges, and failures; it cannot say that anythin
 
 from __future__ import annotations
 
-import shutil
-import time
 from dataclasses import dataclass
 from typing import Any
 
@@ -46,24 +44,24 @@ class Told:
 def told(site: Site, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]]) -> Told:
     """Run the recorder over the cases of `shapes`, confined, and kill it."""
     limit_s = site.limits.record_s
-    scratch = site.scratch / f"recorder_{time.monotonic_ns()}"
-    recorder = site.compilers.spawn("recorder", {"scratch": str(scratch)}, log=True)
+    recorder = site.compilers.spawn("recorder", log=True)
     found = Told(confinement={}, answer=None, log="")
     try:
         found.confinement = recorder.channel.receive(limit_s)["confinement"]
         job = {"source": source, "autotune": autotune, "target": site.target.name, "cases": shapes}
         found.answer = recorder.ask(job, limit_s)
-    except (ChannelClosed, ChannelTimeout) as error:
+    except ChannelClosed:
+        found.ended = Ended(Status.CRASHED, f"the recorder did not start: {recorder.printed(800)}", lost=True)
+    except ChannelTimeout as error:
         raise WorkerError("the recorder did not start", recorder.printed(800)) from error
     except ChildTimeout:
         found.ended = Ended(Status.TIMEOUT, f"the host code did not finish in {limit_s:g} s")
     except ChildDied as error:
-        found.ended = Ended(Status.CRASHED, f"the host code's process {error.how}")
+        found.ended = Ended(Status.CRASHED, f"the host code's process {error.how}", lost=True)
     finally:
         if recorder.alive:
             recorder.kill()
         found.log = recorder.printed()
-        shutil.rmtree(scratch, ignore_errors=True)
         if recorder.log is not None:
             recorder.log.unlink(missing_ok=True)
     return found

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from kernelwright import codec, stats
+from kernelwright import stats
 from kernelwright.errors import ProblemError
 from kernelwright.model import CaseInfo, Implementation, Status
 from kernelwright.worker.outcome import Ended
@@ -55,16 +55,8 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room:
     """A verified candidate ready to be sampled, or why it is not. room: bytes, see `largest`."""
     try:
         place(subject, info.case.name, draw=0)
-        plan = codec.plain(subject.plans[info.case.name])
-        message = {
-            "verb": "prepare",
-            "key": name,
-            "case": info.case.name,
-            "kernels": subject.kernels_path,
-            "plan": plan,
-            "room": room,
-        }
-        prepared = site.ask_bench(message)
+        runnable = subject.runnable(subject.plans[info.case.name])
+        prepared = site.ask_bench({"verb": "prepare", "key": name, "case": info.case.name, "room": room} | runnable)
     except Ended as ended:
         return Implementation(name=name, status=ended.status, reason=ended.reason)
     except ProblemError as error:

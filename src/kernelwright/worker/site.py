@@ -19,9 +19,11 @@ from kernelwright import __version__, codec, roofline
 from kernelwright.devices import TARGETS, Target, device_file, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
+from kernelwright.worker import machine_code
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
 from kernelwright.worker.lease import Lease
 from kernelwright.worker.limits import Limits
+from kernelwright.worker.memory import SharedMemory
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.plan import ITEMSIZE, itemsize
 
@@ -72,6 +74,7 @@ class Site:
         """scratch: an empty folder, which the caller removes."""
         self.limits = limits
         self.scratch = scratch
+        self.code = scratch / "code"
         self.compilers = ForkServer(self.scratch)
         try:
             probe = self.compilers.spawn("probe")  # waits for the import of torch
@@ -84,6 +87,8 @@ class Site:
         self.device = "cuda" if self.on_gpu else "cpu"
         self.target = self._target(target)
         self.replayers = self.compilers
+        self.memory = SharedMemory()
+        self.replays_for: object = None
         if not self.on_gpu:
             (self.scratch / "interpreter").mkdir()
             self.replayers = ForkServer(self.scratch / "interpreter", interpret=True)
@@ -131,6 +136,11 @@ class Site:
                                f"use --target {DEFAULT_TARGET}, or run on such a GPU")  # fmt: skip
         found = json.loads(recorded.read_text())
         return found["peaks"], found["source"]
+
+    def versions(self) -> tuple[str, ...]:
+        """Of what compiles and launches: part of every name of machine code."""
+        found = self.compilers.ready()
+        return (found["torch"], found["triton"])
 
     def environment(self) -> Environment:
         versions = self.compilers.ready()
@@ -187,10 +197,23 @@ class Site:
         """The living judge or bench."""
         found = self.children.get(role)
         if found is None or not found.alive:
-            server = self.compilers if role == "judge" else self.replayers
-            found = server.spawn(role, {"device": self.device}, log=True)
+            if role == "judge":
+                found = self.compilers.spawn("judge", {"device": self.device}, log=True)
+            elif self.on_gpu:
+                found = self.compilers.spawn("bench", {"code": str(self.code)}, log=True)
+            else:
+                self.memory.close()
+                self.memory = SharedMemory()
+                found = self.replayers.spawn("interpreter", log=True, descriptors=[self.memory.descriptor])
             self.children[role] = found
         return found
+
+    def replay_for(self, candidate: object) -> None:
+        """From here on the bench serves this candidate. The interpreter executes text, so each gets a process of its
+        own; a GPU's bench holds machine code only and goes on."""
+        if not self.on_gpu and self.replays_for is not candidate:
+            self.drop("bench")
+            self.replays_for = candidate
 
     def drop(self, role: str) -> None:
         found = self.children.pop(role, None)
@@ -214,11 +237,14 @@ class Site:
         timeout_s = timeout_s or self.limits.prepare_s
         with self.lease:
             try:
-                answer = self.child("bench").ask(message, timeout_s)
+                bench = self.child("bench")
+                if message["verb"] == "reserve" and not self.on_gpu:
+                    return self.memory.reserve(message["nbytes"])
+                answer = bench.ask(message, timeout_s)
             except ChildTimeout as error:
                 raise Ended(Status.TIMEOUT, f"the kernels did not finish in {timeout_s:g} s") from error
             except ChildDied as error:
-                raise Ended(Status.CRASHED, f"the process that ran the kernels {error.how}") from error
+                raise Ended(Status.CRASHED, f"the process that ran the kernels {error.how}", lost=True) from error
             if answer.get("sticky"):
                 self.drop("bench")
         if "ok" in answer:
@@ -245,20 +271,43 @@ class Site:
     # --- compiling -------------------------------------------------------------------------------------------
 
     def compile(self, key: str, job: dict[str, Any]) -> Future[dict[str, Any]]:
-        """Resources or failure of one launch, compiled once per key, on any free core."""
+        """Machine code and resources of one launch, or the failure; compiled once per key, on any free core.
+
+        key: see `machine_code.key_of`.
+        """
         with self.compiled_lock:
             if key not in self.compiled:
-                self.compiled[key] = self.threads.submit(self._compile, job)
+                self.compiled[key] = self.threads.submit(self._compile, key, job)
             return self.compiled[key]
 
-    def _compile(self, job: dict[str, Any]) -> dict[str, Any]:
+    def _compile(self, key: str, job: dict[str, Any]) -> dict[str, Any]:
+        """What a compiler said of a job; one that died is replaced once, since it may have been killed from outside."""
+        try:
+            answer = self._asked_of_compiler(job)
+        except Ended:
+            try:
+                answer = self._asked_of_compiler(job)
+            except Ended as ended:
+                with self.compiled_lock:
+                    del self.compiled[key]  # the next candidate that asks may have better luck
+                return {"status": ended.status.value, "reason": ended.reason}
+        if "code" not in answer:
+            return answer
+        try:
+            return answer | {"code": machine_code.store(machine_code.read(answer["code"]), self.code)}
+        except ValueError as error:  # msgspec's too
+            return {"status": "rejected", "reason": f"what the compiler made is not machine code: {error}"[:400]}
+
+    def _asked_of_compiler(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The answer of a compiler of its own; raises Ended where that died."""
         child = self.compilers.spawn("compiler", {"target": self.target.name}, log=True)
         try:
             return child.ask(job, self.limits.compile_s)
         except ChildTimeout:
             return {"status": "timeout", "reason": f"compiling took over {self.limits.compile_s:g} s"}
         except ChildDied as error:
-            return {"status": "compile_error", "reason": f"the compiler was {error.how}: {child.printed(600)}"}
+            reason = f"the compiler was {error.how}: {child.printed(600)}"
+            raise Ended(Status.COMPILE_ERROR, reason, lost=True) from error
         finally:
             if child.alive:
                 child.kill()
@@ -272,3 +321,4 @@ class Site:
         self.compilers.close()
         if self.replayers is not self.compilers:
             self.replayers.close()
+        self.memory.close()

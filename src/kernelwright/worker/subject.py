@@ -11,11 +11,13 @@ import math
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import Any
 
 from kernelwright import codec, syntax, tunables
 from kernelwright.model import Candidate, CaseResult, KernelResources, Status
-from kernelwright.worker import extract, static
+from kernelwright.worker import extract, machine_code, static
 from kernelwright.worker.faults import Expected
+from kernelwright.worker.layout import Layout
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.plan import Launch, Plan, dtypes, launch_identity
 from kernelwright.worker.recording import accepted, given, read, told
@@ -39,12 +41,12 @@ class Subject:
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.resources: dict[str, KernelResources] = {}
+        self.code: dict[str, str] = {}
         self.untrue: dict[tuple[str, ...], set[str]] = {}
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
         self.necessary: set[str] = set()
         self.log = ""
-        self.kernels_path = ""
         self.kernels_source = ""
         self.kernels_sha = ""
         self.kernels: dict[str, dict[str, bool]] = {}
@@ -67,6 +69,7 @@ class Subject:
         with self.stage("wait"):
             self.site.lease.acquire()
         try:
+            self.site.replay_for(self)
             with self.stage(name):
                 yield
         finally:
@@ -96,13 +99,7 @@ class Subject:
             raise Ended(Status.REJECTED, "there is no module-level function under @triton.jit")
         if findings:
             raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in findings[:8]))
-        name = extract.kernels_name(kernels.source)
-        path = self.site.scratch / f"{name}.py"
-        if not path.exists():
-            part = path.with_suffix(f".{time.monotonic_ns()}")
-            part.write_text(kernels.source)
-            part.replace(path)
-        self.kernels_sha, self.kernels_path, self.kernels_source = name, str(path), kernels.source
+        self.kernels_sha, self.kernels_source = codec.sha(kernels.source), kernels.source
         self.kernels = kernels.parameters
 
     def _record(self, cases: list[str]) -> None:
@@ -122,26 +119,44 @@ class Subject:
 
     def key(self, launch: Launch) -> str:
         """Names the machine code of a launch."""
-        return f"{self.kernels_sha}:{launch_identity(launch, self.kernels[launch.kernel])}"
+        identity = launch_identity(launch, self.kernels[launch.kernel])
+        return machine_code.key_of(self.kernels_source, identity, self.site.target.name, *self.site.versions())
+
+    def runnable(self, plan: Plan) -> dict[str, Any]:
+        """What a bench is given to replay `plan`: the names of its machine code; for the interpreter, the text."""
+        plain = {"plan": codec.plain(plan)}
+        if self.site.on_gpu:
+            return plain | {"code": [self.code[self.key(launch)] for launch in plan.launches]}
+        return plain | {"kernels": self.kernels_source, "nbytes": Layout(plan.buffers).nbytes}
 
     def _plans_of_problem(self) -> dict[str, Plan]:
-        """Without those for inputs laid out otherwise, which are never timed: the bench compiles what is new there."""
+        """Without those for inputs laid out otherwise, which are never timed."""
         return {info.case.name: self.plans[info.case.name] for info in self.site.loaded().cases
                 if info.case.name in self.plans}  # fmt: skip
 
     def _compile(self) -> None:
-        plans = self._plans_of_problem().values()
-        launches = {self.key(launch): launch for plan in plans for launch in plan.launches}
+        launches = {self.key(launch): launch for plan in self.plans.values() for launch in plan.launches}
         pending = {
-            key: self.site.compile(key, {"kernels": self.kernels_path, "launch": codec.plain(launch)})
+            key: self.site.compile(key, {"kernels": self.kernels_source, "launch": codec.plain(launch)})
             for key, launch in launches.items()
         }
+        failed: dict[str, Ended] = {}
         for key, future in pending.items():
             answer = future.result()
             if "resources" not in answer:
-                raise Ended(Status(answer["status"]), answer["reason"])
+                failed[key] = Ended(Status(answer["status"]), answer["reason"])
+                continue
+            self.code[key] = answer["code"]
             self.resources[key] = codec.record(answer["resources"], KernelResources)
             self.untrue.setdefault(dtypes(launches[key]), set()).update(answer["untrue"])
+        of_problem = self._plans_of_problem()
+        for case, plan in list(self.plans.items()):
+            ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
+            if ended is not None and case in of_problem:
+                raise ended
+            if ended is not None:  # inputs laid out otherwise: nothing is run, so nothing can be wrong
+                self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason)
+                del self.plans[case]
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
         """What a plan's kernels do that the interpreter does otherwise, by what the compiler found in their code."""

@@ -113,13 +113,14 @@ def replayed(
     """The judge's word on one call of `plan`."""
     limits = subject.site.limits
     limit_s = limit_s or (limits.replay_s if subject.site.on_gpu else limits.interpret_s)
-    message = {"verb": "run", "kernels": subject.kernels_path, "plan": codec.plain(plan)}
     try:
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
-        subject.site.ask_bench(message, limit_s)
+        subject.site.ask_bench({"verb": "run"} | subject.runnable(plan), limit_s)
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
+        if ended.lost:
+            raise
         return CaseResult(case=case, status=ended.status, reason=ended.reason)
     return check(subject, placed)
 

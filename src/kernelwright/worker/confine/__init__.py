@@ -1,4 +1,4 @@
-"""Confinement of the recorder: what a candidate's host code cannot reach.
+"""Confinement of every process that executes a candidate's text: recorder, compiler, interpreter.
 
 Called in the forked child before it learns anything of a candidate. Each measure is tried and reported; what could not
 be had is said, not assumed, and several cover the same ground because no machine has them all. API keys are not here
@@ -11,32 +11,39 @@ import os
 from collections.abc import Callable
 from pathlib import Path
 
+from kernelwright.worker.confine.allowance import ALLOWANCES, RECORDER, Allowance
 from kernelwright.worker.confine.descriptors import close_all_but
 from kernelwright.worker.confine.landlock import only_these_files
 from kernelwright.worker.confine.limits import few_processes, set_limits
 from kernelwright.worker.confine.namespaces import no_network, own_ipc, own_mounts, own_processes, own_user
+from kernelwright.worker.confine.paths import PROGRAM_VARIABLES
 from kernelwright.worker.confine.privileges import no_capabilities, no_new_privileges
 from kernelwright.worker.confine.root import own_root
 from kernelwright.worker.confine.seccomp import only_these_calls
 
+__all__ = ["ALLOWANCES", "IN_FORCE", "MEASURES", "RECORDER", "Allowance", "attempt", "enter"]
+
 IN_FORCE = "in force"
 
-Measure = Callable[[Path], None]
+KEPT = ("TRITON_INTERPRET", "OPENBLAS_NUM_THREADS")
+"""Variables of the fork server's own that decide how Triton and numpy work here."""
+
+Measure = Callable[[Path, Allowance], None]
 
 MEASURES: dict[str, Measure] = {
-    "environment": lambda scratch: own_environment(scratch),
-    "limits": lambda scratch: set_limits(),
-    "user_namespace": lambda scratch: own_user(),
-    "network_namespace": lambda scratch: no_network(),
-    "ipc_namespace": lambda scratch: own_ipc(),
-    "mount_namespace": lambda scratch: own_mounts(),
-    "own_root": own_root,
-    "process_namespace": lambda scratch: own_processes(),
-    "process_limit": lambda scratch: few_processes(),
-    "no_capabilities": lambda scratch: no_capabilities(),
-    "no_new_privileges": lambda scratch: no_new_privileges(),
-    "landlock": only_these_files,
-    "system_calls": lambda scratch: only_these_calls(),
+    "environment": lambda scratch, allowance: own_environment(scratch, allowance),
+    "limits": lambda scratch, allowance: set_limits(allowance),
+    "user_namespace": lambda scratch, allowance: own_user(),
+    "network_namespace": lambda scratch, allowance: no_network(),
+    "ipc_namespace": lambda scratch, allowance: own_ipc(),
+    "mount_namespace": lambda scratch, allowance: own_mounts(),
+    "own_root": lambda scratch, allowance: own_root(scratch),
+    "process_namespace": lambda scratch, allowance: own_processes(),
+    "process_limit": lambda scratch, allowance: few_processes(allowance),
+    "no_capabilities": lambda scratch, allowance: no_capabilities(),
+    "no_new_privileges": lambda scratch, allowance: no_new_privileges(),
+    "landlock": lambda scratch, allowance: only_these_files(scratch, allowance.programs),
+    "system_calls": lambda scratch, allowance: only_these_calls(allowance.programs),
 }
 """In this order: later ones take away what earlier ones need. docs/confinement.md says what each is for."""
 
@@ -47,44 +54,47 @@ NEEDS = {
 """A measure that would do harm, or cannot be, without another."""
 
 
-def enter(scratch: Path, keep: int) -> dict[str, str]:
+def enter(scratch: Path, keep: tuple[int, ...], allowance: Allowance) -> dict[str, str]:
     """Confine this process for good; returns each measure with "in force" or why not.
 
-    keep: the file descriptor of the channel; all others but the three standard ones are closed. Returns in a child
-    where process namespaces are to be had (see `namespaces.own_processes`).
+    keep: file descriptors that stay open (the channel's, memory that it is given); all others but the three standard
+    ones are closed. Returns in a child where process namespaces are to be had (see `namespaces.own_processes`).
     """
     scratch.mkdir(parents=True, exist_ok=True)
-    report = {"descriptors": attempt(lambda path: only_these_descriptors(keep), scratch)}
+    report = {"descriptors": attempt(lambda path, allowance: only_these_descriptors(keep), scratch, allowance)}
     for name, measure in MEASURES.items():
         needed = NEEDS.get(name)
         if needed is not None and report[needed] != IN_FORCE:
             report[name] = f"not available: it needs {needed}"
         else:
-            report[name] = attempt(measure, scratch)
+            report[name] = attempt(measure, scratch, allowance)
     return report
 
 
-def attempt(measure: Measure, scratch: Path) -> str:
+def attempt(measure: Measure, scratch: Path, allowance: Allowance) -> str:
     try:
-        measure(scratch)
+        measure(scratch, allowance)
     except OSError as error:
         return f"not available: {error}"
     return IN_FORCE
 
 
-def own_environment(scratch: Path) -> None:
+def own_environment(scratch: Path, allowance: Allowance) -> None:
     """A private home, cache and working folder, and no GPU."""
     os.chdir(scratch)
+    kept = {name: os.environ[name] for name in KEPT if name in os.environ}
+    if allowance.programs:
+        kept |= {name: os.environ[name] for name in PROGRAM_VARIABLES if name in os.environ}
     os.environ.clear()
-    os.environ.update({
+    os.environ.update(kept | {
         "HOME": str(scratch), "TMPDIR": str(scratch), "USER": "candidate", "PATH": "/usr/bin:/bin",
         "TRITON_CACHE_DIR": str(scratch / "triton"), "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"),
         "CUDA_VISIBLE_DEVICES": "",
     })  # fmt: skip
 
 
-def only_these_descriptors(keep: int) -> None:
-    """Standard input is empty, output and error go to the log, `keep` is the channel."""
+def only_these_descriptors(keep: tuple[int, ...]) -> None:
+    """Standard input is empty, output and error go to the log."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
-    close_all_but({0, 1, 2, keep})
+    close_all_but({0, 1, 2, *keep})

@@ -1,4 +1,4 @@
-"""The intruder: confines itself as a recorder does, then tries what host code must not be able to do.
+"""The intruder: confines itself as a recorder, a compiler or an interpreter does, then tries what none may do.
 
 Ours, and harmless where it succeeds. What it finds shows whether the measures hold here, beyond their having been
 accepted. The rule: an attempt that raises nothing has succeeded.
@@ -21,7 +21,6 @@ from kernelwright.worker.channel import Channel
 from kernelwright.worker.confine.libc import libc
 
 PTRACE_SEIZE = 0x4206  # linux/ptrace.h; does not stop the other process
-PROCESSES = 64
 MEMORY_BYTES = 64 << 30
 FILE_BYTES = 128 << 20
 
@@ -36,22 +35,24 @@ class Target(Record, frozen=True, kw_only=True):
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
-    measures = confine.enter(Path(options["scratch"]), channel.socket.fileno())
+    role = options["role"]
+    measures = confine.enter(Path(options["scratch"]), (channel.socket.fileno(),), confine.ALLOWANCES[role])
     target = codec.record(options["target"], Target)
-    attempts = [tried(what, attempt) for what, attempt in attempts_on(target).items()]
+    too_many = confine.ALLOWANCES[role].processes + 1
+    attempts = [tried(role, what, attempt) for what, attempt in attempts_on(target, too_many).items()]
     channel.send({"measures": measures, "attempts": codec.plain(attempts)})
 
 
-def tried(what: str, attempt: Callable[[], object]) -> Attempt:
+def tried(role: str, what: str, attempt: Callable[[], object]) -> Attempt:
     try:
         attempt()
     except (OSError, MemoryError, RuntimeError, LookupError) as error:
-        return Attempt(what=what, refused=True, how=f"{type(error).__name__}: {error}".rstrip(": "))
-    return Attempt(what=what, refused=False, how="nothing stopped it")
+        return Attempt(what=what, role=role, refused=True, how=f"{type(error).__name__}: {error}".rstrip(": "))
+    return Attempt(what=what, role=role, refused=False, how="nothing stopped it")
 
 
-def attempts_on(target: Target) -> dict[str, Callable[[], object]]:
-    """What is tried, in order; the devices only where there are any."""
+def attempts_on(target: Target, too_many: int) -> dict[str, Callable[[], object]]:
+    """What is tried, in order; the devices only where there are any. too_many: processes, more than the role may."""
     address = ("127.0.0.1", target.port)
     found: dict[str, Callable[[], object]] = {
         "connect to a port of this machine": lambda: connect(address),
@@ -61,8 +62,8 @@ def attempts_on(target: Target) -> dict[str, Callable[[], object]]:
         "read another process's environment": lambda: Path(f"/proc/{target.process}/environ").read_bytes(),
         "signal another process": lambda: os.kill(target.process, 0),
         "trace another process": lambda: libc("ptrace", PTRACE_SEIZE, target.process, 0, 0),
-        "start 64 processes": start_processes,
-        "start 64 threads": start_threads,
+        "start processes without limit": lambda: start_processes(too_many),
+        "start threads without limit": lambda: start_threads(too_many),
         "run a program": lambda: os.waitpid(os.posix_spawn(sys.executable, [sys.executable, "-c", ""], {}), 0),
         "take 64 GiB of memory": lambda: bytearray(MEMORY_BYTES),
         "write 128 MiB into its folder": write_much,
@@ -95,12 +96,12 @@ def open_one_of(devices: tuple[str, ...]) -> None:
             return
 
 
-def start_processes() -> None:
+def start_processes(count: int) -> None:
     """All of them at once, each gone again when its pipe closes."""
     read, write = os.pipe()
     children = []
     try:
-        for _ in range(PROCESSES):
+        for _ in range(count):
             child = os.fork()
             if child == 0:
                 os.close(write)
@@ -114,11 +115,11 @@ def start_processes() -> None:
         os.close(read)
 
 
-def start_threads() -> None:
+def start_threads(count: int) -> None:
     done = threading.Event()
     started = []
     try:
-        for _ in range(PROCESSES):
+        for _ in range(count):
             thread = threading.Thread(target=done.wait, args=(60.0,))
             thread.start()
             started.append(thread)

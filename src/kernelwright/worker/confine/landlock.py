@@ -12,17 +12,18 @@ import struct
 from pathlib import Path
 
 from kernelwright.worker.confine.libc import system_call
-from kernelwright.worker.confine.paths import DEVICES, readable
+from kernelwright.worker.confine.paths import DEVICES, programs, readable
 
 CREATE_RULESET, ADD_RULE, RESTRICT_SELF = 444, 445, 446  # the same numbers on every architecture
 VERSION, PATH_BENEATH = 1, 1
 
-WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE = 1 << 1, 1 << 2, 1 << 3, 1 << 14
-FILE_RIGHTS = 1 << 0 | WRITE_FILE | READ_FILE | TRUNCATE | 1 << 15  # execute … ioctl_dev: what a file can be granted
+EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
+FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | 1 << 15  # execute … ioctl_dev: what a file can be granted
 RIGHTS_BY_VERSION = ((1, 13), (2, 14), (3, 15), (5, 16))
 """From this version on the kernel knows so many rights over files: refer, truncate and ioctl_dev came later."""
 
-SCRATCH_RIGHTS = READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8  # remove, make
+# remove, make, and rename from one folder to another
+SCRATCH_RIGHTS = READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 13
 NETWORK_RIGHTS, SCOPES = 0b11, 0b11
 """Bind and connect TCP (version 4); abstract sockets and signals to outside (version 6)."""
 
@@ -32,7 +33,7 @@ def version() -> int:
     return system_call(CREATE_RULESET, "landlock_create_ruleset", None, 0, VERSION)
 
 
-def only_these_files(scratch: Path) -> None:
+def only_these_files(scratch: Path, may_start_programs: bool) -> None:
     """From here on only what `paths` names can be opened; needs `no_new_privileges` or to be root."""
     found = version()
     handled = (1 << max(count for since, count in RIGHTS_BY_VERSION if found >= since)) - 1
@@ -43,6 +44,8 @@ def only_these_files(scratch: Path) -> None:
     try:
         for path in readable():
             allow(ruleset, path, (READ_FILE | READ_DIR) & handled)
+        for path in programs() if may_start_programs else ():
+            allow(ruleset, path, (READ_FILE | EXECUTE) & handled)
         for device in DEVICES:
             allow(ruleset, Path(device), (READ_FILE | WRITE_FILE) & handled)
         allow(ruleset, scratch, SCRATCH_RIGHTS & handled)

@@ -1,28 +1,21 @@
-"""What one recorder may use: address space, processor time, file sizes, open files, processes."""
+"""What one confined process may use: address space, processor time, file sizes, open files, processes."""
 
 from __future__ import annotations
 
 import resource
 from pathlib import Path
 
-MEMORY_BYTES = 4 << 30
-"""Beyond what the fork maps already (20 GiB and more with a CUDA build of torch): fake tensors take none."""
-
-CPU_S = 60
-"""Twice the deadline of a recording, after which it is killed anyway."""
+from kernelwright.worker.confine.allowance import Allowance
 
 FILE_BYTES = 64 << 20
 OPEN_FILES = 256
 
-PROCESSES = 16
-"""Counted per user, and in a user namespace of its own only there; the kernel exempts the real root."""
 
-
-def set_limits() -> None:
+def set_limits(allowance: Allowance) -> None:
     """Lower soft and hard limits for good."""
-    limit_memory(MEMORY_BYTES)
+    limit_memory(allowance.memory_bytes)
     for number, value in (
-        (resource.RLIMIT_CPU, CPU_S),
+        (resource.RLIMIT_CPU, allowance.cpu_s),
         (resource.RLIMIT_FSIZE, FILE_BYTES),
         (resource.RLIMIT_NOFILE, OPEN_FILES),
         (resource.RLIMIT_CORE, 0),
@@ -31,7 +24,7 @@ def set_limits() -> None:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Address space: what is mapped now, and `more_bytes`."""
+    """Address space: what is mapped now (20 GiB and more with a CUDA build of torch), and `more_bytes`."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     lower(resource.RLIMIT_AS, pages * resource.getpagesize() + more_bytes)
 
@@ -43,7 +36,7 @@ def lower(number: int, value: int) -> None:
     resource.setrlimit(number, (value, value))
 
 
-def few_processes() -> None:
-    """Only inside of a user namespace: elsewhere the user's other processes count too, and the recorder could not
-    even fork."""
-    lower(resource.RLIMIT_NPROC, PROCESSES)
+def few_processes(allowance: Allowance) -> None:
+    """Only inside of a user namespace, where only its own processes count: elsewhere the user's others do too, and it
+    could not even fork. The kernel exempts the real root."""
+    lower(resource.RLIMIT_NPROC, allowance.processes)

@@ -17,7 +17,8 @@ from kernelwright.worker.confine.syscalls import FCNTL_COMMANDS, IOCTL_REQUESTS,
 
 FILTER_MODE = 2
 
-LOAD, IF_EQUAL, IF_AT_LEAST, RETURN = 0x20, 0x15, 0x35, 0x06  # ld [k], jeq #k, jge #k, ret #k (linux/filter.h)
+# ld [k], jeq #k, jge #k, jset #k, ret #k (linux/filter.h)
+LOAD, IF_EQUAL, IF_AT_LEAST, IF_ANY_BIT, RETURN = 0x20, 0x15, 0x35, 0x45, 0x06
 NUMBER, ARCHITECTURE = 0, 4  # offsets in struct seccomp_data
 ARGUMENT_0, ARGUMENT_1 = 16, 24  # their low halves: both architectures are little-endian
 ALLOW = 0x7FFF0000
@@ -31,16 +32,24 @@ class Filter(ctypes.Structure):
     _fields_ = (("length", ctypes.c_ushort), ("instructions", ctypes.c_char_p))
 
 
-def only_these_calls() -> None:
+NAMESPACES = 0x7E020000
+"""Every CLONE_NEW… flag that `clone` takes (linux/sched.h)."""
+
+
+def only_these_calls(may_start_programs: bool) -> None:
     """From here on; needs `no_new_privileges` or the right to administer."""
-    instructions = program(architecture(), os.getpid())
+    known = architecture()
+    instructions = program(known, os.getpid(), known.starting if may_start_programs else frozenset())
     text = b"".join(instructions)
     whole = Filter(len(instructions), text)
     libc("prctl", PR_SET_SECCOMP, FILTER_MODE, ctypes.addressof(whole), 0, 0)
 
 
-def program(known: Architecture, pid: int) -> list[bytes]:
-    """The filter for one architecture; pid may signal itself (as `abort` does), and nobody else."""
+def program(known: Architecture, pid: int, more: frozenset[int] = frozenset()) -> list[bytes]:
+    """The filter for one architecture; pid may signal itself (as `abort` does), and nobody else.
+
+    more: what starting programs and threads needs; then `clone` is let through where it makes no namespace.
+    """
     parts = [
         step(LOAD, ARCHITECTURE), step(IF_EQUAL, known.audit, then=1), step(RETURN, REFUSE),
         step(LOAD, NUMBER),
@@ -51,7 +60,10 @@ def program(known: Architecture, pid: int) -> list[bytes]:
         *argument_among(known.tgkill, ARGUMENT_0, (pid,)),
         *argument_among(known.prlimit64, ARGUMENT_0, (0, pid)),
     ]  # fmt: skip
-    for number in sorted(known.allowed):
+    if more:
+        parts += [step(IF_EQUAL, known.clone, otherwise=4), step(LOAD, ARGUMENT_0),
+                  step(IF_ANY_BIT, NAMESPACES, otherwise=1), step(RETURN, REFUSE), step(RETURN, ALLOW)]  # fmt: skip
+    for number in sorted(known.allowed | more):
         parts += [step(IF_EQUAL, number, otherwise=1), step(RETURN, ALLOW)]
     return [*parts, step(RETURN, REFUSE)]
 

@@ -1,4 +1,4 @@
-"""The system calls that a recorder needs, by architecture: memory, files by path, its channel, time, locks, itself.
+"""The system calls that a confined process needs, by architecture: memory, files by path, its channel, time, locks.
 
 Not here, so refused: making sockets, processes and threads, running programs, ptrace, mounts, namespaces, keys, bpf,
 performance events, signals to others, io_uring, and whatever a later kernel adds. Numbers: linux/unistd.h.
@@ -20,6 +20,9 @@ class Architecture(NamedTuple):
     tgkill: int
     prlimit64: int
     clone3: int
+    clone: int
+    starting: frozenset[int]
+    """What starting a program needs besides `clone`, and waiting for it."""
     newest: int = 462
     """Later numbers (and clone3, which hides its flags in memory) are answered as an older kernel would, so that the
     C library falls back to a call that is known here."""
@@ -31,7 +34,10 @@ def numbers(text: str) -> frozenset[int]:
 
 
 X86_64 = Architecture(
-    audit=0xC000003E, fcntl=72, ioctl=16, tgkill=234, prlimit64=302, clone3=435,
+    audit=0xC000003E, fcntl=72, ioctl=16, tgkill=234, prlimit64=302, clone3=435, clone=56,
+    starting=numbers("""
+        fork=57 vfork=58 execve=59 wait4=61 waitid=247 set_tid_address=218 setsid=112 sched_setaffinity=203
+    """),
     allowed=numbers("""
         mmap=9 munmap=11 mprotect=10 mremap=25 brk=12 madvise=28
         open=2 openat=257 creat=85 read=0 write=1 close=3 fstat=5 stat=4 lstat=6 newfstatat=262 statx=332 lseek=8
@@ -53,7 +59,10 @@ X86_64 = Architecture(
 )  # fmt: skip
 
 AARCH64 = Architecture(
-    audit=0xC00000B7, fcntl=25, ioctl=29, tgkill=131, prlimit64=261, clone3=435,
+    audit=0xC00000B7, fcntl=25, ioctl=29, tgkill=131, prlimit64=261, clone3=435, clone=220,
+    starting=numbers("""
+        execve=221 wait4=260 waitid=95 set_tid_address=96 setsid=157 sched_setaffinity=122
+    """),
     allowed=numbers("""
         mmap=222 munmap=215 mprotect=226 mremap=216 brk=214 madvise=233
         openat=56 read=63 write=64 close=57 fstat=80 newfstatat=79 statx=291 lseek=62 pread64=67 pwrite64=68 readv=65

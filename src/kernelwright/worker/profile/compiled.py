@@ -27,11 +27,11 @@ def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
 
 def code(subject: Subject, launch: Launch) -> tuple[Counter, ...]:
     """What the machine code of a launch holds, found by a compiler of its own."""
-    job = {"kernels": subject.kernels_path, "launch": codec.plain(launch), "code": True}
-    answer = subject.site.compile(f"{subject.key(launch)}:code", job).result()
-    if "code" not in answer:
+    job = {"kernels": subject.kernels_source, "launch": codec.plain(launch), "counters": True}
+    answer = subject.site.compile(f"{subject.key(launch)}:counters", job).result()
+    if "counters" not in answer:
         raise CannotProfile(answer["reason"])
-    return codec.record(answer["code"], tuple[Counter, ...])
+    return codec.record(answer["counters"], tuple[Counter, ...])
 
 
 def profiled(launch: Launch, resources: KernelResources, in_code: tuple[Counter, ...], target: Target) -> LaunchProfile:

@@ -10,7 +10,8 @@ from kernelwright.worker.plan import Plan
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be called: `plan` with `kernels` (see `replay.load_kernels`), or the framework's `framework`.
+    """What is to be called: `plan` with the machine code of its launches, `code` in `folder`, or the framework's
+    `framework`.
 
     marks: how the profiler learns where the call begins and ends. trace: where torch's profiler leaves what it saw.
     """
@@ -22,5 +23,6 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     marks: Literal["cuda", "torch", "none"]
     trace: str = ""
     framework: str = ""
-    kernels: str = ""
+    folder: str = ""
+    code: tuple[str, ...] = ()
     plan: Plan | None = None

@@ -64,7 +64,8 @@ def candidate_profile(subject: Subject, name: str, case: str, full: bool, key: s
             not_used={profiler.name: "there is no GPU here" for profiler in PROFILERS}, key=key,
             method="compiled for the target, not run",
         )  # fmt: skip
-    job = job_of(site, case, kernels=subject.kernels_path, plan=plan)
+    code = tuple(subject.code[subject.key(launch)] for launch in plan.launches)
+    job = job_of(site, case, folder=str(site.code), code=code, plan=plan)
     with subject.leased("profile"):
         tool, seen, not_used = by_first(site, job, full)
     launches = compiled.joined(seen, planned) if tool else planned

@@ -22,9 +22,11 @@ from kernelwright.worker import load, values
 from kernelwright.worker.baseline import compiled
 from kernelwright.worker.binding import as_it_lies, bound
 from kernelwright.worker.instance import Instance
+from kernelwright.worker.launching import allow_device_descriptors
+from kernelwright.worker.launching import compiled as compiled_code
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.profile.job import Job
-from kernelwright.worker.replay import Replay, allow_device_descriptors, load_kernels
+from kernelwright.worker.replay import Replay
 
 WARM_UP_CALLS = 3
 """Loads machine code, lets the framework choose its algorithms and torch.compile compile."""
@@ -65,15 +67,14 @@ def own_dtype(case: Case, dtype: str | None) -> str | None:
 def replaying(job: Job) -> Callable[[], Any]:
     """One call of the plan, on an arena with the case's inputs."""
     assert job.plan is not None
-    if job.device != "cpu":
-        allow_device_descriptors()
+    allow_device_descriptors()
     layout = Layout(job.plan.buffers)
     arena = torch.zeros(layout.nbytes, dtype=torch.uint8, device=job.device)
     instance = drawn(job)
     laid = [as_it_lies(value) if isinstance(value, torch.Tensor) else value for value in instance.inputs]
     for target, source in bound(instance, laid, job.plan, arena, layout):
         target.copy_(source)
-    return Replay(job.plan, load_kernels(job.kernels), arena, layout).run
+    return Replay(job.plan, compiled_code(job.plan, job.code, Path(job.folder)), arena, layout).run
 
 
 def calling(job: Job) -> Callable[[], Any]:

@@ -1,0 +1,113 @@
+"""Machine code of one launch, as a confined compiler made it and as the GPU's bench launches it.
+
+Nothing here is Python of a candidate: a cubin, and launch metadata in which every field has a type and a range. The
+supervisor writes it into a folder under the hash of its own content; who loads it checks that hash.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import time
+from pathlib import Path
+from typing import Annotated, Any
+
+import msgspec
+from msgspec import Meta
+
+from kernelwright import codec
+
+Size = Annotated[int, Meta(ge=0, le=1 << 30)]
+"""Bytes of shared memory or scratch."""
+
+SCALAR = re.compile(r"constexpr|\*?k?[a-z][a-z0-9]{0,15}|tensordesc<[a-z][a-z0-9]{0,15}\[[0-9, ]{1,64}\]>")
+"""A type in a signature as Triton writes it: i32, fp32, a pointer to such (\\*fp32), a tensor descriptor."""
+
+NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,511}")
+
+
+Number = Annotated[int, Meta(ge=0, le=1 << 16)]
+Map = dict[str, bool | Number | tuple[Number, ...]]
+"""How the hardware copies a tile of one tensor descriptor (swizzle, element, block; the names are Triton's)."""
+
+
+class Metadata(msgspec.Struct, frozen=True, kw_only=True):
+    """What Triton's loader and launcher read of a compiled kernel's metadata; the rest is dropped."""
+
+    name: str
+    num_warps: Annotated[int, Meta(ge=1, le=64)]
+    num_ctas: Annotated[int, Meta(ge=1, le=16)] = 1
+    shared: Size = 0
+    tmem_size: Size | None = None
+    cluster_dims: tuple[int, ...] = (1, 1, 1)
+    global_scratch_size: Size = 0
+    global_scratch_align: Number = 1
+    profile_scratch_size: Size = 0
+    profile_scratch_align: Number = 1
+    launch_cooperative_grid: bool = False
+    launch_pdl: bool = False
+    tensordesc_meta: tuple[Map, ...] | None = None
+
+
+class MachineCode(msgspec.Struct, frozen=True, kw_only=True):
+    """One compiled launch. signature: each parameter's name and type, in order; a tuple's type is a tuple."""
+
+    cubin: bytes
+    metadata: Metadata
+    signature: tuple[tuple[str, Any], ...]
+
+
+def read(answer: Any) -> MachineCode:
+    """What a compiler said, as a record; raises msgspec.ValidationError or ValueError where it is not machine code."""
+    code = codec.record(answer, MachineCode)
+    if not NAME.fullmatch(code.metadata.name):
+        raise ValueError(f"the kernel's name is {code.metadata.name[:80]!r}")
+    if code.metadata.launch_pdl:
+        raise ValueError("it begins before what was launched before it has ended")
+    for name, kind in code.signature:
+        if not name.isidentifier() or not is_type(kind):
+            raise ValueError(f"the parameter {name[:80]!r} has the type {str(kind)[:80]!r}")
+    return code
+
+
+def is_type(kind: Any) -> bool:
+    if isinstance(kind, list | tuple):
+        return all(is_type(item) for item in kind)
+    return isinstance(kind, str) and SCALAR.fullmatch(kind) is not None
+
+
+def key_of(kernels: str, launch: str, *more: str) -> str:
+    """Names what a compiler makes of a launch: a hash over everything that decides it.
+
+    kernels: the whole extracted module, so what its imports, constants and helper functions are. launch: see
+    `plan.launch_identity`. more: target and versions.
+    """
+    return codec.sha(codec.encode([kernels, launch, *more]))
+
+
+def store(code: MachineCode, folder: Path) -> str:
+    """Write it to `folder`; returns its name there, the hash of its content."""
+    data = codec.encode(code)
+    name = hashlib.sha256(data).hexdigest()
+    path = folder / name
+    if not path.exists():
+        folder.mkdir(exist_ok=True)
+        part = path.with_suffix(f".{time.monotonic_ns()}")
+        part.write_bytes(data)
+        part.replace(path)
+    return name
+
+
+def fetch(name: str, folder: Path) -> MachineCode:
+    """What `store` wrote under this name; raises ValueError where the file holds something else."""
+    data = (folder / name).read_bytes()
+    if hashlib.sha256(data).hexdigest() != name:
+        raise ValueError(f"{folder / name} does not hold the machine code that was compiled")
+    return read(codec.decode(data, dict[str, Any]))
+
+
+def metadata_file(code: MachineCode, capability: int) -> str:
+    """The metadata as Triton's loader reads it. capability: of the GPU, such as 90."""
+    target = {"backend": "cuda", "arch": capability, "warp_size": 32}
+    return json.dumps(codec.plain(code.metadata) | {"target": target})

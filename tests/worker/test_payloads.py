@@ -1,0 +1,184 @@
+"""A payload in every position of a kernel's module: only confined processes execute it, never bench or supervisor.
+
+The static rules refuse all of these; they are switched off here, so that the next hole in them is harmless.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelwright.model import Candidate
+from kernelwright.worker import extract, static
+from kernelwright.worker.confine import IN_FORCE
+from kernelwright.worker.evaluate import evaluate
+from kernelwright.worker.limits import Limits
+from kernelwright.worker.site import Site
+
+PROBLEM = """
+import torch
+
+CASES = [dict(name="small", n=64, small=True), dict(name="timed", n=4096)]
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def get_inputs(n):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+CANDIDATE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+    return out
+"""
+
+KERNELS = """
+import pathlib
+import triton
+import triton.language as tl
+
+
+def payload(*anything, **more):
+    print("the payload ran", flush=True)
+    try:
+        pathlib.Path(@FILE@).write_text("written")
+    except OSError:
+        pass
+    return tl.constexpr(64)
+
+
+payload.__triton_builtin__ = True  # so that the compiler calls it
+payload.__module__ = "triton.language"
+
+
+@HEAD@
+@triton.jit
+def helper(v, W: tl.constexpr):
+    @HELPER@
+    return v * 2
+
+
+@DECORATOR@
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr = @DEFAULT@) @RETURNS@:
+    @FIRST@
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    loaded = tl.load(x_ptr + at, mask=at < n)
+    @MIDDLE@
+    tl.store(out_ptr + at, helper(loaded, BLOCK), mask=at < n)
+    @LAST@
+
+
+@TAIL@
+"""
+
+NOTHING = {"HEAD": "", "HELPER": "", "DECORATOR": "", "DEFAULT": "64", "RETURNS": "", "FIRST": "", "MIDDLE": "",
+           "LAST": "", "TAIL": ""}  # fmt: skip
+
+POSITIONS = {
+    "head of the module": {"HEAD": "payload()\n"},
+    "tail of the module": {"TAIL": "payload()"},
+    "decorator": {"DECORATOR": "@payload and (lambda f: (payload(), f)[1])"},
+    "default": {"DEFAULT": "payload().value"},
+    "annotation": {"RETURNS": "-> payload()"},
+    "first statement": {"FIRST": "payload()"},
+    "middle statement": {"MIDDLE": "payload()"},
+    "last statement": {"LAST": "payload()"},
+    "assignment": {"MIDDLE": "size: tl.constexpr = payload()"},
+    "condition": {"MIDDLE": "if payload() == 64:\n        loaded = loaded + 0"},
+    "loop": {"MIDDLE": "for _ in tl.static_range(payload() // 32):\n        loaded = loaded + 0"},
+    "argument": {"MIDDLE": "loaded = tl.reshape(loaded, (payload(),))"},
+    "comprehension": {"MIDDLE": "sizes = [payload() for _ in (1, 2)]"},
+    "formatted text": {"MIDDLE": "text: tl.constexpr = f'{payload()}'"},
+    "helper": {"HELPER": "payload()"},
+    "type": {"MIDDLE": "kind = tl.str_to_ty(\"tensordesc<fp32[__import__('pathlib').Path(@FILE@).write_text('x')]>\","
+                       " None)"},
+}  # fmt: skip
+"""Position to what stands there."""
+
+NOT_LIVE = ("type", "annotation")
+"""The first prints nothing; annotations are text, which nobody evaluates."""
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    folder = tmp_path_factory.mktemp("site")
+    (folder / "problem.py").write_text(PROBLEM)
+    made = Site(folder, None, Limits())
+    made.load(str(folder / "problem.py"), None)
+    yield made
+    made.close()
+
+
+@pytest.mark.parametrize("position", POSITIONS)
+def test_only_confined_processes_execute_a_payload(
+    site: Site, position: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "written"
+    text = KERNELS
+    for name, value in (NOTHING | POSITIONS[position]).items():
+        text = text.replace(f"@{name}@", value)
+    text = text.replace("@FILE@", repr(str(file)))
+    honest = extract.extract(CANDIDATE)
+    monkeypatch.setattr(static, "check", lambda source: [])
+    monkeypatch.setattr(extract, "extract", lambda source: extract.Kernels(text, honest.parameters, ()))
+    compiled = _compiler_log(site, monkeypatch)
+    found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    if not any(found.confinement[name] == IN_FORCE for name in ("own_root", "landlock")):
+        pytest.skip(f"files are not confined here: {found.confinement}")
+    assert not file.exists(), f"{found.status}: {found.reason}"
+    live = any("the payload ran" in log for log in compiled)
+    assert position in NOT_LIVE or live, f"{found.status}: {found.reason} {compiled}"
+    bench = site.children.get("bench")
+    assert bench is None or not site.on_gpu or "the payload ran" not in bench.printed()
+
+
+def _compiler_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What compilers print, as they are killed."""
+    logs: list[str] = []
+    spawn = site.compilers.spawn
+
+    def watched(role: str, *args: object, **kwargs: object) -> object:
+        child = spawn(role, *args, **kwargs)  # type: ignore[arg-type]
+        if role == "compiler":
+            kill = child.kill
+
+            def killed(grace: bool = False) -> int:
+                status = kill(grace)
+                logs.append(child.printed())
+                return status
+
+            monkeypatch.setattr(child, "kill", killed)
+        return child
+
+    monkeypatch.setattr(site.compilers, "spawn", watched)
+    return logs
+
+
+def test_the_kernel_under_the_payloads_is_right(site: Site) -> None:
+    """Else nothing would reach a bench."""
+    found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    assert found.status.value == "passed", found.reason
