@@ -109,7 +109,7 @@ def test_what_confinement_lets_through_is_named() -> None:
     assert "refused: PermissionError" in result.stdout
     assert "POSSIBLE: nothing stopped it" in result.stdout
     assert "landlock  not available: a fake kernel" in result.stdout
-    assert "Host code of candidates could here: open a port." in result.stdout
+    assert "Code of candidates could here: open a port (recorder)." in result.stdout
 
 
 def test_keys_are_said_to_be_set_or_not_and_never_shown() -> None:

@@ -12,48 +12,11 @@ import pytest
 
 from kernelwright.model import Candidate
 from kernelwright.worker import extract, static
+from kernelwright.worker.children import Child
 from kernelwright.worker.confine import IN_FORCE
 from kernelwright.worker.evaluate import evaluate
-from kernelwright.worker.limits import Limits
 from kernelwright.worker.site import Site
-
-PROBLEM = """
-import torch
-
-CASES = [dict(name="small", n=64, small=True), dict(name="timed", n=4096)]
-
-
-class Model(torch.nn.Module):
-    def forward(self, x):
-        return x * 2
-
-
-def get_inputs(n):
-    return [torch.randn(n)]
-
-
-def get_init_inputs():
-    return []
-"""
-
-CANDIDATE = """
-import torch
-import triton
-import triton.language as tl
-
-
-@triton.jit
-def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
-    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
-
-
-def kernel_function(x):
-    x = x.contiguous()
-    out = torch.empty_like(x)
-    double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
-    return out
-"""
+from on_site import CANDIDATE, opened, watch
 
 KERNELS = """
 import pathlib
@@ -125,12 +88,8 @@ NOT_LIVE = ("type", "annotation")
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
-    folder = tmp_path_factory.mktemp("site")
-    (folder / "problem.py").write_text(PROBLEM)
-    made = Site(folder, None, Limits())
-    made.load(str(folder / "problem.py"), None)
-    yield made
-    made.close()
+    with opened(tmp_path_factory.mktemp("site")) as made:
+        yield made
 
 
 @pytest.mark.parametrize("position", POSITIONS)
@@ -159,22 +118,19 @@ def test_only_confined_processes_execute_a_payload(
 def _compiler_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What compilers print, as they are killed."""
     logs: list[str] = []
-    spawn = site.compilers.spawn
 
-    def watched(role: str, *args: object, **kwargs: object) -> object:
-        child = spawn(role, *args, **kwargs)  # type: ignore[arg-type]
-        if role == "compiler":
-            kill = child.kill
+    def kept(child: Child) -> None:
+        kill = child.kill
 
-            def killed(grace: bool = False) -> int:
-                status = kill(grace)
-                logs.append(child.printed())
-                return status
+        def killed(grace: bool = False) -> int:
+            status = kill(grace)
+            logs.append(child.printed())
+            return status
 
+        if child.role == "compiler":
             monkeypatch.setattr(child, "kill", killed)
-        return child
 
-    monkeypatch.setattr(site.compilers, "spawn", watched)
+    watch(site, monkeypatch, kept)
     return logs
 
 

@@ -1,0 +1,80 @@
+"""A site of this machine in the test's own process, with a small problem and a right kernel for it.
+
+So that a test can change what the supervisor would do, or watch the processes that it starts.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from kernelwright.worker.children import Child
+from kernelwright.worker.limits import Limits
+from kernelwright.worker.site import Site
+
+PROBLEM = """
+import torch
+
+CASES = [dict(name="small", n=64, small=True), dict(name="timed", n=4096)]
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x * 2
+
+
+def get_inputs(n):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+CANDIDATE = """
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+
+
+def kernel_function(x):
+    x = x.contiguous()
+    out = torch.empty_like(x)
+    double_kernel[(triton.cdiv(x.numel(), 64),)](x, out, x.numel(), BLOCK=64)
+    return out
+"""
+
+
+@contextlib.contextmanager
+def opened(folder: Path, problem: str = PROBLEM) -> Iterator[Site]:
+    """A site in `folder` with the problem loaded."""
+    (folder / "problem.py").write_text(problem)
+    made = Site(folder, None, Limits())
+    try:
+        made.load(str(folder / "problem.py"), None)
+        yield made
+    finally:
+        made.close()
+
+
+def watch(site: Site, monkeypatch: pytest.MonkeyPatch, seen: Callable[[Child], None]) -> None:
+    """Show `seen` every child as it is started."""
+    for server in {id(server): server for server in (site.compilers, site.replayers)}.values():
+        spawn = server.spawn
+
+        def watched(role: str, *args: Any, spawn: Callable[..., Child] = spawn, **kwargs: Any) -> Child:
+            child = spawn(role, *args, **kwargs)
+            seen(child)
+            return child
+
+        monkeypatch.setattr(server, "spawn", watched)

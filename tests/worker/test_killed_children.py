@@ -1,0 +1,72 @@
+"""A child that is killed from outside is replaced; one that dies twice under a candidate is the candidate's own."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+
+import pytest
+
+from kernelwright.model import Candidate, Evaluation
+from kernelwright.worker.children import Child
+from kernelwright.worker.evaluate import evaluate
+from kernelwright.worker.site import Site
+from on_site import CANDIDATE, opened, watch
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with opened(tmp_path_factory.mktemp("site")) as made:
+        yield made
+
+
+def runs_kernels(site: Site) -> str:
+    return "bench" if site.on_gpu else "interpreter"
+
+
+def evaluated(site: Site, monkeypatch: pytest.MonkeyPatch, role: str, deaths: int, name: str) -> tuple[Evaluation, int]:
+    """An evaluation during which the first `deaths` children in a role are killed; and how many of it were started.
+
+    name: of the kernel, so that it is compiled anew.
+    """
+    started: list[Child] = []
+
+    def kill(child: Child) -> None:
+        if child.role == role:
+            started.append(child)
+            if len(started) <= deaths:
+                os.kill(child.pid, signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        watch(site, patch, kill)
+        site.drop("bench")
+        found = evaluate(site, Candidate(source=CANDIDATE.replace("double_kernel", name)), "verify")
+    return found, len(started)
+
+
+@pytest.mark.parametrize("role", ["recorder", "compiler", "runs kernels"])
+def test_one_death_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
+    role = runs_kernels(site) if role == "runs kernels" else role
+    undisturbed, usual = evaluated(site, monkeypatch, role, 0, f"calm_{role}")
+    found, started = evaluated(site, monkeypatch, role, 1, f"killed_{role}")
+    assert (found.status.value, found.reason) == ("passed", "")
+    assert [(r.case, r.status) for r in found.results] == [(r.case, r.status) for r in undisturbed.results]
+    assert started > usual
+
+
+@pytest.mark.parametrize(
+    ("role", "status"), [("recorder", "crashed"), ("compiler", "compile_error"), ("runs kernels", "crashed")]
+)
+def test_two_deaths_are_the_candidates_own(site: Site, monkeypatch: pytest.MonkeyPatch, role: str, status: str) -> None:
+    role = runs_kernels(site) if role == "runs kernels" else role
+    found, _ = evaluated(site, monkeypatch, role, 1000, f"always_killed_{role}")
+    assert found.status.value == status
+    assert "SIGKILL" in found.reason or "did not start" in found.reason
+
+
+def test_a_kernel_whose_compilers_died_is_compiled_again_when_it_comes_again(
+    site: Site, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert evaluated(site, monkeypatch, "compiler", 1000, "unlucky")[0].status.value == "compile_error"
+    assert evaluated(site, monkeypatch, "compiler", 0, "unlucky")[0].status.value == "passed"
