@@ -45,6 +45,13 @@ class BenchCase(Record, frozen=True, kw_only=True):
     bound_us: float
     bound_by: str
     implementations: tuple[Implementation, ...]
+    order_seed: int | None = None
+    """Of the order of samples; None where nothing was sampled."""
+    exchanged_after: int | None = None
+    """Samples of each row before all were captured again with their places exchanged."""
+    noise_floor: float | None = None
+    """Fraction by which a verdict's interval has to differ from 1; None where no copy of a candidate was sampled."""
+    noise_floor_source: str = ""
 
 
 class BenchReport(Record, frozen=True, kw_only=True):

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 
 import msgspec
 
-from kernelwright.model import BenchCase, BenchReport, Implementation
+from kernelwright.model import BenchReport, Implementation
 from kernelwright.stats import median
 
 
@@ -23,13 +23,15 @@ def repeated(reports: Sequence[BenchReport]) -> BenchReport:
     for index, case in enumerate(first.cases):
         rows = [together([row for report in reports for row in report.cases[index].implementations if row.name == name])
                 for name in (row.name for row in case.implementations)]  # fmt: skip
+        widest = max((report.cases[index] for report in reports), key=lambda one: one.noise_floor or 0.0)
         cases.append(
-            BenchCase(
-                case=case.case,
-                held_out=case.held_out,
-                bound_us=case.bound_us,
-                bound_by=case.bound_by,
+            msgspec.structs.replace(
+                case,
                 implementations=tuple(rows),
+                order_seed=None,  # the rows come from several processes
+                exchanged_after=None,
+                noise_floor=widest.noise_floor,
+                noise_floor_source=widest.noise_floor_source,
             )
         )
     return msgspec.structs.replace(first, cases=tuple(cases))

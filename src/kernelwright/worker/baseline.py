@@ -36,6 +36,14 @@ class Baselines:
         timed.warm_up()
         return {"method": timed.method, "sets": count, "calls": timed.calls}
 
+    def capture_again(self, case: str, name: str) -> None:
+        """A new capture of what was prepared, with the rotating inputs in the opposite order."""
+        with torch.no_grad():
+            timed = self.timed[case, name].again()
+        torch.cuda.empty_cache()
+        timed.warm_up()
+        self.timed[case, name] = timed
+
     def sample_us(self, case: str, name: str) -> float:
         return self.timed[case, name].sample_us()
 

@@ -6,6 +6,8 @@ context ends the process; the supervisor starts another.
 
 from __future__ import annotations
 
+import dataclasses
+import random
 import secrets
 import warnings
 from collections.abc import Callable
@@ -25,7 +27,7 @@ from kernelwright.worker.channel import Channel
 from kernelwright.worker.launching import allow_device_descriptors, compiled
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
-from kernelwright.worker.race import race_over
+from kernelwright.worker.race import race
 from kernelwright.worker.replay import Replay
 
 STICKY = ("CUDA error", "Triton Error [CUDA]")
@@ -107,23 +109,29 @@ class Bench:
         return [self.prepared[key].timed.sample_us() for _ in range(count)]
 
     def race(self, key: str, against: str, most: int) -> dict[str, Any]:
-        """Sample two prepared plans in turn, ABBA, until `race_over`."""
-        ours, theirs = self.prepared[key].timed, self.prepared[against].timed
-        ours_us: list[float] = []
-        theirs_us: list[float] = []
-        stopped = ""
-        while not stopped:
-            first, other = ours.sample_us(), theirs.sample_us()
-            theirs_us.append((other + theirs.sample_us()) / 2)
-            ours_us.append((first + ours.sample_us()) / 2)
-            stopped = race_over(ours_us, theirs_us, most)
-        return {"ours_us": ours_us, "theirs_us": theirs_us, "stopped": stopped}
+        """Sample two prepared plans in turn until `race_over`, and a gain again with their places exchanged."""
+
+        def sampler(name: str) -> Callable[[], float]:
+            return lambda: self.prepared[name].timed.sample_us()
+
+        def exchange() -> None:  # the best so far was captured before the candidate
+            self.capture_again(key)
+            self.capture_again(against)
+
+        found = race(sampler(key), sampler(against), exchange, random.Random(secrets.randbits(64)), most)
+        return dataclasses.asdict(found)
+
+    def capture_again(self, key: str) -> None:
+        """A new capture of a prepared plan, with the copies in the opposite order."""
+        timed = self.prepared[key].timed.again()
+        timed.warm_up()
+        self.prepared[key] = dataclasses.replace(self.prepared[key], timed=timed)
 
     def wear(self, key: str) -> None:
-        """Run what is timed half as often as it was sampled, and once more. A kernel that works in its first calls
-        only, by notes in its memory, has stopped by then, or most samples were of work that it did."""
+        """Run what is timed half as often as it was replayed for its samples, and once more. A kernel that works in its
+        first calls only, by notes in its memory, has stopped by then, or most samples were of work that it did."""
         timed = self.prepared[key].timed
-        for _ in range(timed.samples // 2 + 1):
+        for _ in range(timed.replays // 2 + 1):
             timed.replay()
         torch.cuda.synchronize()
 
@@ -220,6 +228,8 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
         return bench.samples(message["key"], message["count"])
     if verb == "call":
         return clock.call_us(bench.prepared[message["key"]].once.run)
+    if verb == "capture again":
+        return bench.capture_again(message["key"])
     if verb == "race":
         return bench.race(message["key"], message["against"], message["most"])
     if verb == "warm":

@@ -3,7 +3,8 @@
 A piece is given as a list of callables, one per rotating input set, together several times the L2 cache. They are
 captured into one CUDA graph that calls each in turn until a replay takes about a millisecond; one replay between
 two events is a sample, divided by the number of calls. So launch overhead is outside, and every call finds its
-inputs cold. The same code times plans and the framework's own implementations.
+inputs cold. Each sample follows the same conditioning. The same code times plans and the framework's own
+implementations.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 import statistics
 import time
 from collections.abc import Callable
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import torch
@@ -25,6 +26,13 @@ COLD_FACTOR = 4
 """Rotating sets hold at least this many times the L2 cache, so that nothing survives a rotation."""
 
 MAX_CALLS = 1024
+
+CLOSE = 1.1
+"""A replay whose length is within this factor of the wanted one is kept: it starts in about 5 µs, as above, and a tenth
+of that is 0.05 % of a replay."""
+
+FLUSH_FACTOR = 2
+"""Times the L2 cache, written before a sample: then it holds nothing else, whatever was done before."""
 
 STEADY = 0.01
 """Warmed up when four samples in a row lie within this fraction: clocks rise within milliseconds of load."""
@@ -48,19 +56,31 @@ class Timed:
         """
         self.method = "graph"
         self.pieces = pieces  # a graph holds addresses, not tensors: their owners have to live as long
-        self.stream = torch.cuda.Stream()
+        self.either = either
+        self.stream = shared_stream()
+        self.replays = 0
+        self.start, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         with torch.cuda.stream(self.stream):
             for piece in pieces:
                 piece()
             self.stream.synchronize()
-            once_us = self._rough_us(pieces)
-            affordable = max(1, min(int(REPLAY_US / max(once_us * len(pieces), 0.1)), MAX_CALLS // len(pieces)))
-            self.calls = (rotations or affordable) * len(pieces)
+            self.calls = (rotations or rotations_for(self._rough_us(pieces), len(pieces))) * len(pieces)
             self.replay = self._captured()
-        self.samples = 0
-        self.start, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
+        if rotations is None and self.method == "graph":
+            self._fit_length()
         if either and self.method == "graph":
             self._keep_faster()
+
+    def _fit_length(self) -> None:
+        """Capture once more where the first guess, which holds the host's time of plain calls, was far off: how much
+        of a sample its first calls are must not differ from row to row."""
+        rotations = rotations_for(min(self.sample_us() for _ in range(3)), len(self.pieces))
+        calls = rotations * len(self.pieces)
+        if self.calls / CLOSE <= calls <= self.calls * CLOSE:
+            return
+        self.calls, self.replay = calls, self._all_calls
+        with torch.cuda.stream(self.stream):
+            self.replay = self._captured()
 
     def _keep_faster(self) -> None:
         graph = self.replay
@@ -99,16 +119,34 @@ class Timed:
                 piece()
 
     def sample_us(self, before: Piece | None = None) -> float:
-        """Device time of one call in µs: one replay over its number of calls. before: device work that is not timed."""
+        """Device time of one call in µs: one replay over its number of calls.
+
+        before: device work that is not timed, in place of the conditioning, which is issued in front of the timed
+        replay without a pause, so that the GPU never waits for the host in between.
+        """
         with torch.cuda.stream(self.stream):
-            if before is not None:
-                before()
+            (before or self._condition)()
             self.start.record()
             self.replay()
             self.end.record()
         self.end.synchronize()
-        self.samples += 1
+        self.replays += 1
         return float(self.start.elapsed_time(self.end)) * 1000 / self.calls
+
+    def _condition(self) -> None:
+        """Bring the GPU to the same state, whatever ran before: write over the L2 cache, then replay untimed, so that
+        caches, lines that wait to be written back, and clocks are those of this work itself."""
+        flush_buffer().zero_()
+        self.replay()
+        self.replays += 1
+
+    def again(self) -> Timed:
+        """The same pieces in a new capture, called in the opposite order, so that the copies change places. This one is
+        no longer sampled: its graph is given up first, whose intermediates may take several GB."""
+        self.replay = self._all_calls
+        found = Timed(self.pieces[::-1], self.either)
+        found.replays += self.replays
+        return found
 
     @cached_property
     def rotation(self) -> Timed:
@@ -129,6 +167,23 @@ class Timed:
                 break
             last = [*last[1:], self.sample_us()]
         return last
+
+
+@cache
+def shared_stream() -> torch.cuda.Stream:
+    """The stream of all samples of this process: two streams may have different queues in the GPU."""
+    return torch.cuda.Stream()
+
+
+@cache
+def flush_buffer() -> torch.Tensor:
+    l2_bytes = torch.cuda.get_device_properties(torch.cuda.current_device()).L2_cache_size
+    return torch.empty(FLUSH_FACTOR * l2_bytes, dtype=torch.uint8, device="cuda")
+
+
+def rotations_for(call_us: float, pieces: int) -> int:
+    """How often a replay calls each piece, to take about REPLAY_US."""
+    return max(1, min(round(REPLAY_US / max(call_us * pieces, 0.1)), MAX_CALLS // pieces))
 
 
 def call_us(piece: Piece, repeats: int = 20) -> tuple[float, float]:

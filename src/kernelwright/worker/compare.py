@@ -1,10 +1,17 @@
 """`bench`: the framework's own implementations and the candidates, sampled in turn, paired round by round.
 
-Each round samples every implementation once, forwards and then backwards (ABC CBA), so that drift of clocks and
-temperature falls on all alike; ratios are taken within a round.
+A copy of the fastest candidate is sampled with them and not shown: how far it differs from its original is the noise
+floor of the verdicts. Ratios are taken within a round, so that drift of clocks and temperature falls on all alike.
 """
 
 from __future__ import annotations
+
+import math
+import random
+import secrets
+from dataclasses import dataclass
+
+import msgspec
 
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
@@ -12,12 +19,24 @@ from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, Cloc
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.measure import PHYSICAL, check_timed, estimate
 from kernelwright.worker.outcome import Ended
-from kernelwright.worker.rows import Row, candidate_row, framework_row, noise_floor, sample_rounds
+from kernelwright.worker.rows import Row, candidate_row, framework_row, sample_in_halves
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
+from kernelwright.worker.verdicts import FLOOR, by_halves, noise_floor, verdict
 from kernelwright.worker.verify import place, verify
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
+
+COPY = "/copy"
+"""What the bench calls the copy of the fastest candidate. No file that a row is named after has a slash in its stem."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The noise floor of one case. fraction: None where no copy was sampled, and then there is no verdict."""
+
+    fraction: float | None
+    source: str
 
 
 def bench(
@@ -111,16 +130,56 @@ def measured_case(
                 rows.append(outcome)
             else:
                 failed.append(outcome)
-        sample_rounds(rows)
+        copied = copy_of_fastest(site, info, rows, subjects, room)
+        seed = secrets.randbits(32)
+        sampled = [*rows, copied] if isinstance(copied, Row) else rows
+        half, kept, lost = sample_in_halves(sampled, random.Random(seed), lambda among: referred(among, against))
+        floor = floor_of(kept, copied, lost, half)
+        rows = [row for row in kept if row.name != COPY]
+        failed += [row for row in lost if row.name != COPY]
         clocks = site.ask_bench({"verb": "clocks"})
         reference = referred(rows, against)
         observed = codec.record(clocks, Clocks) if clocks else None
-        finished = [concluded(info, row, reference, observed) for row in rows]
+        finished = [concluded(info, row, reference, observed, half, floor) for row in rows]
         site.ask_judge({"verb": "forget"})
         failed += spoilt(subjects, case, finished)
         site.drop("bench")
     bad = {row.name for row in failed}
-    return framed(info, [*(row for row in finished if row.name not in bad), *failed])
+    found = framed(info, [*(row for row in finished if row.name not in bad), *failed])
+    return msgspec.structs.replace(
+        found, order_seed=seed, exchanged_after=half, noise_floor=floor.fraction, noise_floor_source=floor.source
+    )
+
+
+def copy_of_fastest(
+    site: Site, info: CaseInfo, rows: list[Row], subjects: dict[str, Subject | Implementation], room: int
+) -> Row | Implementation | None:
+    """One more row of the candidate that was fastest as it was prepared; None where there is no candidate."""
+    candidates = [row for row in rows if isinstance(subjects.get(row.name), Subject)]
+    if not candidates:
+        return None
+    fastest = min(candidates, key=lambda row: stats.median(row.steady_us))
+    subject = subjects[fastest.name]
+    assert isinstance(subject, Subject)
+    row = candidate_row(site, info, COPY, subject, room)
+    if isinstance(row, Row):
+        row.original = fastest.name
+    return row
+
+
+def floor_of(kept: list[Row], copied: Row | Implementation | None, lost: list[Implementation], half: int) -> Floor:
+    """The noise floor by what the copy shows. kept, lost: the rows that were sampled to the end, and the others."""
+    if copied is None:
+        return Floor(None, "no candidate")
+    rows = {row.name: row for row in kept}
+    original = rows.get(copied.original) if isinstance(copied, Row) else None
+    if COPY not in rows or original is None:
+        why = [one.reason for one in (copied, *lost) if isinstance(one, Implementation)]
+        return Floor(None, f"the copy or its original was not sampled to the end: {why[0] if why else 'no reason'}")
+    copy_us = rows[COPY].rounds_us
+    before, after = (math.exp(ratio) for ratio in by_halves(original.rounds_us, copy_us, half))
+    source = f"{original.name!r} over a copy of it: {before:.4f}, {after:.4f} with places exchanged; at least {FLOOR}"
+    return Floor(noise_floor(original.rounds_us, copy_us, half), source)
 
 
 def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
@@ -148,15 +207,17 @@ def referred(rows: list[Row], against: str | None) -> Row | None:
     return min(own, key=lambda row: stats.median(row.rounds_us), default=None)
 
 
-def concluded(info: CaseInfo, row: Row, reference: Row | None, clocks: Clocks | None) -> Implementation:
-    """A sampled row as an implementation, with its ratio to the reference."""
+def concluded(
+    info: CaseInfo, row: Row, reference: Row | None, clocks: Clocks | None, half: int, floor: Floor
+) -> Implementation:
+    """A sampled row as an implementation, with its ratio to the reference. half: rounds before the exchange."""
     middle = stats.median(row.rounds_us)
     call_us, issue_us = row.call()
-    speedup, interval, verdict = None, None, None
+    speedup, interval, word = None, None, None
     if reference is not None:
         speedup, interval = stats.paired_log_ratio_ci(reference.rounds_us, row.rounds_us)
-        if row.name not in FRAMEWORK and row is not reference:
-            verdict = stats.verdict(interval, max(noise_floor(reference), noise_floor(row)))
+        if row.name not in FRAMEWORK and row is not reference and floor.fraction is not None:
+            word = verdict(reference.rounds_us, row.rounds_us, half, floor.fraction)
     return Implementation(
         name=row.name,
         status=Status.PASSED,
@@ -167,7 +228,7 @@ def concluded(info: CaseInfo, row: Row, reference: Row | None, clocks: Clocks | 
         warm_us=row.warm(),
         speedup=speedup,
         speedup_ci95=interval,
-        verdict=verdict,
+        verdict=word,
         fraction_of_bound=info.bound.bound_us / middle,
         samples_us=tuple(row.rounds_us),
         method=row.method,

@@ -249,6 +249,8 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
         return judge.fill(*given, message["fresh"]) if verb == "fill" else codec.plain(judge.check(*given))
     if verb == "prepare":
         return judge.prepare_baseline(message["case"], message["name"])
+    if verb == "capture again":
+        return judge.baselines.capture_again(message["case"], message["name"])
     if verb == "sample":
         return judge.baselines.sample_us(message["case"], message["name"])
     if verb == "call":

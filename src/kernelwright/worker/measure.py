@@ -26,7 +26,7 @@ LET_GO = (TOO_SLOW, LOST, BEHIND)
 
 MORE_SAMPLES, MAX_SAMPLES = 10, 124
 MOST_ROUNDS = 60
-"""Of a race, each two samples of both."""
+"""Of a race before places are exchanged, each two samples of both."""
 
 SAVING = 1.2
 """A call that takes this many times as long on memory made anew has lived on what earlier calls left there. Cold caches
@@ -53,10 +53,10 @@ def measure(subject: Subject, result: CaseResult, alone: bool = False) -> CaseRe
     with subject.leased("time"):
         try:
             message = place(subject, case, draw=0)
-            timing = _timing(subject, case, alone)
+            timing, gained = _timing(subject, case, alone)
             again = result if _is_lost(timing) else check_timed(subject, case, KEY, message)
             judged = _judged(subject, result, timing, again)
-            _settle(subject, judged)
+            _settle(subject, judged, gained)
         except Ended as ended:
             if ended.lost:
                 raise
@@ -119,26 +119,29 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
             "there: it saves work between calls")  # fmt: skip
 
 
-def _timing(subject: Subject, case: str, alone: bool) -> Timing:
+def _timing(subject: Subject, case: str, alone: bool) -> tuple[Timing, bool | None]:
+    """The time, and whether it gained in a race against the best so far; None where there was no race."""
     site = subject.site
     prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case} | subject.runnable(subject.plans[case]))
     samples: list[float] = prepared["steady_us"]
     best_us, best = (None, None) if alone else (site.best_us.get(case), incumbent(case))
+    gained = None
     if best_us and stats.median(samples) > HOPELESS * best_us:
         stopped = TOO_SLOW
     elif best in prepared["known"]:
         raced = site.ask_bench({"verb": "race", "key": KEY, "against": best, "most": MOST_ROUNDS})
-        samples, stopped = raced["ours_us"], raced["stopped"]
+        samples, stopped, gained = raced["ours_us"], raced["stopped"], raced["gained"]
     else:
         stopped = _sample_alone(subject, samples)
     clocks = site.ask_bench({"verb": "clocks"})
     call_us, issue_us = (None, None) if stopped in LET_GO else site.ask_bench({"verb": "call", "key": KEY})
-    return Timing(
+    timing = Timing(
         kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
         samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
         method=f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache",
         clocks=codec.record(clocks, Clocks) if clocks else None,
     )  # fmt: skip
+    return timing, gained
 
 
 def _sample_alone(subject: Subject, samples: list[float]) -> str:
@@ -151,13 +154,12 @@ def _sample_alone(subject: Subject, samples: list[float]) -> str:
     return MOST
 
 
-def _settle(subject: Subject, judged: CaseResult) -> None:
-    """The best so far of a case stays prepared, to be raced against; everything else is forgotten. What lost its race
-    is forgotten even with a median below the best's, which an earlier and slower clock may have set."""
+def _settle(subject: Subject, judged: CaseResult, gained: bool | None) -> None:
+    """The best so far of a case stays prepared, to be raced against; everything else is forgotten. Where there was a
+    race it decides, and not the two medians: an earlier and slower clock may have set the best's."""
     site, best_us, timing = subject.site, subject.site.best_us.get(judged.case), judged.timing
-    stands = timing is not None and judged.status is Status.PASSED and not _is_lost(timing)
-    passed_us = timing.median_us if timing is not None and stands else None
-    if passed_us is not None and (best_us is None or passed_us < best_us):
+    passed_us = timing.median_us if timing is not None and judged.status is Status.PASSED else None
+    if passed_us is not None and (best_us is None or (passed_us < best_us if gained is None else gained)):
         site.best_us[judged.case] = passed_us
         site.ask_bench({"verb": "rename", "key": KEY, "name": incumbent(judged.case)})
     else:

@@ -1,0 +1,43 @@
+"""The verdict of a bench: what the paired samples of two rows say, before and after their places were exchanged.
+
+Pure arithmetic. A row's times are those of its rounds, in µs; the first `half` of them were sampled before the
+exchange. A verdict needs the interval over all rounds beyond the noise floor, and both halves on the same side.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from kernelwright import stats
+
+FLOOR = 0.005
+"""Least noise floor, above what identical kernels show of each other (`benchmarks/copies.py`)."""
+
+
+def middle_log_ratio(baseline_us: Sequence[float], candidate_us: Sequence[float]) -> float:
+    """Of paired rounds; above 0 where the candidate is faster."""
+    pairs = zip(baseline_us, candidate_us, strict=True)
+    return stats.median([math.log(baseline / candidate) for baseline, candidate in pairs])
+
+
+def by_halves(baseline_us: Sequence[float], candidate_us: Sequence[float], half: int) -> tuple[float, float]:
+    """Median log ratio before and after the exchange."""
+    return (
+        middle_log_ratio(baseline_us[:half], candidate_us[:half]),
+        middle_log_ratio(baseline_us[half:], candidate_us[half:]),
+    )
+
+
+def noise_floor(original_us: Sequence[float], copy_us: Sequence[float], half: int) -> float:
+    """How far a kernel differs from a copy of itself in the worse half, as a fraction; FLOOR where that is more."""
+    return max(FLOOR, *(math.expm1(abs(log_ratio)) for log_ratio in by_halves(original_us, copy_us, half)))
+
+
+def verdict(baseline_us: Sequence[float], candidate_us: Sequence[float], half: int, floor: float) -> stats.Verdict:
+    """Whether the candidate is faster than the baseline. A claim that does not hold in both halves is a tie."""
+    _, interval = stats.paired_log_ratio_ci(baseline_us, candidate_us)
+    claim = stats.verdict(interval, floor)
+    before, after = by_halves(baseline_us, candidate_us, half)
+    holds = {"faster": min(before, after) > 0, "slower": max(before, after) < 0, "tie": True}
+    return claim if holds[claim] else "tie"
