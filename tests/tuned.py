@@ -127,6 +127,7 @@ class FakeDevice:
     kind: Kind = "measured"
     name: str = "Fake GPU"
     environment: Environment = ENVIRONMENT
+    noise_floors: Mapping[str, float | None] = field(default_factory=dict)
     calls: list[tuple[str, str]] = field(default_factory=list)
     lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -152,7 +153,7 @@ class FakeDevice:
             environment=self.environment,
             cases=tuple(
                 BenchCase(
-                    case=case, held_out=False, bound_us=50.0, bound_by="bytes",
+                    case=case, held_out=False, bound_us=50.0, bound_by="bytes", noise_floor=self.noise_floors.get(case),
                     implementations=tuple(self._row(name, case, configs, against) for name in configs),
                 )
                 for case in self.cases

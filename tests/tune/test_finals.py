@@ -195,3 +195,19 @@ def test_a_joint_interval_needs_every_case() -> None:
     assert joint.ci95 == pytest.approx(((1.1 * 0.75) ** 0.5, (1.3 * 0.85) ** 0.5))
     assert joint.verdict == "tie"
     assert joint_of([good, FinalCase(case="b", status=Status.WRONG)]) is None
+
+
+def test_a_joint_gain_has_to_pass_the_largest_noise_floor_of_the_cases() -> None:
+    def chosen(noise_floor: float | None) -> Config:
+        device = FakeDevice(
+            cases=("big", "wide"),
+            true_of=lambda config, case: 103.0 if config == DEFAULT else 100.0,
+            noise_floors={"wide": noise_floor},
+        )
+        outcome = tuned(device)
+        assert outcome.joint is not None
+        return outcome.joint.config
+
+    assert chosen(None) != DEFAULT
+    assert chosen(0.02) != DEFAULT
+    assert chosen(0.04) == DEFAULT

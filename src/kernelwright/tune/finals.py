@@ -21,7 +21,8 @@ MOST_FINALISTS = 12
 """no more than these, because each round samples every one of them."""
 
 TIE = 0.005
-"""Two configs closer than this are the same: the noise floor below which the worker calls nothing faster."""
+"""Two configs closer than this are the same: the least noise floor of the worker, below which it calls nothing
+faster."""
 
 LARGEST = Footprint(shared_bytes=1 << 40, registers=1 << 20, spill_bytes=0, num_warps=1 << 10)
 """Of a config whose footprint is not known: it never wins a tie."""
@@ -92,7 +93,8 @@ def paired(one: Tried, reference: Tried, report: BenchReport) -> Finalist:
                 ratio=_ratio(row, one is reference, base),
             )
         )  # fmt: skip
-    return Finalist(number=one.number, cases=tuple(found), joint=joint_of(found))
+    floor = max((case.noise_floor or TIE for case in report.cases), default=TIE)
+    return Finalist(number=one.number, cases=tuple(found), joint=joint_of(found, floor))
 
 
 def _ratio(row: Implementation, is_reference: bool, base: Implementation | None) -> Ratio | None:
@@ -129,8 +131,9 @@ def unpaired(one: Tried, reference: Tried, cases: Sequence[str]) -> Finalist:
     return Finalist(number=one.number, cases=tuple(found), joint=joint_of(found))
 
 
-def joint_of(cases: Sequence[FinalCase]) -> Ratio | None:
-    """Over all cases: the geometric mean of the ratios, and of the ends of their intervals.
+def joint_of(cases: Sequence[FinalCase], noise_floor: float = TIE) -> Ratio | None:
+    """Over all cases: the geometric mean of the ratios, and of the ends of their intervals. noise_floor: the largest of
+    the cases.
 
     That interval is wider than the mean's own, because the cases would all have to err in the same direction.
     """
@@ -142,13 +145,13 @@ def joint_of(cases: Sequence[FinalCase]) -> Ratio | None:
     speedup = stats.geometric_mean([ratio.speedup for ratio in ratios])
     intervals = [ratio.ci95 for ratio in ratios if ratio.ci95 is not None]
     if len(intervals) < len(ratios):
-        verdict = stats.verdict((speedup, speedup), TIE)
+        verdict = stats.verdict((speedup, speedup), noise_floor)
         return Ratio(speedup=speedup, ci95=None, verdict=verdict)
     interval = (
         stats.geometric_mean([low for low, _ in intervals]),
         stats.geometric_mean([high for _, high in intervals]),
     )
-    return Ratio(speedup=speedup, ci95=interval, verdict=stats.verdict(interval, TIE))
+    return Ratio(speedup=speedup, ci95=interval, verdict=stats.verdict(interval, noise_floor))
 
 
 def pick(
