@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from msgspec.structs import replace
+
 from kernelwright.model import BenchCase, BenchReport, Environment, Implementation, Status
 from kernelwright.report.bench import bench_text
 from kernelwright.report.repeat import repeated
@@ -38,3 +40,15 @@ def test_one_process_has_no_spread_and_no_column_for_it() -> None:
 def test_a_row_that_failed_in_any_process_stands_as_failed() -> None:
     together = repeated([report(row(11.0)), report(row(None, Status.WRONG))])
     assert together.cases[0].implementations[0].status is Status.WRONG
+
+
+def test_rows_of_several_processes_have_the_largest_noise_floor_and_no_order_in_common() -> None:
+    reports = []
+    for floor in (0.005, 0.012, 0.007):
+        (case,) = report(row(10.0)).cases
+        case = replace(case, order_seed=7, exchanged_after=12, noise_floor=floor, noise_floor_source=f"{floor}")
+        reports.append(replace(report(), cases=(case,)))
+    (together,) = repeated(reports).cases
+    assert (together.noise_floor, together.noise_floor_source) == (0.012, "0.012")
+    assert (together.order_seed, together.exchanged_after) == (None, None)
+    assert repeated(reports[:1]).cases[0].order_seed == 7

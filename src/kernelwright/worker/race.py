@@ -1,4 +1,4 @@
-"""A race of a candidate against the best so far: which is sampled when, when it may end, and whether a gain is held.
+"""A race of a candidate against the best so far: which is sampled when, when it may end, and whether it gained.
 
 The clock is the caller's. A round samples both twice, in an order drawn at random; a gain has to show again, in as many
 rounds, after both were captured again with their places exchanged.
