@@ -10,9 +10,11 @@ from typing import Any, cast
 
 import pytest
 
+from kernelwright import stats
 from kernelwright.model import CaseResult, Status
 from kernelwright.worker import measure
 from kernelwright.worker.bench import Bench, Prepared
+from kernelwright.worker.limits import Limits
 from kernelwright.worker.plan import Buffer, Plan
 from kernelwright.worker.race import KNOWN, UNCONFIRMED
 from kernelwright.worker.subject import Subject
@@ -105,3 +107,11 @@ def test_the_bench_captures_both_again_the_candidate_first_and_samples_the_new_o
     half = len(found["ours_us"]) // 2
     assert max(found["ours_us"][:half]) < 9.1
     assert abs(found["ours_us"][-1] - after_us) < 0.1
+
+
+def test_a_race_of_long_calls_has_fewer_rounds_so_that_its_request_is_answered_in_time() -> None:
+    assert measure.rounds_within(measure.RACE_US, 1000.0) == measure.MOST_ROUNDS
+    long_us = 200_000.0
+    rounds = measure.rounds_within(measure.RACE_US, long_us)
+    assert stats.MIN_PAIRS <= rounds < measure.MOST_ROUNDS
+    assert rounds * measure.REPLAYS_PER_ROUND * long_us < 1e6 * Limits().prepare_s

@@ -28,6 +28,12 @@ MORE_SAMPLES, MAX_SAMPLES = 10, 124
 MOST_ROUNDS = 60
 """Of a race before places are exchanged, each two samples of both."""
 
+RACE_US = 20_000_000.0
+"""What a race may take of `Limits.prepare_s`, a third of it: the request ends the candidate where it takes longer."""
+
+REPLAYS_PER_ROUND = 16
+"""Two samples of both, each after an untimed replay, and as many once places are exchanged."""
+
 SAVING = 1.2
 """A call that takes this many times as long on memory made anew has lived on what earlier calls left there. Cold caches
 and clocks are the same for both, so honest kernels differ by their noise, some percent."""
@@ -129,7 +135,8 @@ def _timing(subject: Subject, case: str, alone: bool) -> tuple[Timing, bool | No
     if best_us and stats.median(samples) > HOPELESS * best_us:
         stopped = TOO_SLOW
     elif best in prepared["known"]:
-        raced = site.ask_bench({"verb": "race", "key": KEY, "against": best, "most": MOST_ROUNDS})
+        most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
+        raced = site.ask_bench({"verb": "race", "key": KEY, "against": best, "most": most})
         samples, stopped, gained = raced["ours_us"], raced["stopped"], raced["gained"]
     else:
         stopped = _sample_alone(subject, samples)
@@ -142,6 +149,12 @@ def _timing(subject: Subject, case: str, alone: bool) -> tuple[Timing, bool | No
         clocks=codec.record(clocks, Clocks) if clocks else None,
     )  # fmt: skip
     return timing, gained
+
+
+def rounds_within(race_us: float, rotation_us: float) -> int:
+    """Rounds of a race that takes about race_us, MOST_ROUNDS at most. rotation_us: one call of each copy, which is the
+    least that a replay takes."""
+    return max(stats.MIN_PAIRS, min(MOST_ROUNDS, int(race_us / (REPLAYS_PER_ROUND * max(rotation_us, 1.0)))))
 
 
 def _sample_alone(subject: Subject, samples: list[float]) -> str:
