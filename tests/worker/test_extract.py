@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import ast
-import importlib
-import types
 
 import pytest
 
 from kernelwright.worker import extract
-from kernelwright.worker.body import VALUE_ATTRIBUTES
 from kernelwright.worker.extract import Kernels
-from kernelwright.worker.scope import ALLOWED_IMPORTS, FORBIDDEN_ATTRIBUTES, may_follow
+from kernelwright.worker.language import VALUE_ATTRIBUTES
 
 HEAD = """import torch
 import triton
@@ -379,57 +376,6 @@ def test_what_is_no_constant_cannot_be_used_as_one(value: str) -> None:
 
 
 # --- the lists hold for the installed Triton ----------------------------------------------------------------
-
-
-def test_every_module_that_triton_exposes_is_allowed_or_forbidden_by_name() -> None:
-    """A new Triton that exposes another module fails here, before a kernel can walk out through it."""
-    reachable: dict[str, str] = {}
-
-    def walk(module: types.ModuleType, path: str) -> None:
-        for name in dir(module):
-            value = getattr(module, name)
-            if isinstance(value, types.ModuleType) and may_follow(path, name):
-                reachable[f"{path}.{name}"] = value.__name__
-
-    for path in ALLOWED_IMPORTS:
-        try:
-            walk(importlib.import_module(path), path)
-        except ModuleNotFoundError:
-            continue  # this Triton has no such module
-    assert {path: name for path, name in reachable.items() if name not in ALLOWED_IMPORTS} == {}
-
-
-def test_functions_that_are_not_of_the_language_cannot_be_called_through_it() -> None:
-    """What a module of the language merely imported (functools.wraps, …) is Python, which Triton would call."""
-    foreign = []
-    for path in ALLOWED_IMPORTS:
-        try:
-            module = importlib.import_module(path)
-        except ModuleNotFoundError:
-            continue
-        for name, value in vars(module).items():
-            home = str(getattr(value, "__module__", "triton"))
-            known = home.startswith(("triton", "math")) or isinstance(value, int | float | str | bool)
-            if callable(value) and not known and may_follow(path, name):
-                foreign.append(f"{path}.{name}")
-    assert foreign == []
-
-
-def test_attributes_of_language_objects_do_not_lead_out() -> None:
-    import triton.language as tl
-
-    roots = (tl.tensor, tl.dtype, tl.float32, tl.constexpr, tl.tensor_descriptor, tl.sum, tl.load)
-    out = [f"{root}.{name}" for root in roots for name in dir(root)
-           if not name.startswith("_") and name not in FORBIDDEN_ATTRIBUTES
-           and isinstance(getattr(root, name, None), types.ModuleType | types.FrameType | types.CodeType)]  # fmt: skip
-    assert out == []
-
-
-def test_a_body_may_ask_a_tensor_for_everything_that_the_language_gives_it() -> None:
-    import triton.language as tl
-
-    public = {name for kind in (tl.tensor, tl.tensor_descriptor) for name in dir(kind) if not name.startswith("_")}
-    assert public <= VALUE_ATTRIBUTES
 
 
 def test_a_body_may_ask_a_kernel_for_nothing_behind_which_the_compiler_stands() -> None:

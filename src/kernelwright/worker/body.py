@@ -1,85 +1,71 @@
 """What the body and the signature of a kernel may contain. Pure syntax.
 
-An allow-list of names (arguments, locals, Triton, other kernels, constants) and a short list of Python that no
-kernel needs. The one rule: on the trusted side Triton's compiler calls, and its interpreter executes, whatever
-Python a body reaches, so nothing may be reachable but the language.
+An allow-list of syntax, of names (arguments, locals, Triton, other kernels, constants) and of attributes. On the
+trusted side Triton's compiler calls, and its interpreter executes, whatever Python a body reaches, so nothing may be
+reachable but the language.
 """
 
 from __future__ import annotations
 
 import ast
-import builtins
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
 
-from kernelwright.worker.scope import ALLOWED_IMPORTS, FORBIDDEN_ATTRIBUTES, Finding, Scope, bindings, may_follow
+from kernelwright.worker.bound import bound_in, clashes, looked_up
+from kernelwright.worker.language import CONSTANT_ATTRIBUTES, MODULES, VALUE_ATTRIBUTES, is_type, why_refused
+from kernelwright.worker.scope import Finding, Scope
+from kernelwright.worker.texts import check_texts
 
 ALLOWED_BUILTINS = frozenset(
     {"range", "min", "max", "abs", "len", "int", "float", "bool", "isinstance", "tuple", "True", "False", "None"}
 )
 
-FORBIDDEN_LOCALS = frozenset({"getattr", "hasattr", "setattr", "delattr", "eval", "exec", "compile", "open", "globals",
-                              "locals", "vars", "dir", "breakpoint"})  # fmt: skip
-"""Triton looks a name up in its own order, so binding one of these somewhere in a body does not hide the builtin."""
+ALLOWED_SYNTAX = (
+    ast.Assign, ast.AugAssign, ast.AnnAssign, ast.Expr, ast.Return, ast.Pass, ast.Assert, ast.If, ast.For, ast.While,
+    ast.Name, ast.Constant, ast.Attribute, ast.Subscript, ast.Slice, ast.Tuple, ast.List, ast.Call, ast.keyword,
+    ast.Starred, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.ListComp, ast.comprehension,
+    ast.JoinedStr, ast.FormattedValue, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
+)  # fmt: skip
+"""What Triton's compiler reads (`visit_*` of its CodeGenerator). The interpreter would execute the rest as Python."""
 
-FORBIDDEN_NODES = {
-    ast.Import: "import", ast.ImportFrom: "import", ast.Global: "global", ast.Nonlocal: "nonlocal",
-    ast.ClassDef: "class", ast.Lambda: "lambda", ast.Try: "try", ast.Raise: "raise", ast.Yield: "yield",
-    ast.YieldFrom: "yield", ast.Await: "await", ast.AsyncFor: "async for", ast.AsyncWith: "async with",
-    ast.AsyncFunctionDef: "async def", ast.FunctionDef: "nested function", ast.Delete: "del",
-    ast.Match: "match", ast.With: "with",
-    ast.DictComp: "dict comprehension", ast.SetComp: "set comprehension", ast.GeneratorExp: "generator",
+SYNTAX_NAMES = {
+    "ImportFrom": "import", "ClassDef": "class", "YieldFrom": "yield", "AsyncFor": "async for", "TryStar": "try",
+    "AsyncWith": "async with", "AsyncFunctionDef": "async def", "FunctionDef": "nested function", "Delete": "del",
+    "DictComp": "dict comprehension", "SetComp": "set comprehension", "GeneratorExp": "generator",
+    "NamedExpr": "assignment inside an expression (:=)",
 }  # fmt: skip
-"""Python that no Triton kernel needs; the CPU interpreter would execute it as ordinary Python."""
-
-LEAF_ATTRIBUTES = frozenset({"primitive_bitwidth", "itemsize", "int_bitwidth", "int_signedness", "fp_mantissa_width",
-                             "name", "scalar", "value", "is_floating", "is_int", "is_int_signed", "is_int_unsigned",
-                             "is_fp8", "is_fp16", "is_bf16", "is_fp32", "is_fp64", "is_bool", "is_ptr", "ALL",
-                             "NONE"})  # fmt: skip
-"""What may be asked of something that Triton names: about a dtype, the value of a constant, an enum."""
-
-_OF_VALUES = """
-T abs advance argmax argmin associative_scan broadcast_to cast cdiv ceil clamp cos cumprod cumsum erf exp exp2
-expand_dims flip floor gather histogram item log log2 logical_and logical_or max min permute ravel reduce reduce_or
-reshape rsqrt sigmoid sin softmax sort split sqrt sqrt_rn squeeze sum to trans unsqueeze view xor_sum load store
-scatter atomic_add atomic_and atomic_cas atomic_max atomic_min atomic_or atomic_xchg atomic_xor shape strides
-block_shape block_type dtype type element_ty numel nbytes address_space kind is_block is_const is_void
-is_standard_floating get_block_shapes is_int1 is_int8 is_int16 is_int32 is_int64 is_uint8 is_uint16 is_uint32
-is_uint64 is_fp8e4nv is_fp8e4b8 is_fp8e4b15 is_fp8e5 is_fp8e5b16 exponent_bias startswith endswith get_int_max_value
-get_int_min_value
-"""
-
-VALUE_ATTRIBUTES = LEAF_ATTRIBUTES | frozenset(_OF_VALUES.split())
-"""What may be asked of a value: the methods of tensors, descriptors, dtypes and texts. An argument may also be another
-kernel, and behind that stands the compiler: what is not named here is not asked."""
+"""What a message calls a class of `ast`, where that is not the class's own name in small letters."""
 
 
-def check_body(function: ast.FunctionDef, scope: Scope, kernels: set[str], constants: set[str]) -> list[Finding]:
+@dataclass(frozen=True)
+class Names:
+    """What a kernel finds in its module. constants: those that some kernel uses, with their values."""
+
+    scope: Scope
+    kernels: frozenset[str]
+    constants: Mapping[str, ast.expr]
+
+    @property
+    def known(self) -> frozenset[str]:
+        imported = self.scope.modules.keys() | self.scope.leaves.keys()
+        return ALLOWED_BUILTINS | imported | self.kernels | self.constants.keys()
+
+
+def check_body(function: ast.FunctionDef, names: Names) -> list[Finding]:
     """What a kernel's body and signature do that no kernel may."""
-    arguments = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
-    bound = {b.name for statement in function.body for b in bindings(statement)}
-    local = bound | _comprehended(function)
-    findings = [
-        Finding(function.lineno, f"the kernel {function.name!r} rebinds the module name {name!r}")
-        for name in sorted((local | arguments) & scope.all)
-    ]
-    findings += [Finding(function.lineno, f"a kernel body may not use the name {name!r}") for name in _unsafe(function)]
-    findings += [
-        Finding(default.lineno, "the default of a kernel's argument has to be a number, a string or a constant")
-        for default in [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]
-        if not is_constant(default, scope, constants)
-    ]
-    known = scope.modules.keys() | scope.leaves.keys() | kernels | constants | ALLOWED_BUILTINS | arguments | local
+    findings = [*_bindings(function, names), *_defaults(function, names), *_unknown(function, names)]
+    findings += check_texts(function, names.scope, names.constants)
+    types = _where_types_stand(function)
+    bases = {id(n.value) for n in ast.walk(function) if isinstance(n, ast.Attribute)}
     for node in (n for statement in function.body for n in ast.walk(statement)):
         line = getattr(node, "lineno", function.lineno)
-        if type(node) in FORBIDDEN_NODES or type(node).__name__ == "TryStar":
-            findings.append(Finding(line, f"a kernel body may not contain {FORBIDDEN_NODES.get(type(node), 'try')}"))
-        elif isinstance(node, ast.Attribute) and not _attribute_allowed(node, scope, kernels | constants):
-            findings.append(Finding(line, f"a kernel body may not use the attribute {node.attr!r} here"))
-        elif isinstance(node, ast.Name) and (node.id not in known or node.id.startswith("__")):
-            findings.append(
-                Finding(line, f"a kernel body may not use the name {node.id!r}: only its arguments, Triton, other "
-                              "@triton.jit functions of this file and tl.constexpr constants")
-            )  # fmt: skip
+        for rule in _rules(node, names):
+            findings.append(Finding(line, rule))
+        path = names.scope.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else None
+        if path in MODULES and id(node) not in bases:
+            findings.append(Finding(line, f"a kernel body may not use the module {path} but for what is in it"))
+        elif path is not None and is_type(path) and id(node) not in types:
+            findings.append(Finding(line, f"a kernel body may name {path} in isinstance() and in annotations only"))
     return findings
 
 
@@ -90,7 +76,7 @@ def is_constant(value: ast.expr, scope: Scope, known: set[str]) -> bool:
         case ast.Constant():
             return True
         case ast.Name():
-            return value.id in known or value.id in scope.leaves
+            return value.id in known or (value.id in scope.leaves and not is_type(scope.leaves[value.id]))
         case ast.UnaryOp():
             return is_constant(value.operand, scope, known)
         case ast.BinOp():
@@ -100,40 +86,119 @@ def is_constant(value: ast.expr, scope: Scope, known: set[str]) -> bool:
         case ast.Call(args=[argument], keywords=[]):
             return scope.dotted(value.func) == "triton.language.constexpr" and is_constant(argument, scope, known)
         case ast.Attribute():
-            module = scope.dotted(value.value)
-            return (
-                module in ALLOWED_IMPORTS
-                and f"{module}.{value.attr}" not in ALLOWED_IMPORTS
-                and may_follow(module, value.attr)
-            )
+            return _named_by_triton(value, scope) and not is_type(scope.dotted(value) or "")
     return False
 
 
-def _attribute_allowed(node: ast.Attribute, scope: Scope, objects: set[str]) -> bool:
-    """objects: kernels and constants, of which nothing may be taken but LEAF_ATTRIBUTES. Of values (arguments, what was
-    computed) it is VALUE_ATTRIBUTES."""
-    if node.attr.startswith("_") or node.attr in FORBIDDEN_ATTRIBUTES:
+def is_annotation(value: ast.expr, scope: Scope, known: set[str]) -> bool:
+    """What may stay as the annotation of an argument or a constant: a constant or a type of Triton's."""
+    path = scope.dotted(value)
+    if path is not None and is_type(path):
+        return isinstance(value, ast.Name) or _named_by_triton(value, scope)
+    return is_constant(value, scope, known)
+
+
+def _named_by_triton(value: ast.expr, scope: Scope) -> bool:
+    """Whether it is `module.name` for a name that an allowed module has and that kernels may use."""
+    module = scope.dotted(value.value) if isinstance(value, ast.Attribute) else None
+    if module not in MODULES or not isinstance(value, ast.Attribute) or f"{module}.{value.attr}" in MODULES:
         return False
-    path = scope.dotted(node.value)
-    if path in ALLOWED_IMPORTS:
-        return may_follow(path, node.attr)
+    return not why_refused(module, value.attr)
+
+
+def _bindings(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
+    for name in sorted(bound_in(function).arguments & names.scope.all):
+        yield Finding(function.lineno, f"the kernel {function.name!r} rebinds the module name {name!r}")
+    module = names.scope.all | names.kernels | names.constants.keys()
+    for clash in clashes(function, module):
+        if clash.name in module:
+            yield Finding(clash.line, f"the kernel {function.name!r} rebinds the module name {clash.name!r}")
+        else:
+            yield Finding(clash.line, f"a kernel body may not use the name {clash.name!r} for a variable: rename it")
+
+
+def _defaults(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
+    for default in [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]:
+        if not is_constant(default, names.scope, set(names.constants)):
+            rule = "the default of a kernel's argument has to be a number, a string or a constant"
+            yield Finding(default.lineno, rule)
+
+
+def _unknown(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
+    for name in looked_up(function):
+        if name.id in names.known:
+            continue
+        why = names.scope.refused.get(name.id) or (
+            "only its arguments, Triton, other @triton.jit functions of this file and tl.constexpr constants"
+        )
+        yield Finding(name.lineno, f"a kernel body may not use the name {name.id!r}: {why}")
+
+
+def _rules(node: ast.AST, names: Names) -> Iterator[str]:
+    """The rules that one node breaks on its own."""
+    if not isinstance(node, ALLOWED_SYNTAX):
+        kind = type(node).__name__
+        yield f"a kernel body may not contain {SYNTAX_NAMES.get(kind, kind.lower())}"
+    match node:
+        case ast.Name(id=name) if name.startswith("__"):
+            yield f"a kernel body may not use the name {name!r}"
+        case ast.Attribute(ctx=ast.Load()):
+            why = _attribute(node, names)
+            if why is not None:
+                yield f"a kernel body may not use the attribute {node.attr!r} here" + (f": {why}" if why else "")
+        case ast.Attribute() | ast.Subscript(ctx=ast.Store() | ast.Del()) | ast.Starred(ctx=ast.Store()):
+            yield f"a kernel body may assign to names only, not to {ast.unparse(node)!r}"
+        case ast.AugAssign(target=target) | ast.For(target=target) | ast.comprehension(target=target) if not isinstance(
+            target, ast.Name
+        ):
+            yield f"a kernel body may bind one name here, not {ast.unparse(target)!r}"
+        case ast.AnnAssign(annotation=annotation) if not _is_plain_annotation(annotation, names):
+            yield f"a kernel body may annotate with a type of Triton's only, not with {ast.unparse(annotation)!r}"
+        case ast.keyword(arg=argument) if argument is None or argument.startswith("_"):
+            yield f"a kernel body may not pass {'**' if argument is None else repr(argument)} to a function"
+        case ast.Constant(value=bytes() | complex()):
+            yield "a kernel body may not contain bytes or complex numbers"
+    match node:
+        case ast.ListComp(generators=[_, _, *_]):
+            yield "a comprehension in a kernel has one for: Triton compiles no other"
+        case ast.comprehension(ifs=[_, *_]):
+            yield "a comprehension in a kernel has no if: Triton's compiler leaves it out"
+        case ast.For(orelse=[_, *_]) | ast.While(orelse=[_, *_]):
+            yield "a loop in a kernel has no else: Triton compiles none"
+
+
+def _attribute(node: ast.Attribute, names: Names) -> str | None:
+    """Why an attribute may not be read ("" where its name says it), None where it may. Of kernels and constants it is
+    CONSTANT_ATTRIBUTES, of values (arguments, what was computed) VALUE_ATTRIBUTES."""
+    if node.attr.startswith("_"):
+        return ""
+    path = names.scope.dotted(node.value)
+    if path in MODULES:
+        return why_refused(path, node.attr) or None
+    objects = names.kernels | names.constants.keys()
     if path is not None or (isinstance(node.value, ast.Name) and node.value.id in objects):
-        return node.attr in LEAF_ATTRIBUTES
-    return node.attr in VALUE_ATTRIBUTES
+        return None if node.attr in CONSTANT_ATTRIBUTES else ""
+    return None if node.attr in VALUE_ATTRIBUTES else ""
 
 
-def _comprehended(function: ast.FunctionDef) -> set[str]:
-    return {
-        name.id
-        for node in ast.walk(function)
-        if isinstance(node, ast.comprehension)
-        for name in ast.walk(node.target)
-        if isinstance(name, ast.Name)
-    }
+def _is_plain_annotation(annotation: ast.expr, names: Names) -> bool:
+    """Whether the compiler, which evaluates annotations in bodies, finds a type and nothing to do."""
+    if isinstance(annotation, ast.Name):
+        return annotation.id in ALLOWED_BUILTINS or annotation.id in names.scope.leaves
+    if isinstance(annotation, ast.Constant):
+        return isinstance(annotation.value, str)
+    return _named_by_triton(annotation, names.scope)
 
 
-def _unsafe(function: ast.FunctionDef) -> Iterator[str]:
-    """Names bound in a body that still mean a builtin to Triton, or outside of the comprehension that binds them."""
-    bound = {b.name for statement in function.body for b in bindings(statement)}
-    yield from sorted(bound & FORBIDDEN_LOCALS)
-    yield from sorted(name for name in _comprehended(function) if hasattr(builtins, name))
+def _where_types_stand(function: ast.FunctionDef) -> set[int]:
+    """Nodes in annotations and in the second argument of `isinstance`."""
+    found: set[int] = set()
+    for node in ast.walk(function):
+        match node:
+            case ast.AnnAssign(annotation=annotation):
+                found.add(id(annotation))
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, ast.Tuple(elts=types)]):
+                found |= {id(kind) for kind in types}
+            case ast.Call(func=ast.Name(id="isinstance"), args=[_, kind]):
+                found.add(id(kind))
+    return found

@@ -12,7 +12,8 @@ import copy
 from dataclasses import dataclass
 
 from kernelwright import syntax
-from kernelwright.worker.body import check_body, is_constant
+from kernelwright.worker.body import Names, check_body, is_annotation, is_constant
+from kernelwright.worker.bound import INTERPRETER_NAMES, looked_up
 from kernelwright.worker.scope import ALLOWED_IMPORTS, Finding, Scope, bindings, names_in, scope_of
 
 __all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract", "jit_decorator"]
@@ -51,14 +52,17 @@ def extract(source: str) -> Kernels:
         if isinstance(node, ast.Assign | ast.AnnAssign):
             constants |= dict.fromkeys(_constant_names(node, scope, set(constants)), node)
     used = _used(functions, constants)
+    names = Names(scope, frozenset(kernels), {name: value_of(constants[name]) for name in used})
     findings = _bound_twice(tree, kernels | used | scope.all)
+    findings += _taken(tree, (kernels | used | scope.all) & INTERPRETER_NAMES)
     for function in functions:
         findings += _decorated(function, scope)
-        findings += check_body(function, scope, kernels, set(constants))
+        findings += check_body(function, names)
     body: list[ast.stmt] = [ast.Import(names=[ast.alias(name="triton")]), *scope.imports]
     kept = {id(node): node for name, node in constants.items() if name in used}
     body += [_plain(node, scope) for node in kept.values()]
     bare = [_bare(function, scope, set(constants)) for function in functions]
+    findings += [finding for function in bare for finding in _one_definition(function)]
     if any(isinstance(a, ast.arg) and _named(a) == "constexpr" for function in bare for a in ast.walk(function.args)):
         body.insert(1, ast.ImportFrom(module="triton.language", names=[ast.alias(name="constexpr")], level=0))
     body += bare
@@ -92,18 +96,24 @@ def _constant_names(node: ast.Assign | ast.AnnAssign, scope: Scope, known: set[s
     return names
 
 
+def value_of(node: ast.Assign | ast.AnnAssign) -> ast.expr:
+    """What a module-level constant is."""
+    assert node.value is not None  # _constant_names took no other
+    return node.value
+
+
 def _plain(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
     """The assignment without an annotation that would run."""
-    if isinstance(node, ast.Assign) or is_constant(node.annotation, scope, set()):
+    if isinstance(node, ast.Assign) or is_annotation(node.annotation, scope, set()):
         return node
-    assert node.value is not None
-    return ast.Assign(targets=[node.target], value=node.value)
+    return ast.Assign(targets=[node.target], value=value_of(node))
 
 
 def _used(functions: list[ast.FunctionDef], constants: dict[str, ast.Assign | ast.AnnAssign]) -> set[str]:
-    """Constants that kernels name, and those that these are made of."""
+    """Constants that kernels look up, and those that these are made of."""
     used: set[str] = set()
-    found = {name for function in functions for name in names_in(function)} & set(constants)
+    looked = {name.id for function in functions for name in looked_up(function)}
+    found = (looked | {name for function in functions for name in names_in(function.args)}) & set(constants)
     while found - used:
         used |= found
         found = {name for constant in used for name in names_in(constants[constant])} & set(constants)
@@ -118,6 +128,19 @@ def _bound_twice(tree: ast.Module, names: set[str]) -> list[Finding]:
         if binding.name in names and seen.setdefault(binding.name, binding.what) != binding.what:
             found.append(Finding(binding.line, f"{binding.name!r} is bound more than once at module level"))
     return found
+
+
+def _taken(tree: ast.Module, names: set[str]) -> list[Finding]:
+    """Bindings of names that the interpreter's rewriting relies on."""
+    return [Finding(b.line, f"the name {b.name!r} is the interpreter's") for b in bindings(tree) if b.name in names]
+
+
+def _one_definition(function: ast.FunctionDef) -> list[Finding]:
+    """The interpreter takes the last line that begins with `def` for the kernel's first, in a text too."""
+    lines = ast.unparse(ast.fix_missing_locations(function)).splitlines()
+    if sum(line.strip().startswith("def ") for line in lines) == 1:
+        return []
+    return [Finding(function.lineno, f"a text in the kernel {function.name!r} has a line that begins with 'def'")]
 
 
 def _decorated(function: ast.FunctionDef, scope: Scope) -> list[Finding]:
@@ -150,8 +173,9 @@ def _parameters(function: ast.FunctionDef, scope: Scope) -> dict[str, bool]:
 
 
 def _bare(function: ast.FunctionDef, scope: Scope, constants: set[str]) -> ast.FunctionDef:
-    """The function under a plain `@triton.jit`, without what would run at its definition."""
+    """The function under a plain `@triton.jit`, without what would run at its definition, and without docstrings."""
     bare = copy.deepcopy(function)
+    _WithoutTexts().generic_visit(bare)
     decorator = jit_decorator(bare)
     keywords = [
         keyword
@@ -165,9 +189,16 @@ def _bare(function: ast.FunctionDef, scope: Scope, constants: set[str]) -> ast.F
         if _is_constexpr(argument, scope):
             if ast.unparse(argument.annotation or argument) not in READ_BY_INTERPRETER:
                 argument.annotation = ast.Name(id="constexpr", ctx=ast.Load())
-        elif argument.annotation is not None and not is_constant(argument.annotation, scope, constants):
+        elif argument.annotation is not None and not is_annotation(argument.annotation, scope, constants):
             argument.annotation = None
     return bare
+
+
+class _WithoutTexts(ast.NodeTransformer):
+    """Replaces statements that are nothing but a constant. The interpreter would look for code in their lines."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        return ast.Pass() if isinstance(node.value, ast.Constant) else node
 
 
 def _named(argument: ast.arg) -> str | None:

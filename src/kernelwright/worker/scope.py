@@ -1,34 +1,22 @@
 """What the names of a candidate's module mean, as far as kernels are concerned. Pure syntax.
 
-The one rule: a module that is not in `ALLOWED_IMPORTS` does not exist for kernels, and from an allowed one they may
-follow only what `may_follow` names. Triton calls any Python that a kernel reaches, on the trusted side.
+A module that is not in `language.MODULES` does not exist for kernels, and from one that is there they get only the
+names that `language.toml` allows. Triton calls any Python that a kernel reaches, on the trusted side.
 """
 
 from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-ALLOWED_IMPORTS = ("triton", "triton.language", "triton.language.extra", "triton.language.extra.cuda",
-                   "triton.language.extra.libdevice", "triton.language.extra.cuda.libdevice",
-                   "triton.language.math", "math")  # fmt: skip
-"""Modules that kernels may use. None of them runs host code, reads files or keeps state."""
+from kernelwright.worker.language import MODULES, why_refused
 
-LEAVES = {"triton": ("cdiv", "next_power_of_2"), "triton.language.extra": ()}
-"""All that may be used of modules that mostly hold host code (submodules in ALLOWED_IMPORTS aside)."""
+ALLOWED_IMPORTS = tuple(MODULES)
+"""Modules that kernels may use."""
 
 DECORATOR_NAMES = ("jit", "autotune", "heuristics", "Config")
 """Names that host code imports from Triton for what stands above a kernel."""
-
-FORBIDDEN_ATTRIBUTES = frozenset({
-    "core", "semantic", "standard", "target_info", "random", "runtime", "compiler", "tools", "testing", "backends",
-    "builtins", "knobs", "driver", "constexpr_function", "gdc", "hip", "utils", "ir", "wraps", "List",
-    "handle", "fn", "run", "inspect", "os", "sys", "tl", "format", "format_map",
-})  # fmt: skip
-"""Attributes through which a body could leave the language: submodules with host code behind them, what those
-import, the compiler's or interpreter's own objects behind a tensor (`handle`) or a function (`fn`, `run`), and what
-follows attributes named in text (`format`)."""
 
 
 @dataclass(frozen=True)
@@ -45,12 +33,14 @@ class Finding:
 @dataclass(frozen=True)
 class Scope:
     """Names that module-level imports bind. modules: to an allowed module; leaves: to something in one; decorators:
-    to Triton's decorators. imports: the statements that bind modules and leaves."""
+    to Triton's decorators. imports: the statements that bind modules and leaves. refused: names of an allowed module
+    that kernels may not use, and why."""
 
     modules: dict[str, str]
     leaves: dict[str, str]
     decorators: dict[str, str]
     imports: list[ast.stmt]
+    refused: dict[str, str] = field(default_factory=dict)
 
     @property
     def all(self) -> set[str]:
@@ -72,6 +62,7 @@ def scope_of(tree: ast.Module) -> Scope:
     leaves: dict[str, str] = {}
     decorators: dict[str, str] = {}
     imports: list[ast.stmt] = []
+    refused: dict[str, str] = {}
     for node in tree.body:
         if isinstance(node, ast.Import):
             kept = [alias for alias in node.names if alias.name in ALLOWED_IMPORTS]
@@ -80,23 +71,16 @@ def scope_of(tree: ast.Module) -> Scope:
                 modules[alias.asname or top] = alias.name if alias.asname else top
             imports += [ast.Import(names=kept)] if kept else []
         elif isinstance(node, ast.ImportFrom) and not node.level and node.module in ALLOWED_IMPORTS:
-            kept = [alias for alias in node.names if may_follow(node.module, alias.name)]
+            why = {alias.name: why_refused(node.module, alias.name) for alias in node.names}
+            refused |= {alias.asname or alias.name: why[alias.name] for alias in node.names if why[alias.name]}
+            kept = [alias for alias in node.names if not why[alias.name]]
             for alias in kept:
                 path = f"{node.module}.{alias.name}"
                 (modules if path in ALLOWED_IMPORTS else leaves)[alias.asname or alias.name] = path
             imports += [ast.ImportFrom(module=node.module, names=kept, level=0)] if kept else []
             if node.module == "triton":
                 decorators |= {a.asname or a.name: f"triton.{a.name}" for a in node.names if a.name in DECORATOR_NAMES}
-    return Scope(modules=modules, leaves=leaves, decorators=decorators, imports=imports)
-
-
-def may_follow(module: str, name: str) -> bool:
-    """Whether kernels may use `name` of an allowed module."""
-    if f"{module}.{name}" in ALLOWED_IMPORTS:
-        return True
-    if module in LEAVES:
-        return name in LEAVES[module]
-    return not name.startswith("_") and name not in FORBIDDEN_ATTRIBUTES and name != "*"
+    return Scope(modules, leaves, decorators, imports, refused)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,76 @@
+"""The names of Triton's language that kernels may use: an allow-list, read from `language.toml`.
+
+A name that is not in that file is refused, so what a newer Triton adds stays out until somebody has decided about it.
+"""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+Groups = dict[str, str]
+"""Names separated by spaces, under the text that says what they have in common."""
+
+UNDECIDED = "nobody has decided whether kernels may use it"
+
+
+@dataclass(frozen=True)
+class Decisions:
+    """allowed: may be used in any way. types: may be named in `isinstance` and in annotations only. refused: may not
+    be named, and why."""
+
+    allowed: frozenset[str]
+    types: frozenset[str]
+    refused: dict[str, str]
+
+    @property
+    def every(self) -> frozenset[str]:
+        return self.allowed | self.types | self.refused.keys()
+
+
+def _names(groups: Groups) -> frozenset[str]:
+    return frozenset(name for names in groups.values() for name in names.split())
+
+
+def _decisions(table: dict[str, Groups]) -> Decisions:
+    refused = {name: why for why, names in table.get("refused", {}).items() for name in names.split()}
+    return Decisions(_names(table.get("allowed", {})), _names(table.get("types", {})), refused)
+
+
+_TABLES: dict[str, Any] = tomllib.loads(Path(__file__).with_suffix(".toml").read_text(encoding="utf-8"))
+
+MODULES: dict[str, Decisions] = {
+    module: _decisions(table) for table in _TABLES["modules"] for module in table["names"]
+}  # fmt: skip
+"""Modules that kernels may import. None of the names allowed in them runs host code, reads files or keeps state."""
+
+CONSTANT_ATTRIBUTES = _names(_TABLES["values"]["constants"])
+"""What may be asked of something that Triton names, of a kernel and of a constant."""
+
+VALUE_ATTRIBUTES = CONSTANT_ATTRIBUTES | _names(_TABLES["values"]["allowed"])
+"""What may be asked of a value: the methods of tensors, descriptors, dtypes and texts. An argument may also be another
+kernel, and behind that is the compiler: what is not named here is not asked."""
+
+REFUSED_ATTRIBUTES = _names(_TABLES["values"]["refused"])
+"""What values have and kernels may not ask for. Read by the test that every attribute is decided about."""
+
+
+def why_refused(module: str, name: str) -> str:
+    """Why kernels may not use `name` of an allowed module, "" where they may."""
+    decisions = MODULES[module]
+    if f"{module}.{name}" in MODULES or name in decisions.allowed | decisions.types:
+        return ""
+    return decisions.refused.get(name, UNDECIDED)
+
+
+def is_type(path: str) -> bool:
+    """Whether the full name `path` may only be named as a type."""
+    module, _, name = path.rpartition(".")
+    return module in MODULES and name in MODULES[module].types
