@@ -181,7 +181,34 @@ def test_a_kernel_is_refused_what_tells_one_call_from_another(ttir: str, ptx: st
     assert what in unfair_in(ttir, ptx)
 
 
+@pytest.mark.parametrize(
+    "text",
+    ["mov.b32 $0, $1;\\ncall.uni ($0), malloc, ($1);", "mov.u32 $0, %smid;", "mov.b32 $0, $1; // $(a$|b$)", "exit;"],
+)
+def test_inline_assembly_that_is_not_arithmetic_is_refused(compiles: Compile, text: str) -> None:
+    body = (*COPY, f"a = tl.inline_asm_elementwise('{text}', '=r,r', [i], tl.int32, False, 1)", "tl.store(x + i, a)")
+    answer = compiles(*body)
+    # What ptxas itself does not take is a compile error.
+    assert answer["status"] == "compile_error" or "k has inline assembly with" in answer["reason"]
+    if "malloc" not in text:
+        assert "k has inline assembly with" in answer["reason"]
+
+
+@pytest.mark.parametrize(
+    "line",
+    [
+        "b = tl.load(x + i).to(tl.float8e4b15).to(tl.float16)",
+        "b = libdevice.tanh(tl.load(x + i))",
+        "b = tl.inline_asm_elementwise('{ .reg .b32 t; // %\\n shl.b32 t, $1, 1; xor.b32 $0, t, $1; }', '=r,r', [i], "
+        "tl.int32, True, 1)",
+    ],
+)
+def test_arithmetic_in_assembly_and_libdevice_pass(compiles: Compile, line: str) -> None:
+    answer = compiles("i = tl.arange(0, BLOCK)", line, "tl.store(y + i, b)")
+    assert answer["resources"]["registers"] > 0
+
+
 def test_what_every_kernel_holds_is_not_taken_for_it() -> None:
     ttir = "%1 = tt.addptr %0, %arg3 : !tt.ptr<f32>, i32\n%2 = tt.bitcast %1 : !tt.ptr<f32> -> !tt.ptr<i32>"
-    ttir += '\n%4 = tt.elementwise_inline_asm "lop3.b32 $0, $1, 1, 2, 3;" {} %3 : i32 -> i32'
+    ttir += '\n%4 = tt.elementwise_inline_asm "lop3.b32 $0, $1, 1, 2, 3;" {constraints = "=r,r"} %3 : i32 -> i32'
     assert unfair_in(ttir, "mov.u32 %r1, %ctaid.x;\nmov.u32 %r2, %tid.x;") == ""

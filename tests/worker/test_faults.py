@@ -174,6 +174,7 @@ def test_launch_options_are_the_compilers_and_numbers(options: dict[str, Any]) -
         Value(kind="bool", text="1"),
         Value(kind="none", text="x"),
         Value(kind="dtype", text="fp17"),
+        Value(kind="str", text="%s"),
         Value(kind="kernel", text="triton"),
         Value(kind="kernel", text="__builtins__"),
         Tuple(items=(Value(kind="kernel", text="tl"),)),

@@ -24,6 +24,7 @@ from kernelwright.worker import plan as plans
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.kernels import arguments, given, load_kernels
 from kernelwright.worker.machine_code import MachineCode, Metadata
+from kernelwright.worker.outside import unfair_calls
 from kernelwright.worker.profile.code import code_counters
 from kernelwright.worker.target import install
 
@@ -83,17 +84,15 @@ UNFAIR = {
     "takes an address for a number, or a number for an address: where memory lies must not matter":
         r"tt\.ptr_to_int\b|tt\.int_to_ptr\b|tt\.ptr<!tt\.ptr|tt\.(?:elementwise_inline_asm|extern_elementwise)\b.*!tt\.ptr",
     "prints from the device, without end where it is timed": r"\btt\.print\b",
-    "touches memory, or calls a function, in inline assembly, where only arithmetic belongs":
-        r'tt\.elementwise_inline_asm "[^"]*(?:\[|\bcall\b)',
 }  # fmt: skip
 """What no kernel may do, mostly because it could tell one call from another by it, as it reads in Triton's IR or in
 PTX: whatever way it was written, it ends there."""
 
 
 def unfair_in(ttir: str, ptx: str) -> str:
-    """Which of UNFAIR a kernel does, "" where none."""
+    """Which of UNFAIR a kernel does, or what its inline assembly holds but arithmetic; "" where none."""
     text = "\n".join([*_operations(ttir), ptx])
-    return next((what for what, pattern in UNFAIR.items() if re.search(pattern, text)), "")
+    return next((what for what, pattern in UNFAIR.items() if re.search(pattern, text)), "") or unfair_calls(ttir)
 
 
 def _operations(ttir: str) -> list[str]:

@@ -126,6 +126,8 @@ def _argument(argument: Argument, expected: Expected, depth: int) -> Iterator[st
         case Descriptor(block_shape=block):
             if len(block) != len(argument.view.shape) or min(block, default=0) < 1 or max(block, default=0) >= 2**31:
                 yield f"a tensor descriptor with the block shape {block}"
+        case Value(kind="str", text=text) if "%" in text:
+            yield f"the text {text[:40]!r}: the body of a kernel could fill in values after a percent sign"
         case Value(kind=kind, text=text) if not _is_value(kind, text, expected):
             yield f"the argument {text[:40]!r} is no {kind}"
 

@@ -1,0 +1,214 @@
+"""Inline assembly of kernels: an allow-list of PTX, read as a straight line of arithmetic that writes every output.
+
+A text works on its operands, on registers that it declares and on numbers. It has no special registers, memory,
+labels, calls, branches or predicates that skip: a GPU runs these as readily, and the CPU interpreter runs no assembly.
+"""
+
+from __future__ import annotations
+
+import re
+
+_ARITHMETIC = """
+abs add bfe bfi bfind bmsk brev clz dp2a dp4a div fns mad mad24 max min mul mul24 neg popc rem sad sub szext
+copysign cos ex2 fma lg2 rcp rsqrt sin sqrt tanh testp
+selp set setp slct
+and cnot lop3 not or shf shl shr xor
+cvt mov prmt
+"""
+
+ARITHMETIC = frozenset(_ARITHMETIC.split())
+"""Instructions without effects but their result. PTX ISA 8.7, chapter 9.7, a line for each of its parts: integer
+arithmetic; floating point (also in half and mixed precision); comparison and selection; logic and shift; of data
+movement and conversion what touches registers only. Extended-precision arithmetic is not here: it reads a carry that
+another instruction left."""
+
+_MODIFIERS = """
+b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 u16x2 s16x2 f16 f16x2 bf16 bf16x2 f32 f32x2 f64 tf32 pred
+e4m3 e5m2 e4m3x2 e5m2x2 e4m3x4 e5m2x4 e2m1x2 e2m1x4 e2m3x2 e2m3x4 e3m2x2 e3m2x4 ue8m0x2
+rn rna rz rm rp rni rzi rmi rpi rs ftz sat satfinite relu approx full oob hi lo wide
+eq ne lt le gt ge ls hs equ neu ltu leu gtu geu num nan NaN xorsign abs and or xor
+finite infinite number notanumber normal subnormal l r clamp wrap shiftamt pack f4e b4e rc8 ecl ecr rc16
+"""
+
+MODIFIERS = frozenset(_MODIFIERS.split())
+"""What may follow an instruction's name: types, rounding, comparisons and modes of those in ARITHMETIC. Not `cc`."""
+
+REGISTERS = frozenset({"pred", "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64",
+                       "f16", "f16x2", "f32", "f64"})  # fmt: skip
+"""Types of registers that a text may declare."""
+
+CONSTRAINT = re.compile(r"(=&?)?[chrlfdq]")
+"""One operand in a register of its own: no memory, no number, no symbol, no clobber, no tie to another operand."""
+
+TOKEN = re.compile(
+    r"(?P<space>\s+)|(?P<operand>\$\d{1,4}(?!\d))"
+    r"|(?P<number>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}"
+    r"|\d+\.\d*(?:[eE][+-]?\d+)?|\d+U?)(?![\w.])"
+    r"|(?P<word>[A-Za-z_]\w*(?:\.\w+)*)|(?P<directive>\.[a-z]\w*)|(?P<mark>[{}<>,;|!-])"
+    r"|(?P<other>%[%\w.]*|.)"
+)
+
+
+class NotArithmetic(ValueError):
+    """What a text holds that is not arithmetic on its operands."""
+
+
+def check_assembly(text: str, constraints: str) -> None:
+    """Raise NotArithmetic where `text` is anything but arithmetic that writes each output of `constraints`."""
+    every = [constraint.strip() for constraint in constraints.split(",")]
+    for constraint in every:
+        if not CONSTRAINT.fullmatch(constraint):
+            raise NotArithmetic(_because(f"the constraint {constraint!r}: operands are plain registers"))
+    outputs = sum(constraint.startswith("=") for constraint in every)
+    if any(constraint.startswith("=") for constraint in every[outputs:]):
+        raise NotArithmetic(_because("constraints with an output behind an input"))
+    _Text(_tokens(_without_comments(text)), outputs, len(every)).check()
+
+
+def _because(what: str) -> str:
+    return f"has inline assembly with {what}; only arithmetic on its operands belongs there"
+
+
+def _without_comments(text: str) -> str:
+    text = text.replace("\r\n", "\n")
+    for wrong in re.finditer(r"[^\n\t -~]|\\|\$(?!\d)|^[ \t]*#", text, re.M):
+        raise NotArithmetic(_because(f"{wrong[0]!r}"))
+    return re.sub(r"//[^\n]*|/\*.*?\*/", " ", text, flags=re.S)
+
+
+def _tokens(text: str) -> list[tuple[str, str]]:
+    """Kind and text of each token."""
+    return [(token.lastgroup or "other", token[0]) for token in TOKEN.finditer(text) if token.lastgroup != "space"]
+
+
+class _Text:
+    """Reads one text, statement by statement, and remembers what has been written."""
+
+    def __init__(self, tokens: list[tuple[str, str]], outputs: int, operands: int) -> None:
+        self.tokens, self.outputs, self.operands = tokens, outputs, operands
+        self.at = 0
+        self.declared: set[str] = set()
+        self.in_block = False
+        self.written = {f"${number}" for number in range(outputs, operands)}
+
+    def check(self) -> None:
+        while self.at < len(self.tokens):
+            if self._accepts("{"):
+                self.in_block = True
+                while not self._accepts("}"):
+                    self._statement()
+                self.in_block = False
+                self.written -= self.declared
+                self.declared = set()
+            else:
+                self._statement()
+        for number in range(self.outputs):
+            if f"${number}" not in self.written:
+                raise NotArithmetic(_because(f"an output, ${number}, that it does not write"))
+
+    def _peek(self) -> tuple[str, str]:
+        return self.tokens[self.at] if self.at < len(self.tokens) else ("end", "the end of the text")
+
+    def _next(self, kind: str, what: str) -> str:
+        found, text = self._peek()
+        if found != kind:
+            raise NotArithmetic(_because(f"{text!r} where {what} was expected"))
+        self.at += 1
+        return text
+
+    def _accepts(self, mark: str) -> bool:
+        if self._peek() != ("mark", mark):
+            return False
+        self.at += 1
+        return True
+
+    def _expects(self, mark: str) -> None:
+        if not self._accepts(mark):
+            raise NotArithmetic(_because(f"{self._peek()[1]!r} where {mark!r} was expected"))
+
+    def _statement(self) -> None:
+        if self._peek()[0] == "directive":
+            self._declaration()
+        elif not self._accepts(";"):
+            self._instruction()
+
+    def _declaration(self) -> None:
+        directive = self._next("directive", "a declaration")
+        kind = self._next("directive", "a type") if directive == ".reg" else ""
+        if kind[1:] not in REGISTERS:
+            raise NotArithmetic(_because(f"{directive} {kind}".strip() + ": it may declare registers of plain types"))
+        if not self.in_block:
+            raise NotArithmetic(_because("a declaration outside of braces, which the code around it would see"))
+        while True:
+            name = self._next("word", "a name")
+            names = {name}
+            if self._accepts("<"):
+                count = self._next("number", "a number")
+                if not re.fullmatch(r"[0-9]{1,3}", count):
+                    raise NotArithmetic(_because(f"{count} registers called {name!r}"))
+                names = {f"{name}{number}" for number in range(int(count))}
+                self._expects(">")
+            if not re.fullmatch(r"[A-Za-z]\w*", name) or names & self.declared:
+                raise NotArithmetic(_because(f"the declaration of {name!r}"))
+            self.declared |= names
+            if not self._accepts(","):
+                break
+        self._expects(";")
+
+    def _instruction(self) -> None:
+        instruction = self._next("word", "an instruction")
+        name, *modifiers = instruction.split(".")
+        if name not in ARITHMETIC or not MODIFIERS.issuperset(modifiers):
+            raise NotArithmetic(_because(f"{instruction!r}, which is not on the list of arithmetic instructions"))
+        written = self._destination()
+        self._expects(",")
+        self._source()
+        while self._accepts(","):
+            self._source()
+        self._expects(";")
+        self.written |= written
+
+    def _destination(self) -> set[str]:
+        """`d`, `p|q`, or `{a, b}` with `_` for what is dropped."""
+        found = set()
+        vector = self._accepts("{")
+        while True:
+            if self._peek() == ("word", "_"):
+                self.at += 1
+            else:
+                name = self._register()
+                if name.startswith("$") and int(name[1:]) >= self.outputs:
+                    raise NotArithmetic(_because(f"a write to its input {name}"))
+                found.add(name)
+            if not self._accepts("," if vector else "|"):
+                break
+        if vector:
+            self._expects("}")
+        return found
+
+    def _source(self) -> None:
+        if self._accepts("{"):
+            self._value()
+            while self._accepts(","):
+                self._value()
+            self._expects("}")
+        else:
+            self._value()
+
+    def _value(self) -> None:
+        """A number, or a register that was written before."""
+        negated = self._accepts("!")
+        if not negated and (self._accepts("-") or self._peek()[0] == "number"):
+            self._next("number", "a number")
+            return
+        name = self._register()
+        if name not in self.written:
+            raise NotArithmetic(_because(f"{name!r} read before it is written"))
+
+    def _register(self) -> str:
+        kind, text = self._peek()
+        known = int(text[1:]) < self.operands if kind == "operand" else kind == "word" and text in self.declared
+        if not known:
+            raise NotArithmetic(_because(f"{text!r}, which is none of its operands and registers"))
+        self.at += 1
+        return text if kind == "word" else f"${int(text[1:])}"
