@@ -15,7 +15,6 @@ from __future__ import annotations
 import argparse
 import json
 import math
-import re
 import shutil
 import sys
 import tempfile
@@ -27,7 +26,7 @@ from kernelwright import pool
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
 from kernelwright.journal import Journal
-from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implementation, Status, TensorSpec
+from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implementation, Status
 from kernelwright.report.plots import convergence, drawing, roofline
 from kernelwright.report.view import read_run
 from kernelwright.roofline import Point, bound
@@ -113,16 +112,8 @@ def shown(case: BenchCase) -> list[Implementation]:
 
 def limit_of(info: CaseInfo, peaks: dict[str, float], source: str) -> Bound:
     """The limit of a case under other peaks than those it was loaded with, made as a worker makes it."""
-    written = sum(map(size_bytes, info.outputs))
-    taken = [spec for spec in (*info.inputs, *info.parameters.values()) if isinstance(spec, TensorSpec)]
-    written_bytes = round(info.bytes * written / max(written + sum(map(size_bytes, taken)), 1))
-    floats = [spec.dtype for spec in info.inputs if isinstance(spec, TensorSpec) and "float" in spec.dtype]
-    return bound(info.bytes, written_bytes, info.flop, (floats or ["float32"])[0], peaks, source)
-
-
-def size_bytes(spec: TensorSpec) -> int:
-    bits = re.search(r"\d+", spec.dtype)
-    return math.prod(spec.shape) * max(1, int(bits[0]) // 8 if bits else 1)
+    least = info.bound
+    return bound(least.bytes, least.written_bytes, least.flop_by_dtype, peaks, source, least.stated)
 
 
 def reached(case: BenchCase, limit: Bound) -> dict[str, list[Point]]:

@@ -37,7 +37,7 @@ KERNEL = KernelResources(
     kernel="k", target="sm_90", registers=32, spill_bytes=0, shared_bytes=0, num_warps=4, num_stages=3, occupancy=1.0,
     limited_by="warps", cubin_sha="a",
 )  # fmt: skip
-LEAST = bound(4_000_000_000, 2_000_000_000, 0, "float32", PEAKS, "measured here")
+LEAST = bound(4_000_000_000, 2_000_000_000, {"float32": 0}, PEAKS, "measured here")
 
 
 def kernel(**changes: object) -> KernelResources:
@@ -49,21 +49,50 @@ def estimate(*launches: tuple[KernelResources, int], least: Bound = LEAST) -> fl
 
 
 def test_bytes_bound_when_they_take_longer() -> None:
-    found = bound(4_000_000, 2_000_000, 1_000_000, "float32", PEAKS, "measured here")
+    found = bound(4_000_000, 2_000_000, {"float32": 1_000_000}, PEAKS, "measured here")
     assert found.bound_us == pytest.approx(1.0)
     assert (found.bound_by, found.bytes, found.flop, found.peaks) == ("bytes", 4_000_000, 1_000_000, "measured here")
 
 
 def test_flop_bound_when_they_take_longer() -> None:
-    found = bound(4_000_000, 2_000_000, 5_000_000_000, "float32", PEAKS, "measured here")
+    found = bound(4_000_000, 2_000_000, {"bfloat16": 80_000_000_000}, PEAKS, "measured here")
     assert found.bound_us == pytest.approx(100.0)
     assert found.bound_by == "flop"
 
 
-def test_the_rate_is_that_of_the_dtype_and_else_the_best_there_is() -> None:
-    assert bound(0, 0, 8 * 10**8, "bfloat16", PEAKS, "").bound_us == pytest.approx(1.0)
-    assert bound(0, 0, 8 * 10**8, "float32", PEAKS, "").bound_us == pytest.approx(16.0)
-    assert bound(0, 0, 8 * 10**8, "float8_e4m3fn", PEAKS, "").bound_us == pytest.approx(1.0)
+@pytest.mark.parametrize(
+    ("flop_by_dtype", "microseconds"),
+    [
+        ({}, 0.0),
+        ({"bfloat16": 8 * 10**8}, 1.0),
+        ({"float16": 6 * 10**8}, 1.0),
+        ({"bfloat16": 8 * 10**8, "float16": 6 * 10**8}, 2.0),
+        ({"float8_e4m3fn": 16 * 10**8}, 1.0),
+        ({"int8": 8 * 10**8, "bfloat16": 8 * 10**8}, 1.5),
+        ({"float64": 8 * 10**8}, 1.0),
+        ({"float32": 5 * 10**13 + 8 * 10**14 // 3}, 1e6),
+        ({"float32": 3 * 10**8, "bfloat16": 8 * 10**8}, 1.0),
+    ],
+)
+def test_products_of_several_dtypes_share_the_matrix_units_and_float32_has_its_own_beside_them(
+    flop_by_dtype: dict[str, int], microseconds: float
+) -> None:
+    found = bound(0, 0, flop_by_dtype, PEAKS | {"float16_flop_per_s": 6e14}, "")
+    assert found.bound_us == pytest.approx(microseconds)
+    assert (found.flop, found.flop_by_dtype) == (sum(flop_by_dtype.values()), flop_by_dtype)
+
+
+def test_a_float32_product_of_three_half_precision_ones_is_not_below_the_bound() -> None:
+    by_matrix_units_us = 3 * 1e12 / PEAKS["bfloat16_flop_per_s"] * 1e6
+    assert bound(0, 0, {"float32": 10**12}, PEAKS, "").bound_us < by_matrix_units_us
+
+
+def test_the_stated_part_of_a_bound_is_the_time_of_what_was_stated() -> None:
+    sizes = (4_000_000, 2_000_000, {"bfloat16": 1_600_000_000}, PEAKS, "")
+    assert bound(*sizes).stated_us == 0.0
+    assert bound(*sizes, stated=("bytes",)).stated_us == pytest.approx(1.0)
+    assert bound(*sizes, stated=("flop",)).stated_us == pytest.approx(2.0)
+    assert bound(*sizes, stated=("bytes", "flop")).stated_us == bound(*sizes).bound_us == pytest.approx(2.0)
 
 
 @pytest.mark.parametrize(
@@ -79,9 +108,9 @@ def test_what_is_read_and_written_goes_at_the_rate_of_a_copy_and_the_rest_at_its
 def test_a_bound_is_never_below_either_limit() -> None:
     for size in (0, 1, 10**6, 10**12):
         for flop in (0, 1, 10**6, 10**15):
-            found = bound(size, size // 3, flop, "float32", PEAKS, "").bound_us
+            found = bound(size, size // 3, {"float32": flop}, PEAKS, "").bound_us
             assert found >= size / 4e12 * 1e6
-            assert found >= flop / 5e13 * 1e6
+            assert found >= flop / (5e13 + 8e14 / 3) * 1e6
 
 
 @pytest.mark.parametrize("blocks", [1, 7, 132, 1000, 2112, 2113, 10**6])
@@ -102,13 +131,13 @@ def test_worse_kernels_are_estimated_slower() -> None:
 
 
 def test_every_launch_costs() -> None:
-    tiny = bound(4000, 2000, 0, "float32", PEAKS, "")
+    tiny = bound(4000, 2000, {"float32": 0}, PEAKS, "")
     one, two = estimate((KERNEL, 1), least=tiny), estimate((KERNEL, 1), (KERNEL, 1), least=tiny)
     assert two >= one + LAUNCH_US
 
 
 def test_a_point_says_how_far_an_implementation_is_from_its_bound() -> None:
-    least = bound(4_000_000_000, 2_000_000_000, 8_000_000_000, "bfloat16", PEAKS, "measured here")
+    least = bound(4_000_000_000, 2_000_000_000, {"bfloat16": 8_000_000_000}, PEAKS, "measured here")
     point = Point(name="starter", case="big", bound=least, time_us=4000.0, kind="measured")
     assert least.bound_us == pytest.approx(1000.0)
     assert (point.share, point.gap) == (pytest.approx(0.25), pytest.approx(4.0))
@@ -118,7 +147,7 @@ def test_a_point_says_how_far_an_implementation_is_from_its_bound() -> None:
 
 
 def test_the_roof_is_slanted_up_to_the_ridge_and_flat_beyond() -> None:
-    least = bound(4_000_000_000, 2_000_000_000, 8_000_000_000, "bfloat16", PEAKS, "measured here")
+    least = bound(4_000_000_000, 2_000_000_000, {"bfloat16": 8_000_000_000}, PEAKS, "measured here")
     assert ridge_flop_per_byte(least) == pytest.approx(200.0)
     assert roof_flop_per_s(least, 2.0) == pytest.approx(8e12)
     assert roof_flop_per_s(least, 1000.0) == pytest.approx(8e14)

@@ -23,13 +23,28 @@ LATENCY_S = 700e-9
 NVIDIA Hopper GPU Architecture via Microbenchmarking", 2024, gives 478 cycles unloaded)."""
 
 
-def bound(bytes: int, written_bytes: int, flop: int, dtype: str, peaks: dict[str, float], source: str) -> Bound:
-    """The larger of the time to move the bytes and FLOP over the measured matrix rate of `dtype`.
+NARROW = ("int8", "uint8", "bool")
+"""Dtypes of eight bits besides every float8: the matrix units multiply them twice as fast as those of sixteen."""
 
-    bytes: read and written; written_bytes: those of them that are written.
+HALVES_PER_FLOAT32 = 3
+"""Products of half-precision parts that add up to one as exact as float32's (Ootomo, Yokota, "Recovering single
+precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", IJHPCA 36(4), 2022)."""
+
+
+def bound(
+    bytes: int,
+    written_bytes: int,
+    flop_by_dtype: dict[str, int],
+    peaks: dict[str, float],
+    source: str,
+    stated: Sequence[Literal["bytes", "flop"]] = (),
+) -> Bound:
+    """The larger of the time to move the bytes and of the time to compute the FLOP at measured rates.
+
+    bytes: read and written; written_bytes: those of them that are written. stated: what of the two the problem states.
     """
-    rate = peaks.get(f"{dtype}_flop_per_s") or max(v for k, v in peaks.items() if k.endswith("_flop_per_s"))
-    moving_us, computing_us = moving_s(bytes, written_bytes, peaks) * 1e6, flop / rate * 1e6
+    moving_us, computing_us = moving_s(bytes, written_bytes, peaks) * 1e6, computing_s(flop_by_dtype, peaks) * 1e6
+    flop = sum(flop_by_dtype.values())
     return Bound(
         bound_us=max(moving_us, computing_us),
         bound_by="flop" if computing_us > moving_us else "bytes",
@@ -37,8 +52,39 @@ def bound(bytes: int, written_bytes: int, flop: int, dtype: str, peaks: dict[str
         flop=flop,
         peaks=source,
         bytes_per_s=bytes / moving_us * 1e6 if moving_us else None,
-        flop_per_s=rate,
+        flop_per_s=flop / computing_us * 1e6 if computing_us else None,
+        stated=tuple(stated),
+        stated_us=max(moving_us * ("bytes" in stated), computing_us * ("flop" in stated)),
+        written_bytes=written_bytes,
+        flop_by_dtype=flop_by_dtype,
     )
+
+
+def computing_s(flop_by_dtype: dict[str, int], peaks: dict[str, float]) -> float:
+    """The least time for products of several dtypes.
+
+    All but float32 share the matrix units, so that their times add up. float32 may run beside them on the ordinary
+    units, so it only sets a limit by itself.
+    """
+    alone_s = {dtype: flop / flop_rate(dtype, peaks) for dtype, flop in flop_by_dtype.items()}
+    float32_s = alone_s.pop("float32", 0.0)
+    return max(float32_s, sum(alone_s.values()))
+
+
+def flop_rate(dtype: str, peaks: dict[str, float]) -> float:
+    """FLOP per second that no kernel exceeds on operands of `dtype`.
+
+    That of float32 is its own measured rate and, beside it, the matrix units on three half-precision products each. A
+    dtype that was not measured has the fastest rate that was, and one of eight bits twice that.
+    """
+    rates = {name.removesuffix("_flop_per_s"): rate for name, rate in peaks.items() if name.endswith("_flop_per_s")}
+    fastest = max(rates.values())
+    if dtype == "float32":
+        halves = max(rates.get("float16", 0.0), rates.get("bfloat16", 0.0))
+        return rates.get("float32", fastest) + halves / HALVES_PER_FLOAT32
+    if dtype in NARROW or dtype.startswith("float8"):
+        return rates.get(dtype, 2 * fastest)
+    return rates.get(dtype, fastest)
 
 
 def moving_s(bytes: int, written_bytes: int, peaks: dict[str, float]) -> float:

@@ -22,7 +22,7 @@ PEAKS = {
 
 def case(read: int, written: int, flop: int, dtype: str) -> CaseInfo:
     """read, written: in elements of two bytes."""
-    least = roofline.bound(2 * (read + written), 2 * written, flop, dtype, PEAKS, "measured")
+    least = roofline.bound(2 * (read + written), 2 * written, {dtype: flop}, PEAKS, "measured")
     given, made = (TensorSpec(shape=(size,), dtype=dtype, stride=(1,)) for size in (read, written))
     return CaseInfo(case=Case(name="only"), inputs=(given,), outputs=(made,), bytes=least.bytes, flop=flop, bound=least)
 

@@ -23,7 +23,7 @@ def test_the_files_that_the_page_shows_load_with_their_cases_and_their_work(tmp_
     for case in problem.cases:
         specs = problem.specs(case)
         assert specs.outputs[0].shape == (case.params["batch_size"], case.params.get("features", 1024))
-        assert problem.work(case) == (problem.count_flop(case), load.compulsory_bytes(specs))
+        assert problem.work(case) == (sum(problem.least_work(case).flop.values()), load.compulsory_bytes(specs))
 
 
 def test_the_sidecar_that_the_page_shows_fits_the_file_that_it_shows(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from kernelwright.model.bench import BenchCase, BenchReport, BenchSeries, Implem
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, KernelResources, Status, Timing
 from kernelwright.model.machine import Attempt, Environment, Machine
-from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorSpec
+from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorRead, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
 from kernelwright.model.proposal import Candidate, Claim, Exchange, Operator, Proposal, Reflection, Request, Usage
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
@@ -54,6 +54,7 @@ __all__ = [
     "RunSettings",
     "Scalar",
     "Status",
+    "TensorRead",
     "TensorSpec",
     "Timing",
     "Trial",

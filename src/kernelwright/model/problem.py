@@ -51,8 +51,29 @@ class Bound(Record, frozen=True, kw_only=True):
     """Where the peaks come from: "measured <device> <date>" or "datasheet <target>"."""
     bytes_per_s: float | None = None
     flop_per_s: float | None = None
-    """The two peaks that it is made of: of memory for this mix of reads and writes, and of arithmetic in this dtype.
-    None in records of before they were kept."""
+    """The two peaks that it is made of: of memory for this mix of reads and writes, and of arithmetic in these dtypes.
+    None where there is no such work, and in records of before they were kept."""
+    stated: tuple[Literal["bytes", "flop"], ...] = ()
+    """What the problem's `work()` states; the rest is derived from its forward."""
+    stated_us: float = 0.0
+    """The part of the bound that follows from what is stated alone; 0 where nothing is, and in older records."""
+    written_bytes: int = 0
+    """Those of `bytes` that are written."""
+    flop_by_dtype: dict[str, int] = {}
+    """`flop` by the dtype of the operands; empty in older records."""
+
+
+class TensorRead(Record, frozen=True, kw_only=True):
+    """What a forward has to read of one tensor that it is given. of_bytes: the tensor's own size.
+
+    rows: entries of the first dimension of which something is read, None where the tensor is read whole or not at all.
+    """
+
+    name: str
+    """ "input x", "parameter weight" or "buffer cache"."""
+    bytes: int
+    of_bytes: int
+    rows: int | None = None
 
 
 class CaseInfo(Record, frozen=True, kw_only=True):
@@ -72,6 +93,10 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     init: tuple[Any, ...] = ()
     """What Model is constructed with, as plain data; a tensor as the fields of its `TensorSpec`."""
     init_names: tuple[str, ...] = ()
+    reads: tuple[TensorRead, ...] = ()
+    """What is read of each input, parameter and buffer; as derived, also where `work()` states bytes."""
+    assumed: tuple[str, ...] = ()
+    """What was taken for granted in deriving them."""
 
 
 class ProblemInfo(Record, frozen=True, kw_only=True):

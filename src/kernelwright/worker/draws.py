@@ -17,6 +17,7 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker import tolerance, values
 from kernelwright.worker.answer import Answer, answered, out_of_memory
+from kernelwright.worker.case_work import case_work
 from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.load import LoadedProblem
 from kernelwright.worker.plan import AGAIN, AGAIN_FEW
@@ -41,7 +42,8 @@ FOLLOWING = {AGAIN_FEW: values.FEW, AGAIN: values.PARTLY}
 
 
 class Draws:
-    """cases: with the dtype that was asked for in place of their own, None for theirs. flop: counted in forward."""
+    """cases: with the dtype that was asked for in place of their own, None for theirs. work: derived from forward;
+    flop: of its products."""
 
     def __init__(self, problem: LoadedProblem, dtype: str | None, device: str) -> None:
         self.problem, self.device = problem, device
@@ -50,7 +52,11 @@ class Draws:
             case.name: (case, None if case.small else dtype) for case in problem.cases
         }
         self.specs = {name: problem.specs(case, own) for name, (case, own) in self.cases.items()}
-        self.flop = {name: problem.count_flop(case) for name, (case, _) in self.cases.items()}
+        self.work = {
+            name: case_work(problem, case, own, self.specs[name], self.secret, device)
+            for name, (case, own) in self.cases.items()
+        }
+        self.flop = {name: sum(work.flop.values()) for name, work in self.work.items()}
         self.answers: OrderedDict[tuple[str, int], Answer] = OrderedDict()
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
 

@@ -14,7 +14,6 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.utils.flop_counter import FlopCounterMode
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Scalar, TensorSpec
@@ -116,15 +115,9 @@ def specs(instance: Instance) -> Specs:
     )
 
 
-def count_flop(instance: Instance) -> int:
-    """FLOP of the matrix products, convolutions and attention in forward; 0 where there are none."""
-    with FlopCounterMode(display=False) as counter:
-        outputs(instance)
-    return int(counter.get_total_flops())
-
-
 def compulsory_bytes(specs: Specs) -> int:
-    """Bytes of every input and parameter read once and every output written once; what is expanded counts once."""
+    """Bytes of every input, parameter and output, once each; what is expanded counts once. What of them has to move is
+    `work.least_work`."""
     inputs = [spec for spec in specs.inputs if isinstance(spec, TensorSpec)]
     return sum(_bytes(spec) for spec in [*inputs, *specs.parameters.values(), *specs.outputs])
 

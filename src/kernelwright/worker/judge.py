@@ -24,6 +24,7 @@ from kernelwright.worker.answer import Answer
 from kernelwright.worker.arena import attach, window
 from kernelwright.worker.baseline import Baselines
 from kernelwright.worker.binding import as_it_lies, bound
+from kernelwright.worker.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.draws import PERIOD, Draws
 from kernelwright.worker.instance import Specs, compulsory_bytes
@@ -31,12 +32,10 @@ from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
 from kernelwright.worker.strided import with_strided
 from kernelwright.worker.trivial import qualification
+from kernelwright.worker.work import Work
 
 POISONS = (0xFF, 0x5A)
 """Byte patterns for memory that a call must write: 0xFF is NaN in every float format, 0x5A a large finite number."""
-
-CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
-"""Up to here a case that is not small can be qualified without a GPU, in a second or two."""
 
 
 class Judge:
@@ -60,9 +59,7 @@ class Judge:
             described.append({
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
-                "bytes": compulsory_bytes(specs) if size is None else size,
-                "written_share": written_share(specs),
-                "flop": self.draws.flop[name] if flop is None else flop,
+                **described_work(self.draws.work[name], specs, flop, size),
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
         return {
@@ -180,10 +177,17 @@ class Judge:
         return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]))
 
 
-def written_share(specs: Specs) -> float:
-    """Which part of the compulsory bytes is written; a stated number of bytes is taken to divide alike."""
-    written = compulsory_bytes(Specs(inputs=(), outputs=specs.outputs, parameters={}))
-    return written / max(compulsory_bytes(specs), 1)
+def described_work(work: Work, specs: Specs, flop: int | None, size: int | None) -> dict[str, Any]:
+    """The fields of a case that say what it has to do. flop, size: what the problem states, None where it states
+    nothing. Stated bytes are taken to divide into read and written ones as the derived do."""
+    by_dtype = work.flop if flop is None else flop_stated(flop, work.flop, specs)
+    total = work.bytes if size is None else size
+    return {
+        "bytes": total, "written_bytes": round(total * work.written_bytes / max(work.bytes, 1)),
+        "flop": sum(by_dtype.values()), "flop_by_dtype": by_dtype,
+        "stated": [name for name, value in (("bytes", size), ("flop", flop)) if value is not None],
+        "reads": codec.plain(work.reads), "assumed": work.assumed,
+    }  # fmt: skip
 
 
 def _with_dtype(case: Case, dtype: str) -> Case:

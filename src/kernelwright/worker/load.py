@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
-from kernelwright.worker.instance import Input, Instance, Specs, cast, compulsory_bytes, count_flop, outputs, specs
+from kernelwright.worker.instance import Input, Instance, Specs, cast, compulsory_bytes, outputs, specs
 from kernelwright.worker.problem_module import (
     argument_names,
     call,
@@ -38,6 +38,7 @@ from kernelwright.worker.problem_module import (
     seeded,
     stated_cases,
 )
+from kernelwright.worker.work import Work, least_work, taped
 
 __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
 
@@ -137,9 +138,9 @@ class LoadedProblem:
         """What `case` takes and gives, found without making its tensors."""
         return self._asked(case, dtype, specs)
 
-    def count_flop(self, case: Case) -> int:
-        """FLOP that can be counted in forward (see `instance.count_flop`), without making tensors."""
-        return self._asked(case, None, count_flop)
+    def least_work(self, case: Case, dtype: str | None = None) -> Work:
+        """What `case` has to read, write and multiply at least, without making its tensors."""
+        return least_work(self._asked(case, dtype, taped))
 
     def outline(self, case: Case, dtype: str | None = None) -> Instance:
         """An instance for its names and shapes: fake tensors, or small real ones where that cannot be."""

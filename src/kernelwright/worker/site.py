@@ -180,10 +180,8 @@ class Site:
 
     def _case(self, told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:
         case = codec.record(told["case"], Case)
-        floats = [i["dtype"] for i in told["inputs"] if isinstance(i, dict) and "float" in i["dtype"]]
-        written_bytes = round(told["bytes"] * told.pop("written_share"))
-        dtype = floats[0] if floats else "float32"
-        least = roofline.bound(told["bytes"], written_bytes, told["flop"], dtype, peaks, source)
+        written_bytes, flop_by_dtype, stated = (told.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
+        least = roofline.bound(told["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
         return codec.record(told | {"case": codec.plain(case), "bound": codec.plain(least)}, CaseInfo)
 
     def loaded(self) -> ProblemInfo:

@@ -1,0 +1,99 @@
+"""The least work of a problem's cases: from values where they matter and can be made, and what a problem states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.model import TensorSpec
+from kernelwright.worker import load
+from kernelwright.worker.case_work import case_work, flop_stated
+from kernelwright.worker.judge import Judge, described_work
+from kernelwright.worker.load import Specs
+from kernelwright.worker.needs import READ_ALIKE
+
+LOOKUP = """
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self, rows, width):
+        super().__init__()
+        self.table = nn.Embedding(rows, width)
+
+    def forward(self, ids):
+        return self.table(ids)
+
+
+CASES = [
+    dict(name="large", rows=200000, width=512, count=64),
+    dict(name="little", small=True, rows=9, width=4, count=64),
+]
+
+
+def get_inputs(rows=9, count=64):
+    return [torch.randint(0, rows, (count,))]
+
+
+def get_init_inputs(rows=9, width=4):
+    return [rows, width]
+"""
+
+
+@pytest.fixture
+def lookup(tmp_path: Path) -> str:
+    (tmp_path / "problem.py").write_text(LOOKUP)
+    return str(tmp_path / "problem.py")
+
+
+def test_a_lookup_reads_the_rows_that_its_ids_name_where_these_can_be_drawn(lookup: str) -> None:
+    problem = load.load_problem(lookup)
+    large, little = problem.cases
+    found = case_work(problem, little, None, problem.specs(little), 5, "cpu")
+    ids = problem.instance(little, seed=5).inputs[0]
+    assert found.reads[1].bytes == len(set(ids.tolist())) * 16  # type: ignore[union-attr]
+    assert found.assumed == ()
+    assert (found.written_bytes, found.reads[0].bytes) == (64 * 16, 64 * 8)
+    unknown = case_work(problem, large, None, problem.specs(large), 5, "cpu")
+    assert unknown.reads[1].bytes == 512 * 4
+    assert unknown.assumed == (READ_ALIKE,)
+
+
+def test_a_judge_tells_what_a_case_reads_writes_and_multiplies(lookup: str) -> None:
+    large, little = Judge("cpu").load(lookup, None)["cases"]
+    assert large["bytes"] == 512 * 4 + 64 * 8 + 64 * 2048
+    assert (large["written_bytes"], large["flop_by_dtype"], large["stated"]) == (64 * 2048, {}, [])
+    assert [read["name"] for read in little["reads"]] == ["input ids", "parameter table.weight"]
+    assert little["assumed"] == ()
+
+
+def given(*dtypes: str) -> Specs:
+    return Specs(
+        inputs=tuple(TensorSpec(shape=(4,), dtype=dtype, stride=(1,)) for dtype in dtypes), outputs=(), parameters={}
+    )
+
+
+@pytest.mark.parametrize(
+    ("derived", "dtypes", "expected"),
+    [
+        ({"bfloat16": 60, "float32": 20}, ("float32",), {"bfloat16": 76, "float32": 25}),
+        ({"float16": 7}, ("int64", "float32"), {"float16": 101}),
+        ({}, ("int64", "float32", "bfloat16"), {"bfloat16": 101}),
+        ({}, ("int64",), {"float32": 101}),
+    ],
+)
+def test_stated_flop_are_divided_as_the_products_of_forward_are(
+    derived: dict[str, int], dtypes: tuple[str, ...], expected: dict[str, int]
+) -> None:
+    assert flop_stated(101, derived, given(*dtypes)) == expected
+
+
+def test_stated_bytes_divide_into_read_and_written_as_the_derived_do(lookup: str) -> None:
+    problem = load.load_problem(lookup)
+    little = problem.cases[1]
+    work, shapes = problem.least_work(little), problem.specs(little)
+    told = described_work(work, shapes, None, 10 * work.bytes)
+    assert (told["bytes"], told["written_bytes"]) == (10 * work.bytes, 10 * work.written_bytes)
+    assert (told["stated"], told["flop"]) == (["bytes"], 0)
