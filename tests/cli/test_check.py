@@ -9,9 +9,19 @@ import msgspec
 import pytest
 
 from command_line import PROBLEM, fault, run
-from fakes import FakeWorker, evaluation_of
+from fakes import ENVIRONMENT, FakeWorker, evaluation_of
+from fakes import PROBLEM as PROBLEM_INFO
 from kernelwright.journal import Journal
-from kernelwright.model import Candidate, CaseQualification, Evaluation, QualificationReport, TrivialAnswer
+from kernelwright.model import (
+    Candidate,
+    CaseQualification,
+    Evaluation,
+    Implementation,
+    QualificationReport,
+    Status,
+    TensorRead,
+    TrivialAnswer,
+)
 
 
 def answer(name: str, accepted: bool, allclose_from: float = 0.5) -> TrivialAnswer:
@@ -65,6 +75,56 @@ def test_a_problem_that_does_not_is_status_1_with_the_reason() -> None:
     assert result.stdout.startswith("double does not qualify: on case small input x as it is would pass")
     assert "input x as it is  PASSES" in result.stdout
     assert "the same in every draw, so a kernel may have it built in: input mask" in result.stdout
+
+
+SLOW = msgspec.structs.replace(PROBLEM_INFO, cases=tuple(
+    msgspec.structs.replace(
+        info, reads=(TensorRead(name="input x", bytes=64, of_bytes=1000000, rows=2),), assumed=("ids are equal",),
+        bound=msgspec.structs.replace(info.bound, written_bytes=128, flop_by_dtype={"bfloat16": 4096}),
+    )
+    for info in PROBLEM_INFO.cases
+))  # fmt: skip
+
+
+def test_every_bound_is_shown_with_what_it_assumes() -> None:
+    lines = run("check", "double.py", worker=FakeWorker(qualification=GOOD, problem=SLOW)).stdout.splitlines()
+    at = lines.index("bounds (peaks: measured Fake GPU 2026-01-01):")
+    name = SLOW.cases[0].case.name
+    assert lines[at + 1 : at + 6] == [
+        f"  {name}: 50.00 µs or more, set by bytes (derived)",
+        "    moves 32.8 kB: 128 B written, and read",
+        "      64 B of input x: 1 MB in all, 2 of its rows",
+        "    computes 4.1e-06 GFLOP in bfloat16",
+        "    assumed: ids are equal",
+    ]
+    stated = msgspec.structs.replace(SLOW.cases[0].bound, stated=("bytes", "flop"))
+    problem = msgspec.structs.replace(SLOW, cases=(msgspec.structs.replace(SLOW.cases[0], bound=stated),))
+    text = run("check", "double.py", worker=FakeWorker(qualification=GOOD, problem=problem)).stdout
+    assert "set by bytes (stated)" in text
+    assert "moves 32.8 kB, as work() states" in text
+    assert "computes 4.1e-06 GFLOP in bfloat16, as work() states" in text
+
+
+class Quick(FakeWorker):
+    """Its framework takes less than the bound."""
+
+    def bench(self, *args: object, **kwargs: object):  # type: ignore[no-untyped-def]
+        report = super().bench(*args, **kwargs)  # type: ignore[arg-type]
+        row = Implementation(name="eager", status=Status.PASSED, median_us=40.0, below_bound="below the derived bound")
+        return msgspec.structs.replace(
+            report, cases=tuple(msgspec.structs.replace(case, implementations=(row,)) for case in report.cases)
+        )
+
+
+def test_eager_pytorch_below_a_bound_is_named_and_only_where_it_was_measured() -> None:
+    said = "    eager PyTorch takes 40.00 µs, below the derived bound"
+    result = run("check", "double.py", "--json", worker=Quick(qualification=GOOD))
+    timed = [one for one in json.loads(result.stdout)["bounds"] if one["eager_us"] is not None]
+    assert [one["eager_below_bound"] for one in timed] == ["below the derived bound"] * len(timed)
+    assert result.stderr.splitlines().count(said) == len(timed) > 0
+    assert "eager" not in run("check", "double.py", worker=FakeWorker(qualification=GOOD)).stdout
+    absent = msgspec.structs.replace(ENVIRONMENT, device=None)
+    assert "eager" not in run("check", "double.py", worker=Quick(qualification=GOOD, where=absent)).stdout
 
 
 def test_json_is_one_document() -> None:

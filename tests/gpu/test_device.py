@@ -150,4 +150,24 @@ def test_a_time_below_the_physical_bound_is_refused_and_no_record(tmp_path: Path
     assert found.status is Status.REJECTED
     assert "no kernel can beat" in found.reason
     assert rows["mine"].status is Status.REJECTED
-    assert "less than any kernel can take" in rows["mine"].reason
+    assert "no kernel can beat" in rows["mine"].reason
+
+
+def test_a_time_below_a_derived_bound_is_flagged_and_passes(tmp_path: Path) -> None:
+    """The reference multiplies by a matrix of zeros and one number, and so counts products that nobody needs."""
+    product = (
+        "x = x.view(1024, -1)\n        return ((2 * torch.eye(1024, device=x.device, dtype=x.dtype)) @ x).view(-1)"
+    )
+    assert "return x * 2" in doubling(1 << 25)
+    text = doubling(1 << 25).replace("return x * 2", product).replace("n=5000", "n=5120")
+    (tmp_path / "problem.py").write_text(text)
+    with start_worker() as worker:
+        info = worker.load(str(tmp_path))
+        found = worker.evaluate(Candidate(source=KERNEL), "search")
+        rows = {row.name: row for row in worker.bench({"mine": Candidate(source=KERNEL)}, ("large",), compile=False)
+                .cases[0].implementations}  # fmt: skip
+    assert info.cases[0].bound.flop_by_dtype == {"float32": 2 * 1024 * (1 << 25)}
+    assert found.status is Status.PASSED, found.reason
+    assert [result.below_bound != "" for result in found.results if result.case == "large"] == [True]
+    assert rows["mine"].status is Status.PASSED, rows["mine"].reason
+    assert "below the derived bound" in rows["mine"].below_bound

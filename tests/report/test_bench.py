@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
 from kernelwright.report.bench import NO_DEVICE, UNTUNED, bench_text
 from kernelwright.report.series import series_text
@@ -55,6 +57,22 @@ def test_a_measured_row_shows_interval_verdict_and_share() -> None:
     ]
     assert "estimate" not in text
     assert "NVIDIA H200" in text
+
+
+def test_a_row_below_the_bound_is_explained_and_a_derived_bound_is_called_one() -> None:
+    remark = "below the derived bound of 16 µs: state work()"
+    row = Implementation(
+        name="best", status=Status.PASSED, median_us=12.0, fraction_of_bound=16 / 12, below_bound=remark
+    )
+    report = _report("NVIDIA H200", row)
+    case = msgspec.structs.replace(report.cases[0], bound_kind="derived")
+    text = bench_text(msgspec.structs.replace(report, cases=(case,)))
+    assert "square, held out: what the reference does takes 16.00 µs or more (limit: bytes, derived)" in text
+    assert f"  best: {remark}" in text.splitlines()
+    assert f"  softmax square best: {remark}" in series_text(BenchSeries(reports=(report,))).splitlines()
+    stated = msgspec.structs.replace(case, bound_kind="stated")
+    stated_text = bench_text(msgspec.structs.replace(report, cases=(stated,)))
+    assert "no kernel can beat 16.00 µs (limit: bytes, stated)" in stated_text
 
 
 def test_a_race_without_max_autotune_says_so() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from kernelwright.model import Evaluation, Status
 from kernelwright.report.evaluation import evaluation_text, headline, kernels_table
 from samples import failed, passed, problem_info, resources
@@ -20,6 +22,15 @@ def test_a_measured_time_is_not_called_an_estimate() -> None:
     text = evaluation_text(passed(32.0, measured=True), problem_info().cases)
     assert "estimate" not in text
     assert "verified on the device" in text
+
+
+def test_a_time_below_its_derived_bound_is_explained() -> None:
+    found = passed(12.0, measured=True)
+    remark = "below the derived bound of 16 µs: state work()"
+    tiny, square = found.results
+    flagged = msgspec.structs.replace(found, results=(tiny, msgspec.structs.replace(square, below_bound=remark)))
+    assert f"square: {remark}" in evaluation_text(flagged, problem_info().cases).splitlines()
+    assert "derived" not in evaluation_text(found, problem_info().cases)
 
 
 def test_a_failure_shows_its_case_and_reason_and_no_time() -> None:

@@ -11,7 +11,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.model import Operator, Request, Status, Timing
 from kernelwright.report.verdict import verdict_sentence, verdict_text
 from kernelwright.report.view import share_of_bound, source_of
-from samples import BLOCK, failed, passed, problem_info, run_view, short_run, trial
+from samples import BLOCK, case_info, failed, passed, problem_info, run_view, short_run, trial
 
 
 def test_the_lowest_score_only_leads_until_it_is_confirmed() -> None:
@@ -89,3 +89,9 @@ def test_while_a_search_is_not_over_the_starter_does_not_stand_yet(reason: str |
     assert verdict_sentence(at_work).startswith("So far nothing is better than the starter: 40.00 µs (estimate)")
     confirmed = replace(at_work, trials=short_run(), confirmed={4: passed(26.0)})
     assert confirmed.best is confirmed.trials[4]
+
+
+def test_a_case_without_work_has_no_share_of_a_bound() -> None:
+    free = case_info("square", 0.0)
+    assert share_of_bound(passed(32.0), (free,)) is None
+    assert share_of_bound(passed(32.0), (case_info("square", 16.0),)) == pytest.approx(0.5)

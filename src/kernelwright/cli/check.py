@@ -1,4 +1,4 @@
-"""`check`: can a problem tell a kernel from an answer that takes no computing?
+"""`check`: can a problem tell a kernel from an answer that takes no computing, and what is the bound of its cases?
 
 No candidate takes part. The rule: it is the same question that the other verbs ask before they start, on more cases.
 """
@@ -25,23 +25,27 @@ def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, tar
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. Zeros, a constant, an input as it is, the
     output for other inputs, part of the output, the output rounded to fewer bits, and the answers of kernels that
-    ignore an input, a parameter or a buffer must all be rejected on every case. Exit status 1: one of them would pass;
-    2: this machine could compute no case.
+    ignore an input, a parameter or a buffer must all be rejected on every case. Then the bound of each case follows,
+    with what it assumes; on a GPU eager PyTorch is timed beside it. Exit status 1: a trivial answer would pass; 2: this
+    machine could compute no case.
     """
     from kernelwright.problems import find_problem, read_problem_text
+    from kernelwright.report.bounds import bounds_document, bounds_text, eager_rows
     from kernelwright.report.evaluation import environment_settings, settings_text
     from kernelwright.report.qualification import qualification_text
 
     found = find_problem(problem)
     read_problem_text(found.file)
     with parts.start_worker(target) as worker:
-        worker.load(str(found.file), dtype)
+        info = worker.load(str(found.file), dtype)
         environment = worker.environment()
         report = worker.qualify(every=True)
+        eager = eager_rows(worker.bench({}, compile=False)) if environment.device is not None else {}
     say(qualification_text(report) + "\n", as_json)
+    say(bounds_text(info.cases, eager) + "\n", as_json)
     say(settings_text("environment", environment_settings(environment)), as_json)
     if as_json:
-        say_document({**plain(report), "environment": environment})
+        say_document({**plain(report), "bounds": bounds_document(info.cases, eager), "environment": environment})
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         raise MachineError(f"no case of {problem} could be judged here: {reasons}", "use a machine with a GPU")

@@ -28,12 +28,14 @@ empty. Times are microseconds and end in `_us`; beside each stands whether it wa
 What each document has at least:
 
 - `check --json`: `problem`, `qualifies`, `reason`, `cases` (each `case`, `answers`, `ignored`, `constant`; an answer
-  has `name`, `accepted`, its errors and what is allowed, `margin`, `allclose_from`), `not_judged`, `environment`.
+  has `name`, `accepted`, its errors and what is allowed, `margin`, `allclose_from`), `not_judged`, `bounds` (each
+  `case`, `bound`, `reads`, `assumed`, `eager_us`, `eager_below_bound`), `environment`.
 - `verify --json`: `status`, `reason`, `results` (each `case`, `status`, `reason`, `max_abs_error`, `max_rel_error`,
-  `allowed_rel_error`), `verified_on`, `confinement`, `kernels`, `environment`.
+  `allowed_rel_error`, `below_bound`), `verified_on`, `confinement`, `kernels`, `environment`.
 - `bench --json [FILE]`: `schema_version`, `problem`, `environment`, `command`, `cases` (each `case`, `held_out`,
-  `bound_us`, `bound_by`, `implementations`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`,
-  `call_us`, `speedup` (against the best of the framework's own), `speedup_ci95`, `verdict`, `fraction_of_bound`.
+  `bound_us`, `bound_by`, `bound_kind`, `implementations`, `order_seed`, `exchanged_after`, `noise_floor`,
+  `noise_floor_source`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`, `call_us`, `speedup`
+  (against the best of the framework's own), `speedup_ci95`, `verdict`, `fraction_of_bound`, `below_bound`.
   For a folder of problems: `schema_version`, `reports` (one such document each), `failures`, `command`.
 - `profile --json`: `schema_version`, `problem`, `environment`, `profiles` (each `name`, `case`, `bound`, `timing`,
   `gap`, `fraction_of_bound`, `flop_per_byte`, `diagnosis`, `profile`; a counter has `name`, `value`, `unit`, `tool`).

@@ -29,6 +29,8 @@ class Implementation(Record, frozen=True, kw_only=True):
     speedup_ci95: tuple[float, float] | None = None
     verdict: Literal["faster", "tie", "slower"] | None = None
     fraction_of_bound: float | None = None
+    below_bound: str = ""
+    """The remark on a time below the bound; a candidate was then verified once more on everything."""
     kind: Literal["measured", "estimate"] = "measured"
     repeats_us: tuple[float, ...] = ()
     """Medians of the processes of `bench --repeat`, this row being the middle one; empty without repeats."""
@@ -44,6 +46,8 @@ class BenchCase(Record, frozen=True, kw_only=True):
     held_out: bool
     bound_us: float
     bound_by: str
+    bound_kind: Literal["stated", "derived"] | None = None
+    """Whether the problem states what sets the bound, or it was derived from forward; None in older records."""
     implementations: tuple[Implementation, ...]
     order_seed: int | None = None
     """Of the order of samples; None where nothing was sampled."""

@@ -80,6 +80,8 @@ class CaseResult(Record, frozen=True, kw_only=True):
     max_rel_error: float | None = None
     allowed_rel_error: float | None = None
     timing: Timing | None = None
+    below_bound: str = ""
+    """The remark on a time below the derived bound; the candidate was then verified once more on everything."""
 
 
 class Evaluation(Record, frozen=True, kw_only=True):

@@ -65,7 +65,7 @@ def cases(info: ProblemInfo) -> str:
     timed = [case for case in shown if case.case.timed]
     if timed:
         text += (
-            f"\n\nThe bound is the time that no kernel can beat for the work of a case (peaks: "
+            f"\n\nThe bound is the least time for the work that the reference does or states (peaks: "
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
         )
     return text

@@ -48,7 +48,11 @@ def untuned(cases: Iterable[BenchCase]) -> bool:
 def case_text(case: BenchCase) -> str:
     """One case: its bound, its table, and the reason of every row that has no time."""
     held_out = ", held out" if case.held_out else ""
-    title = f"{case.case}{held_out}: no kernel can beat {time_text(case.bound_us, None)} (limit: {case.bound_by})"
+    limit = f"limit: {case.bound_by}" + (f", {case.bound_kind}" if case.bound_kind else "")
+    least = f"no kernel can beat {time_text(case.bound_us, None)}"
+    if case.bound_kind == "derived":
+        least = f"what the reference does takes {time_text(case.bound_us, None)} or more"
+    title = f"{case.case}{held_out}: {least} ({limit})"
     unit = unit_for(row.median_us for row in case.implementations)
     header = [
         "implementation",
@@ -71,7 +75,8 @@ def case_text(case: BenchCase) -> str:
         for row in case.implementations
         if row.reason or row.status is not Status.PASSED
     ]
-    return "\n".join([title, table(header, rows, left=("verdict",)), *reasons])
+    remarks = [f"  {row.name}: {row.below_bound}" for row in case.implementations if row.below_bound]
+    return "\n".join([title, table(header, rows, left=("verdict",)), *reasons, *remarks])
 
 
 def _row(implementation: Implementation, unit: Unit) -> list[str]:

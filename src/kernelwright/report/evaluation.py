@@ -147,7 +147,13 @@ def _reasons(results: Sequence[CaseResult]) -> list[str]:
         if result.reason:
             cases.setdefault(result.reason, []).append(result.case)
     lines = [f"  {', '.join(names)}: {reason}" for reason, names in cases.items()]
-    return ["\n".join(["why:", *lines])] if lines else []
+    remarks = below_bound_texts(results)
+    return [*(["\n".join(["why:", *lines])] if lines else []), *(["\n".join(remarks)] if remarks else [])]
+
+
+def below_bound_texts(results: Sequence[CaseResult]) -> list[str]:
+    """A line for each case whose time lies below its derived bound."""
+    return [f"{result.case}: {result.below_bound}" for result in results if result.below_bound]
 
 
 def _error(error: float | None) -> str:

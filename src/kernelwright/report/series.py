@@ -34,6 +34,10 @@ def series_text(series: BenchSeries) -> str:
     failures = [f"{name}: {reason}" for name, reason in series.failures.items()] + failed_rows(series.reports)
     if failures:
         parts.append("not benched, wrong or failed\n" + "\n".join(f"  {line}" for line in failures))
+    remarks = [f"  {r.problem} {c.case} {row.name}: {row.below_bound}" for r in series.reports for c in r.cases
+               for row in c.implementations if row.below_bound]  # fmt: skip
+    if remarks:
+        parts.append("faster than the bound\n" + "\n".join(remarks))
     if series.reports:
         parts.append(settings_text("environment", environment_settings(series.reports[0].environment)))
     return "\n\n".join(parts)

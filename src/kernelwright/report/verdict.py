@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.evaluation import VERIFIED_ON, unqualified_text
+from kernelwright.report.evaluation import VERIFIED_ON, below_bound_texts, unqualified_text
 from kernelwright.report.trials import tally
 from kernelwright.report.units import count_text, share_text, time_text, times_text
 from kernelwright.report.view import RunView, share_of_bound
@@ -72,6 +72,7 @@ def remarks(view: RunView) -> list[str]:
     lines = [VERIFIED_ON[evaluation.verified_on]]
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
+    lines += below_bound_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
         lines += _tie(view)
     return [*lines, *(refusal_text(trial, view) for trial in view.refused)]

@@ -145,6 +145,6 @@ def share_of_bound(evaluation: Evaluation, cases: tuple[CaseInfo, ...]) -> float
     shares = [
         bounds_us[result.case] / result.timing.median_us
         for result in evaluation.results
-        if result.timing is not None and result.case in bounds_us and result.timing.median_us > 0
+        if result.timing is not None and bounds_us.get(result.case) and result.timing.median_us > 0
     ]
     return geometric_mean(shares) if shares else None

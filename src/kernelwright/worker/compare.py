@@ -15,10 +15,12 @@ import msgspec
 
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, Clocks, Implementation, Status
+from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, CaseResult, Clocks, Implementation, Status
+from kernelwright.worker.evaluate import with_strided
 from kernelwright.worker.layout import Layout
-from kernelwright.worker.measure import PHYSICAL, check_timed, estimate
+from kernelwright.worker.measure import check_timed, estimate
 from kernelwright.worker.outcome import Ended
+from kernelwright.worker.physical import below_bound, impossible, verified_anew
 from kernelwright.worker.rows import Row, candidate_row, framework_row, sample_in_halves
 from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
@@ -142,7 +144,7 @@ def measured_case(
         observed = codec.record(clocks, Clocks) if clocks else None
         finished = [concluded(info, row, reference, observed, half, floor) for row in rows]
         site.ask_judge({"verb": "forget"})
-        failed += spoilt(subjects, case, finished)
+        failed += spoilt(info, subjects, finished)
         site.drop("bench")
     bad = {row.name for row in failed}
     found = framed(info, [*(row for row in finished if row.name not in bad), *failed])
@@ -230,6 +232,7 @@ def concluded(
         speedup_ci95=interval,
         verdict=word,
         fraction_of_bound=info.bound.bound_us / middle,
+        below_bound=below_bound(info.bound, middle),
         samples_us=tuple(row.rounds_us),
         method=row.method,
         clocks=clocks,
@@ -237,10 +240,11 @@ def concluded(
 
 
 def spoilt(
-    subjects: dict[str, Subject | Implementation], case: str, finished: list[Implementation]
+    info: CaseInfo, subjects: dict[str, Subject | Implementation], finished: list[Implementation]
 ) -> list[Implementation]:
-    """Candidates whose timed runs left a wrong output, or that beat the physical bound."""
-    found = []
+    """Candidates whose timed runs left a wrong output, that beat the stated bound, or that beat the derived one and are
+    not right when all of it is verified once more."""
+    case, found = info.case.name, []
     for row in finished:
         subject = subjects.get(row.name)
         if not isinstance(subject, Subject):
@@ -254,10 +258,22 @@ def spoilt(
             found.append(
                 Implementation(name=row.name, status=again.status, reason=f"in the timed runs: {again.reason}")
             )
-        elif row.fraction_of_bound is not None and row.fraction_of_bound > 1 / PHYSICAL:
-            reason = f"{row.median_us:.4g} µs is less than any kernel can take; a fault or a trick, not a record"
-            found.append(Implementation(name=row.name, status=Status.REJECTED, reason=reason))
+        elif row.median_us is not None and (reason := impossible(info.bound, row.median_us)):
+            found.append(Implementation(name=row.name, status=Status.REJECTED, reason=f"{reason}: a fault or a trick"))
+        elif row.below_bound and (doubt := doubted(subject)) is not None:
+            found.append(Implementation(name=row.name, status=doubt.status, reason=doubt.reason))
     return found
+
+
+def doubted(subject: Subject) -> CaseResult | None:
+    """Why a candidate that was faster than a derived bound is not believed, None where it is."""
+    cases = [info.case for info in subject.site.loaded().cases]
+    try:
+        return verified_anew(subject, with_strided(subject.site, cases))
+    except Ended as ended:
+        return CaseResult(case="", status=ended.status, reason=ended.reason)
+    except ProblemError as error:
+        return CaseResult(case="", status=Status.NOT_VERIFIED, reason=str(error)[:400])
 
 
 def framed(info: CaseInfo, rows: list[Implementation]) -> BenchCase:
@@ -266,5 +282,6 @@ def framed(info: CaseInfo, rows: list[Implementation]) -> BenchCase:
         held_out=info.case.held_out,
         bound_us=info.bound.bound_us,
         bound_by=info.bound.bound_by,
+        bound_kind="stated" if info.bound.bound_by in info.bound.stated else "derived",
         implementations=tuple(rows),
     )

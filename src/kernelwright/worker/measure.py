@@ -11,8 +11,10 @@ from kernelwright import codec, roofline, stats
 from kernelwright.model import CaseResult, Clocks, Status, Timing
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.outcome import Ended
+from kernelwright.worker.physical import below_bound, impossible
 from kernelwright.worker.plan import AGAIN
 from kernelwright.worker.race import BEHIND, KNOWN, LOST, MOST
+from kernelwright.worker.site import Site
 from kernelwright.worker.subject import Subject
 from kernelwright.worker.verify import STALE, check, place
 
@@ -41,10 +43,6 @@ and clocks are the same for both, so honest kernels differ by their noise, some 
 COLD_US = 0.5
 """What memory made anew may cost any call besides. Twenty softmax kernels took 1.46 to 1.48 µs for a 1x3 matrix on it,
 and 1.14 on what was left, on an H200, where nothing could be kept."""
-
-PHYSICAL = 0.95
-"""A time under this fraction of the bound is a fault of the measurement or a trick, not a record. The bound is made of
-measured peaks, which repeat within some percent."""
 
 KEY = "candidate"
 """What the bench calls the plan that a search measures."""
@@ -77,14 +75,13 @@ def _is_lost(timing: Timing) -> bool:
 
 
 def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseResult) -> CaseResult:
-    """The timed case, unless its timed runs left something wrong or it took less time than physics allows."""
+    """The timed case, unless its timed runs left something wrong or it took less time than the stated work allows."""
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
     least = next(info.bound for info in subject.site.loaded().cases if info.case.name == result.case)
-    if timing.median_us < PHYSICAL * least.bound_us:
-        reason = f"{timing.median_us:.4g} µs is less than the {least.bound_us:.4g} µs that no kernel can beat"
+    if reason := impossible(least, timing.median_us):
         return CaseResult(case=result.case, status=Status.REJECTED, reason=reason, timing=timing)
-    return msgspec.structs.replace(result, timing=timing)
+    return msgspec.structs.replace(result, timing=timing, below_bound=below_bound(least, timing.median_us))
 
 
 def check_timed(subject: Subject, case: str, key: str, message: dict[str, Any]) -> CaseResult:
@@ -182,6 +179,12 @@ def _settle(subject: Subject, judged: CaseResult, gained: bool | None) -> None:
 def incumbent(case: str) -> str:
     """What the bench calls the best plan so far of a case."""
     return f"best of {case}"
+
+
+def disown(site: Site, case: str) -> None:
+    """Hold no later candidate of a case against what was its best so far."""
+    if site.best_us.pop(case, None) is not None:
+        site.ask_bench({"verb": "forget", "key": incumbent(case)})
 
 
 def estimate(subject: Subject, case: str) -> Timing:
