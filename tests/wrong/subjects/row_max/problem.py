@@ -1,0 +1,22 @@
+"""The largest value of every row."""
+
+import torch
+import torch.nn as nn
+
+rows = 6
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return x.amax(dim=-1)
+
+
+CASES = [dict(name="small", dtype="float32", small=True), dict(name="timed", dtype="float32", rows=64)]
+
+
+def get_inputs():
+    return [torch.randn(rows, 40)]
+
+
+def get_init_inputs():
+    return []

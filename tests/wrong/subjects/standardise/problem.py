@@ -1,0 +1,22 @@
+"""Rows less their mean, over their standard deviation and 1e-6."""
+
+import torch
+import torch.nn as nn
+
+rows = 6
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return (x - x.mean(dim=-1, keepdim=True)) / (x.std(dim=-1, keepdim=True) + 1e-6)
+
+
+CASES = [dict(name="small", dtype="float32", small=True), dict(name="timed", dtype="float32", rows=64)]
+
+
+def get_inputs():
+    return [torch.randn(rows, 40)]
+
+
+def get_init_inputs():
+    return []
