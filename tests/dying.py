@@ -15,7 +15,10 @@ from typing import Any
 
 from fakes import FakeProposer, FakeWorker, run_info, step
 from kernelwright.journal import Event, Journal
-from kernelwright.model import Budget, Proposal, Request, RunInfo
+from kernelwright.llm.protocol import Reply
+from kernelwright.model import Budget, Proposal, Request, RunInfo, Usage
+from kernelwright.propose.conversation import Conversation
+from kernelwright.propose.prompt import Prompt
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, optimize
 from kernelwright.search import build_strategy
@@ -27,9 +30,37 @@ def info(in_flight: int = 1) -> RunInfo:
     return run_info(strategy_options=OPTIONS, in_flight=in_flight)
 
 
-def step_or_error(request: Request, context: Context) -> Proposal:
-    """One of the proposals is an error, so that every way through the stages is taken."""
-    return Proposal(author="fake", error="no code in the reply") if request.number == 4 else step(request, context)
+class Paid:
+    """A provider that notes what it was asked for."""
+
+    def __init__(self, log: Path) -> None:
+        self._log = log
+
+    def complete(self, system: str, prompt: str) -> Reply:
+        with self._log.open("a") as file:
+            file.write(f"pay {prompt}\n")
+        return Reply(f"reply to {prompt}", Usage(input_tokens=10, cost_usd=0.01, requests=1), "stop")
+
+    def close(self) -> None:
+        """Nothing to let go of."""
+
+
+class TwiceAsked:
+    """A proposal takes two answers, and one of the proposals is an error, so that every way through the stages is
+    taken."""
+
+    def __init__(self, log: Path) -> None:
+        self._provider = Paid(log)
+
+    def __call__(self, request: Request, context: Context) -> Proposal:
+        conversation = Conversation(self._provider, request.number, context)
+        plan = conversation.ask("plan", Prompt("", f"plan {request.number}"))
+        conversation.ask("kernel", Prompt("", f"kernel {request.number} after {plan.text}"))
+        found = step(request, context)
+        given = {"usage": conversation.usage, "exchanges": conversation.exchanges}
+        if request.number == 4:
+            return Proposal(author="fake", error="no code in the reply", **given)
+        return Proposal(author="fake", candidate=found.candidate, **given)
 
 
 class DyingJournal(Journal):
@@ -50,7 +81,7 @@ def session(journal: Journal) -> Outcome:
     return optimize(
         journal,
         build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options),
-        FakeProposer(step_or_error, log=log, shows_profiles=True),
+        FakeProposer(TwiceAsked(log), shows_profiles=True),
         FakeWorker(log=log),
         budget=Budget(),
     )

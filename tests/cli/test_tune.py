@@ -364,6 +364,20 @@ def test_the_mailbox_waits_for_an_answer_and_the_same_command_goes_on_with_it() 
     assert "mailbox named 2 configs" in went_on.stdout
 
 
+def test_what_an_advisor_cost_is_known_to_the_call_after_the_one_that_paid() -> None:
+    usage = {"input_tokens": 70, "output_tokens": 7, "cost_usd": 0.25, "requests": 1}
+    Path("script.jsonl").write_text(json.dumps({"reply": json.dumps(NAMED), "usage": usage}) + "\n")
+    words = ("tune", "double", "--space", "space.toml", "--trials", "3", "--out", "out", "--json")
+    first = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
+    assert json.loads(first.stdout)["advice"]["usage"]["requests"] == 1
+    Path("script.jsonl").write_text(json.dumps({"reply": "another answer, never asked for"}) + "\n")
+    again = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
+    assert json.loads(again.stdout)["advice"]["usage"] == {**usage, "seconds": 0.0}
+    Path("out/advice.reply.md").write_text(json.dumps(NAMED[:1]))
+    by_hand = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
+    assert json.loads(by_hand.stdout)["advice"]["usage"]["requests"] == 0, "a person wrote this one"
+
+
 def test_an_answer_that_is_of_no_use_is_said_and_the_search_goes_on() -> None:
     Path("script.jsonl").write_text('{"reply": "take the usual ones"}\n')
     words = ("tune", "double", "--space", "space.toml", "--trials", "3", "--advisor", "script")

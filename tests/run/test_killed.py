@@ -48,7 +48,7 @@ def killed(folder: Path, after: int, in_flight: int = 1) -> int:
 
 
 def test_the_uninterrupted_search_takes_every_way_through_the_stages() -> None:
-    assert {event.kind for event in EVENTS} == set(EventKind)
+    assert {event.kind for event in EVENTS} == set(EventKind) - {EventKind.ABANDONED}
     payloads = [event.payload for event in EVENTS]
     assert {getattr(p, "status", None) for p in payloads} >= {Status.PASSED, Status.COMPILE_ERROR}
     assert any(getattr(p, "error", None) for p in payloads)

@@ -1,7 +1,8 @@
-"""The one question that `tune` asks a model before it searches, kept as two files in the tuning's folder.
+"""The one question that `tune` asks a model before it searches, kept as files in the tuning's folder.
 
 What is asked and read is `propose.advice`. The rule: an answer is a file before it is used, and where that file is
-there nothing is asked, so a reply is paid for once and a person or a program can write it just as well.
+there nothing is asked, so a reply is paid for once and a person or a program can write it just as well. What a reply
+cost is a file too, which counts for the reply that it names.
 """
 
 from __future__ import annotations
@@ -10,17 +11,27 @@ import contextlib
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import msgspec
+
+from kernelwright import codec
 from kernelwright.cli import options
 from kernelwright.cli.output import note
 from kernelwright.errors import RequestError
-from kernelwright.model import Environment, ProblemInfo, Scalar, Usage
+from kernelwright.model import Environment, ProblemInfo, Record, Scalar, Usage
 from kernelwright.tuning.space import Space
 
 if TYPE_CHECKING:
     from kernelwright.propose.advisors import Advisor
     from kernelwright.tune import Advice
 
-QUESTION, ANSWER = "advice.prompt.md", "advice.reply.md"
+QUESTION, ANSWER, COST = "advice.prompt.md", "advice.reply.md", "advice.cost.json"
+
+
+class Cost(Record, frozen=True, kw_only=True):
+    """What the reply with this hash cost."""
+
+    reply: str
+    usage: Usage
 
 
 def advisor_from(
@@ -54,7 +65,7 @@ def advised(
     from kernelwright.tune.stated import configs_from
 
     advisor, author = asked
-    answer, usage = folder / ANSWER, Usage()
+    answer = folder / ANSWER
     known = answer.exists()
     if not known:
         prompt = advice_prompt(source, space, problem, where)
@@ -64,12 +75,33 @@ def advised(
             reply = advisor.complete(prompt.system, prompt.text)
         if reply is None:
             return None
+        write_whole(folder / COST, codec.encode(Cost(reply=codec.sha(reply.text), usage=reply.usage)).decode())
         write_whole(answer, reply.text)
-        usage = reply.usage
+    text = read_answer(answer)
+    usage = cost_of(folder / COST, text)
     try:
-        configs, useless = configs_from(rows_in(answer.read_text(encoding="utf-8")), space)
+        configs, useless = configs_from(rows_in(text), space)
     except Unusable as unusable:
         if known:
             raise RequestError(f"{answer} cannot be used: {unusable}", "mend it, or remove it to ask again") from None
         return Advice(author=author, configs=(), useless=0, usage=usage, reason=str(unusable))
     return Advice(author=author, configs=tuple(configs), useless=useless, usage=usage)
+
+
+def read_answer(file: Path) -> str:
+    """Raises `RequestError` where it is no text."""
+    try:
+        return file.read_bytes().decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "mend it, or remove it") from error
+
+
+def cost_of(file: Path, reply: str) -> Usage:
+    """What a reply cost, also when an earlier call paid for it; nothing where somebody wrote it by hand."""
+    if not file.exists():
+        return Usage()
+    try:
+        cost = codec.decode(file.read_bytes(), Cost)
+    except (msgspec.MsgspecError, UnicodeDecodeError) as error:
+        raise RequestError(f"{file} does not say what a reply cost: {error}", "remove it") from error
+    return cost.usage if cost.reply == codec.sha(reply) else Usage()

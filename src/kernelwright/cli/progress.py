@@ -15,7 +15,18 @@ from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import Event, EventKind, Profiles, SessionEnd, SessionStart
 from kernelwright.legible import legible
-from kernelwright.model import Budget, Evaluation, Profile, Proposal, Request, RunInfo, Trial
+from kernelwright.model import (
+    Abandoned,
+    Answered,
+    Budget,
+    Evaluation,
+    Profile,
+    Proposal,
+    Request,
+    RunInfo,
+    Trial,
+    Usage,
+)
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.units import count_text, duration_text, share_text, time_text, times_text
 from kernelwright.report.view import share_of_bound
@@ -40,6 +51,8 @@ class Progress:
         self._confirmed: dict[int, Evaluation] = {}
         self._profiles: dict[int, tuple[Profile, ...]] = {}
         self._told: set[int] = set()
+        self._answers: list[Answered] = []
+        self._abandoned: list[Usage] = []
         self._stopped: str | None = None
         """Why the last session ended; None while one is at work."""
         for event in earlier:
@@ -86,6 +99,10 @@ class Progress:
             self._spent_s += payload.seconds
             self._began = None
         self._latest = datetime.fromisoformat(event.time)
+        if isinstance(payload, Answered):
+            self._answers.append(payload)
+        elif isinstance(payload, Abandoned):
+            self._abandoned.append(payload.usage)
         if number is None:
             return
         if isinstance(payload, Request):
@@ -116,6 +133,8 @@ class Progress:
             return f"{trial} evaluation: {_outcome(payload)}" + (f"; leads: {self._best_text()}" if leads else "")
         if isinstance(payload, Profiles):
             return f"{trial} {_seen(payload)}"
+        if isinstance(payload, Abandoned):
+            return f"trial {payload.trial} waits: its reply was abandoned, {_first_line(payload.reason)}"
         if isinstance(payload, SessionStart):
             return f"search starts; budget left: {self._left_text(self._spent_s)}"
         if isinstance(payload, SessionEnd):
@@ -172,7 +191,8 @@ class Progress:
         return "nothing" if self._stopped or not self._requests else "confirming what was found"
 
     def _spent(self, elapsed_s: float) -> Spent:
-        usages = [proposal.usage for proposal in self._proposals.values()]
+        usages = [*(proposal.usage for proposal in self._proposals.values()), *self._abandoned]
+        usages += [one.usage for one in self._answers if one.trial not in self._proposals]
         return Spent(
             seconds=elapsed_s,
             trials=len(self._told),

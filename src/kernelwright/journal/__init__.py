@@ -15,6 +15,7 @@ from kernelwright.journal.events import (
     confirmations_of,
     finished_s,
     finished_trials,
+    paid_beside,
     profiles_of,
     sessions_of,
 )
@@ -33,6 +34,7 @@ __all__ = [
     "confirmations_of",
     "finished_s",
     "finished_trials",
+    "paid_beside",
     "profiles_of",
     "sessions_of",
     "writer",

@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kernelwright.model import Budget, Evaluation, Profile, Proposal, Record, Request, Trial
+from kernelwright.model import Abandoned, Answered, Budget, Evaluation, Profile, Proposal, Record, Request, Trial, Usage
 
 
 class EventKind(str, enum.Enum):
@@ -24,6 +24,10 @@ class EventKind(str, enum.Enum):
     CONFIRMED = "confirmed"
     PROFILED = "profiled"
     """Before the first request that starts from a trial is put into words, or when the trial stands at the end."""
+    ANSWERED = "answered"
+    """A provider's answer, before the proposal that it is for."""
+    ABANDONED = "abandoned"
+    """An answer under way that a session did not wait for."""
     STOPPED = "stopped"
 
 
@@ -47,13 +51,14 @@ class SessionEnd(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Event:
-    """number: of the trial, None for the ends of a session. time: UTC, ISO 8601. TOLD has no payload."""
+    """number: of the trial; None for the ends of a session and for ANSWERED and ABANDONED, of which one trial may
+    have several. time: UTC, ISO 8601. TOLD has no payload."""
 
     seq: int
     kind: EventKind
     number: int | None
     time: str
-    payload: Request | Proposal | Evaluation | Profiles | SessionStart | SessionEnd | None
+    payload: Request | Proposal | Evaluation | Profiles | Answered | Abandoned | SessionStart | SessionEnd | None
 
 
 @dataclass(frozen=True)
@@ -88,6 +93,20 @@ def finished_trials(events: list[Event]) -> list[Trial]:
             elif event.payload.candidate is None:
                 finished.append(Trial(request=requests[event.number], proposal=event.payload))
     return sorted(finished, key=lambda trial: trial.number)
+
+
+def paid_beside(events: list[Event]) -> list[Usage]:
+    """What was paid for and is in no finished trial: proposals that are not evaluated yet, answers that have no
+    proposal yet, and answers that were abandoned."""
+    proposals = {event.number: event.payload for event in events if isinstance(event.payload, Proposal)}
+    finished = {trial.number for trial in finished_trials(events)}
+    found = [one.usage for number, one in proposals.items() if number not in finished]
+    for event in events:
+        if isinstance(event.payload, Abandoned) or (
+            isinstance(event.payload, Answered) and event.payload.trial not in proposals
+        ):
+            found.append(event.payload.usage)
+    return found
 
 
 def confirmations_of(events: list[Event]) -> dict[int, Evaluation]:

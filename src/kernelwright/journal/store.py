@@ -29,9 +29,9 @@ from kernelwright.journal.events import (
     finished_trials,
     sessions_of,
 )
-from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo, Trial
+from kernelwright.model import Abandoned, Answered, Budget, Evaluation, Proposal, Request, RunInfo, Trial
 
-Payload = Request | Proposal | Evaluation | Profiles | SessionStart | SessionEnd | None
+Payload = Request | Proposal | Evaluation | Profiles | Answered | Abandoned | SessionStart | SessionEnd | None
 
 _PAYLOADS: dict[EventKind, Any] = {
     EventKind.STARTED: SessionStart,
@@ -41,6 +41,8 @@ _PAYLOADS: dict[EventKind, Any] = {
     EventKind.TOLD: None,
     EventKind.CONFIRMED: Evaluation,
     EventKind.PROFILED: Profiles,
+    EventKind.ANSWERED: Answered,
+    EventKind.ABANDONED: Abandoned,
     EventKind.STOPPED: SessionEnd,
 }
 
@@ -103,6 +105,12 @@ class Journal:
 
     def append_proposed(self, number: int, proposal: Proposal) -> Event:
         return self._append(EventKind.PROPOSED, number, proposal)
+
+    def append_answered(self, answered: Answered) -> Event:
+        return self._append(EventKind.ANSWERED, None, answered)
+
+    def append_abandoned(self, abandoned: Abandoned) -> Event:
+        return self._append(EventKind.ABANDONED, None, abandoned)
 
     def append_evaluated(self, number: int, evaluation: Evaluation) -> Event:
         return self._append(EventKind.EVALUATED, number, evaluation)

@@ -11,12 +11,25 @@ from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, Kernel
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorRead, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
-from kernelwright.model.proposal import Candidate, Claim, Exchange, Operator, Proposal, Reflection, Request, Usage
+from kernelwright.model.proposal import (
+    Abandoned,
+    Answered,
+    Candidate,
+    Claim,
+    Exchange,
+    Operator,
+    Proposal,
+    Reflection,
+    Request,
+    Usage,
+)
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
 from kernelwright.model.run import Budget, RunInfo, RunSettings
 from kernelwright.model.trial import Trial
 
 __all__ = [
+    "Abandoned",
+    "Answered",
     "Attempt",
     "BenchCase",
     "BenchReport",

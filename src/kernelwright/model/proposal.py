@@ -88,6 +88,28 @@ class Exchange(Record, frozen=True, kw_only=True):
     reply: str
 
 
+class Answered(Record, frozen=True, kw_only=True):
+    """One answer that was paid for, recorded when it came. It belongs to request `trial`, whose proposal may need more
+    answers. prompt and reply: hashes of blobs. finish: see `llm.Reply`. about: the trial that a reflection is about."""
+
+    trial: int
+    kind: Literal["kernel", "plan", "reflect", "mend"]
+    prompt: str
+    reply: str
+    usage: Usage
+    finish: str = ""
+    about: int | None = None
+
+
+class Abandoned(Record, frozen=True, kw_only=True):
+    """The reply to request `trial` was under way when its session ended, and was not waited for. usage: what it is
+    taken to have cost, that of the dearest answer so far. The request stays open."""
+
+    trial: int
+    usage: Usage
+    reason: str
+
+
 class Claim(Record, frozen=True, kw_only=True):
     """What a reflection says of a counter, held against the figures. holds: None where the counter is not known of both
     trials."""

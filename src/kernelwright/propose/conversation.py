@@ -1,36 +1,74 @@
 """What a model is asked for one request: the kernel, and beside it why a trial surprised, a plan, a diff again.
 
-It decides nothing about the run. The one rule: every exchange that was paid for is kept, as blobs and in the usage of
-the proposal that it was for.
+It decides nothing about the run. The one rule: every answer is recorded when it comes, and one that an earlier session
+recorded is taken from the record and not paid for again.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Literal
 
 from kernelwright.llm.protocol import Provider, Reply
-from kernelwright.model import Exchange, Usage
+from kernelwright.model import Answered, Exchange, Usage
 from kernelwright.propose.prompt import Prompt
+from kernelwright.propose.protocol import Context
+
+Kind = Literal["kernel", "plan", "reflect", "mend"]
 
 
 class Conversation:
-    def __init__(self, provider: Provider, put_blob: Callable[[str], str]) -> None:
-        self.usage = Usage()
-        self.exchanges: tuple[Exchange, ...] = ()
+    """answers: in the order given, those of earlier sessions too. paid: how many were asked for in this one."""
+
+    def __init__(self, provider: Provider, number: int, context: Context) -> None:
+        """number: of the request."""
+        self.answers: list[Answered] = []
+        self.paid = 0
         self._provider = provider
-        self._put_blob = put_blob
+        self._number = number
+        self._context = context
+        self._kept = {answered.kind: answered for answered in context.answers.get(number, ())}
 
-    def ask(self, prompt: Prompt) -> Reply:
+    @property
+    def usage(self) -> Usage:
+        """Of the whole conversation."""
+        total = Usage()
+        for answered in self.answers:
+            total = total.plus(answered.usage)
+        return total
+
+    @property
+    def exchanges(self) -> tuple[Exchange, ...]:
+        """Everything but the kernel."""
+        return tuple(
+            Exchange(kind=answered.kind, prompt=answered.prompt, reply=answered.reply)
+            for answered in self.answers
+            if answered.kind != "kernel"
+        )
+
+    def kept(self, kind: Kind) -> Answered | None:
+        """What an earlier session was answered; None: nothing."""
+        return self._kept.get(kind)
+
+    def ask(self, kind: Kind, prompt: Prompt, about: int | None = None) -> Reply:
+        """The answer, of an earlier session where there is one: its prompt may have named fewer trials, and it is an
+        answer to this request all the same. Raises `ProviderError`."""
+        kept = self._kept.get(kind)
+        if kept is not None:
+            self.answers.append(kept)
+            return Reply(self._context.blob(kept.reply), kept.usage, kept.finish)
         reply = self._provider.complete(prompt.system, prompt.text)
-        self.usage = self.usage.plus(reply.usage)
-        return reply
-
-    def aside(self, kind: Literal["plan", "reflect", "mend"], prompt: Prompt) -> Reply:
-        """An exchange that is kept as such."""
-        reply = self.ask(prompt)
-        exchange = Exchange(kind=kind, prompt=self._put_blob(whole(prompt)), reply=self._put_blob(reply.text))
-        self.exchanges = (*self.exchanges, exchange)
+        self.paid += 1
+        answered = Answered(
+            trial=self._number,
+            kind=kind,
+            prompt=self._context.put_blob(whole(prompt)),
+            reply=self._context.put_blob(reply.text),
+            usage=reply.usage,
+            finish=reply.finish,
+            about=about,
+        )
+        self._context.keep_answer(answered)
+        self.answers.append(answered)
         return reply
 
 

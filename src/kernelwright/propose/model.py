@@ -1,7 +1,7 @@
 """The model proposer: puts a request into words, asks a provider, and reads the reply.
 
 It retries nothing (the provider does) and judges nothing (the worker does). The one rule: once a reply was paid for,
-what comes back is a `Proposal` with its usage and with prompt and reply kept, usable or not.
+it is recorded, and what comes back is a `Proposal` with its usage, prompt and reply, usable or not.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from kernelwright.errors import ProviderError
 from kernelwright.llm.protocol import Provider, Reply
 from kernelwright.model import Candidate, Operator, Proposal, Reflection, Request, Trial
 from kernelwright.propose.builtin import tuned
-from kernelwright.propose.conversation import Conversation, whole
+from kernelwright.propose.conversation import Conversation
 from kernelwright.propose.edits import applied, diff_in
 from kernelwright.propose.prompt import (
     Edits,
@@ -62,11 +62,11 @@ class ModelProposer:
             prompt = prompt_for(request, context, self._edits)
         except NoPrompt as fault:
             return Proposal(author=self.author, error=str(fault))
-        conversation = Conversation(self._provider, context.put_blob)
+        conversation = Conversation(self._provider, request.number, context)
         try:
             return self._answer(request, prompt, conversation, context)
         except ProviderError as fault:
-            if not conversation.exchanges:
+            if not conversation.paid:
                 raise
             # What was paid for is kept; a fault that lasts meets the next request before anything is paid.
             return Proposal(
@@ -82,8 +82,9 @@ class ModelProposer:
     def _answer(self, request: Request, prompt: Prompt, conversation: Conversation, context: Context) -> Proposal:
         reflection = self._reflection(conversation, context)
         if self._plan:
-            prompt = with_plan(prompt, conversation.aside("plan", plan_prompt(prompt)).text)
-        reply = conversation.ask(prompt)
+            prompt = with_plan(prompt, conversation.ask("plan", plan_prompt(prompt)).text)
+        reply = conversation.ask("kernel", prompt)
+        asked = conversation.answers[-1]
         parents = known_parents(request, context) if is_editable(request.operator) else []
         candidate, error, edit = self._read(reply, prompt, parents[:1], conversation, context)
         return Proposal(
@@ -91,8 +92,8 @@ class ModelProposer:
             candidate=candidate,
             error=error,
             usage=conversation.usage,
-            prompt=context.put_blob(whole(prompt)),
-            reply=context.put_blob(reply.text),
+            prompt=asked.prompt,
+            reply=asked.reply,
             note=note_in(reply.text),
             expected=expected_in(reply.text),
             diagnosis=diagnosis_in(reply.text),
@@ -124,7 +125,7 @@ class ModelProposer:
         except Unusable as fault:
             first = fault
         try:
-            again = conversation.aside("mend", mend_prompt(prompt, source, diff, str(first)))
+            again = conversation.ask("mend", mend_prompt(prompt, source, diff, str(first)))
         except ProviderError as fault:
             raise DoesNotApply(f"{first}, and asking again failed: {fault}") from fault
         second = diff_in(again.text)
@@ -139,12 +140,19 @@ class ModelProposer:
         """What the model says of a surprise that nobody was asked about yet; None where there is none."""
         if not self._reflect:
             return None
+        kept = conversation.kept("reflect")
         with self._one_at_a_time:
-            about = next((one for one in surprising(context.trials) if one.number not in self._reflected), None)
-            if about is None:
+            self._reflected |= {
+                one.about for several in context.answers.values() for one in several if one.about is not None
+            }
+            open_ones = [one for one in surprising(context.trials) if one.number not in self._reflected]
+            if kept is not None:
+                open_ones = [one for one in context.trials if one.number == kept.about]
+            if not open_ones:
                 return None
+            about = open_ones[0]
             self._reflected.add(about.number)
-        answer = conversation.aside("reflect", reflect_prompt(about, context))
+        answer = conversation.ask("reflect", reflect_prompt(about, context), about.number)
         return reflection_in(answer.text, about.number, *counters_of(about, context.trials, context.profiles))
 
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
-from kernelwright.model import Candidate, Environment, ProblemInfo, Profile, Proposal, Request, Trial
+from kernelwright.model import Answered, Candidate, Environment, ProblemInfo, Profile, Proposal, Request, Trial, Usage
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,9 @@ class Context:
     trials: every trial told so far, in the order of their numbers. in_flight: candidates proposed and not yet told.
     folder: the run folder. profiles: by trial number, of the trials that were profiled (the request's parents among
     them, where the proposer shows them). lessons: of earlier runs, a line each. put_blob stores a text and gives its
-    hash, blob gives the text of a hash; both may be called from any thread.
+    hash, blob gives the text of a hash, keep_answer records an answer that was paid for; all may be called from any
+    thread. answers: those recorded, by request; what an earlier session paid for is not asked again. dearest: the most
+    that answers of this run cost.
     """
 
     problem: ProblemInfo
@@ -35,6 +37,9 @@ class Context:
     blob: Callable[[str], str]
     profiles: Mapping[int, tuple[Profile, ...]] = field(default_factory=dict)
     lessons: tuple[str, ...] = ()
+    answers: Mapping[int, tuple[Answered, ...]] = field(default_factory=dict)
+    keep_answer: Callable[[Answered], None] = lambda answered: None
+    dearest: Usage = field(default_factory=Usage)
 
 
 class Proposer(Protocol):

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernelwright.model import CaseResult, Evaluation, Record
-from kernelwright.report.cost import total_usage, until_best
+from kernelwright.report.cost import run_usage, until_best
 from kernelwright.report.table import table
 from kernelwright.report.trials import tally
 from kernelwright.report.units import (
@@ -124,7 +124,7 @@ def _side(view: RunView) -> Side:
     info, trial, seed = view.info, view.best or view.leader, view.seed
     evaluation = _figure(view)
     time_us = evaluation.score_us if evaluation is not None else None
-    usage, found = total_usage(view.trials), until_best(view)
+    usage, found = run_usage(view), until_best(view)
     return Side(
         run=view.folder.name,
         problem=info.problem.name,

@@ -84,13 +84,14 @@ def until_best(view: RunView) -> UntilBest | None:
 def cost_text(view: RunView) -> str:
     """Totals, a line per operator, what a trial and a gain cost, and when the best was found."""
     every = cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
+    usage = run_usage(view)
     unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
     lines = [
         f"{duration_text(view.at_work_s)} in {count_text(len(view.sessions), 'session')}",
-        f"models: {usage_text(every.usage)}"
-        if every.usage.requests or every.usage.input_tokens
-        else "models: none asked",
+        f"models: {usage_text(usage)}" if usage.requests or usage.input_tokens else "models: none asked",
     ]
+    if view.beside and (beside := sum_of(view.beside)) != Usage():
+        lines.append(f"of that for requests that are not finished, and for abandoned replies: {usage_text(beside)}")
     if unpriced:
         lines.append(f"the price of {count_text(unpriced, 'proposal')} is unknown and not in the sum")
     if diffs := diffs_text(view.trials):
@@ -137,9 +138,18 @@ def diffs_text(trials: Sequence[Trial]) -> str:
     return "diffs: " + ", ".join(f"{edits.count(kind)} {kind}" for kind in ("applied", "mended", "failed"))
 
 
+def run_usage(view: RunView) -> Usage:
+    """All that the run paid for, in trials or not."""
+    return sum_of([*(trial.proposal.usage for trial in view.trials), *view.beside])
+
+
 def total_usage(trials: Sequence[Trial]) -> Usage:
-    """The sum over all proposals; cost_usd is None where no price was known at all."""
-    usages = [trial.proposal.usage for trial in trials]
+    """The sum over their proposals."""
+    return sum_of([trial.proposal.usage for trial in trials])
+
+
+def sum_of(usages: Sequence[Usage]) -> Usage:
+    """cost_usd is None where no price was known at all."""
     costs_usd = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
     return Usage(
         input_tokens=sum(usage.input_tokens for usage in usages),

@@ -14,7 +14,7 @@ from kernelwright.history import convergence
 from kernelwright.model import Trial
 from kernelwright.report.control_arm import control_document
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.cost import cost_document, total_usage
+from kernelwright.report.cost import cost_document, run_usage
 from kernelwright.report.trials import outcome, tally
 from kernelwright.report.view import RunView, share_of_bound
 
@@ -36,7 +36,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "trials_by_status": tally(view.trials),
         "open": [request.number for request in view.open_requests],
         "stopped": view.sessions[-1].reason if view.sessions else None,
-        "usage": plain(total_usage(view.trials)),
+        "usage": plain(run_usage(view)),
         "cost": cost_document(view),
         "control": control_document(view),
         "seconds": view.at_work_s,

@@ -17,10 +17,11 @@ from kernelwright.journal import (
     confirmations_of,
     finished_s,
     finished_trials,
+    paid_beside,
     profiles_of,
     sessions_of,
 )
-from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Trial
+from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Trial, Usage
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.stats import geometric_mean
@@ -34,7 +35,8 @@ UNFINISHED = (None, StopReason.PAUSED.value, StopReason.INTERRUPTED.value)
 class RunView:
     """trials: the finished ones. open_requests: asked and not finished, so the search is not over. confirmed:
     confirming evaluations by trial number. blob: the text of a hash. finished_s: by trial number, how long the run had
-    been at work when it was finished. profiles: what profilers saw of a trial, by number."""
+    been at work when it was finished. profiles: what profilers saw of a trial, by number. beside: what was paid for and
+    is in none of the trials."""
 
     folder: Path
     info: RunInfo
@@ -45,6 +47,7 @@ class RunView:
     blob: Callable[[str], str]
     finished_s: Mapping[int, float] = field(default_factory=dict)
     profiles: Mapping[int, tuple[Profile, ...]] = field(default_factory=dict)
+    beside: tuple[Usage, ...] = ()
 
     @property
     def seed(self) -> Trial | None:
@@ -127,6 +130,7 @@ def read_run(journal: Journal) -> RunView:
         blob=journal.blob,
         finished_s=finished_s(events),
         profiles=profiles_of(events),
+        beside=tuple(paid_beside(events)),
     )
 
 

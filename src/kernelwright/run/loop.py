@@ -1,8 +1,9 @@
 """The loop: keep up to `in_flight` requests under way (those that wait for a reply apart), and move each on.
 
 It decides neither what to try (the strategy) nor how long (`stopping`). The one rule: whatever happens is in the
-journal before anything follows from it. A proposal, which may have cost money, is written by the thread that got
-it; all the rest is written by the one thread that runs the loop, and only that thread touches the strategy.
+journal before anything follows from it. A proposal and an answer, which may have cost money, are written by the
+thread that got them; all the rest is written by the one thread that runs the loop, and only that thread touches the
+strategy.
 """
 
 from __future__ import annotations
@@ -12,16 +13,18 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 import msgspec
 
 from kernelwright.journal import Event, Journal, Profiles
-from kernelwright.model import Budget, Candidate, Evaluation, Proposal, Request
+from kernelwright.model import Answered, Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.pool import Worker
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run.control import LOOK_S, is_paused
+from kernelwright.run.paid import dearest
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
 from kernelwright.run.state import State
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
@@ -62,6 +65,7 @@ class Loop:
         self._proposing: dict[Future[Event | None], int] = {}
         self._evaluating: dict[Future[Evaluation], int] = {}
         self._profiling: dict[Future[Profiles], int] = {}
+        self._answered: SimpleQueue[Event] = SimpleQueue()
         self._began_s = time.monotonic()
         self._spent_s = spent_s
         self._advanced_s: dict[int, float] = {}
@@ -128,6 +132,7 @@ class Loop:
         """What waits for a reply takes up nothing here, so it does not count as under way: whoever answers prompts gets
         all that the strategy has to ask."""
         self._is_held = False
+        self._take_answers()
         while len(self.state.open_numbers()) - len(self.waiting) < self._settings.in_flight:
             if is_paused(self._journal.folder):
                 self._is_held = True
@@ -195,7 +200,16 @@ class Loop:
         proposal = self._proposer.propose(request, context)
         return None if proposal is None else self._journal.append_proposed(request.number, proposal)
 
+    def _keep_answer(self, answered: Answered) -> None:
+        """In the thread that got the answer; the loop hears of it when it looks."""
+        self._answered.put(self._journal.append_answered(answered))
+
+    def _take_answers(self) -> None:
+        while not self._answered.empty():
+            self._record(self._answered.get())
+
     def _proposed(self, number: int, event: Event | None) -> None:
+        self._take_answers()
         if event is None:
             self.waiting.add(number)
         else:
@@ -247,4 +261,7 @@ class Loop:
             blob=self._journal.blob,
             lessons=self._lessons,
             profiles={number: one.profiles for number, one in self.state.profiles.items() if one.profiles},
+            answers=dict(self.state.answers),
+            keep_answer=self._keep_answer,
+            dearest=dearest(self.state),
         )

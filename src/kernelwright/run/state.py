@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import Event, EventKind, Profiles
-from kernelwright.model import Candidate, Evaluation, Proposal, Request, Trial
+from kernelwright.model import Abandoned, Answered, Candidate, Evaluation, Proposal, Request, Trial
 from kernelwright.search.protocol import Strategy
 
 
@@ -26,9 +26,15 @@ class State:
     told: dict[int, Trial] = field(default_factory=dict)
     confirmations: dict[int, Evaluation] = field(default_factory=dict)
     profiles: dict[int, Profiles] = field(default_factory=dict)
+    answers: dict[int, tuple[Answered, ...]] = field(default_factory=dict)
+    abandoned: list[Abandoned] = field(default_factory=list)
 
     def take(self, event: Event) -> None:
         number, payload = event.number, event.payload
+        if isinstance(payload, Answered):
+            self.answers[payload.trial] = (*self.answers.get(payload.trial, ()), payload)
+        elif isinstance(payload, Abandoned):
+            self.abandoned.append(payload)
         if number is None:
             return
         if isinstance(payload, Request):

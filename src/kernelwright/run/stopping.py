@@ -11,7 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelwright.history import gpu_s
-from kernelwright.model import Budget, Proposal
+from kernelwright.model import Budget
+from kernelwright.run.paid import Paid, paid, under_way
 from kernelwright.run.state import State
 
 
@@ -57,22 +58,25 @@ def obstacle(budget: Budget, state: State, elapsed_s: float, trials_s: Sequence[
 def _tokens(budget: Budget, state: State) -> Obstacle | None:
     if budget.tokens is None:
         return None
-    used = [answer.usage.tokens for answer in _answers(state)]
-    if not _fits(used, _unanswered(state), budget.tokens):
-        return Obstacle(StopReason.TOKENS, f"{sum(used)} of {budget.tokens} tokens, up to {max(used, default=0)} each")
+    used, open_ones = paid(state), under_way(state)
+    counts, partial = [one.usage.tokens for one in used], [usage.tokens for usage in open_ones]
+    if not _fits(counts, partial, budget.tokens):
+        total, most = sum(counts) + sum(partial), max([*counts, *partial], default=0)
+        return Obstacle(StopReason.TOKENS, f"{total} of {budget.tokens} tokens, up to {most} each")
     return None
 
 
 def _usd(budget: Budget, state: State) -> Obstacle | None:
     if budget.usd is None:
         return None
-    for answer in _answers(state):
-        if answer.usage.cost_usd is None and answer.usage.tokens > 0:
-            return Obstacle(StopReason.USD, f"the price of {answer.author} is not known, so no limit in USD can hold")
-    used = [answer.usage.cost_usd or 0.0 for answer in _answers(state)]
-    if not _fits(used, _unanswered(state), budget.usd):
-        detail = f"{sum(used):.4f} of {budget.usd:g} USD, up to {max(used, default=0.0):.4f} each"
-        return Obstacle(StopReason.USD, detail)
+    used, open_ones = paid(state), under_way(state)
+    for one in [*used, *(Paid("a model", usage) for usage in open_ones)]:
+        if one.usage.cost_usd is None and one.usage.tokens > 0:
+            return Obstacle(StopReason.USD, f"the price of {one.author} is not known, so no limit in USD can hold")
+    costs, partial = [one.usage.cost_usd or 0.0 for one in used], [usage.cost_usd or 0.0 for usage in open_ones]
+    if not _fits(costs, partial, budget.usd):
+        total, most = sum(costs) + sum(partial), max([*costs, *partial], default=0.0)
+        return Obstacle(StopReason.USD, f"{total:.4f} of {budget.usd:g} USD, up to {most:.4f} each")
     return None
 
 
@@ -81,25 +85,16 @@ def _gpu_seconds(budget: Budget, state: State) -> Obstacle | None:
         return None
     seen = {number: one.profiles for number, one in state.profiles.items()}
     used = [gpu_s(evaluation, seen.get(number, ())) for number, evaluation in state.evaluations.items()]
-    if not _fits(used, len(state.open_numbers()), budget.gpu_seconds):
+    if not _fits(used, [0.0] * len(state.open_numbers()), budget.gpu_seconds):
         detail = f"{sum(used):.1f} of {budget.gpu_seconds:g} GPU seconds, up to {max(used, default=0.0):.1f} each"
         return Obstacle(StopReason.GPU_SECONDS, detail)
     return None
 
 
-def _fits(used: Sequence[float], unanswered: int, limit: float) -> bool:
-    """While no answer's size is known, one request at a time is let through, and none for a limit of nothing."""
-    if not used:
-        return limit > 0 and unanswered == 0
-    return sum(used) + (unanswered + 1) * max(used) <= limit
-
-
-def _answers(state: State) -> list[Proposal]:
-    """What a proposer gave; a candidate that came with its request cost nothing."""
-    return [proposal for number, proposal in state.proposals.items() if state.requests[number].candidate is None]
-
-
-def _unanswered(state: State) -> int:
-    return sum(
-        request.candidate is None and number not in state.proposals for number, request in state.requests.items()
-    )
+def _fits(used: Sequence[float], partial: Sequence[float], limit: float) -> bool:
+    """partial: what each request under way has cost so far. While no answer's size is known, one request at a time is
+    let through, and none for a limit of nothing."""
+    most = max([*used, *partial], default=0.0)
+    if not used and not any(partial):
+        return limit > 0 and not partial
+    return sum(used) + most * len(partial) + most <= limit

@@ -145,7 +145,8 @@ class Settings(Record, frozen=True, kw_only=True):
 
 class Advice(Record, frozen=True, kw_only=True):
     """What a model was asked for before the search: configs to begin with. useless: how many of its configs are none
-    of the space. usage: what it cost now, nothing where the answer was there already. reason: why it is of no use."""
+    of the space. usage: what it cost, also when an earlier call paid for it; nothing where a person wrote the
+    answer. reason: why it is of no use."""
 
     author: str
     configs: tuple[Config, ...]

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from kernelwright.model import CaseInfo, CaseResult, Evaluation, Timing
 from kernelwright.report.convergence import convergence_text, kind_of
-from kernelwright.report.cost import cost_text, total_usage
+from kernelwright.report.cost import cost_text, run_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page.grid import Grid, Section
@@ -104,7 +104,7 @@ def _warnings(view: RunView) -> list[str]:
 
 
 def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
-    trial, seed, usage = view.best or view.leader, view.seed, total_usage(view.trials)
+    trial, seed, usage = view.best or view.leader, view.seed, run_usage(view)
     found = []
     if trial is not None and evaluation is not None and evaluation.score_us is not None:
         sure = "confirmed" if trial.number in view.confirmed and view.best is trial else "in the search"
