@@ -11,6 +11,13 @@ import re
 ACTS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u00ad\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ud800-\udfff]")
 """Control characters but tab and newline, and those of Unicode that have no width or change the direction."""
 
+NO_TEXT = re.compile("[\x00\ud800-\udfff]")
+
+
+def encodable(text: str) -> str:
+    """`text` with every lone surrogate, which UTF-8 cannot express, and every NUL replaced by U+FFFD."""
+    return NO_TEXT.sub("\ufffd", text)
+
 
 def legible(text: str) -> str:
     """`text` with such characters as Python writes them: an escape character becomes the four characters \\x1b."""

@@ -372,7 +372,7 @@ def test_what_an_advisor_cost_is_known_to_the_call_after_the_one_that_paid() -> 
     assert json.loads(first.stdout)["advice"]["usage"]["requests"] == 1
     Path("script.jsonl").write_text(json.dumps({"reply": "another answer, never asked for"}) + "\n")
     again = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
-    assert json.loads(again.stdout)["advice"]["usage"] == {**usage, "seconds": 0.0}
+    assert json.loads(again.stdout)["advice"]["usage"] == {**usage, "seconds": 0.0, "assumed": 0}
     Path("out/advice.reply.md").write_text(json.dumps(NAMED[:1]))
     by_hand = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
     assert json.loads(by_hand.stdout)["advice"]["usage"]["requests"] == 0, "a person wrote this one"

@@ -5,9 +5,11 @@ from __future__ import annotations
 import pytest
 
 from kernelwright.model import Candidate
+from kernelwright.propose.reflection import reflection_in
 from kernelwright.propose.reply import (
     Unusable,
     author_in,
+    blocks,
     candidate_in,
     checked,
     code_in,
@@ -138,3 +140,36 @@ def test_what_a_reply_promises_is_read(text: str, expected: float | None) -> Non
 )
 def test_what_is_said_of_the_diagnosis_is_kept(text: str, said: str) -> None:
     assert diagnosis_in(text) == said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "\n" * 300_000, "*" * 300_000, "> " * 150_000, "```" + "a" * 300_000 + "`", "```" + " \t" * 150_000 + "`",
+        "`" * 300_000 + "x", "Expect:" + " " * 300_000, "#" * 300_000 + "Expect 2", "claim: " + "a." * 150_000,
+        "- claim: x up\n" * 20_000, "lesson:" + "\n" * 300_000, "~~~\n" * 70_000,
+    ],
+)  # fmt: skip
+def test_a_long_reply_of_any_shape_is_read_at_once(text: str) -> None:
+    """Quadratic reading of any of these takes hours, which no test could overlook."""
+    for read in (note_in, expected_in, diagnosis_in, blocks):
+        read(text)
+    reflection = reflection_in("Lesson: x\n" + text, 1, {}, {})
+    assert reflection is not None
+    assert len(reflection.claims) <= 20
+    with pytest.raises(Unusable):
+        candidate_in(text, ())
+
+
+@pytest.mark.parametrize("promise", ["1" * 400, "1e400", "999999999", "1.2.3"])
+def test_a_promise_that_is_no_sane_number_is_none(promise: str) -> None:
+    assert expected_in(f"Expect: {promise}x") is None
+
+
+def test_a_module_that_is_too_long_or_too_deep_is_refused_in_words() -> None:
+    with pytest.raises(Unusable, match="at most"):
+        checked("class ModelNew: pass\n" + "x = 1\n" * 30_000)
+    for deep in ("+".join("1" * 2000), "-" * 3000 + "1", "[" * 199 + "]" * 199, "(" * 5000 + ")" * 5000, "f(" * 999):
+        with pytest.raises(Unusable, match="does not parse"):
+            checked(f"class ModelNew: pass\nx = {deep}\n")
+    assert checked("class ModelNew: pass\nx = " + "+".join("1" * 150) + "\n")

@@ -8,6 +8,7 @@ cost is a file too, which counts for the reply that it names.
 from __future__ import annotations
 
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -57,6 +58,7 @@ def advised(
     asked: tuple[Advisor, str], folder: Path, source: str, space: Space, problem: ProblemInfo | str, where: Environment
 ) -> Advice | None:
     """What the advisor said; None where its answer is yet to come. Raises `ProviderError` when none came."""
+    from kernelwright.llm.received import assumed
     from kernelwright.propose.advice import advice_prompt, rows_in
     from kernelwright.propose.conversation import whole
     from kernelwright.propose.mailbox import write_whole
@@ -75,6 +77,9 @@ def advised(
             reply = advisor.complete(prompt.system, prompt.text)
         if reply is None:
             return None
+        if reply.doubt:
+            note(f"the reply states {reply.doubt}, so its cost is assumed")
+            reply = replace(reply, usage=assumed(reply, prompt.text, Usage()))
         write_whole(folder / COST, codec.encode(Cost(reply=codec.sha(reply.text), usage=reply.usage)).decode())
         write_whole(answer, reply.text)
     text = read_answer(answer)

@@ -32,6 +32,7 @@ from kernelwright.cli.session import (
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
 from kernelwright.journal import EventKind, Journal
+from kernelwright.legible import encodable
 from kernelwright.model import Budget, RunSettings, Trial
 from kernelwright.pool import Worker
 from kernelwright.problems import find_problem, read_problem_text
@@ -140,7 +141,7 @@ class Desk:
             suffix = ".py" if is_module(reply) else ".md"
             with tempfile.TemporaryDirectory(prefix="kernelwright-") as scratch:
                 file = Path(scratch) / f"reply{suffix}"
-                file.write_text(reply, encoding="utf-8")
+                file.write_text(encodable(reply), encoding="utf-8")
                 deposit_reply(run.journal.folder, number, file)
             self._session()
             return {**self.verdict(number), "state": self.state()}

@@ -10,10 +10,10 @@ import time
 from typing import Any
 
 from kernelwright.errors import ProviderError
-from kernelwright.llm.http import JsonClient
+from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import Reply
-from kernelwright.model import Usage
+from kernelwright.llm.received import received, usage_of
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
@@ -50,25 +50,17 @@ class Anthropic:
         body = answer.body
         try:
             text = "".join(block["text"] for block in body["content"] if block["type"] == "text")
-            finish = body.get("stop_reason") or ""
+            finish = body.get("stop_reason")
             counted = body["usage"]
             kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-            input_tokens = sum(int(counted.get(kind) or 0) for kind in kinds)
-            output_tokens = int(counted["output_tokens"])
-        except (KeyError, TypeError, AttributeError, ValueError) as error:
+            figures = [counted.get(kind) for kind in kinds], counted["output_tokens"], None
+        except (KeyError, TypeError, AttributeError) as error:
             raise ProviderError(
-                f"{self._url} answered with JSON that is no message ({type(error).__name__}: {error}): "
-                f"{str(body)[:300]}",
+                f"{self._url} answered with JSON that is no message ({type(error).__name__}: {error}): {quoted(body)}",
                 "check that base_url names a server with Anthropic's Messages interface",
             ) from error
-        usage = Usage(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cost_usd=self._price.cost_usd(input_tokens, output_tokens) if self._price else None,
-            seconds=time.monotonic() - start_s,
-            requests=answer.attempts,
-        )
-        return Reply(text, usage, str(finish))
+        usage, doubt = usage_of(*figures, self._price, time.monotonic() - start_s, answer.attempts)
+        return received(text, finish, usage, doubt)
 
     def close(self) -> None:
         self._client.close()

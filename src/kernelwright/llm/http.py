@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import json
 import logging
+import math
 import random
+import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
@@ -19,6 +21,8 @@ from typing import Any
 import urllib3
 
 from kernelwright.errors import ProviderError
+from kernelwright.legible import legible
+from kernelwright.llm.exchange import Exchange, GivenUp, pools
 
 logger = logging.getLogger(__name__)
 
@@ -29,6 +33,8 @@ SHOWN_BYTES = 300
 """How much of an unexpected body a message quotes."""
 
 SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
+SHORTEST_SECRET = 8
+"""Characters. What is shorter is a word such as "none", which a local server may ask for and any text may hold."""
 
 
 @dataclass(frozen=True)
@@ -65,48 +71,76 @@ class Fault:
 class JsonClient:
     """Thread-safe: one connection pool for any number of threads."""
 
-    def __init__(self, patience: Patience | None = None, sleep: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, patience: Patience | None = None, sleep: Callable[[float], object] | None = None) -> None:
+        """sleep: between attempts; None: until `close` at the latest."""
         self._patience = patience or Patience()
-        self._sleep = sleep
+        self._closed = threading.Event()
+        self._sleep = sleep or self._closed.wait
         self._pools: dict[str | None, urllib3.PoolManager] = {}
+        self._under_way: set[Exchange[Any]] = set()
+        self._lock = threading.Lock()
 
     def post(self, url: str, headers: Mapping[str, str], document: object) -> Answer:
         """The JSON that `url` answers with status 200. Raises `ProviderError` with the last failure."""
-        patience = self._patience
+        patience, place = self._patience, without_query(url)
         end_s = time.monotonic() + patience.deadline_s
         payload = json.dumps(document).encode()
         sent = {**headers, "Content-Type": "application/json"}
-        secrets = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
+        secrets = secrets_in(headers)
         for attempt in range(1, patience.attempts + 1):
-            result = self._attempt(url, sent, payload, end_s)
+            result = self._attempt(url, sent, payload, end_s, secrets)
             if not isinstance(result, Fault):
                 return Answer(result, attempt)
             what = without_secrets(result.what, secrets)
             if not result.passing:
-                raise ProviderError(f"{url} {what}")
+                raise ProviderError(f"{place} {what}")
             if attempt == patience.attempts:
-                raise ProviderError(f"{url} {what}; gave up after {attempt} attempts", "resume the run later")
+                raise ProviderError(f"{place} {what}; gave up after {attempt} attempts", "resume the run later")
             wait_s = result.wait_s if result.wait_s is not None else backoff_s(patience, attempt - 1)
             if time.monotonic() + wait_s >= end_s:
                 raise ProviderError(
-                    f"{url} {what}; the next attempt, in {wait_s:.0f} s, would pass the deadline of "
+                    f"{place} {what}; the next attempt, in {wait_s:.0f} s, would pass the deadline of "
                     f"{patience.deadline_s:.0f} s",
                     "resume the run later",
                 )
-            logger.info("%s %s; attempt %d in %.1f s", url, what, attempt + 1, wait_s)
+            logger.info("%s %s; attempt %d in %.1f s", place, what, attempt + 1, wait_s)
             self._sleep(wait_s)
         raise AssertionError("attempts is at least 1")
 
     def close(self) -> None:
-        for pool in self._pools.values():
+        """Requests under way fail at once, and so does every later one."""
+        self._closed.set()
+        with self._lock:
+            under_way = list(self._under_way)
+        for exchange in under_way:
+            exchange.give_up()
+        for pool in list(self._pools.values()):
             pool.clear()
 
-    def _attempt(self, url: str, headers: Mapping[str, str], payload: bytes, end_s: float) -> Any:
+    def _attempt(self, url: str, headers: Mapping[str, str], payload: bytes, end_s: float, secrets: list[str]) -> Any:
         """The decoded body, or the `Fault`."""
         if not is_address(url):
             return Fault("is no http or https address", passing=False)
         left_s = max(0.001, min(end_s - time.monotonic(), self._patience.attempt_s))
-        end_s = time.monotonic() + left_s
+        exchange: Exchange[Any] = Exchange()
+        with self._lock:
+            self._under_way.add(exchange)
+        try:
+            if self._closed.is_set():
+                return Fault("was given up", passing=False)
+            return exchange.run(lambda: self._exchanged(url, headers, payload, left_s, secrets), left_s)
+        except GivenUp:
+            if self._closed.is_set():
+                return Fault("was given up", passing=False)
+            return Fault("did not answer in time", passing=True)
+        finally:
+            with self._lock:
+                self._under_way.discard(exchange)
+
+    def _exchanged(
+        self, url: str, headers: Mapping[str, str], payload: bytes, left_s: float, secrets: list[str]
+    ) -> Any:
+        """In the exchange's thread."""
         try:
             response = self._pool(url).request(
                 "POST",
@@ -119,7 +153,7 @@ class JsonClient:
                 timeout=urllib3.Timeout(connect=min(self._patience.connect_s, left_s), read=left_s),
             )
             try:
-                body = read_body(response, end_s)
+                body = read_body(response)
             finally:
                 response.close()
         except urllib3.exceptions.SSLError as error:
@@ -130,18 +164,19 @@ class JsonClient:
             return Fault("did not answer in time", passing=True)
         except (urllib3.exceptions.HTTPError, OSError) as error:
             return Fault(f"lost the connection ({type(error).__name__}: {error})", passing=True)
+        except ValueError as error:  # what http.client says of a header or a path that cannot be sent
+            return Fault(f"cannot be asked: {type(error).__name__}", passing=False)
         if body is None:
             return Fault(f"sent more than {LARGEST_ANSWER_BYTES} bytes", passing=False)
-        return read_answer(response.status, response.headers, body)
+        return read_answer(response.status, response.headers, body, secrets)
 
     def _pool(self, url: str) -> urllib3.PoolManager:
         proxy = proxy_for(url)
-        if proxy not in self._pools:
-            # maxsize: as many connections as requests are commonly in flight; more are opened and not kept.
-            self._pools[proxy] = (
-                urllib3.PoolManager(maxsize=8) if proxy is None else urllib3.ProxyManager(proxy, maxsize=8)
-            )
-        return self._pools[proxy]
+        with self._lock:
+            if proxy not in self._pools:
+                # As many connections as requests are commonly in flight; more are opened and not kept.
+                self._pools[proxy] = pools(proxy, 8)
+            return self._pools[proxy]
 
 
 def is_address(url: str) -> bool:
@@ -153,29 +188,51 @@ def is_address(url: str) -> bool:
     return parts.scheme in ("http", "https") and bool(parts.host)
 
 
-def read_body(response: urllib3.BaseHTTPResponse, end_s: float) -> bytes | None:
-    """The whole body, or None where it is too long. A socket's timeout starts anew with each byte: hence end_s."""
+def without_query(url: str) -> str:
+    """An address as a message may show it: a name, a password and a query may be secrets."""
+    if not is_address(url):
+        return repr(legible(url.split("?")[0].split("@")[-1]))
+    parts = urllib3.util.parse_url(url)
+    return parts._replace(auth=None, query=None, fragment=None).url
+
+
+def read_body(response: urllib3.BaseHTTPResponse) -> bytes | None:
+    """The whole body, or None where it is too long."""
     body = bytearray()
     while chunk := response.read1(65536):
         body += chunk
         if len(body) > LARGEST_ANSWER_BYTES:
             return None
-        if time.monotonic() > end_s:
-            raise TimeoutError
     return bytes(body)
 
 
-def read_answer(status: int, headers: Mapping[str, str], body: bytes) -> Any:
-    """The decoded body of a 200, or the `Fault` that the answer amounts to."""
-    shown = body[:SHOWN_BYTES].decode("utf-8", "replace").strip()
+def read_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: list[str]) -> Any:
+    """The decoded body of a 200, or the `Fault` that the answer amounts to. No secret that was sent is in it."""
+    shown = quoted(without_secrets(body.decode("utf-8", "replace"), secrets).strip())
     if status == 200:
         try:
-            return json.loads(body)
+            return decoded(body, secrets)
         except ValueError:
             return Fault(f"answered with status 200 and no JSON: {shown!r}", passing=False)
+        except RecursionError:
+            return Fault("answered with status 200 and JSON that is nested too deeply", passing=False)
     quota = b"insufficient_quota" in body  # OpenAI's 429 for an empty account: waiting does not fill it
     passing = (status in (408, 429) or status >= 500) and not quota
     return Fault(f"answered with status {status}: {shown!r}", passing, retry_after_s(headers.get("Retry-After")))
+
+
+def decoded(body: bytes, secrets: list[str]) -> Any:
+    """The document, without a secret that the server sent back however it is escaped."""
+    document = json.loads(body)
+    written = json.dumps(document, ensure_ascii=False)
+    clean = without_secrets(written, secrets)
+    return document if clean == written else json.loads(clean)
+
+
+def quoted(document: object) -> str:
+    """The beginning of what a server sent, fit for a message."""
+    text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
+    return legible(text[:SHOWN_BYTES])
 
 
 def retry_after_s(value: str | None) -> float | None:
@@ -183,12 +240,13 @@ def retry_after_s(value: str | None) -> float | None:
     if value is None:
         return None
     try:
-        return max(0.0, float(value))
+        seconds = float(value)
+        return max(0.0, seconds) if math.isfinite(seconds) else None
     except ValueError:
         pass
     try:
         return max(0.0, parsedate_to_datetime(value).timestamp() - time.time())
-    except ValueError:
+    except (ValueError, OverflowError):
         return None
 
 
@@ -197,12 +255,17 @@ def backoff_s(patience: Patience, waits: int) -> float:
     return min(patience.longest_wait_s, patience.first_wait_s * 2.0**waits) * random.uniform(0.5, 1.0)
 
 
+def secrets_in(headers: Mapping[str, str]) -> list[str]:
+    """What must not be shown of what is sent, the longest first: every key, with and without its `Bearer`."""
+    sent = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
+    forms = {form for value in sent for form in (value, value.removeprefix("Bearer "))}
+    return sorted((form for form in forms if len(form) >= SHORTEST_SECRET), key=len, reverse=True)
+
+
 def without_secrets(text: str, secrets: list[str]) -> str:
-    """`text` with every key blotted out, with and without its `Bearer`."""
+    """`text` with every key blotted out."""
     for secret in secrets:
-        for form in (secret, secret.removeprefix("Bearer ")):
-            if form:
-                text = text.replace(form, "…")
+        text = text.replace(secret, "…")
     return text
 
 

@@ -10,10 +10,10 @@ import time
 from typing import Any
 
 from kernelwright.errors import ProviderError
-from kernelwright.llm.http import JsonClient
+from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import Reply
-from kernelwright.model import Usage
+from kernelwright.llm.received import received, usage_of
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -50,29 +50,17 @@ class OpenAI:
         body = answer.body
         try:
             choice = body["choices"][0]
-            text = choice["message"].get("content") or ""
-            finish = choice.get("finish_reason") or ""
+            text, finish = choice["message"].get("content"), choice.get("finish_reason")
             counted = body.get("usage") or {}
-            input_tokens = int(counted.get("prompt_tokens") or 0)
-            output_tokens = int(counted.get("completion_tokens") or 0)
-            stated_usd = counted.get("cost")
-        except (KeyError, IndexError, TypeError, AttributeError, ValueError) as error:
+            figures = [counted.get("prompt_tokens")], counted.get("completion_tokens"), counted.get("cost")
+        except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise ProviderError(
                 f"{self._url} answered with JSON that is no chat completion ({type(error).__name__}: {error}): "
-                f"{str(body)[:300]}",
+                f"{quoted(body)}",
                 "check that base_url names an OpenAI-compatible server",
             ) from error
-        cost_usd = self._price.cost_usd(input_tokens, output_tokens) if self._price and counted else None
-        if isinstance(stated_usd, int | float) and not isinstance(stated_usd, bool):
-            cost_usd = float(stated_usd)
-        usage = Usage(
-            input_tokens=input_tokens,
-            output_tokens=output_tokens,
-            cost_usd=cost_usd,
-            seconds=time.monotonic() - start_s,
-            requests=answer.attempts,
-        )
-        return Reply(str(text), usage, str(finish))
+        usage, doubt = usage_of(*figures, self._price, time.monotonic() - start_s, answer.attempts)
+        return received(text, finish, usage, doubt)
 
     def close(self) -> None:
         self._client.close()

@@ -14,11 +14,15 @@ from kernelwright.model import Usage
 
 @dataclass(frozen=True)
 class Reply:
-    """finish: the provider's own word for why it stopped ("stop", "end_turn", "length", …), "" if it gave none."""
+    """finish: the provider's own word for why it stopped ("stop", "end_turn", "length", …), "" if it gave none.
+
+    doubt: why the figures of `usage` cannot be used, "" where they can.
+    """
 
     text: str
     usage: Usage
     finish: str
+    doubt: str = ""
 
     @property
     def truncated(self) -> bool:

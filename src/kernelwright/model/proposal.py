@@ -60,6 +60,8 @@ class Usage(Record, frozen=True, kw_only=True):
     seconds: float = 0.0
     requests: int = 0
     """HTTP requests made, retries included."""
+    assumed: int = 0
+    """Answers whose figures are not their own: those that came without usable ones, and those that were abandoned."""
 
     @property
     def tokens(self) -> int:
@@ -76,6 +78,7 @@ class Usage(Record, frozen=True, kw_only=True):
             cost_usd=sum(known) if known and not unknown else None,
             seconds=self.seconds + other.seconds,
             requests=self.requests + other.requests,
+            assumed=self.assumed + other.assumed,
         )
 
 

@@ -6,12 +6,18 @@ recorded is taken from the record and not paid for again.
 
 from __future__ import annotations
 
+import logging
+from dataclasses import replace
 from typing import Literal
 
+from kernelwright.legible import legible
 from kernelwright.llm.protocol import Provider, Reply
+from kernelwright.llm.received import assumed
 from kernelwright.model import Answered, Exchange, Usage
 from kernelwright.propose.prompt import Prompt
 from kernelwright.propose.protocol import Context
+
+log = logging.getLogger(__name__)
 
 Kind = Literal["kernel", "plan", "reflect", "mend"]
 
@@ -58,6 +64,11 @@ class Conversation:
             return Reply(self._context.blob(kept.reply), kept.usage, kept.finish)
         reply = self._provider.complete(prompt.system, prompt.text)
         self.paid += 1
+        if reply.doubt:
+            usage = assumed(reply, whole(prompt), self._context.dearest)
+            log.warning("a reply to request %d states %s; it is counted as the dearest so far, %d tokens",
+                        self._number, legible(reply.doubt), usage.tokens)  # fmt: skip
+            reply = replace(reply, usage=usage, doubt="")
         answered = Answered(
             trial=self._number,
             kind=kind,

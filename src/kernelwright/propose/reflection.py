@@ -23,12 +23,14 @@ BETTER = 1.5
 STILL = 0.02
 """A counter that moved by less than this share is the same."""
 LESSON_CHARACTERS = 300
+MOST_CLAIMS = 20
+"""That are checked of one reply."""
 
 Direction = Literal["up", "down", "same"]
 CLAIM = re.compile(
-    r"^[\s>*-]*claim:\**\s*`?([\w.]+)`?\s+(?:went |goes |is |stayed |stays )?(up|down|same)\b", re.I | re.M
+    r"^[ \t>*-]*claim:\**\s*`?([\w.]+)`?\s+(?:went |goes |is |stayed |stays )?(up|down|same)\b", re.I | re.M
 )
-LESSON = re.compile(r"^[\s>*-]*lesson:\**\s*(.+)$", re.I | re.M)
+LESSON = re.compile(r"^[ \t>*-]*lesson:\**\s*(.+)$", re.I | re.M)
 
 
 def surprising(trials: Sequence[Trial]) -> list[Trial]:
@@ -119,7 +121,7 @@ def reflection_in(text: str, trial: int, before: Mapping[str, float], after: Map
     if lesson is None:
         return None
     claims = []
-    for name, word in CLAIM.findall(text):
+    for name, word in CLAIM.findall(text)[:MOST_CLAIMS]:
         said: Direction = "up" if word.lower() == "up" else "down" if word.lower() == "down" else "same"
         known = name in before and name in after
         claims.append(

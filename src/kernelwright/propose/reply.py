@@ -19,6 +19,11 @@ OPENING = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[
 PYTHON = ("python", "py", "python3")
 ENTRY_POINTS = ("ModelNew", "kernel_function")
 NOTE_CHARACTERS = 300
+LARGEST_SOURCE = 1 << 17
+"""Characters of a module. The longest kernel in the gallery has a tenth of this, and what compares sources line by line
+takes minutes for a megabyte."""
+LONGEST_FENCE = 200
+"""Characters of a line that can open a block."""
 
 
 class Unusable(Exception):
@@ -39,7 +44,7 @@ def blocks(text: str) -> list[Block]:
     lines: list[str] = []
     for line in text.splitlines():
         if opening is None:
-            opening = OPENING.match(line)
+            opening = OPENING.match(line) if len(line) <= LONGEST_FENCE else None
             lines = []
         elif closes(line, opening["fence"]):
             found.append(Block(opening["language"].lower(), "\n".join(lines) + "\n", closed=True))
@@ -76,6 +81,8 @@ def code_in(text: str) -> str:
 
 def checked(source: str) -> str:
     """`source`, if it is a module with an entry point. Raises `Unusable`."""
+    if len(source) > LARGEST_SOURCE:
+        raise Unusable(f"the code has {len(source)} characters; at most {LARGEST_SOURCE} are read")
     try:
         tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
@@ -130,7 +137,7 @@ def note_in(text: str) -> str:
         bare = line.strip().lstrip("#*>- ").replace("**", "")
         if bare.lower().startswith("note:"):
             return bare[len("note:") :].strip()[:NOTE_CHARACTERS]
-        if OPENING.match(line):
+        if len(line) <= LONGEST_FENCE and OPENING.match(line):
             break
         if before or author_in(line) is None:
             before.append(bare)
@@ -139,13 +146,13 @@ def note_in(text: str) -> str:
 
 def expected_in(text: str) -> float | None:
     """The speed-up that a line such as "Expect: 1.3x" promises; None where there is none."""
-    found = re.search(r"^[#*>\- ]*\**Expect:\**\s*(\d+(?:\.\d+)?)", text, re.M | re.I)
+    found = re.search(r"^[#*>\- ]*Expect:\**\s*(\d{1,6}(?:\.\d{1,6})?)(?![\d.e])", text, re.M | re.I)
     return float(found[1]) if found and float(found[1]) > 0 else None
 
 
 def diagnosis_in(text: str) -> str:
     """What a line such as "Diagnosis: overruled, because …" says of the one in the prompt; "" without such a line."""
-    found = re.search(r"^[#*>\- ]*\**Diagnosis:\**\s*(.+)$", text, re.M | re.I)
+    found = re.search(r"^[#*>\- ]*Diagnosis:\**\s*(.+)$", text, re.M | re.I)
     return found[1].strip()[:NOTE_CHARACTERS] if found else ""
 
 

@@ -13,6 +13,7 @@ import msgspec
 
 from kernelwright import syntax
 from kernelwright.errors import ConfigError
+from kernelwright.legible import encodable
 from kernelwright.model import Candidate, Proposal, Record, Request, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reply import Unusable, candidate_in, note_in
@@ -111,5 +112,5 @@ def python_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
                 replies = msgspec.convert(ast.literal_eval(node.value), list[str])
             except (ValueError, msgspec.ValidationError) as error:
                 raise ConfigError(f"REPLIES of {file} is no list of texts: {error}") from error
-            return tuple(ScriptLine(reply=reply) for reply in replies)
+            return tuple(ScriptLine(reply=encodable(reply)) for reply in replies)
     raise ConfigError(f"the script {file} assigns no REPLIES", 'write REPLIES = ["…", …], a list of texts')

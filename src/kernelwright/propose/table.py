@@ -132,21 +132,33 @@ def client(chosen: ModelOptions) -> JsonClient:
 
 
 def key(proposer: str, variable: str, variables: Variables, optional: bool) -> str | None:
-    """The key in that environment variable. Raises `ConfigError` where it has to be there and is not."""
+    """The key in that environment variable, the only place where one is read. Raises `ConfigError`, without what the
+    variable holds, where it has to be there and is not, and where it could not be sent as it is."""
     secret = variables.get(variable, "").strip()
     if not secret and not optional:
         raise ConfigError(
             f"proposer {proposer} needs a key, and the environment variable {variable} is not set",
             f"export {variable}=…, or work without a model: builtin, mailbox",
         )
+    if not all("!" <= character <= "~" for character in secret):
+        raise ConfigError(
+            f"the environment variable {variable} holds no key: a key is printable ASCII without blanks",
+            "export it again, without line breaks",
+        )
     return secret or None
 
 
 def address(proposer: str, url: str) -> str:
-    from kernelwright.llm.http import is_address
+    """Raises `ConfigError` for what is no address, or holds more than one: options are kept in the run's journal."""
+    from kernelwright.llm.http import is_address, without_query
 
     if not is_address(url):
-        raise ConfigError(f"proposer {proposer} cannot reach {url!r}: it is no http or https address")
+        raise ConfigError(f"proposer {proposer} cannot reach {without_query(url)}: it is no http or https address")
+    if without_query(url) != url:
+        raise ConfigError(
+            f"the address for proposer {proposer} holds a name, a password, a query or odd characters",
+            "give scheme, host and path only, and put the key into the environment",
+        )
     return url
 
 

@@ -65,8 +65,10 @@ def change(before: Trial | None, after: Trial) -> str:
     if before is None or before.proposal.candidate is None or after.proposal.candidate is None:
         return "-"
     old, new = before.proposal.candidate, after.proposal.candidate
-    lines = list(difflib.ndiff(old.source.splitlines(), new.source.splitlines()))
-    added, removed = (sum(line.startswith(sign) for line in lines) for sign in ("+ ", "- "))
+    # Not ndiff, which looks for similar lines too: of two long modules without a common line that takes minutes.
+    matcher = difflib.SequenceMatcher(None, old.source.splitlines(), new.source.splitlines())
+    changed = [one[1:] for one in matcher.get_opcodes() if one[0] != "equal"]
+    added, removed = sum(j2 - j1 for _, _, j1, j2 in changed), sum(i2 - i1 for i1, i2, _, _ in changed)
     parts = [f"+{added} −{removed} lines"] if added or removed else []
     parts += [
         f"{key} {old.config.get(key, 'as written')} → {value}"

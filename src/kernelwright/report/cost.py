@@ -157,6 +157,7 @@ def sum_of(usages: Sequence[Usage]) -> Usage:
         cost_usd=sum(costs_usd) if costs_usd else None,
         seconds=sum(usage.seconds for usage in usages),
         requests=sum(usage.requests for usage in usages),
+        assumed=sum(usage.assumed for usage in usages),
     )
 
 

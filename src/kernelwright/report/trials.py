@@ -122,7 +122,7 @@ def usage_text(usage: Usage) -> str:
     cost = "price unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
     return (
         f"{usage.input_tokens} tokens in, {usage.output_tokens} out, {cost}, {usage.seconds:.1f} s, "
-        f"{usage.requests} HTTP requests"
+        f"{usage.requests} HTTP requests" + (f", {usage.assumed} of them at an assumed cost" if usage.assumed else "")
     )
 
 

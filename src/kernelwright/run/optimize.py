@@ -12,6 +12,7 @@ from collections.abc import Callable
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.history import seed_trial
 from kernelwright.journal import Event, Journal, sessions_of
+from kernelwright.legible import legible
 from kernelwright.model import Budget, Environment, Record
 from kernelwright.pool import Worker
 from kernelwright.propose.protocol import Proposer
@@ -77,7 +78,7 @@ def optimize(
     except KeyboardInterrupt:
         reason, detail = StopReason.INTERRUPTED, "everything up to here is in the journal"
     except KernelwrightError as error:
-        on_event(journal.append_stopped(f"error: {error}", loop.elapsed_s()))
+        on_event(journal.append_stopped(legible(f"error: {error}"), loop.elapsed_s()))
         raise
     on_event(journal.append_stopped(reason.value, loop.elapsed_s()))
     seed = seed_trial(state.trials())

@@ -1,0 +1,91 @@
+"""What a server sent, made fit to be kept and counted: its text, and the figures of what it cost.
+
+The one rule: nothing that arrives is taken on trust. A text can always be encoded and has a limit; a figure is a
+finite number in a sane range or it is none, and a reply whose figures are none says so.
+"""
+
+from __future__ import annotations
+
+import math
+
+from kernelwright.legible import encodable
+from kernelwright.llm.prices import Price
+from kernelwright.llm.protocol import Reply
+from kernelwright.model import Usage
+
+LARGEST_TEXT = 1 << 20
+"""Characters. The longest completions on offer are 128,000 tokens, about half of this."""
+LARGEST_FINISH = 100
+MOST_TOKENS = 10**8
+"""Of one answer. The largest context windows on offer hold some millions."""
+MOST_USD = 10**4
+"""For one answer. The largest window at the highest price of `prices` costs a thousandth of this."""
+
+
+def received(text: object, finish: object, usage: Usage, doubt: str = "") -> Reply:
+    """doubt: why the figures of `usage` cannot be used, "" where they can. A text that is none counts as empty."""
+    said = encodable(text) if isinstance(text, str) else ""
+    ended = encodable(finish)[:LARGEST_FINISH] if isinstance(finish, str) else ""
+    if len(said) > LARGEST_TEXT:
+        said, ended = said[:LARGEST_TEXT], f"longer than {LARGEST_TEXT} characters"
+    return Reply(said, usage, ended, doubt)
+
+
+def usage_of(
+    inputs: list[object], output: object, stated_usd: object, price: Price | None, seconds: float, requests: int
+) -> tuple[Usage, str]:
+    """The usage, and why its figures cannot be used; "" where they can. inputs, output, stated_usd: as the server sent
+    them, None where it sent none. A cost that it states wins over the price."""
+    counts = [tokens(value) for value in [*inputs, output]]
+    doubts = [f"{value!r:.40} tokens" for value, count in zip([*inputs, output], counts, strict=True) if count is None]
+    known = [count for count in counts if count is not None] if not doubts else [0, 0]
+    cost_usd = None
+    if price is not None and not doubts and any(known):
+        cost_usd = price.cost_usd(sum(known[:-1]), known[-1])
+    if stated_usd is not None:
+        stated = money(stated_usd)
+        cost_usd = cost_usd if stated is None else stated
+        if stated is None:
+            doubts.append(f"{stated_usd!r:.40} USD")
+    usage = Usage(
+        input_tokens=sum(known[:-1]), output_tokens=known[-1], cost_usd=cost_usd, seconds=seconds, requests=requests
+    )
+    return usage, ", ".join(doubts)
+
+
+def tokens(value: object) -> int | None:
+    """A count, 0 where nothing was sent; None where it is no count."""
+    if value is None:
+        return 0
+    figure = _figure(value, MOST_TOKENS)
+    return int(figure) if figure is not None and figure == int(figure) else None
+
+
+def money(value: object) -> float | None:
+    """US dollars; None where it is no amount."""
+    figure = _figure(value, MOST_USD)
+    return None if figure is None else float(figure)
+
+
+def _figure(value: object, most: int) -> int | float | None:
+    """A number from 0 to `most`; None for anything else, NaN, infinity and truth values among them."""
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return value if not (isinstance(value, float) and math.isnan(value)) and 0 <= value <= most else None
+
+
+def assumed(reply: Reply, asked: str, dearest: Usage) -> Usage:
+    """What a reply without usable figures is taken to have cost: as much as the dearest so far, and where nothing is
+    known a token for each byte, since a token is at least one. asked: the prompt."""
+    known = dearest if dearest.tokens else Usage(
+        input_tokens=len(asked.encode()), output_tokens=len(reply.text.encode())
+    )  # fmt: skip
+    costs_usd = [one for one in (reply.usage.cost_usd, dearest.cost_usd) if one is not None]
+    return Usage(
+        input_tokens=max(known.input_tokens, reply.usage.input_tokens),
+        output_tokens=max(known.output_tokens, reply.usage.output_tokens),
+        cost_usd=max(costs_usd, default=None),
+        seconds=reply.usage.seconds,
+        requests=reply.usage.requests,
+        assumed=1,
+    )
