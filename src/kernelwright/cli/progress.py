@@ -13,10 +13,9 @@ from datetime import datetime
 
 from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.history import best_trial, gpu_s, seed_trial
-from kernelwright.journal import Event, EventKind, Profiles, SessionEnd, SessionStart
+from kernelwright.journal import Abandoned, Event, EventKind, Profiles, SessionEnd, SessionStart
 from kernelwright.legible import legible
 from kernelwright.model import (
-    Abandoned,
     Answered,
     Budget,
     Evaluation,
@@ -134,7 +133,7 @@ class Progress:
         if isinstance(payload, Profiles):
             return f"{trial} {_seen(payload)}"
         if isinstance(payload, Abandoned):
-            return f"trial {payload.trial} waits: its reply was abandoned, {_first_line(payload.reason)}"
+            return f"trial {payload.request} is abandoned: its reply is not waited for"
         if isinstance(payload, SessionStart):
             return f"search starts; budget left: {self._left_text(self._spent_s)}"
         if isinstance(payload, SessionEnd):

@@ -6,6 +6,7 @@ killed at any moment resumes from what was written.
 
 from kernelwright.journal.database import NAME, SCHEMA_VERSION, writer
 from kernelwright.journal.events import (
+    Abandoned,
     Event,
     EventKind,
     Profiles,
@@ -24,6 +25,7 @@ from kernelwright.journal.store import Journal
 __all__ = [
     "NAME",
     "SCHEMA_VERSION",
+    "Abandoned",
     "Event",
     "EventKind",
     "Journal",

@@ -10,7 +10,7 @@ import enum
 from dataclasses import dataclass, replace
 from datetime import datetime
 
-from kernelwright.model import Abandoned, Answered, Budget, Evaluation, Profile, Proposal, Record, Request, Trial, Usage
+from kernelwright.model import Answered, Budget, Evaluation, Profile, Proposal, Record, Request, Trial, Usage
 
 
 class EventKind(str, enum.Enum):
@@ -27,7 +27,7 @@ class EventKind(str, enum.Enum):
     ANSWERED = "answered"
     """A provider's answer, before the proposal that it is for."""
     ABANDONED = "abandoned"
-    """An answer under way that a session did not wait for."""
+    """A proposal was under way when its session ended: it may have been paid for, and is asked for again."""
     STOPPED = "stopped"
 
 
@@ -42,6 +42,13 @@ class Profiles(Record, frozen=True, kw_only=True):
 
     profiles: tuple[Profile, ...] = ()
     failed: str = ""
+
+
+class Abandoned(Record, frozen=True, kw_only=True):
+    """usage: what it is counted as, the dearest answer of the run so far."""
+
+    request: int
+    usage: Usage
 
 
 class SessionEnd(Record, frozen=True, kw_only=True):

@@ -19,6 +19,7 @@ from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.journal import database
 from kernelwright.journal.events import (
+    Abandoned,
     Event,
     EventKind,
     Profiles,
@@ -29,7 +30,7 @@ from kernelwright.journal.events import (
     finished_trials,
     sessions_of,
 )
-from kernelwright.model import Abandoned, Answered, Budget, Evaluation, Proposal, Request, RunInfo, Trial
+from kernelwright.model import Answered, Budget, Evaluation, Proposal, Request, RunInfo, Trial, Usage
 
 Payload = Request | Proposal | Evaluation | Profiles | Answered | Abandoned | SessionStart | SessionEnd | None
 
@@ -109,8 +110,8 @@ class Journal:
     def append_answered(self, answered: Answered) -> Event:
         return self._append(EventKind.ANSWERED, None, answered)
 
-    def append_abandoned(self, abandoned: Abandoned) -> Event:
-        return self._append(EventKind.ABANDONED, None, abandoned)
+    def append_abandoned(self, request: int, usage: Usage) -> Event:
+        return self._append(EventKind.ABANDONED, None, Abandoned(request=request, usage=usage))
 
     def append_evaluated(self, number: int, evaluation: Evaluation) -> Event:
         return self._append(EventKind.EVALUATED, number, evaluation)

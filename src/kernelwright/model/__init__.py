@@ -12,7 +12,6 @@ from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorRead, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
 from kernelwright.model.proposal import (
-    Abandoned,
     Answered,
     Candidate,
     Claim,
@@ -28,7 +27,6 @@ from kernelwright.model.run import Budget, RunInfo, RunSettings
 from kernelwright.model.trial import Trial
 
 __all__ = [
-    "Abandoned",
     "Answered",
     "Attempt",
     "BenchCase",

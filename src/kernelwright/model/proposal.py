@@ -104,15 +104,6 @@ class Answered(Record, frozen=True, kw_only=True):
     about: int | None = None
 
 
-class Abandoned(Record, frozen=True, kw_only=True):
-    """The reply to request `trial` was under way when its session ended, and was not waited for. usage: what it is
-    taken to have cost, that of the dearest answer so far. The request stays open."""
-
-    trial: int
-    usage: Usage
-    reason: str
-
-
 class Claim(Record, frozen=True, kw_only=True):
     """What a reflection says of a counter, held against the figures. holds: None where the counter is not known of both
     trials."""

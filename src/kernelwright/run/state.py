@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import Event, EventKind, Profiles
-from kernelwright.model import Abandoned, Answered, Candidate, Evaluation, Proposal, Request, Trial
+from kernelwright.journal import Abandoned, Event, EventKind, Profiles
+from kernelwright.model import Answered, Candidate, Evaluation, Proposal, Request, Trial
 from kernelwright.search.protocol import Strategy
 
 
