@@ -63,6 +63,8 @@ def test_a_run_folder_without_its_problem_is_said_to_be_incomplete(tmp_path: Pat
 def test_a_run_folder_with_two_problems_is_refused(folder_problem: Path, tmp_path: Path) -> None:
     (tmp_path / "relu.py").write_text("")
     copy_problem(find_problem(str(folder_problem)), tmp_path / "run")
-    copy_problem(find_problem(str(tmp_path / "relu.py")), tmp_path / "run")
+    with pytest.raises(RunFolderError, match=r"holds problem/.*, which is not of relu"):
+        copy_problem(find_problem(str(tmp_path / "relu.py")), tmp_path / "run")
+    (tmp_path / "run" / "problem" / "relu.py").write_text("")
     with pytest.raises(RunFolderError, match="holds 2 problem files"):
         problem_in_run(tmp_path / "run")

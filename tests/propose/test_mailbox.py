@@ -125,6 +125,7 @@ def test_a_reply_that_is_not_text_is_an_error_not_a_crash(tmp_path: Path) -> Non
 
 def test_a_run_folder_can_be_answered_elsewhere(tmp_path: Path) -> None:
     here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
     asked(here)
     shutil.copytree(here, there)
     answer = tmp_path / "answer.md"

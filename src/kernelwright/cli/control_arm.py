@@ -57,5 +57,5 @@ def run_control(journal: Journal, worker: Worker) -> None:
             raise RunFolderError(f"the control arm in {folder} began with another kernel", "remove that folder")
         note(f"control arm: {budget.gpu_seconds:.1f} s of GPU time, in {folder}")
         strategy = build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
-        with shown(Progress(control.info, control.events())) as on_event:
+        with shown(Progress(control.info, control.history())) as on_event:
             optimize(control, strategy, build_proposer("builtin"), worker, budget=budget, on_event=on_event)

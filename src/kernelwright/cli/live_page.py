@@ -86,7 +86,7 @@ class LiveRun:
 
     def _read(self) -> tuple[Progress, int]:
         with Journal.open(self.folder) as journal:
-            events: list[Event] = journal.events()
+            events: list[Event] = journal.history()
             return Progress(journal.info, events), events[-1].seq if events else 0
 
 

@@ -31,6 +31,10 @@ class EventKind(str, enum.Enum):
     STOPPED = "stopped"
 
 
+SESSION_KINDS = frozenset({EventKind.STARTED, EventKind.STOPPED, EventKind.ABANDONED})
+"""Events of a session and not of a trial: they have no number."""
+
+
 class SessionStart(Record, frozen=True, kw_only=True):
     """The budget is the whole run's, as it stood when this session began."""
 

@@ -1,13 +1,16 @@
 """A journal open for reading or writing: append events, read them back, keep blobs by hash.
 
-It knows no strategy and no budget. The one rule: an append returns only after its commit, so act on it then.
+It knows no strategy and no budget. The one rule: an append returns only after its commit, so act on it then. Each event
+has a digest, and a blob is found by its own, so a bit that flipped on the disk is noticed instead of shown.
 """
 
 from __future__ import annotations
 
 import os
+import re
 import sqlite3
 import threading
+from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -18,6 +21,7 @@ import msgspec
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.journal import database
+from kernelwright.journal.consistent import check, large_numbers
 from kernelwright.journal.events import (
     Abandoned,
     Event,
@@ -47,22 +51,34 @@ _PAYLOADS: dict[EventKind, Any] = {
     EventKind.STOPPED: SessionEnd,
 }
 
+LONG_NUMBER = re.compile(r"[0-9]{19}|[0-9][eE]\+?[0-9]{2}")
+"""What a number that is too large is written with; few payloads have either."""
+
+
+TAKE_ANOTHER = "take an undamaged copy of the run"
+
 
 class Journal:
     """Thread-safe. Every method raises `RunFolderError` where the database cannot be read or written."""
 
-    def __init__(self, folder: Path, connection: sqlite3.Connection, info: RunInfo, lock: int | None) -> None:
+    def __init__(
+        self, folder: Path, connection: sqlite3.Connection, info: RunInfo, has_digests: bool, lock: int | None
+    ) -> None:
         """Use `create` or `open`."""
         self.folder = folder
         self.info = info
+        self._has_digests = has_digests
+        self._last: int | None = None
+        """The seq of the last event; None until it is needed."""
         self._path = folder / database.NAME
         self._connection: sqlite3.Connection | None = connection
         self._lock_fd = lock
         self._one_at_a_time = threading.RLock()
 
     @classmethod
-    def create(cls, folder: Path, info: RunInfo) -> Journal:
-        """A new journal in `folder` (made if need be), opened for writing."""
+    def create(cls, folder: Path, info: RunInfo, prepare: Callable[[], object] = lambda: None) -> Journal:
+        """A new journal in `folder` (made if need be), opened for writing. prepare: called before it is made, while
+        nobody else can write in the folder."""
         if info.schema_version != database.SCHEMA_VERSION:
             raise ValueError(f"schema_version {info.schema_version}; this journal writes {database.SCHEMA_VERSION}")
         path = folder / database.NAME
@@ -74,11 +90,14 @@ class Journal:
             raise RunFolderError(f"run folder {folder} cannot be made: {error.strerror}") from error
         lock = database.lock(folder)
         try:
+            if path.exists():
+                raise RunFolderError(f"{folder} already holds a run", "resume it, or name another folder")
+            prepare()
             connection = database.create(path, info)
-        except RunFolderError:
+        except BaseException:
             os.close(lock)
             raise
-        return cls(folder, connection, info, lock)
+        return cls(folder, connection, info, True, lock)
 
     @classmethod
     def open(cls, folder: Path, writable: bool = False) -> Journal:
@@ -89,12 +108,12 @@ class Journal:
             raise RunFolderError(f"run folder {folder} {what}", "name the folder of a run that was started")
         lock = database.lock(folder) if writable else None
         try:
-            connection, info = database.open_checked(path, writable)
+            connection, info, has_digests = database.open_checked(path, writable)
         except RunFolderError:
             if lock is not None:
                 os.close(lock)
             raise
-        return cls(folder, connection, info, lock)
+        return cls(folder, connection, info, has_digests, lock)
 
     # --- writing --------------------------------------------------------------------------------------------
 
@@ -125,6 +144,9 @@ class Journal:
     def append_profiled(self, number: int, profiles: Profiles) -> Event:
         return self._append(EventKind.PROFILED, number, profiles)
 
+    def append_abandoned(self, request: int, usage: Usage) -> Event:
+        return self._append(EventKind.ABANDONED, None, Abandoned(request=request, usage=usage))
+
     def append_stopped(self, reason: str, seconds: float) -> Event:
         return self._append(EventKind.STOPPED, None, SessionEnd(reason=reason, seconds=seconds))
 
@@ -136,30 +158,59 @@ class Journal:
 
     def _append(self, kind: EventKind, number: int | None, payload: Payload) -> Event:
         time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
-        row = (kind.value, number, time, codec.encode(payload).decode())
-        try:
-            cursor = self._execute("INSERT INTO events (kind, number, time, payload) VALUES (?, ?, ?, ?)", row)
-        except sqlite3.IntegrityError as error:
-            raise KernelwrightError(f"{self._path}: trial {number} was already {kind.value}") from error
-        assert cursor.lastrowid is not None
-        return Event(seq=cursor.lastrowid, kind=kind, number=number, time=time, payload=payload)
+        with self._one_at_a_time:
+            seq = self._last_seq() + 1
+            row = (seq, kind.value, number, time, codec.encode(payload).decode())
+            if self._has_digests:
+                row = (*row, digest(*row))  # type: ignore[assignment]
+            try:
+                self._execute(f"INSERT INTO events VALUES ({', '.join('?' * len(row))})", row)
+            except sqlite3.IntegrityError as error:
+                raise KernelwrightError(f"{self._path}: trial {number} was already {kind.value}") from error
+            self._last = seq
+        return Event(seq=seq, kind=kind, number=number, time=time, payload=payload)
+
+    def _last_seq(self) -> int:
+        if self._last is None:
+            ((last,),) = self._select("SELECT coalesce(max(seq), 0) FROM events", ())
+            self._last = int(last)
+        return self._last
 
     # --- reading --------------------------------------------------------------------------------------------
 
     def blob(self, sha: str) -> str:
-        rows = self._select("SELECT bytes FROM blobs WHERE sha = ?", (sha,))
+        rows = self._select(
+            "SELECT bytes FROM blobs WHERE sha = ? AND length(bytes) <= ?", (sha, database.LARGEST_BYTES)
+        )
         if not rows:
             raise RunFolderError(f"{self._path} holds no blob {sha}")
-        return bytes(rows[0][0]).decode()
+        content = rows[0][0]
+        if not isinstance(content, bytes) or codec.sha(content) != sha:
+            raise RunFolderError(f"blob {sha} of {self._path} is damaged: its digest is another", TAKE_ANOTHER)
+        try:
+            return content.decode()
+        except UnicodeDecodeError as error:
+            raise RunFolderError(f"blob {sha} of {self._path} is no text: {error}") from error
 
     def events(self, after: int = 0) -> list[Event]:
-        """Every event whose seq is above `after`, in order."""
-        rows = self._select("SELECT seq, kind, number, time, payload FROM events WHERE seq > ? ORDER BY seq", (after,))
-        return [_event(self._path, row) for row in rows]
+        """Every event whose seq is above `after`, in order; each is what was written, and none is missing."""
+        own = ", digest" if self._has_digests else ""
+        rows = self._select(
+            f"SELECT seq, kind, number, time, iif(length(payload) <= ?, payload, NULL){own} FROM events "
+            "WHERE seq > ? ORDER BY seq",
+            (database.LARGEST_BYTES, after),
+        )
+        return [_event(self._path, expected, row) for expected, row in enumerate(rows, after + 1)]
+
+    def history(self) -> list[Event]:
+        """Every event, and they follow from each other: whatever is computed from them can rely on that."""
+        events = self.events()
+        check(self._path, self.info, events)
+        return events
 
     def trials(self) -> list[Trial]:
         """Finished trials (evaluated, or without a candidate to evaluate) by number, whether told or not."""
-        return finished_trials(self.events())
+        return finished_trials(self.history())
 
     def open_requests(self) -> list[Request]:
         """Requests that wait for a proposal, by number."""
@@ -217,15 +268,35 @@ class Journal:
             if self._connection is None:
                 raise KernelwrightError(f"{self._path} is closed and was to be read")
             try:
+                if self._lock_fd is None:
+                    database.limit_reading(self._connection)
                 return self._connection.execute(statement, values).fetchall()
             except sqlite3.Error as error:
-                raise RunFolderError(f"{self._path} cannot be read: {error}") from error
+                raise database.unreadable(self._path, error) from error
 
 
-def _event(path: Path, row: tuple[Any, ...]) -> Event:
-    seq, kind, number, time, payload = row
+def digest(seq: int, kind: str, number: int | None, time: str, payload: str) -> str:
+    """Of one event, its place included, so that none can be changed, moved or put in unnoticed by an accident. It is no
+    signature: who changes a journal on purpose can write digests, too."""
+    return codec.sha(codec.encode([seq, kind, number, time, payload]))
+
+
+def _event(path: Path, expected: int, row: tuple[Any, ...]) -> Event:
+    """expected: the seq that follows from the event before."""
+    seq, kind, number, time, payload, *digests = row
+    which = f"event {seq} of {path} ({str(kind)[:20]})"
+    if seq != expected:
+        raise RunFolderError(f"{which} stands where event {expected} was expected", TAKE_ANOTHER)
+    if not isinstance(payload, str) or not isinstance(time, str) or not (number is None or isinstance(number, int)):
+        raise RunFolderError(f"{which} cannot be read: a field is of another type, or too large", TAKE_ANOTHER)
     try:
         known = EventKind(kind)
-        return Event(seq, known, number, time, codec.decode(payload, _PAYLOADS[known]))
-    except (ValueError, msgspec.MsgspecError) as error:
-        raise RunFolderError(f"event {seq} of {path} ({kind}) cannot be read: {error}") from error
+        event = Event(seq, known, number, time, codec.decode(payload, _PAYLOADS[known]))
+    except (ValueError, RecursionError, msgspec.MsgspecError) as error:
+        raise RunFolderError(f"{which} cannot be read: {error}") from error
+    if LONG_NUMBER.search(payload):
+        for fault in large_numbers(event.payload):
+            raise RunFolderError(f"{which} does not make sense: {fault}", TAKE_ANOTHER)
+    if digests and digests[0] != digest(seq, kind, number, time, payload):
+        raise RunFolderError(f"{which} is damaged: its digest is another", TAKE_ANOTHER)
+    return event

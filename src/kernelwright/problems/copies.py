@@ -6,25 +6,32 @@ folder, `best.py` included. The one rule: a run folder holds one problem, under 
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
+from kernelwright.folders import write_file
 from kernelwright.problems.paths import PROBLEM_FILE, ProblemPath, problem_at
 
 FOLDER = "problem"
 
 
 def copy_problem(problem: ProblemPath, run_folder: Path) -> ProblemPath:
-    """Copy the files of `problem` under `run_folder`/problem; returns the copy, which has the same name."""
-    folder = run_folder / FOLDER
-    if problem.is_folder:
-        folder = folder / problem.name
-    folder.mkdir(parents=True, exist_ok=True)
-    for file in (problem.file, problem.starter, problem.sidecar):
-        if file is not None:
-            shutil.copyfile(file, folder / file.name)
-    return problem_at(folder / problem.file.name)
+    """Copy the files of `problem` under `run_folder`/problem; returns the copy, which has the same name.
+
+    Raises `RunFolderError` where another problem lies there.
+    """
+    home = f"{FOLDER}/{problem.name}" if problem.is_folder else FOLDER
+    files = [file for file in (problem.file, problem.starter, problem.sidecar) if file is not None]
+    copies = {f"{home}/{file.name}" for file in files}
+    there = {str(path.relative_to(run_folder)) for path in (run_folder / FOLDER).rglob("*") if path.is_file()}
+    if strange := sorted(there - copies):
+        raise RunFolderError(
+            f"{run_folder} holds {strange[0]}, which is not of {problem.name}", "name another folder, or remove it"
+        )
+    run_folder.mkdir(parents=True, exist_ok=True)
+    for file in files:
+        write_file(run_folder, f"{home}/{file.name}", file.read_bytes())
+    return problem_at(run_folder / home / problem.file.name)
 
 
 def problem_in_run(run_folder: Path) -> ProblemPath:

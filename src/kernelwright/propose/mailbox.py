@@ -7,16 +7,14 @@ one rule: a file is written whole or not at all, and one that may still be growi
 
 from __future__ import annotations
 
-import contextlib
 import logging
-import os
 import re
-import threading
 import time
 from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.folders import read_file, write_file
 from kernelwright.model import Operator, Proposal, Reflection, Request
 from kernelwright.propose.builtin import tuned
 from kernelwright.propose.prompt import NoPrompt, prompt_for, reflect_prompt, render, template
@@ -38,6 +36,7 @@ from kernelwright.propose.reply import (
 logger = logging.getLogger(__name__)
 
 AUTHOR = "mailbox"
+FOLDER = "mailbox"
 UNNAMED = "mailbox:unnamed"
 SETTLE_S = 5.0
 """A reply that is not whole yet counts as unusable only when it has not changed for this long."""
@@ -82,11 +81,12 @@ class Mailbox:
                 "prompt": prompt.text.strip(),
                 "reflect": f"{reflect_prompt(about, context).text}\n{ABOVE}\n\n---\n\n" if about else "",
             }
-            write_whole(path, render(template("mailbox"), values, "mailbox.md"))
+            text = render(template("mailbox"), values, "mailbox.md")
+            write_file(context.folder, f"{FOLDER}/{path.name}", text, durable=True)
         reply = self._reply(context.folder, request.number)
         if reply is None:
             return None
-        return read(reply, context.put_blob(path.read_text(encoding="utf-8")), context)
+        return read(reply, context.put_blob(read_kept(context.folder, path)), context)
 
     def close(self) -> None:
         """Nothing to let go of."""
@@ -100,7 +100,7 @@ class Mailbox:
             return None
         (path,) = found
         settled = time.time() - path.stat().st_mtime >= self._settle_s
-        reply = FileReply(path.read_bytes().decode("utf-8-sig", "replace"), is_module=path.suffix == ".py")
+        reply = FileReply(read_kept(folder, path), is_module=path.suffix == ".py")
         if not settled and not is_whole(reply):
             logger.info("%s is not whole yet", path)
             return None
@@ -158,17 +158,17 @@ def is_whole(reply: FileReply) -> bool:
 
 
 def prompt_path(run: Path, number: int) -> Path:
-    return run / "mailbox" / f"{number:03d}.prompt.md"
+    return run / FOLDER / f"{number:03d}.prompt.md"
 
 
 def reply_paths(run: Path, number: int) -> tuple[Path, Path]:
     """Where a reply may lie: as Markdown, or as the bare module."""
-    return run / "mailbox" / f"{number:03d}.reply.md", run / "mailbox" / f"{number:03d}.reply.py"
+    return run / FOLDER / f"{number:03d}.reply.md", run / FOLDER / f"{number:03d}.reply.py"
 
 
 def waiting(run: Path) -> tuple[int, ...]:
     """The numbers of the prompts that have no reply, ascending."""
-    numbers = [int(path.name.split(".")[0]) for path in (run / "mailbox").glob("[0-9]*.prompt.md")]
+    numbers = [int(path.name.split(".")[0]) for path in (run / FOLDER).glob("[0-9]*.prompt.md")]
     return tuple(sorted(n for n in numbers if not any(path.exists() for path in reply_paths(run, n))))
 
 
@@ -199,28 +199,30 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
         raise RequestError(f"{file} cannot be used: {unusable}", "mend it and hand it in again") from unusable
     markdown, module = reply_paths(run, number)
     target = module if reply.is_module else markdown
-    write_whole(target, text)
+    write_file(run, f"{FOLDER}/{target.name}", text, durable=True)
     return target
 
 
 def withdraw(run: Path, number: int) -> None:
     """Answer a request with nothing to try, so that a run can end; its trial then says so."""
     markdown, _ = reply_paths(run, number)
-    write_whole(markdown, "Withdrawn: the run was ended before this request was answered.\n")
+    text = "Withdrawn: the run was ended before this request was answered.\n"
+    write_file(run, f"{FOLDER}/{markdown.name}", text, durable=True)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees all of it or nothing. Raises `RunFolderError`."""
+    """Write a file so that a reader sees all of it or nothing, also after a power cut. Raises `RunFolderError`."""
     content = text.encode()
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.{threading.get_ident()}")
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        with temporary.open("wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        temporary.replace(path)
     except OSError as error:
-        with contextlib.suppress(OSError):
-            temporary.unlink()
         raise RunFolderError(f"cannot write {path}: {error.strerror or error}") from error
+    write_file(path.parent, path.name, content, durable=True)
+
+
+def read_kept(run: Path, path: Path) -> str:
+    """The text of a file of the run's mailbox, as far as it is text."""
+    found = read_file(run, f"{FOLDER}/{path.name}")
+    if found is None:
+        raise RunFolderError(f"{path} was removed while the run is at work", "put it back, or begin another run")
+    return found.decode("utf-8-sig", "replace")

@@ -11,6 +11,7 @@ import signal
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
+from kernelwright.folders import remove_file, write_file
 from kernelwright.journal import writer
 
 PAUSED = "paused"
@@ -27,12 +28,12 @@ def is_paused(folder: Path) -> bool:
 def pause(folder: Path) -> None:
     """Raises `RunFolderError` where no search is at work."""
     at_work(folder)
-    (folder / PAUSED).write_text(f"Asks for nothing more while this file is here: kernelwright resume {folder}\n")
+    write_file(folder, PAUSED, f"Asks for nothing more while this file is here: kernelwright resume {folder}\n")
 
 
 def resume(folder: Path) -> None:
     """Take the pause away, if there is one."""
-    (folder / PAUSED).unlink(missing_ok=True)
+    remove_file(folder, PAUSED)
 
 
 def at_work(folder: Path) -> int:

@@ -60,7 +60,7 @@ def optimize(
     where the run cannot go on; it can then be resumed later.
     """
     _check_environment(journal, worker.environment())
-    events = journal.events()
+    events = journal.history()
     state = replay(events, strategy, journal.folder)
     spent_s = sum(session.seconds for session in sessions_of(events))
     loop = Loop(journal, strategy, proposer, worker, budget, on_event, state, spent_s)
