@@ -75,10 +75,15 @@ def profile_s(profiles: Sequence[Profile]) -> float:
 def convergence(trials: Sequence[Trial]) -> list[Round]:
     """One row for each round that has a finished trial."""
     seed = seed_trial(trials)
+    by_round: dict[int, list[Trial]] = {}
+    for trial in trials:
+        by_round.setdefault(trial.request.round, []).append(trial)
     rows = []
-    for number in sorted({trial.request.round for trial in trials}):
-        here = [trial for trial in trials if trial.request.round == number]
-        best, so_far = best_trial(here), best_trial([trial for trial in trials if trial.request.round <= number])
+    so_far: Trial | None = None
+    for number in sorted(by_round):
+        here = by_round[number]
+        best = best_trial(here)
+        so_far = best_trial([trial for trial in (so_far, best) if trial is not None])
         rows.append(
             Round(
                 round=number,

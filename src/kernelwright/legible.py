@@ -24,6 +24,18 @@ def legible(text: str) -> str:
     return ACTS.sub(lambda found: found[0].encode("unicode_escape").decode(), text)
 
 
+def legible_json(document: str) -> str:
+    """A JSON document in which such characters are escaped as JSON does; it means the same. Outside of texts a document
+    has none but line ends."""
+    return ACTS.sub(lambda found: f"\\u{ord(found[0]):04x}", document)
+
+
+def legible_source(source: str) -> str:
+    """A Python source with such characters written out; line ends and form feeds are ordinary in one."""
+    lines = source.replace("\r\n", "\n").split("\n")
+    return "\n".join("\f".join(map(legible, line.split("\f"))) for line in lines)
+
+
 def acting(text: str) -> tuple[int, str] | None:
     """Line (1-based) and name of the first such character, None where there is none; form feeds and carriage returns
     are ordinary in a source."""

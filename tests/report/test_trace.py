@@ -10,7 +10,8 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.model import Claim, Counter, Exchange, LaunchProfile, Operator, Profile, Reflection
-from kernelwright.report.trace import trace_files, write_trace
+from kernelwright.report.trace import trace_files
+from kernelwright.report.trace_rounds import TraceRounds
 from samples import passed, run_view, short_run, trial
 
 
@@ -80,9 +81,10 @@ def test_a_round_without_a_pass_has_no_kernel() -> None:
 def test_writing_again_leaves_nothing_from_before(tmp_path: Path) -> None:
     folder = tmp_path / "trace"
     view = run_view(short_run())
-    write_trace(view, folder)
+    TraceRounds(tmp_path).write(view)
     (folder / "round_09").mkdir()
-    write_trace(view, folder)
+    (folder / "round_01" / "notes").mkdir()
+    TraceRounds(tmp_path).write(view)
     written = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     assert written == set(trace_files(view))
     assert not (folder / "round_09").exists()

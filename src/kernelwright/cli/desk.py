@@ -31,6 +31,7 @@ from kernelwright.cli.session import (
 )
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
+from kernelwright.folders import refuse_links
 from kernelwright.journal import EventKind, Journal
 from kernelwright.legible import encodable
 from kernelwright.model import Budget, RunSettings, Trial
@@ -100,6 +101,8 @@ class Desk:
         """Take up a mailbox run that was begun before, here or by `optimize --proposer mailbox`."""
         with self._lock:
             self.close()
+            if Path(folder).is_dir():
+                refuse_links(Path(folder))
             with ExitStack() as things:
                 journal = things.enter_context(Journal.open(Path(folder), writable=True))
                 proposer = journal.info.settings.proposer

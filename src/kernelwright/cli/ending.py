@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import shlex
 
+from kernelwright.folders import make_folder, remove_file, write_file
 from kernelwright.legible import legible
 from kernelwright.model import Budget, Operator
 from kernelwright.propose import WRITERS, prompt_path
@@ -16,7 +17,7 @@ from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page import html_page
 from kernelwright.report.plots import draw_plots, write_plots
 from kernelwright.report.text import KERNEL, command_on_best, report_text
-from kernelwright.report.trace import write_trace
+from kernelwright.report.trace_rounds import TraceRounds
 from kernelwright.report.units import count_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
@@ -29,21 +30,30 @@ TRACE = "trace"
 LOG = "EVOLUTION_LOG.md"
 
 
-def write_views(view: RunView) -> None:
-    """Write RUN/report.txt, RUN/report.html, RUN/EVOLUTION_LOG.md, RUN/trace/, where matplotlib is installed
-    RUN/plots/ and, where a kernel stands, RUN/best_kernel.py."""
-    (view.folder / REPORT).write_text(legible(report_text(view)), encoding="utf-8")
-    pictures = draw_plots(view)
-    (view.folder / PAGE).write_text(html_page(view, pictures=pictures), encoding="utf-8")
-    if pictures:
-        write_plots(pictures, view.folder / PLOTS)
-    (view.folder / LOG).write_text(legible(evolution_log(view)), encoding="utf-8")
-    write_trace(view, view.folder / TRACE)
-    kernel = view.folder / KERNEL
-    if view.best is not None:
-        kernel.write_text(kernel_text(view.best, view), encoding="utf-8")
+def write_answer(view: RunView) -> None:
+    """Write RUN/best_kernel.py and RUN/report.txt: what people look for first, so it is written first.
+
+    best_kernel.py is the kernel that stands. Of a search that was interrupted before one was confirmed it is the one
+    that leads, and its first lines say so; of one that goes on, waits or found nothing there is none.
+    """
+    kernel = view.best or (view.leader if view.was_interrupted else None)
+    if kernel is not None:
+        write_file(view.folder, KERNEL, kernel_text(kernel, view))
     else:
-        kernel.unlink(missing_ok=True)
+        remove_file(view.folder, KERNEL)
+    write_file(view.folder, REPORT, legible(report_text(view)))
+
+
+def write_views(view: RunView, trace: TraceRounds | None = None) -> None:
+    """Write the answer, then RUN/report.html, RUN/EVOLUTION_LOG.md, RUN/trace/ and, where matplotlib is installed,
+    RUN/plots/. trace: what the session wrote of it already."""
+    write_answer(view)
+    pictures = draw_plots(view)
+    write_file(view.folder, PAGE, html_page(view, pictures=pictures))
+    if pictures:
+        write_plots(pictures, make_folder(view.folder, PLOTS))
+    write_file(view.folder, LOG, legible(evolution_log(view)))
+    (trace or TraceRounds(view.folder)).write(view)
 
 
 def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:

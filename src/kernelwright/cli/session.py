@@ -78,9 +78,12 @@ def new_run(
 
 def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_json: bool) -> int:
     """A run that was begun before, here or elsewhere, with what `limits` sets in place of its own limits."""
+    from kernelwright.folders import refuse_links
     from kernelwright.journal import Journal
     from kernelwright.propose import build_proposer
 
+    if folder.is_dir():
+        refuse_links(folder)
     with Journal.open(folder, writable=True) as journal:
         settings = journal.info.settings
         build_proposer(settings.proposer, settings.proposer_options).close()
@@ -132,7 +135,7 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
     proposer = build_proposer(settings.proposer, settings.proposer_options)
     earlier = journal.sessions()
-    progress = Progress(journal.info, journal.events())
+    progress = Progress(journal.info, journal.history())
     outcome: Outcome | None = None
     try:
         with shown(progress) as on_event:

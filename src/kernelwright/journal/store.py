@@ -144,9 +144,6 @@ class Journal:
     def append_profiled(self, number: int, profiles: Profiles) -> Event:
         return self._append(EventKind.PROFILED, number, profiles)
 
-    def append_abandoned(self, request: int, usage: Usage) -> Event:
-        return self._append(EventKind.ABANDONED, None, Abandoned(request=request, usage=usage))
-
     def append_stopped(self, reason: str, seconds: float) -> Event:
         return self._append(EventKind.STOPPED, None, SessionEnd(reason=reason, seconds=seconds))
 

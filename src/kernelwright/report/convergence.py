@@ -39,8 +39,7 @@ def convergence_text(view: RunView) -> str:
 
 def kind_of(view: RunView) -> Kind | None:
     """Whether the search's scores are measured or estimates; None where there are none."""
-    kinds = [trial.evaluation.timing_kind for trial in view.trials if trial.passed and trial.evaluation is not None]
-    return next((kind for kind in kinds if kind is not None), None)
+    return view.timing_kind
 
 
 def _block(shown: list[Round], rounds: list[Round], kind: Kind | None) -> str:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelwright.history import gains
+from kernelwright.history import best_trial, gains
 from kernelwright.model import Operator, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.trials import outcome
@@ -30,41 +30,49 @@ def evolution_log(view: RunView) -> str:
     )
     if kind_of(view) == "estimate":
         head += " Every time is an estimate: nothing was timed."
-    rounds = sorted({trial.request.round for trial in view.trials})
-    return "\n\n".join([head, *(_generation(view, number) for number in rounds), _end(view)]) + "\n"
+    gained = gains(view.trials)
+    parts, best = [head], None
+    for number, trials in view.by_round.items():
+        parts.append(_generation(view, number, trials, best, [one for one in gained if one.request.round == number]))
+        best = best_trial([one for one in (best, best_trial(trials)) if one is not None])
+    return "\n\n".join([*parts, _end(view, gained)]) + "\n"
 
 
-def _generation(view: RunView, number: int) -> str:
-    trials = [trial for trial in view.trials if trial.request.round == number]
-    before = ranked(trial for trial in view.trials if trial.request.round < number)
+def _generation(
+    view: RunView, number: int, trials: Sequence[Trial], best: Trial | None, gained: Sequence[Trial]
+) -> str:
+    """best: of all rounds before; None where nothing had passed."""
     title = f"## Generation {number}" + (": what it started from" if number == 0 else "")
     parts = [title]
-    if before:
-        parts.append(f"Best before it: {_scored(before[0], view)}.")
-    parts += [_trial(trial, trials, view) for trial in trials if trial.request.operator is not Operator.TUNE]
-    loose = [trial for trial in trials if trial.request.operator is Operator.TUNE and _root(trial, view) not in trials]
-    if loose:
-        parts.append("Tuned further:\n" + "\n".join(f"- {_tuned(root, loose, view)}" for root in _roots(loose, view)))
-    gained = [trial for trial in gains(view.trials) if trial.request.round == number]
+    if best is not None:
+        parts.append(f"Best before it: {_scored(best, view)}.")
+    tunings: dict[int, list[Trial]] = {}
+    for trial in trials:
+        if trial.request.operator is Operator.TUNE and (root := _root(trial, view)) is not None:
+            tunings.setdefault(root.number, []).append(trial)
+    written = [trial for trial in trials if trial.request.operator is not Operator.TUNE]
+    parts += [_trial(trial, tunings.pop(trial.number, []), view) for trial in written]
+    if tunings:
+        loose = (_tuned(view.by_number[root], own, view) for root, own in tunings.items())
+        parts.append("Tuned further:\n" + "\n".join(f"- {line}" for line in loose))
     if number > 0:
         parts.append(f"**It gained**: best now {_scored(gained[-1], view)}." if gained else "**It gained nothing**.")
     return "\n\n".join(parts)
 
 
-def _trial(trial: Trial, here: Sequence[Trial], view: RunView) -> str:
+def _trial(trial: Trial, tunings: Sequence[Trial], view: RunView) -> str:
     """Three lines about one trial, and what tuning made of it."""
     request, proposal = trial.request, trial.proposal
     of = f" of {' and '.join(map(str, request.parents))}" if request.parents else ""
     expected = f" Expected: {times_text(proposal.expected)}." if proposal.expected is not None else ""
-    note = proposal.note.strip() or ("as it was given" if request.candidate is not None else "none was given")
+    note = _line(proposal.note) or ("as it was given" if request.candidate is not None else "none was given")
     lines = [
-        f"### Trial {trial.number}: {request.operator.value.replace('_', ' ')}{of}, by {proposal.author}",
+        f"### Trial {trial.number}: {request.operator.value.replace('_', ' ')}{of}, by {_line(proposal.author)}",
         "",
         f"- Hypothesis: {note}{'' if note.endswith('.') else '.'}{expected}",
-        *([f"- Of the diagnosis that it was given: {proposal.diagnosis}"] if proposal.diagnosis else []),
+        *([f"- Of the diagnosis that it was given: {_line(proposal.diagnosis)}"] if proposal.diagnosis else []),
         f"- Result: {_result(trial, view)}",
     ]
-    tunings = [one for one in here if one.request.operator is Operator.TUNE and _root(one, view) is trial]
     if tunings:
         lines.append(f"- Tuning: {_tuned(trial, tunings, view)}")
     lines.append(f"- Lesson: {_lesson(trial, view)}")
@@ -77,7 +85,8 @@ def _result(trial: Trial, view: RunView) -> str:
         reason = trial.evaluation.reason if trial.evaluation is not None else trial.proposal.error or ""
         return f"{outcome(trial).replace('_', ' ')}: {_line(reason)}" if reason else outcome(trial).replace("_", " ")
     text = time_text(trial.score_us, kind_of(view))
-    parents = [one for one in view.trials if one.number in trial.request.parents and one.score_us is not None]
+    known = [view.by_number.get(number) for number in dict.fromkeys(trial.request.parents)]
+    parents = [one for one in known if one is not None and one.score_us is not None]
     parent = next(iter(ranked(parents)), None)
     if parent is None or parent.evaluation is None or parent.score_us is None:
         return f"{text}."
@@ -90,16 +99,16 @@ def _result(trial: Trial, view: RunView) -> str:
 
 def _lesson(trial: Trial, view: RunView) -> str:
     """What somebody learned, with the checks; else what the search made of it."""
-    for later in view.trials:
+    for later in view.reflected_on.get(trial.number, ()):
         found = later.proposal.reflection
-        if found is None or found.trial != trial.number:
-            continue
-        checks = ", ".join(f"{one.counter} {one.direction} {CHECKED[one.holds]}" for one in found.claims)
+        assert found is not None
+        checks = ", ".join(f"{_line(one.counter)} {one.direction} {CHECKED[one.holds]}" for one in found.claims)
         passed_on = "" if found.stands else " Not passed on."
-        return f"{found.lesson} ({checks or 'no claim to check'}; by {later.proposal.author}.){passed_on}"
-    children = [one.number for one in view.trials if one.number != trial.number and trial.number in one.request.parents]
-    written = [n for n in children if _by_number(view)[n].request.operator not in (Operator.TUNE, Operator.REPAIR)]
-    repairs = [n for n in children if _by_number(view)[n].request.operator is Operator.REPAIR]
+        by = _line(later.proposal.author)
+        return f"{_line(found.lesson)} ({checks or 'no claim to check'}; by {by}.){passed_on}"
+    children = view.children.get(trial.number, ())
+    written = [one for one in children if one.request.operator not in (Operator.TUNE, Operator.REPAIR)]
+    repairs = [one.number for one in children if one.request.operator is Operator.REPAIR]
     if written:
         return f"nobody was asked; it became the parent of {count_text(len(written), 'trial')}."
     if repairs:
@@ -107,8 +116,7 @@ def _lesson(trial: Trial, view: RunView) -> str:
     return "nobody was asked; nothing was made from it."
 
 
-def _tuned(root: Trial, tunings: Sequence[Trial], view: RunView) -> str:
-    own = [trial for trial in tunings if _root(trial, view) is root]
+def _tuned(root: Trial, own: Sequence[Trial], view: RunView) -> str:
     best = next(iter(ranked(own)), None)
     tried = f"{count_text(len(own), 'config')} of trial {root.number}"
     if best is None:
@@ -117,11 +125,12 @@ def _tuned(root: Trial, tunings: Sequence[Trial], view: RunView) -> str:
     return f"{tried}, best {_scored(best, view)}{'' if better else ', no better than as written'}."
 
 
-def _end(view: RunView) -> str:
-    rounds = {trial.request.round for trial in view.trials} - {0}
-    gained = {trial.request.round for trial in gains(view.trials)} & rounds
-    share = f"{len(gained)} of {count_text(len(rounds), 'generation')} gained something." if rounds else ""
-    return f"## The end\n\n{verdict_text(view)}\n\n{share}".rstrip()
+def _end(view: RunView, gained: Sequence[Trial]) -> str:
+    rounds = set(view.by_round) - {0}
+    better = {trial.request.round for trial in gained} & rounds
+    share = f"{len(better)} of {count_text(len(rounds), 'generation')} gained something." if rounds else ""
+    verdict = "\n".join(_line(line) for line in verdict_text(view).splitlines())
+    return f"## The end\n\n{verdict}\n\n{share}".rstrip()
 
 
 def _scored(trial: Trial, view: RunView) -> str:
@@ -131,21 +140,12 @@ def _scored(trial: Trial, view: RunView) -> str:
 
 def _root(trial: Trial, view: RunView) -> Trial | None:
     """What a tuning tunes: the trial that wrote the code."""
-    by_number = _by_number(view)
     found: Trial | None = trial
     while found is not None and found.request.operator is Operator.TUNE:
-        found = by_number.get(found.request.parents[0])
+        found = view.by_number.get(found.request.parents[0]) if found.request.parents else None
     return found
 
 
-def _roots(tunings: Sequence[Trial], view: RunView) -> list[Trial]:
-    found = {root.number: root for trial in tunings if (root := _root(trial, view)) is not None}
-    return list(found.values())
-
-
-def _by_number(view: RunView) -> dict[int, Trial]:
-    return {trial.number: trial for trial in view.trials}
-
-
 def _line(text: str) -> str:
-    return " ".join(text.split())
+    """What somebody wrote, on one line and as text: it can begin no heading, tag, link or picture of the log."""
+    return " ".join(text.replace("<", "&lt;").replace("](", "]&#40;").split())

@@ -28,6 +28,8 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
     evaluation, environment = trial.evaluation, view.info.environment
     where = f"on {environment.device}" if environment.device else f"compiled for {environment.target}, no GPU"
     facts = [f"{view.info.problem.name}, {title(trial)}"]
+    if view.was_interrupted and view.best is None:
+        facts.append(f"NOT CONFIRMED: the search was interrupted; kernelwright optimize --resume {view.folder}")
     if evaluation is not None and evaluation.score_us is not None:
         facts.append(f"{outcome(trial)}: {time_text(evaluation.score_us, evaluation.timing_kind)} in the search")
     else:

@@ -11,10 +11,9 @@ from kernelwright.report.view import RunView
 
 def lineage(view: RunView, trial: Trial | None) -> list[int]:
     """Numbers of the trials from the root down to `trial`, by first parents; empty where there is none."""
-    by_number = {one.number: one for one in view.trials}
-    found: list[int] = []
+    found: dict[int, None] = {}
     while trial is not None and trial.number not in found:
-        found.append(trial.number)
+        found[trial.number] = None
         parents = trial.request.parents
-        trial = by_number.get(parents[0]) if parents else None
-    return found[::-1]
+        trial = view.by_number.get(parents[0]) if parents else None
+    return [*found][::-1]

@@ -23,19 +23,21 @@ honestly is absent, and README.txt says why.
 
 from __future__ import annotations
 
-import shutil
-from pathlib import Path
+from collections.abc import Sequence
 from typing import Any
 
 import msgspec
 
 from kernelwright.codec import encode, plain
 from kernelwright.history import Round, convergence
+from kernelwright.legible import legible, legible_json, legible_source
 from kernelwright.model import Operator, Trial
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.trace_profile import bottleneck_text, profile_files
 from kernelwright.report.trials import outcome
 from kernelwright.report.view import RunView
+
+README = "README.txt"
 
 ABSENT = """\
 Not here, and why:
@@ -58,26 +60,30 @@ Not here, and why:
 
 def trace_files(view: RunView) -> dict[str, str]:
     """Texts by path relative to the run's `trace` folder."""
-    files = {"README.txt": _readme(view)}
+    files = {README: readme(view)}
     for row in convergence(view.trials):
-        trials = [trial for trial in view.trials if trial.request.round == row.round]
-        best = next((trial for trial in trials if trial.number == row.best), None)
-        for name, text in _round_files(view, row, trials, best).items():
-            files[f"round_{row.round:02d}/{name}"] = text
+        files |= {f"{folder_of(row.round)}/{name}": text for name, text in round_files(view, row).items()}
     return files
 
 
-def write_trace(view: RunView, folder: Path) -> None:
-    """Make `folder` hold exactly the trace of `view`; what an earlier call left there is replaced."""
-    if folder.exists():
-        shutil.rmtree(folder)
-    for name, text in trace_files(view).items():
-        file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
+def folder_of(round: int) -> str:
+    return f"round_{round:02d}"
 
 
-def _round_files(view: RunView, row: Round, trials: list[Trial], best: Trial | None) -> dict[str, str]:
+def round_files(view: RunView, row: Round) -> dict[str, str]:
+    """Texts by path relative to the round's folder; nothing in them can act on a terminal."""
+    trials = view.by_round[row.round]
+    best = view.by_number[row.best] if row.best is not None else None
+    return {name: _fit(name, text) for name, text in _round_files(view, row, trials, best).items()}
+
+
+def _fit(name: str, text: str) -> str:
+    if name.endswith(".json"):
+        return legible_json(text)
+    return legible_source(text) if name.endswith(".py") else legible(text)
+
+
+def _round_files(view: RunView, row: Round, trials: Sequence[Trial], best: Trial | None) -> dict[str, str]:
     files = {"strategy.json": _json(_strategy(view, trials))}
     if best is not None:
         files |= _best_files(view, row, best)
@@ -98,7 +104,8 @@ def _best_files(view: RunView, row: Round, best: Trial) -> dict[str, str]:
         **_asides("", best, view),
         **_reflexion("reflexion.txt", best, view),
     }
-    parent = next((trial for trial in view.trials if trial.number in best.request.parents), None)
+    parents = sorted(number for number in best.request.parents if number in view.by_number)
+    parent = view.by_number[parents[0]] if parents else None
     if parent is not None and parent.evaluation is not None and parent.evaluation.kernels:
         files["input_resources.json"] = _json([plain(kernel) for kernel in parent.evaluation.kernels])
     files |= {name: _json(content) for name, content in profile_files("input", parent, view).items()}
@@ -136,10 +143,9 @@ def _asides(stem: str, trial: Trial, view: RunView) -> dict[str, str]:
 def _reflexion(name: str, trial: Trial, view: RunView) -> dict[str, str]:
     """What was learned from a trial, with the outcome of each check."""
     lines = []
-    for later in view.trials:
+    for later in view.reflected_on.get(trial.number, ()):
         found = later.proposal.reflection
-        if found is None or found.trial != trial.number:
-            continue
+        assert found is not None
         lines.append(f"{found.lesson}\n(by {later.proposal.author}, asked with request {later.number})")
         words = {True: "holds", False: "does not hold", None: "cannot be checked"}
         lines += [f"claim: {claim.counter} {claim.direction}: {words[claim.holds]}" for claim in found.claims]
@@ -147,7 +153,7 @@ def _reflexion(name: str, trial: Trial, view: RunView) -> dict[str, str]:
     return {name: "\n".join(lines) + "\n"} if lines else {}
 
 
-def _strategy(view: RunView, trials: list[Trial]) -> dict[str, Any]:
+def _strategy(view: RunView, trials: Sequence[Trial]) -> dict[str, Any]:
     settings = view.info.settings
     asked = [
         {
@@ -193,9 +199,9 @@ def _benchmark(view: RunView, row: Round, best: Trial) -> dict[str, Any]:
     }
 
 
-def _readme(view: RunView) -> str:
+def readme(view: RunView) -> str:
     settings = view.info.settings
-    return (
+    return legible(
         f"Trace of {view.folder.name}: {view.info.problem.name}, strategy {settings.strategy}, "
         f"proposer {settings.proposer}. Made from journal.db; changes here are lost.\n\n"
         "One folder per round (round_00 is the starter): what went in, what was asked, what came back, and the\n"

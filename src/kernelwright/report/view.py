@@ -8,10 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
+from typing import Literal
 
 from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import (
+    Event,
     Journal,
     Session,
     confirmations_of,
@@ -49,17 +52,53 @@ class RunView:
     profiles: Mapping[int, tuple[Profile, ...]] = field(default_factory=dict)
     beside: tuple[Usage, ...] = ()
 
-    @property
+    @cached_property
+    def by_number(self) -> Mapping[int, Trial]:
+        return {trial.number: trial for trial in self.trials}
+
+    @cached_property
+    def by_round(self) -> Mapping[int, tuple[Trial, ...]]:
+        """The finished trials of each round that has some, rounds ascending."""
+        found: dict[int, list[Trial]] = {}
+        for trial in self.trials:
+            found.setdefault(trial.request.round, []).append(trial)
+        return {number: tuple(found[number]) for number in sorted(found)}
+
+    @cached_property
+    def children(self) -> Mapping[int, tuple[Trial, ...]]:
+        """The finished trials that were made from each, by number."""
+        found: dict[int, list[Trial]] = {}
+        for trial in self.trials:
+            for parent in dict.fromkeys(trial.request.parents):
+                if parent != trial.number:
+                    found.setdefault(parent, []).append(trial)
+        return {number: tuple(trials) for number, trials in found.items()}
+
+    @cached_property
+    def reflected_on(self) -> Mapping[int, tuple[Trial, ...]]:
+        """The trials with which somebody was asked about each, by number."""
+        found: dict[int, list[Trial]] = {}
+        for trial in self.trials:
+            if trial.proposal.reflection is not None:
+                found.setdefault(trial.proposal.reflection.trial, []).append(trial)
+        return {number: tuple(trials) for number, trials in found.items()}
+
+    @cached_property
+    def timing_kind(self) -> Literal["measured", "estimate"] | None:
+        kinds = (trial.evaluation.timing_kind for trial in self.trials if trial.passed and trial.evaluation is not None)
+        return next((kind for kind in kinds if kind is not None), None)
+
+    @cached_property
     def seed(self) -> Trial | None:
         """What every gain is measured against."""
         return seed_trial(self.trials)
 
-    @property
+    @cached_property
     def leader(self) -> Trial | None:
         """The lowest score of the search, confirmed or not."""
         return best_trial(self.trials)
 
-    @property
+    @cached_property
     def standing(self) -> Confirmed | None:
         """What stands, by the rule that the run itself went by; None while that is open: the search is not over and
         nothing but the starter would stand, or a confirmation is still to be made."""
@@ -70,12 +109,12 @@ class RunView:
         is_open = bool(self.open_requests) or self.is_unfinished
         return None if is_open and found.best not in self.confirmed else found
 
-    @property
+    @cached_property
     def at_work_s(self) -> float:
         """All sessions together; what lies between them is no time of the run."""
         return sum(session.seconds for session in self.sessions)
 
-    @property
+    @cached_property
     def gpu_s(self) -> float:
         """Of all finished trials, their profiles included; confirmations are nobody's trial."""
         return sum(gpu_s(trial.evaluation, self.profiles.get(trial.number, ())) for trial in self.trials)
@@ -86,12 +125,17 @@ class RunView:
         return bool(self.sessions) and self.sessions[-1].reason in UNFINISHED
 
     @property
+    def was_interrupted(self) -> bool:
+        """Whether somebody ended the search before its own end."""
+        return bool(self.sessions) and self.sessions[-1].reason == StopReason.INTERRUPTED.value
+
+    @cached_property
     def best(self) -> Trial | None:
         """The trial that stands."""
         standing = self.standing
         return self._trial(standing.best) if standing is not None else None
 
-    @property
+    @cached_property
     def refused(self) -> tuple[Trial, ...]:
         """Better in the search than what stands, but not so when confirmed."""
         standing = self.standing
@@ -103,7 +147,7 @@ class RunView:
         return self.confirmed.get(trial.number, trial.evaluation) if trial is self.best else trial.evaluation
 
     def _trial(self, number: int | None) -> Trial | None:
-        return next((trial for trial in self.trials if trial.number == number), None)
+        return self.by_number.get(number) if number is not None else None
 
 
 class _NotMadeError(Exception):
@@ -116,18 +160,22 @@ def _not_made(number: int, candidate: Candidate) -> Evaluation:
 
 def read_run(journal: Journal) -> RunView:
     """Everything that is in `journal` now; the blobs are read when asked for, so keep it open meanwhile."""
-    events = journal.events()
+    return view_of(journal.folder, journal.info, journal.history(), journal.blob)
+
+
+def view_of(folder: Path, info: RunInfo, events: list[Event], blob: Callable[[str], str]) -> RunView:
+    """The view that these events leave."""
     trials = tuple(finished_trials(events))
     finished = {trial.number for trial in trials}
     asked = [event.payload for event in events if isinstance(event.payload, Request)]
     return RunView(
-        folder=journal.folder,
-        info=journal.info,
+        folder=folder,
+        info=info,
         trials=trials,
         confirmed=confirmations_of(events),
         open_requests=tuple(request for request in asked if request.number not in finished),
         sessions=tuple(sessions_of(events)),
-        blob=journal.blob,
+        blob=blob,
         finished_s=finished_s(events),
         profiles=profiles_of(events),
         beside=tuple(paid_beside(events)),

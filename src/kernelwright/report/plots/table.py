@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
+from kernelwright.folders import remove_file, write_file
 from kernelwright.report.plots import convergence, drawing, roofline
 from kernelwright.report.view import RunView
 
@@ -57,13 +58,12 @@ def write_plots(pictures: Iterable[Picture], folder: Path) -> list[Path]:
     """NAME.svg (follows the reader's light or dark) and NAME.png (on white) of each, and no others; gives their
     paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    files: dict[Path, bytes] = {}
+    files: dict[str, bytes] = {}
     for picture in pictures:
-        files[folder / f"{picture.name}.svg"] = drawing.standalone_svg(picture.svg).encode()
-        files[folder / f"{picture.name}.png"] = drawing.png(picture.figure)
-    for file, content in files.items():
-        file.write_bytes(content)
+        files[f"{picture.name}.svg"] = drawing.standalone_svg(picture.svg).encode()
+        files[f"{picture.name}.png"] = drawing.png(picture.figure)
+    written = [write_file(folder, name, content) for name, content in files.items()]
     for name in PLOTS:
-        for stale in {folder / f"{name}.svg", folder / f"{name}.png"} - files.keys():
-            stale.unlink(missing_ok=True)
-    return list(files)
+        for stale in {f"{name}.svg", f"{name}.png"} - files.keys():
+            remove_file(folder, stale)
+    return written

@@ -1,0 +1,64 @@
+"""Writing `RUN/trace/` round by round, while the search is at work and when it ends.
+
+What is in the files is `trace`. A round is written when the next one begins, and again only where something was learned
+of it since, so what is left to write at the end does not grow with the run.
+"""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from kernelwright.folders import make_folder, remove_file, remove_folder, write_file
+from kernelwright.history import convergence
+from kernelwright.report.trace import README, folder_of, readme, round_files
+from kernelwright.report.view import RunView
+
+FOLDER = "trace"
+
+Stamp = tuple[int, int, int]
+"""Of a round: its finished trials, what was learned of them, and their profiles, their parents' included."""
+
+
+class TraceRounds:
+    """The trace of one run in `home`/trace. What an earlier session wrote is written again once."""
+
+    def __init__(self, home: Path) -> None:
+        self._home = home
+        self._written: dict[int, Stamp] = {}
+
+    def write(self, view: RunView, before: int | None = None) -> None:
+        """Write the rounds below `before` that changed since they were written; None: all, the README, and remove
+        whatever else lies in the folder. Raises `RunFolderError`."""
+        make_folder(self._home, FOLDER)
+        for row in convergence(view.trials):
+            stamp = stamp_of(view, row.round)
+            if (before is not None and row.round >= before) or self._written.get(row.round) == stamp:
+                continue
+            folder = f"{FOLDER}/{folder_of(row.round)}"
+            self._clear(folder)
+            for name, text in round_files(view, row).items():
+                write_file(self._home, f"{folder}/{name}", text)
+            self._written[row.round] = stamp
+        if before is None:
+            write_file(self._home, f"{FOLDER}/{README}", readme(view))
+            expected = {README, *(folder_of(number) for number in view.by_round)}
+            for name in {entry.name for entry in os.scandir(self._home / FOLDER)} - expected:
+                self._clear(f"{FOLDER}/{name}")
+
+    def _clear(self, name: str) -> None:
+        path = self._home / name
+        if path.is_dir() and not path.is_symlink():
+            remove_folder(self._home, name)
+        else:
+            remove_file(self._home, name)
+
+
+def stamp_of(view: RunView, round: int) -> Stamp:
+    trials = view.by_round[round]
+    concerned = {trial.number for trial in trials} | {number for one in trials for number in one.request.parents}
+    return (
+        len(trials),
+        sum(len(view.reflected_on.get(trial.number, ())) for trial in trials),
+        sum(number in view.profiles for number in concerned),
+    )
