@@ -25,6 +25,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kernelwright import stats
+from kernelwright.errors import KernelwrightError
 from kernelwright.model import Candidate
 from kernelwright.pool import start_worker
 
@@ -155,16 +156,20 @@ def source_of(problem: str, percent: int) -> str:
 def benched(worker: Any, task: Task) -> dict[str, Any]:
     """One bench as a line of the file."""
     candidates = {name: Candidate(source=source_of(task.problem, 102 if name == SLOW else 100)) for name in task.names}
+    plan = task._asdict() | {"copies": task.copies, "place": task.place}
     start = time.monotonic()
-    case = worker.bench(candidates, (task.case,), against=task.against).cases[0]
+    try:
+        case = worker.bench(candidates, (task.case,), against=task.against).cases[0]
+    except KernelwrightError as error:  # counted in the table; the other benches are not lost with it
+        failure = {"error": str(error), "rows": {}, "half": None, "noise_floor": None, "order_seed": None}
+        return plan | failure | {"seconds": round(time.monotonic() - start, 3)}
     rows = {
         row.name: {"status": row.status.value, "reason": row.reason, "us": row.median_us, "verdict": row.verdict,
                    "speedup": row.speedup, "samples_us": list(row.samples_us), "kind": row.kind}
         for row in case.implementations
     }  # fmt: skip
-    return {
-        "kind": task.kind, "problem": task.problem, "case": task.case, "names": task.names, "against": task.against,
-        "copies": task.copies, "place": task.place, "seconds": round(time.monotonic() - start, 3), "rows": rows,
+    return plan | {
+        "seconds": round(time.monotonic() - start, 3), "rows": rows, "error": "",
         "half": getattr(case, "exchanged_after", None), "noise_floor": getattr(case, "noise_floor", None),
         "order_seed": getattr(case, "order_seed", None),
     }  # fmt: skip
@@ -190,7 +195,7 @@ def sample(file: Path, seconds: float) -> None:
             out.write(json.dumps(line) + "\n")
             out.flush()
             longest = max(longest, time.monotonic() - start) if number > done else 5.0  # the first compiles for all
-            bad = {
+            bad = line["error"] or {
                 name: f"{row['status']} {row['reason'][:100]}" for name, row in line["rows"].items() if not row["us"]
             }
             print(f"{time.monotonic() - began:6.1f} s  {task.kind:8}{task.problem} {task.case}  "
@@ -289,7 +294,7 @@ def table(lines: list[dict[str, Any]]) -> list[str]:
     found = [f"benches {len(lines)}, of five copies {len(crowds)}, beside the framework {len(framed)}",
              f"seconds each: {seconds_each(lines)}"]  # fmt: skip
     failed = sum(not row["us"] for line in lines for row in line["rows"].values())
-    found.append(f"rows without a time: {failed}")
+    found.append(f"benches that failed: {sum(bool(line['error']) for line in lines)}, rows without a time: {failed}")
     for title, chosen in (("all", crowds), ("beside the framework", framed), *by_case(crowds)):
         if chosen:
             found += ["", *positions(title, chosen)]

@@ -16,6 +16,7 @@ import pytest
 import scripts
 from fakes import ENVIRONMENT
 from kernelwright import stats
+from kernelwright.errors import WorkerError
 from kernelwright.model import BenchCase, BenchReport, Candidate, Implementation, Status
 
 
@@ -132,3 +133,20 @@ def test_the_limits_are_those_of_tables(copies: ModuleType) -> None:
     assert copies.upper_limit(3, 3) == 1.0
     assert copies.t_quantile(0.995, 19) == pytest.approx(2.8609, rel=1e-3)
     assert copies.t_quantile(0.975, 6) == pytest.approx(2.4469, rel=2e-3)
+
+
+def test_a_bench_that_fails_is_counted_and_the_others_go_on(
+    copies: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    bench = SimulatedWorker.bench
+
+    def failing(self: SimulatedWorker, *given: Any, **more: Any) -> BenchReport:
+        if self.benches == 2:
+            self.benches += 1
+            raise WorkerError("the judge failed")
+        return bench(self, *given, **more)
+
+    monkeypatch.setattr(SimulatedWorker, "bench", failing)
+    lines = sampled(copies, tmp_path / "copies.jsonl", monkeypatch, 5)
+    assert [line["error"] for line in lines] == ["", "", "the judge failed", "", ""]
+    assert "benches that failed: 1, rows without a time: 0" in copies.table(lines)

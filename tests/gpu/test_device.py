@@ -83,6 +83,11 @@ def test_bench_has_the_framework_s_rows_and_a_verdict_on_the_candidate(worker: W
     assert all(row.median_us and row.ci95_us and row.samples_us and row.warm_us for row in rows.values())
     assert rows["mine"].verdict in ("faster", "tie", "slower")
     assert rows["eager"].verdict is None
+    (case,) = report.cases
+    assert case.noise_floor is not None, case.noise_floor_source
+    assert case.noise_floor >= 0.005
+    assert case.exchanged_after is not None
+    assert {len(row.samples_us) for row in rows.values()} == {2 * case.exchanged_after}
     fastest = min(rows["eager"], rows["compile"], key=lambda row: row.median_us or 0.0)
     assert fastest.speedup == pytest.approx(1.0)
     assert report.environment.device

@@ -6,6 +6,7 @@ import contextlib
 import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
@@ -115,3 +116,17 @@ def test_a_race_of_long_calls_has_fewer_rounds_so_that_its_request_is_answered_i
     rounds = measure.rounds_within(measure.RACE_US, long_us)
     assert stats.MIN_PAIRS <= rounds < measure.MOST_ROUNDS
     assert rounds * measure.REPLAYS_PER_ROUND * long_us < 1e6 * Limits().prepare_s
+
+
+def test_wear_replays_over_half_of_what_was_replayed_and_its_last_phase_is_drawn(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("torch.cuda.synchronize", lambda: None)
+    bench, counts = Bench("cpu"), set()
+    for _ in range(60):
+        replayed: list[int] = []
+        timed = SimpleNamespace(replays=20, replay=lambda log=replayed: log.append(1))
+        bench.prepared["candidate"] = Prepared(cast(Any, timed), "large", cast(Any, None))
+        bench.wear("candidate")
+        counts.add(len(replayed))
+    assert counts == {11, 12}

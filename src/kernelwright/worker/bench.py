@@ -129,9 +129,10 @@ class Bench:
 
     def wear(self, key: str) -> None:
         """Run what is timed half as often as it was replayed for its samples, and once more. A kernel that works in its
-        first calls only, by notes in its memory, has stopped by then, or most samples were of work that it did."""
+        first calls only, by notes in its memory, has stopped by then, or most samples were of work that it did. One
+        replay more or not is drawn, because every other replay is an untimed one before a sample."""
         timed = self.prepared[key].timed
-        for _ in range(timed.replays // 2 + 1):
+        for _ in range(timed.replays // 2 + 1 + secrets.randbelow(2)):
             timed.replay()
         torch.cuda.synchronize()
 
