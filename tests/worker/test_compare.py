@@ -9,9 +9,9 @@ from typing import Any, cast
 
 import pytest
 
-from kernelwright.errors import ProblemError
+from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, Bound, Case, CaseInfo, Status
-from kernelwright.worker.compare import COPY, measured_case
+from kernelwright.worker.compare import COPY, measured_again, measured_case
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.outcome import Ended
 from kernelwright.worker.plan import AGAIN, Buffer, Plan
@@ -103,6 +103,27 @@ def test_everything_is_verified_before_anything_is_prepared_so_that_references_f
     forgotten = site.asked.index("judge forget")
     assert not [at for at in checked if min(prepared) < at < forgotten], "what was timed is judged when there is room"
     assert max(checked) > forgotten > max(at for at, verb in enumerate(site.asked) if verb == "judge sample")
+
+
+def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    def lost_while_sampling(times: int) -> FakeSite:
+        site, deaths = FakeSite(), iter([True] * times)
+        ask = site.ask_bench
+
+        def dying(message: dict[str, Any], limit_s: float = 0.0) -> Any:
+            if message["verb"] == "sample" and next(deaths, False):
+                raise Ended(Status.CRASHED, "the process that ran the kernels was killed by SIGKILL", lost=True)
+            return ask(message, limit_s)
+
+        monkeypatch.setattr(site, "ask_bench", dying)
+        return site
+
+    def row(site: FakeSite) -> Any:
+        return measured_again(cast(Site, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
+
+    assert {one.status for one in row(lost_while_sampling(1)).implementations} == {Status.PASSED}
+    with pytest.raises(WorkerError, match="twice"):
+        row(lost_while_sampling(2))
 
 
 def test_a_candidate_that_is_wrong_is_neither_prepared_nor_timed() -> None:

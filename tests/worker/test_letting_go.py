@@ -48,7 +48,7 @@ class FakeSite:
             return {"steady_us": [self.us] * 6, "known": list(self.prepared), "method": "graph", "sets": 2}
         if verb == "race":
             self.raced = True
-            return {"ours_us": [self.us] * 6, "stopped": self.stopped}
+            return {"ours_us": [self.us] * 6, "stopped": self.stopped, "gained": self.stopped == KNOWN}
         if verb == "forgetting":
             return {"as_left_us": [self.us], "anew_us": [self.us]}
         if verb == "rename":

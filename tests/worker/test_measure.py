@@ -41,7 +41,10 @@ class FakeSite:
 class FakeSubject(Subject):
     def __init__(self, site: FakeSite) -> None:
         self.site = cast(Any, site)
-        self.plans, self.kernels_path = {"large": PLAN}, ""
+        self.plans = {"large": PLAN}
+
+    def runnable(self, plan: Plan) -> dict[str, Any]:
+        return {}
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:

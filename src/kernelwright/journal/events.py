@@ -31,8 +31,8 @@ class EventKind(str, enum.Enum):
     STOPPED = "stopped"
 
 
-SESSION_KINDS = frozenset({EventKind.STARTED, EventKind.STOPPED, EventKind.ABANDONED})
-"""Events of a session and not of a trial: they have no number."""
+SESSION_KINDS = frozenset({EventKind.STARTED, EventKind.STOPPED, EventKind.ANSWERED, EventKind.ABANDONED})
+"""Events without a number: the ends of a session, and those of which one trial may have several."""
 
 
 class SessionStart(Record, frozen=True, kw_only=True):

@@ -66,7 +66,7 @@ def bench(
         except Ended as ended:
             subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
     if site.on_gpu:
-        cases = tuple(measured_case(site, info, subjects, framework, against) for info in chosen)
+        cases = tuple(measured_again(site, info, subjects, framework, against) for info in chosen)
     else:
         cases = tuple(estimated_case(info, subjects) for info in chosen)
     return BenchReport(
@@ -98,6 +98,25 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
             )
         )
     return framed(info, rows)
+
+
+def measured_again(
+    site: Site,
+    info: CaseInfo,
+    subjects: dict[str, Subject | Implementation],
+    framework: tuple[str, ...],
+    against: str | None,
+) -> BenchCase:
+    """`measured_case`, and once more where the bench was lost, which may have been killed from outside."""
+    try:
+        return measured_case(site, info, subjects, framework, against)
+    except Ended as ended:
+        if not ended.lost:
+            raise
+    try:
+        return measured_case(site, info, subjects, framework, against)
+    except Ended as ended:
+        raise WorkerError(f"case {info.case.name} was benched twice, and twice {ended.reason}") from ended
 
 
 def measured_case(

@@ -72,6 +72,8 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room:
         runnable = subject.runnable(subject.plans[info.case.name])
         prepared = site.ask_bench({"verb": "prepare", "key": name, "case": info.case.name, "room": room} | runnable)
     except Ended as ended:
+        if ended.lost:
+            raise
         return Implementation(name=name, status=ended.status, reason=ended.reason)
     except ProblemError as error:
         return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
@@ -127,6 +129,8 @@ def exchange(rows: list[Row]) -> tuple[list[Row], Failed]:
         try:
             row.capture_again()
         except Ended as ended:
+            if ended.lost:
+                raise
             failed[row.name] = Implementation(name=row.name, status=ended.status, reason=ended.reason)
         except (ProblemError, WorkerError) as error:
             failed[row.name] = Implementation(name=row.name, status=Status.RUNTIME_ERROR, reason=str(error)[:400])
