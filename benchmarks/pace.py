@@ -1,8 +1,8 @@
 """Evaluations a minute and seconds per `verify`, of one real worker.
 
-`python benchmarks/pace.py [PROBLEM …] [--count N]`, with or without a GPU. Every candidate is the problem's starter with
-its kernels renamed, so that each is recorded, compiled and judged anew. It uses nothing but the worker's own verbs, so
-that two versions of kernelwright can be compared: set PYTHONPATH to the `src` of the other.
+`python benchmarks/pace.py [PROBLEM …] [--count N]`, with or without a GPU. Every candidate is the problem's starter
+with its kernels renamed, so that each is recorded, compiled and judged anew. It uses nothing but the worker's own
+verbs, so that two versions of kernelwright can be compared: set PYTHONPATH to the `src` of the other.
 """
 
 from __future__ import annotations
