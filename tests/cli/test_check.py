@@ -93,7 +93,7 @@ def test_every_bound_is_shown_with_what_it_assumes() -> None:
     assert lines[at + 1 : at + 6] == [
         f"  {name}: 50.00 µs or more, set by bytes (derived)",
         "    moves 32.8 kB: 128 B written, and read",
-        "      64 B of input x: 1 MB in all, 2 of its rows",
+        "      64 B of input x: 2 of its rows, 1 MB in all",
         "    computes 4.1e-06 GFLOP in bfloat16",
         "    assumed: ids are equal",
     ]

@@ -69,6 +69,7 @@ def test_the_gallery_holds_these_problems() -> None:
         "cross_entropy",
         "cumsum",
         "depthwise_conv2d",
+        "embedding_bag",
         "int4_linear",
         "matmul",
         "matmul_leaky_relu",

@@ -66,8 +66,8 @@ def _read(read: TensorRead) -> str:
         return f"nothing of {read.name}"
     if read.bytes >= read.of_bytes:
         return f"{bytes_text(read.bytes)} of {read.name}: all of it"
-    rows = f", {read.rows} of its rows" if read.rows is not None else ""
-    return f"{bytes_text(read.bytes)} of {read.name}: {bytes_text(read.of_bytes)} in all{rows}"
+    rows = f"{read.rows} of its rows, " if read.rows is not None else ""
+    return f"{bytes_text(read.bytes)} of {read.name}: {rows}{bytes_text(read.of_bytes)} in all"
 
 
 def eager_rows(report: BenchReport) -> dict[str, Implementation]:

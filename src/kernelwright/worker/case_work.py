@@ -13,17 +13,25 @@ from kernelwright.worker.work import Work, least_work, taped
 CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
 """Up to here a case is computed without a GPU, in a second or two."""
 
+CPU_INPUT_BYTES = 1 << 26
+"""Up to here the inputs alone are made without a GPU, for those of them that are indices."""
+
 
 def case_work(problem: LoadedProblem, case: Case, dtype: str | None, specs: Specs, seed: int, device: str) -> Work:
     """Derived on tensors without values first; only where an index matters, on inputs of `seed`.
 
-    Which rows an index touches differs from seed to seed, but hardly how many. Where the values cannot be made, the
-    work says what was assumed instead.
+    Which rows an index touches differs from seed to seed, but hardly how many. Without a GPU a large case has values of
+    its whole-number inputs only. Where values are missing, the work says what was assumed instead.
     """
     work = problem.least_work(case, dtype)
     is_too_large = compulsory_bytes(specs) > CPU_BYTES or sum(work.flop.values()) > CPU_FLOP
-    if not work.depends_on_values or (device == "cpu" and is_too_large):
+    if not work.depends_on_values:
         return work
+    if device == "cpu" and is_too_large:
+        taken = Specs(inputs=specs.inputs, outputs=(), parameters={})
+        if compulsory_bytes(taken) > CPU_INPUT_BYTES:
+            return work
+        return problem.work_with(case, dtype, problem.whole_numbers(case, seed=seed))
     try:
         call = taped(problem.instance(case, seed=seed, device=device, dtype=dtype))
     except (

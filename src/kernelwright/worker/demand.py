@@ -132,7 +132,7 @@ class Demand:
         parts[view] = max(parts.get(view, 0), count * view.dtype.itemsize // self.units[view.storage])
         if sum(parts.values()) >= self.sizes[view.storage]:
             self.whole.add(view.storage)
-        else:
+        elif len(parts) > 1:
             self.assumed[PARTS] = None
 
 

@@ -52,12 +52,12 @@ def outputs(instance: Instance) -> tuple[Tensor, ...]:
 
     A forward that changes what it is given is refused: float64 and the candidate would get other values than it did.
     """
-    before = [(what, tensor, _version(tensor)) for what, tensor in given(instance)]
+    before = [(what, tensor, version_of(tensor)) for what, tensor in given(instance)]
     with torch.no_grad():
         made = call(instance.file, "forward", instance.module, *instance.inputs)
     after = dict(given(instance))
     for what, tensor, version in before:
-        if after.get(what) is not tensor or _version(tensor) != version:
+        if after.get(what) is not tensor or version_of(tensor) != version:
             kind, name = what.split(maxsplit=1)
             value = name if kind == "input" else f"self.{name}"
             raise ProblemError(
@@ -82,7 +82,7 @@ def given(instance: Instance) -> list[tuple[str, Tensor]]:
     return found + [(f"buffer {name}", buffer) for name, buffer in instance.module.named_buffers()]
 
 
-def _version(tensor: Tensor) -> int:
+def version_of(tensor: Tensor) -> int:
     """How often PyTorch has changed it in place, through views too; what inference mode made cannot be changed."""
     return 0 if tensor.is_inference() else tensor._version
 

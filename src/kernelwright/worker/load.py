@@ -140,7 +140,20 @@ class LoadedProblem:
 
     def least_work(self, case: Case, dtype: str | None = None) -> Work:
         """What `case` has to read, write and multiply at least, without making its tensors."""
-        return least_work(self._asked(case, dtype, taped))
+        return self.work_with(case, dtype, {})
+
+    def work_with(self, case: Case, dtype: str | None, drawn: dict[str, Tensor]) -> Work:
+        """The same with values of inputs, by name, that decide which elements of others are read."""
+        return least_work(self._asked(case, dtype, lambda instance: taped(instance, drawn)))
+
+    def whole_numbers(self, case: Case, *, seed: int) -> dict[str, Tensor]:
+        """The inputs of `case` that are of whole numbers, by name, on the CPU, without the module being made."""
+        module = self._module(case)
+        with torch.no_grad(), seeded("inputs", seed, "cpu"):
+            made = self._sequence("get_inputs", module.get_inputs, case)
+        names = self.outline(case).input_names
+        tensors = {name: value for name, value in zip(names, made, strict=True) if isinstance(value, Tensor)}
+        return {name: value for name, value in tensors.items() if not (value.is_floating_point() or value.is_complex())}
 
     def outline(self, case: Case, dtype: str | None = None) -> Instance:
         """An instance for its names and shapes: fake tensors, or small real ones where that cannot be."""

@@ -16,6 +16,7 @@ from torch.multiprocessing.reductions import StorageWeakRef
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.worker.flop import flop_of, operands
+from kernelwright.worker.instance import version_of
 
 COPIES = frozenset({"clone", "_to_copy", "contiguous"})
 """Operators whose output has the values of their input."""
@@ -23,8 +24,8 @@ COPIES = frozenset({"clone", "_to_copy", "contiguous"})
 
 @dataclass(frozen=True)
 class View:
-    """A tensor as a part of a storage. shape, stride and offset in elements; values: of a whole-number tensor, None
-    where they are not known."""
+    """A tensor as a part of a storage. shape, stride and offset in elements; values: a tensor over the same memory, of
+    whole numbers only, None where they are not known."""
 
     storage: int
     shape: tuple[int, ...]
@@ -36,7 +37,9 @@ class View:
 
     def known(self) -> Tensor | None:
         """The values at the time of the call; None where they were changed since."""
-        return self.values if self.values is not None and self.values._version == self.version else None
+        if self.values is None or version_of(self.values) != self.version:
+            return None
+        return self.values.as_strided(self.shape, self.stride, self.offset)
 
 
 @dataclass(frozen=True)
@@ -69,6 +72,8 @@ class Tape(TorchDispatchMode):
         """Bytes of the smallest element that a storage was seen to hold."""
         self.alive: dict[int, StorageWeakRef] = {}
         """While a weak reference is there, no other storage gets the same number."""
+        self.drawn: dict[int, Tensor] = {}
+        """Values of storages that hold none themselves."""
         self.narrow: dict[int, torch.dtype] = {}
         """The dtype from which the values of a storage were widened."""
 
@@ -109,8 +114,13 @@ class Tape(TorchDispatchMode):
         return View(
             storage=storage, shape=tuple(tensor.shape), stride=tuple(tensor.stride()),
             offset=int(tensor.storage_offset()), dtype=tensor.dtype,
-            version=0 if tensor.is_inference() else tensor._version, values=tensor if has_values else None,
+            version=version_of(tensor), values=tensor if has_values else self.drawn.get(storage),
         )  # fmt: skip
+
+    def draw(self, tensor: Tensor, values: Tensor) -> None:
+        """Let a tensor without values have these, and its views theirs."""
+        if (tensor.shape, tensor.stride(), tensor.dtype) == (values.shape, values.stride(), values.dtype):
+            self.drawn[self.view(tensor).storage] = values
 
     def _seen(self, value: Any) -> Any:
         if isinstance(value, Tensor):

@@ -47,9 +47,12 @@ class Taped:
     results: list[View]
 
 
-def taped(instance: Instance) -> Taped:
-    """Run the reference once and note what it does; on fake tensors too."""
+def taped(instance: Instance, drawn: dict[str, Tensor] | None = None) -> Taped:
+    """Run the reference once and note what it does; on fake tensors too. drawn: values of inputs, by their names."""
     tape = Tape()
+    for name, value in zip(instance.input_names, instance.inputs, strict=True):
+        if isinstance(value, Tensor) and drawn and name in drawn:
+            tape.draw(value, drawn[name])
     tensors = [(name, tape.view(tensor)) for name, tensor in given(instance)]
     with tape:
         made = outputs(instance)
