@@ -176,3 +176,65 @@ def test_a_time_below_a_derived_bound_is_flagged_and_passes(tmp_path: Path) -> N
     assert [result.below_bound != "" for result in found.results if result.case == "large"] == [True]
     assert rows["mine"].status is Status.PASSED, rows["mine"].reason
     assert "below the derived bound" in rows["mine"].below_bound
+
+
+LOOKUP = """\
+import torch
+
+CASES = [dict(name="large", rows=200000, width=512, count=64, dtype="float32"),
+         dict(name="small", rows=50, width=64, count=9, dtype="float32", small=True)]
+
+
+class Model(torch.nn.Module):
+    def __init__(self, rows, width):
+        super().__init__()
+        self.table = torch.nn.Embedding(rows, width)
+
+    def forward(self, ids):
+        return self.table(ids)
+
+
+def get_inputs(rows, count):
+    return [torch.randint(0, rows, (count,))]
+
+
+def get_init_inputs(rows, width):
+    return [rows, width]
+"""
+
+LOOKED_UP = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def lookup_kernel(ids_ptr, table_ptr, out_ptr, width, BLOCK: tl.constexpr):
+    at = tl.arange(0, BLOCK)
+    row = tl.load(ids_ptr + tl.program_id(0))
+    x = tl.load(table_ptr + row * width + at, mask=at < width)
+    tl.store(out_ptr + tl.program_id(0) * width + at, x, mask=at < width)
+
+
+def kernel_function(ids, table_weight):
+    ids, table_weight = ids.contiguous(), table_weight.contiguous()
+    width = table_weight.shape[1]
+    out = torch.empty((ids.shape[0], width), dtype=table_weight.dtype, device=ids.device)
+    lookup_kernel[(ids.shape[0],)](ids, table_weight, out, width, BLOCK=triton.next_power_of_2(width))
+    return out
+"""
+
+
+def test_a_lookup_in_a_large_table_is_bound_by_the_rows_that_it_reads(tmp_path: Path) -> None:
+    (tmp_path / "problem.py").write_text(LOOKUP)
+    with start_worker() as worker:
+        info = worker.load(str(tmp_path)).cases[0]
+        found = worker.evaluate(Candidate(source=LOOKED_UP), "search")
+        rows = worker.bench({"mine": Candidate(source=LOOKED_UP)}, ("large",), compile=False).cases[0].implementations
+    assert info.assumed == ()
+    assert 60 * 2048 < info.reads[1].bytes <= 64 * 2048
+    assert found.status is Status.PASSED, found.reason
+    assert {row.name: (row.status, row.below_bound) for row in rows} == {
+        "mine": (Status.PASSED, ""),
+        "eager": (Status.PASSED, ""),
+    }
