@@ -42,8 +42,8 @@ class Demand:
         """Want elements of a view; a mask may have any shape that broadcasts to the view's."""
         if wanted is None or view.storage in self.whole or 0 in view.shape:
             return
-        if wanted is not True and bool(wanted.all()):
-            wanted = True
+        if wanted is not True:
+            wanted = True if bool(wanted.all()) else wanted[(None,) * (len(view.shape) - wanted.dim())]
         if wanted is True and self._covers(view):
             self.whole.add(view.storage)
             self.masks.pop(view.storage, None)

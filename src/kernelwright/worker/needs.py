@@ -6,7 +6,8 @@ different where it overwrites.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -20,6 +21,9 @@ WRITTEN_APART = "the values of an index that is written to are not known here: i
 
 OVERWRITING = frozenset({"copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"})
 """Operators that leave nothing of what their first argument held."""
+
+COPIED_ELEMENTS = 1 << 22
+"""Up to here an operator that copies elements is called once more on their numbers, in eight bytes each."""
 
 Rule = Callable[[Step, Wanted, Demand], None]
 
@@ -94,6 +98,14 @@ def along(step: Step, wanted: Wanted, demand: Demand) -> None:
         whole(step, wanted, demand)
 
 
+def cumulative(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """Scans: everything up to the last element that is wanted."""
+    if isinstance(wanted, Tensor) and wanted.dim():
+        dim = step.arguments["dim"]
+        wanted = wanted.flip(dim).to(torch.int8).cummax(dim).values.flip(dim).bool()
+    demand.add(next(step.tensors()), wanted)
+
+
 def layer_norm(step: Step, wanted: Wanted, demand: Demand) -> None:
     source, *rest = step.tensors()
     if isinstance(wanted, Tensor):
@@ -118,11 +130,51 @@ def product(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 def convolution(step: Step, wanted: Wanted, demand: Demand) -> None:
     source, *rest = step.tensors()
-    if isinstance(wanted, Tensor):
-        wanted = wanted.flatten(1).any(1).view(-1, *[1] * (wanted.dim() - 1))
-    demand.add(source, wanted)
     for view in rest:
         demand.add(view)
+    if step.arguments["transposed"] or len(source.shape) != len(rest[0].shape):
+        whole(step, wanted, demand)
+    else:
+        taps = rest[0].shape[2:]
+        demand.add(source, windows(step, source, taps, by_image(wanted)))
+
+
+def pooling(step: Step, wanted: Wanted, demand: Demand) -> None:
+    source = next(step.tensors())
+    taps = step.arguments["kernel_size"]
+    demand.add(source, windows(step, source, taps, wanted))
+
+
+def by_image(wanted: Wanted) -> Wanted:
+    """(N, C, *sizes) as (N, 1, *sizes): each channel of an output needs all of the input."""
+    return wanted.any(1, keepdim=True) if isinstance(wanted, Tensor) else wanted
+
+
+def windows(step: Step, source: View, taps: Sequence[int], wanted: Wanted) -> Wanted:
+    """What some wanted window holds: along each dimension by itself, which is exact where whole rows are wanted."""
+    made = step.outputs[0].shape
+    read = torch.ones((), dtype=torch.bool)
+    if isinstance(wanted, Tensor):
+        read = wanted.flatten(-len(taps)).any(-1).view(*wanted.shape[: -len(taps)], *[1] * len(taps))
+    for axis, tap in enumerate(_repeated(taps, len(taps)), -len(taps)):
+        step_by = _repeated(step.arguments.get("stride") or taps, len(taps))[axis]
+        pad, apart = (_repeated(step.arguments.get(name) or [one], len(taps))[axis] for name, one in
+                      (("padding", 0), ("dilation", 1)))  # fmt: skip
+        along_axis = [1] * len(taps)
+        along_axis[axis] = -1
+        outputs = torch.arange(made[axis])
+        if isinstance(wanted, Tensor):
+            others = [d for d in range(wanted.dim()) if d != wanted.dim() + axis]
+            outputs = outputs[wanted.any(others) if others else wanted]
+        places = (outputs[:, None] * step_by - pad + torch.arange(tap)[None, :] * apart).flatten()
+        held = torch.zeros(source.shape[axis], dtype=torch.bool)
+        held[places[(places >= 0) & (places < source.shape[axis])]] = True
+        read = read & held.view(along_axis)
+    return read
+
+
+def _repeated(sizes: Sequence[int], count: int) -> list[int]:
+    return list(sizes) * count if len(sizes) == 1 else list(sizes)
 
 
 def attention(step: Step, wanted: Wanted, demand: Demand) -> None:
@@ -130,7 +182,10 @@ def attention(step: Step, wanted: Wanted, demand: Demand) -> None:
     rows, heads = wanted, wanted
     if isinstance(wanted, Tensor):
         rows = wanted.any(-1, keepdim=True)
-        heads = rows.any(-2, keepdim=True) if key.shape[:-2] == query.shape[:-2] else True
+        heads = rows.any(-2, keepdim=True)
+        if key.shape[:-2] != query.shape[:-2]:  # several heads of queries to one of keys
+            grouped = len(key.shape) == 4 and not query.shape[1] % key.shape[1]
+            heads = heads.unflatten(1, (key.shape[1], -1)).any(2) if grouped else True
     demand.add(query, rows)
     demand.add(key, heads)
     demand.add(value, heads)
@@ -238,6 +293,54 @@ def picked_logits(step: Step, wanted: Wanted, demand: Demand) -> None:
         demand.add(weight, classes)
 
 
+def rearranged(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """Operators that only copy elements: called once more on the numbers of the places, they say which they copy."""
+    source, *indices = step.tensors()
+    elements, made = torch.Size(source.shape).numel(), torch.Size(step.outputs[0].shape).numel()
+    if max(elements, made) > COPIED_ELEMENTS:
+        LARGE.get(step.name, whole)(step, wanted, demand)
+        return
+    numbers = torch.arange(1, elements + 1, dtype=torch.float64).view(
+        source.shape
+    )  # 0 is what no element was copied to
+
+    def given(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [given(one) for one in value]
+        if not isinstance(value, View):
+            return value
+        return numbers if value is source else truth_or_index(value, demand)
+
+    arguments = {name: given(value) for name, value in step.arguments.items()}
+    arguments |= {"value": 0.0} if "value" in arguments else {}
+    copied = step.func(**arguments)
+    copied = copied[wanted] if isinstance(wanted, Tensor) else copied.flatten()
+    read = torch.zeros(elements, dtype=torch.bool)
+    read[copied[copied > 0].long() - 1] = True
+    demand.add(source, read.view(source.shape))
+    for index in indices:
+        demand.add(index, entries_of(step, index, wanted))
+
+
+def entries_of(step: Step, index: View, wanted: Wanted) -> Wanted:
+    """Which entries of an index are needed for the wanted elements of what it picks."""
+    if not isinstance(wanted, Tensor):
+        return wanted
+    if step.name == "index_select" and len(index.shape) == 1:
+        return wanted.movedim(step.arguments["dim"], -1).flatten(0, -2).any(0)
+    leads = step.name == "embedding" or isinstance(next(iter(step.arguments.get("indices", [])), None), View)
+    if step.name in ("gather", "take") or leads:
+        size = len(index.shape)
+        if wanted.shape[:size] == index.shape:
+            return wanted.flatten(size).any(-1) if wanted.dim() > size else wanted
+    return True
+
+
+def truth_or_index(view: View, demand: Demand) -> Tensor:
+    values = view.known()
+    return values.cpu() if values is not None and view.dtype in (torch.bool, torch.uint8) else known(view, demand)
+
+
 # --- what is written by an index ----------------------------------------------------------------------------
 
 
@@ -245,15 +348,31 @@ def put(step: Step, wanted: Wanted, demand: Demand) -> None:
     """index_put, index_copy and scatter: what they overwrite needs no earlier value."""
     source = step.arguments["self"]
     written = _overwritten(step, source, demand)
+    indices = {id(view) for view in _views(step.arguments.get("index", step.arguments.get("indices")))}
     for view in sources(step):
         if view is not source:
-            demand.add(view)
+            placed = wanted if written is not None and id(view) not in indices else True
+            demand.add(view, _of_values(step, source, view, placed, demand))
     if written is None:
         demand.add(source, wanted)
         return
     if isinstance(target := step.arguments.get("self"), View) and "self" in step.written:
         demand.overwrite(target)
     demand.add(source, ~written if wanted is True or wanted is None else wanted & ~written)
+
+
+def _views(value: Any) -> list[View]:
+    return [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, View)]
+
+
+def _of_values(step: Step, source: View, values: View, wanted: Wanted, demand: Demand) -> Wanted:
+    """What is wanted of the values that are put, by what is wanted where they go."""
+    if not isinstance(wanted, Tensor) or "dim" not in step.arguments:
+        return wanted if wanted is None else True
+    dim, index = step.arguments["dim"], step.arguments["index"]
+    ids = written_to(index, source.shape[dim] if source.shape else 1, demand)
+    placed = wanted.index_select(dim, ids.reshape(-1)) if step.name.startswith("index_") else wanted.gather(dim, ids)
+    return placed if placed.shape == values.shape else True
 
 
 def _overwritten(step: Step, source: View, demand: Demand) -> Tensor | None:
@@ -299,21 +418,31 @@ LOSSES = ("nll_loss_forward", "nll_loss2d_forward")
 FIRST_COUNTS = frozenset({"native_layer_norm", *ATTENTION, *BAGS, *LOSSES})
 """Operators whose first output is what is computed, and whose others come with it."""
 
+LARGE: dict[str, Rule] = {
+    "embedding": rows, "index_select": rows, "gather": gather, "index": indexed, "_unsafe_index": indexed,
+}  # fmt: skip
+"""What counts for those of `REARRANGING` that copy too much to be called once more."""
+
+REARRANGING = (*LARGE, "masked_select", "take", "roll", "flip", "repeat", "tril", "triu", "diag_embed",
+               "constant_pad_nd", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
+               "pixel_shuffle", "pixel_unshuffle", "im2col", "upsample_nearest1d", "upsample_nearest2d")  # fmt: skip
+
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("mm", "addmm", "bmm", "baddbmm"), product),
     **dict.fromkeys(
         ("_softmax", "_log_softmax", "_safe_softmax", "logsumexp", "sum", "mean", "prod", "amax", "amin", "max", "min",
-         "argmax", "argmin", "var", "std", "var_mean", "any", "all", "cumsum", "cumprod", "cummax", "cummin", "sort",
-         "topk", "norm", "linalg_vector_norm", "median", "kthvalue", "logcumsumexp"),
+         "argmax", "argmin", "var", "std", "var_mean", "any", "all", "sort", "topk", "norm", "linalg_vector_norm",
+         "median", "kthvalue"),
         along,
     ),
+    **dict.fromkeys(("cumsum", "cumprod", "cummax", "cummin", "logcumsumexp"), cumulative),
+    **dict.fromkeys(("max_pool2d_with_indices", "max_pool3d_with_indices", "avg_pool2d", "avg_pool3d"), pooling),
+    **dict.fromkeys(REARRANGING, rearranged),
     **dict.fromkeys(ATTENTION, attention),
-    **dict.fromkeys(("embedding", "index_select", *BAGS), rows),
+    **dict.fromkeys(BAGS, rows),
     **dict.fromkeys(LOSSES, picked_logits),
     **dict.fromkeys(("index_put", "_unsafe_index_put", "index_copy", "scatter", "index_fill"), put),
-    **dict.fromkeys(("index", "_unsafe_index"), indexed),
     **dict.fromkeys(("cat", "stack"), concatenation),
-    "gather": gather,
     "convolution": convolution,
     "native_layer_norm": layer_norm,
 }  # fmt: skip

@@ -44,9 +44,11 @@ class View:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of an operator. name: without its overload. arguments: by the names of its schema, a `View` for each
-    tensor. written: the arguments that it changes in place. flop: of a product, `dtype` being that of its operands."""
+    """One call of `func`. name: the operator's, without its overload. arguments: by the names of its schema, a `View`
+    for each tensor. written: the arguments that it changes in place. flop: of a product, whose operands are of `dtype`.
+    """
 
+    func: Any
     name: str
     is_pointwise: bool
     arguments: dict[str, Any]
@@ -95,7 +97,8 @@ class Tape(TorchDispatchMode):
         changed = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
         name = func._schema.name.partition("::")[2]
         step = Step(
-            name=name, is_pointwise=torch.Tag.pointwise in func.tags, arguments=arguments, written=tuple(changed),
+            func=func, name=name, is_pointwise=torch.Tag.pointwise in func.tags,
+            arguments=arguments, written=tuple(changed),
             outputs=outputs, flop=flop_of(func, args, kwargs, made) if product else 0, dtype=dtype,
         )  # fmt: skip
         self.steps.append(step)
