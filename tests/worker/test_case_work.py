@@ -9,9 +9,9 @@ import pytest
 from kernelwright.model import TensorSpec
 from kernelwright.worker import load
 from kernelwright.worker.case_work import case_work, flop_stated
+from kernelwright.worker.indices import READ_ALIKE
 from kernelwright.worker.judge import Judge, described_work
 from kernelwright.worker.load import Specs
-from kernelwright.worker.needs import READ_ALIKE
 
 LOOKUP = """
 import torch

@@ -290,3 +290,9 @@ def test_an_index_that_was_changed_after_its_use_is_not_known() -> None:
     found = work_of(Calls(changed), r(8))
     assert found.reads[0].bytes == 4
     assert found.depends_on_values
+
+
+def test_what_goes_through_a_sparse_tensor_is_not_followed() -> None:
+    found = work_of(Calls(lambda m, x, y: torch.sparse.mm(x.to_sparse(), y) + 1), r(4, 4), r(4, 8))
+    assert [read.bytes for read in found.reads] == [0, 128]
+    assert found.written_bytes == 128

@@ -63,6 +63,11 @@ class Step:
             yield from (one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, View))
 
 
+def is_strided(value: object) -> bool:
+    """Whether it is a tensor whose elements lie in one storage; what goes through a sparse one is not followed."""
+    return isinstance(value, Tensor) and value.layout is torch.strided
+
+
 class Tape(TorchDispatchMode):
     """Inside, every operator becomes a `Step`. nbytes: the size of each storage."""
 
@@ -90,16 +95,16 @@ class Tape(TorchDispatchMode):
         names = [argument.name for argument in func._schema.arguments]
         arguments = {name: self._seen(value) for name, value in [*zip(names, args, strict=False), *kwargs.items()]}
         product = operands(func, args)
-        dtype = self._multiplied(product) if product else ""
+        dtype = self._multiplied(product) if any(map(is_strided, product)) else ""
         made = func(*args, **kwargs)
         produced = made if isinstance(made, list | tuple) else (made,)
-        outputs = tuple(self.view(one) for one in produced if isinstance(one, Tensor))
+        outputs = tuple(self.view(one) for one in produced if is_strided(one))
         changed = [a.name for a in func._schema.arguments if a.alias_info is not None and a.alias_info.is_write]
         name = func._schema.name.partition("::")[2]
         step = Step(
             func=func, name=name, is_pointwise=torch.Tag.pointwise in func.tags,
             arguments=arguments, written=tuple(changed),
-            outputs=outputs, flop=flop_of(func, args, kwargs, made) if product else 0, dtype=dtype,
+            outputs=outputs, flop=flop_of(func, args, kwargs, made) if dtype else 0, dtype=dtype,
         )  # fmt: skip
         self.steps.append(step)
         self._widened(step)
@@ -126,7 +131,7 @@ class Tape(TorchDispatchMode):
             self.drawn[self.view(tensor).storage] = values
 
     def _seen(self, value: Any) -> Any:
-        if isinstance(value, Tensor):
+        if is_strided(value):
             return self.view(value)
         return [self._seen(one) for one in value] if isinstance(value, list | tuple) else value
 
@@ -147,6 +152,6 @@ class Tape(TorchDispatchMode):
 
         bfloat16 values that were cast to float32 multiply as exactly on tensor cores, which add up in float32.
         """
-        views = [self.view(operand) for operand in product]
+        views = [self.view(operand) for operand in product if is_strided(operand)]
         dtypes = [self.narrow.get(view.storage, view.dtype) for view in views]
         return str(max(dtypes, key=lambda dtype: dtype.itemsize)).removeprefix("torch.")

@@ -13,8 +13,9 @@ from torch import Tensor
 
 from kernelwright.model import TensorRead
 from kernelwright.worker.demand import Demand
+from kernelwright.worker.indices import NONE_IGNORED, READ_ALIKE, WRITTEN_APART
 from kernelwright.worker.instance import Instance, given, outputs
-from kernelwright.worker.needs import NONE_IGNORED, READ_ALIKE, WRITTEN_APART, follow
+from kernelwright.worker.needs import follow
 from kernelwright.worker.tape import Tape, View
 
 
