@@ -204,9 +204,16 @@ def guarded(respond: Callable[[dict[str, Any]], Any], message: dict[str, Any]) -
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
         return {"status": Status.RUNTIME_ERROR.value, "reason": f"out of memory: {error}"[:400], "sticky": False}
+    except interpreter.Outside as error:
+        return {"status": Status.RUNTIME_ERROR.value, "reason": str(error), "sticky": False}
+    except interpreter.Diverged as error:
+        return {"status": Status.NOT_VERIFIED.value, "reason": f"not verified here: {error}"[:800], "sticky": False}
+    except interpreter.Unsupported as error:
+        reason = f"not verified here: Triton's CPU interpreter cannot run this ({error})"[:800]
+        return {"status": Status.NOT_VERIFIED.value, "reason": reason, "sticky": False}
     except (NotImplementedError, CompilationError) as error:
-        return {"status": Status.COMPILE_ERROR.value, "reason": f"{type(error).__name__}: {error}"[:800],
-                "sticky": False, "unsupported": isinstance(error, NotImplementedError)}  # fmt: skip
+        reason = f"{type(error).__name__}: {error}"[:800]
+        return {"status": Status.COMPILE_ERROR.value, "reason": reason, "sticky": False}
     except Exception as error:  # noqa: BLE001 - kernels fail in every way; each is a result, and the bench stays
         text = f"{type(error).__name__}: {error}".split("\nCUDA kernel errors")[0][:800]
         cause = error.__cause__

@@ -10,17 +10,21 @@ import hashlib
 import re
 import subprocess
 import tempfile
+from contextlib import suppress
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import torch
 import triton
+from triton.compiler import ASTSource
 
 from kernelwright import codec
 from kernelwright.devices import Target, find_target, occupancy
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker import confine
 from kernelwright.worker import plan as plans
+from kernelwright.worker.branches import watching
 from kernelwright.worker.channel import Channel
 from kernelwright.worker.kernels import arguments, given, load_kernels
 from kernelwright.worker.machine_code import MachineCode, Metadata
@@ -37,20 +41,30 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     install(target)
     job = channel.receive(None)
     launch = codec.record(job["launch"], plans.Launch)
-    channel.send(compiled(job["kernels"], launch, target, scratch, job.get("counters", False)))
+    if job.get("front"):
+        channel.send(front(job["kernels"], launch, scratch))
+    else:
+        asked = {name: job.get(name, False) for name in ("counters", "branches")}
+        channel.send(compiled(job["kernels"], launch, target, scratch, **asked))
 
 
-def compiled(source: str, launch: plans.Launch, target: Target, folder: Path, counters: bool = False) -> dict[str, Any]:
+def compiled(
+    source: str,
+    launch: plans.Launch,
+    target: Target,
+    folder: Path,
+    counters: bool = False,
+    branches: bool = False,
+) -> dict[str, Any]:
     """{"code": …, "resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}.
 
     source: the extracted module. folder: an empty one of its own. counters: {"counters": …} instead, what the machine
-    code holds.
+    code holds. branches: with {"branches": …}, for the interpreter.
     """
     try:
         kernels = load_kernels(source, folder)
-        kernel = getattr(kernels, launch.kernel)
-        args, kwargs = given(launch, arguments(launch, kernels, Pointer))
-        binary = kernel.run(*args, grid=launch.grid, warmup=True, **kwargs)
+        with watching(kernels, source if branches else None) as report:
+            binary = launched(kernels, launch)
     except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
         return failure(launch.kernel, error)
     if counters:
@@ -63,8 +77,9 @@ def compiled(source: str, launch: plans.Launch, target: Target, folder: Path, co
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
         return {"status": Status.COMPILE_ERROR.value, "reason": reason}
-    return {"code": codec.plain(machine_code_of(binary)), "resources": codec.plain(resources),
-            "untrue": untrue_on_interpreter(binary.asm["ttir"])}  # fmt: skip
+    answer = {"code": codec.plain(machine_code_of(binary)), "resources": codec.plain(resources),
+              "untrue": untrue_on_interpreter(binary.asm["ttir"])}  # fmt: skip
+    return answer | {"branches": report} if branches else answer
 
 
 def machine_code_of(binary: Any) -> MachineCode:
@@ -75,6 +90,36 @@ def machine_code_of(binary: Any) -> MachineCode:
         cubin=binary.asm["cubin"], metadata=codec.record(metadata, Metadata),
         signature=tuple(binary.src.signature.items()),
     )  # fmt: skip
+
+
+def launched(kernels: ModuleType, launch: plans.Launch) -> Any:
+    args, kwargs = given(launch, arguments(launch, kernels, Pointer))
+    return getattr(kernels, launch.kernel).run(*args, grid=launch.grid, warmup=True, **kwargs)
+
+
+class FrontEnd(Exception):
+    """Ends a compilation after Triton's own IR was made."""
+
+
+def front(source: str, launch: plans.Launch, folder: Path) -> dict[str, Any]:
+    """{"branches": …} of a launch that only the interpreter runs, or {"status": …, "reason": …}."""
+    make_ir = ASTSource.make_ir
+
+    def stopping(*arguments: Any, **keywords: Any) -> Any:
+        make_ir(*arguments, **keywords)
+        raise FrontEnd
+
+    report: list[dict[str, Any]] = []
+    ASTSource.make_ir = stopping
+    try:
+        kernels = load_kernels(source, folder)
+        with watching(kernels, source) as report, suppress(FrontEnd):
+            launched(kernels, launch)
+    except Exception as error:  # noqa: BLE001 - as above
+        return failure(launch.kernel, error)
+    finally:
+        ASTSource.make_ir = make_ir
+    return {"branches": report}
 
 
 UNFAIR = {

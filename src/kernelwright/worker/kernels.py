@@ -9,9 +9,9 @@ from __future__ import annotations
 import ast
 import linecache
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from types import ModuleType
+from types import MappingProxyType, ModuleType
 from typing import Any
 
 import triton.language as tl
@@ -20,12 +20,14 @@ from kernelwright.worker import plan as plans
 from kernelwright.worker.replay import descriptor
 
 
-def load_kernels(source: str, folder: Path) -> ModuleType:
-    """The module of extracted kernels (see `extract`). folder: where Triton reads the text again."""
+def load_kernels(source: str, folder: Path, names: Mapping[str, Any] = MappingProxyType({})) -> ModuleType:
+    """The module of extracted kernels (see `extract`). folder: where Triton reads the text again. names: what the text
+    can use without importing it."""
     path = str(folder / "kernels.py")
     Path(path).write_text(source, encoding="utf-8")
     module = ModuleType("kernels")
     module.__file__ = path
+    module.__dict__.update(names)
     linecache.cache[path] = (len(source), None, source.splitlines(True), path)
     sys.modules["kernels"] = module
     exec(compile(source, path, "exec"), module.__dict__)

@@ -247,8 +247,6 @@ class Site:
                 self.drop("bench")
         if "ok" in answer:
             return answer["ok"]
-        if answer.get("unsupported") and not self.on_gpu:
-            raise Ended(Status.NOT_VERIFIED, f"not verified here: the interpreter cannot run it ({answer['reason']})")
         raise Ended(Status(answer["status"]), answer["reason"])
 
     def renew(self) -> None:

@@ -10,6 +10,7 @@ import hashlib
 import math
 import time
 from collections.abc import Iterator
+from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
@@ -43,6 +44,7 @@ class Subject:
         self.resources: dict[str, KernelResources] = {}
         self.code: dict[str, str] = {}
         self.untrue: dict[tuple[str, ...], set[str]] = {}
+        self.branches: dict[str, list[dict[str, Any]]] = {}
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
         self.necessary: set[str] = set()
@@ -127,7 +129,8 @@ class Subject:
         plain = {"plan": codec.plain(plan)}
         if self.site.on_gpu:
             return plain | {"code": [self.code[self.key(launch)] for launch in plan.launches]}
-        return plain | {"kernels": self.kernels_source, "nbytes": Layout(plan.buffers).nbytes}
+        branches = [self.branches[key] for key in {self.key(launch): None for launch in plan.launches}]
+        return plain | {"kernels": self.kernels_source, "nbytes": Layout(plan.buffers).nbytes, "branches": branches}
 
     def _plans_of_problem(self) -> dict[str, Plan]:
         """Without those for inputs laid out otherwise, which are never timed."""
@@ -135,21 +138,21 @@ class Subject:
                 if info.case.name in self.plans}  # fmt: skip
 
     def _compile(self) -> None:
+        of_problem = self._plans_of_problem()
         launches = {self.key(launch): launch for plan in self.plans.values() for launch in plan.launches}
-        pending = {
-            key: self.site.compile(key, {"kernels": self.kernels_source, "launch": codec.plain(launch)})
-            for key, launch in launches.items()
-        }
+        whole = {self.key(launch) for plan in of_problem.values() for launch in plan.launches}
+        pending = {key: self._compiling(key, launch, key in whole) for key, launch in launches.items()}
         failed: dict[str, Ended] = {}
         for key, future in pending.items():
             answer = future.result()
-            if "resources" not in answer:
+            if "status" in answer:
                 failed[key] = Ended(Status(answer["status"]), answer["reason"])
                 continue
-            self.code[key] = answer["code"]
-            self.resources[key] = codec.record(answer["resources"], KernelResources)
-            self.untrue.setdefault(dtypes(launches[key]), set()).update(answer["untrue"])
-        of_problem = self._plans_of_problem()
+            self.branches[key] = answer.get("branches", [])
+            if "resources" in answer:
+                self.code[key] = answer["code"]
+                self.resources[key] = codec.record(answer["resources"], KernelResources)
+                self.untrue.setdefault(dtypes(launches[key]), set()).update(answer["untrue"])
         for case, plan in list(self.plans.items()):
             ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
             if ended is not None and case in of_problem:
@@ -157,6 +160,15 @@ class Subject:
             if ended is not None:  # inputs laid out otherwise: nothing is run, so nothing can be wrong
                 self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason)
                 del self.plans[case]
+
+    def _compiling(self, key: str, launch: Launch, whole: bool) -> Future[dict[str, Any]]:
+        """A compiler at work on one launch. whole: to machine code, also where only the interpreter runs it."""
+        job = {"kernels": self.kernels_source, "launch": codec.plain(launch)}
+        if self.site.on_gpu:
+            return self.site.compile(key, job)
+        if whole:
+            return self.site.compile(key, job | {"branches": True})
+        return self.site.compile(f"{key}:front", job | {"front": True})
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
         """What a plan's kernels do that the interpreter does otherwise, by what the compiler found in their code."""

@@ -114,6 +114,8 @@ def replayed(
     limits = subject.site.limits
     limit_s = limit_s or (limits.replay_s if subject.site.on_gpu else limits.interpret_s)
     try:
+        if not subject.site.on_gpu:
+            message["branches"] = subject.branches_of(plan)
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
         subject.site.ask_bench({"verb": "run"} | subject.runnable(plan), limit_s)

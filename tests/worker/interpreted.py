@@ -1,0 +1,114 @@
+"""Kernels compiled by a real compiler process and then run by a real interpreter process, on sixteen numbers."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from kernelwright import codec
+from kernelwright.worker.arena import attach, window
+from kernelwright.worker.children import ForkServer
+from kernelwright.worker.extract import kernels_name
+from kernelwright.worker.layout import Layout
+from kernelwright.worker.plan import Argument, Buffer, Launch, Plan, Tensor, Value, View
+
+HEAD = "import triton\nimport triton.language as tl\n"
+SIZE = 16
+X, Y = (View(buffer=number, dtype="float32", shape=(SIZE,), stride=(1,)) for number in (0, 1))
+I = View(buffer=2, dtype="int64", shape=(SIZE,), stride=(1,))  # noqa: E741 - a matrix of integers beside x and y
+
+
+BUFFERS = tuple(Buffer(id=number, nbytes=8 * SIZE, origin="scratch") for number in range(3))
+LAYOUT = Layout(BUFFERS)
+BEHIND_X = LAYOUT.nbytes - LAYOUT.offsets[0]
+"""Bytes of the arena from the first of x on."""
+
+
+@dataclass(frozen=True)
+class Ran:
+    """What became of it: "passed" when it ran. y: what it left there; x held 0 to 15."""
+
+    status: str
+    reason: str
+    y: list[float]
+    i: list[int]
+
+
+class Interpreted:
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+        (folder / "compilers").mkdir()
+        (folder / "interpreters").mkdir()
+        self.compilers = ForkServer(folder / "compilers")
+        self.interpreters = ForkServer(folder / "interpreters", interpret=True)
+
+    def close(self) -> None:
+        self.compilers.close()
+        self.interpreters.close()
+
+    def compiled(self, path: Path, launch: Launch) -> dict[str, Any]:
+        child = self.compilers.spawn("compiler", {"target": "sm_90"}, log=True)
+        try:
+            return child.ask({"kernels": str(path), "launch": codec.plain(launch), "front": True}, 60)
+        finally:
+            child.kill()
+
+    def write(self, source: str) -> Path:
+        path = self.folder / f"{kernels_name(source)}.py"
+        path.write_text(source)
+        return path
+
+    def run(
+        self,
+        *body: str,
+        head: str = HEAD,
+        more: str = "",
+        grid: int = 1,
+        n: Argument | None = None,
+        seconds: float = 60,
+        compiled_as: str | None = None,
+        x: Argument | None = None,
+        **values: Argument,
+    ) -> Ran:
+        """`k(x, y, i, n, BLOCK)` with this body; n is 16 unless said. more: other functions. compiled_as: the body
+        that the compiler is given instead. values: further arguments."""
+        arguments: dict[str, Argument] = {
+            "x": x or Tensor(view=X), "y": Tensor(view=Y), "i": Tensor(view=I), "n": n or Value(kind="int", text="16"),
+            "BLOCK": Value(kind="int", text="16"), **values,
+        }  # fmt: skip
+        names = ", ".join(["x", "y", "i", "n", "BLOCK: tl.constexpr", *values])
+        top = f"{head}\n\n{more}\n\n@triton.jit\ndef k({names}):\n"
+        path, other = (
+            self.write(top + textwrap.indent("\n".join(lines), "    ") + "\n")
+            for lines in (body, compiled_as.split("\n") if compiled_as else body)
+        )
+        launch = Launch(kernel="k", grid=(grid,), arguments=arguments, options={})
+        answer = self.compiled(other, launch)
+        assert "branches" in answer, answer
+        plan = Plan(buffers=BUFFERS, outputs=(Y,), steps=(launch,), single=True)
+        bench = self.interpreters.spawn("bench", {"device": "cpu"}, log=True)
+        try:
+            arena = attach(bench.ask({"verb": "reserve", "nbytes": LAYOUT.nbytes}, 60)["ok"])
+            arena.zero_()
+            window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
+            message = {"verb": "run", "kernels": str(path), "plan": codec.plain(plan), "branches": [answer["branches"]]}
+            ended = bench.ask(message, seconds)
+            found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
+        finally:
+            bench.kill()
+        if "ok" in ended:
+            return Ran("passed", "", *found)
+        return Ran(ended["status"], ended["reason"], *found)
+
+
+@contextmanager
+def interpreted(folder: Path) -> Iterator[Interpreted]:
+    made = Interpreted(folder)
+    try:
+        yield made
+    finally:
+        made.close()
