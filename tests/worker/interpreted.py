@@ -71,13 +71,12 @@ class Interpreted:
         n: Argument | None = None,
         seconds: float = 60,
         compiled_as: str | None = None,
-        x: Argument | None = None,
         **values: Argument,
     ) -> Ran:
         """`k(x, y, i, n, BLOCK)` with this body; n is 16 unless said. more: other functions. compiled_as: the body
         that the compiler is given instead. values: further arguments."""
         arguments: dict[str, Argument] = {
-            "x": x or Tensor(view=X), "y": Tensor(view=Y), "i": Tensor(view=I), "n": n or Value(kind="int", text="16"),
+            "x": Tensor(view=X), "y": Tensor(view=Y), "i": Tensor(view=I), "n": n or Value(kind="int", text="16"),
             "BLOCK": Value(kind="int", text="16"), **values,
         }  # fmt: skip
         names = ", ".join(["x", "y", "i", "n", "BLOCK: tl.constexpr", *values])

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from kernelwright.worker.children import ChildTimeout
-from kernelwright.worker.plan import Value
-from worker.interpreted import BEHIND_X, Interpreted, interpreted
+from kernelwright.worker.plan import Descriptor, Value
+from worker.interpreted import BEHIND_X, Interpreted, X, Y, interpreted
 
 OFFSETS = "at = tl.arange(0, BLOCK)"
 LANGUAGE = (
@@ -109,6 +109,7 @@ SAME = {
     "items_of_a_comprehension": ("a = [c * 1000000000 for c in (1, 2, 3)]\nif a[2] > 0:\n    tl.store(y, 1.0)\n"
                                  "else:\n    tl.store(y, 2.0)", 1.0),
     "a_branch_at_run_time": ("if n > 3:\n    tl.store(y, 1.0)\nelse:\n    tl.store(y, 2.0)", 1.0),
+    "a_condition_with_an_option": ("c = 0\nwhile tl.condition(c < 5):\n    c += 1\ntl.store(y, c.to(tl.float32))", 5.0),
     "a_while_loop": ("c = 0\nwhile c < 5:\n    c += 1\ntl.store(y, c.to(tl.float32))", 5.0),
     "a_loop_backwards": ("for c in range(4, 0, -1):\n    tl.store(y, c.to(tl.float32))", 1.0),
     "a_reduction_of_its_own": ("tl.store(y, tl.reduce(tl.load(x + at), 0, helper))", None),
@@ -154,6 +155,26 @@ def test_what_the_compiler_took_otherwise_is_not_verified(
     assert ran.status == "not_verified", ran
     assert "compiled" in ran.reason
     assert named in ran.reason
+
+
+def test_a_descriptor_of_the_host_reaches_its_tensor(machine: Interpreted) -> None:
+    to, source = (Descriptor(view=view, block_shape=(16,), padding="zero") for view in (Y, X))
+    ran = machine.run("to.store([0], source.load([0]) + 1)", to=to, source=source)
+    assert (ran.status, ran.y) == ("passed", [float(number + 1) for number in range(16)])
+
+
+def test_a_flag_is_a_bool(machine: Interpreted) -> None:
+    body = ("if flag:", "    tl.store(y, 1.0)", "else:", "    tl.store(y, 2.0)")
+    for text, expected in (("True", 1.0), ("False", 2.0)):
+        ran = machine.run(*body, flag=Value(kind="bool", text=text))
+        assert (ran.status, ran.y[0]) == ("passed", expected), ran.reason
+
+
+def test_what_is_not_compiled_may_hold_what_cannot_be_compared(machine: Interpreted) -> None:
+    ran = machine.run("if BLOCK > 99:", "    for c in tl.static_range(2):", "        pass", "    else:",
+                      "        tl.store(y, 2.0)", "tl.static_assert(BLOCK < 99, f'{BLOCK}' + missing)",
+                      "tl.store(y, 1.0)")  # fmt: skip
+    assert (ran.status, ran.y[0]) == ("passed", 1.0), ran.reason
 
 
 NOT_COMPARED = {

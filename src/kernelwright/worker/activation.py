@@ -49,7 +49,7 @@ class Activation:
         self.path: Path = ()
         self.here = way.paths.get((), {})
         self.turns = 0
-        self.last: tuple[int, int, dict[str, bytes]] | None = None
+        self.last: tuple[int, int, int, dict[str, bytes]] | None = None
 
     def at(self, index: int, value: Any) -> Any:
         """An expression's value, as the compiler took it."""
@@ -68,6 +68,9 @@ class Activation:
             raise Diverged(f"{self._where(index)} was not compiled, and the CPU interpreter came to it")
         return value
 
+    def refused(self, why: str) -> None:
+        raise Diverged(f"{why}, in {self.way.function}")
+
     def assigned(self, value: Any) -> Any:
         """What a variable holds after `x = value`: compiled, a number becomes a tensor, also in a tuple."""
         if isinstance(value, tuple | list | core.tuple):
@@ -80,9 +83,9 @@ class Activation:
         if not isinstance(kind, str) or kind == DIFFERS:
             raise Diverged(f"the loop over {self._where(index)} was not compiled")
         start, stop, step = _bounds(*arguments, **keywords)
-        items = range(*(int(bound) for bound in (start, stop, step)))
+        items = range(*(_whole(bound) for bound in (start, stop, step)))
         if not kind.startswith(UNROLLED):
-            if isinstance(step, tl.tensor) and int(step) < 0:  # scf.for knows no negative step
+            if isinstance(step, tl.tensor) and _whole(step) < 0:  # scf.for knows no negative step
                 raise Diverged(f"the loop over {self._where(index)} goes backwards by a step that is no constant")
             return (taken(kind, item) for item in items)
         if kind != f"{UNROLLED} {len(items)}":
@@ -102,16 +105,17 @@ class Activation:
             yield item
         self.path, self.here = outer, self.way.paths.get(outer, {})
 
-    def turn(self, test: Any, variables: dict[str, Any]) -> Any:
+    def turn(self, loop: int, test: Any, variables: dict[str, Any]) -> Any:
         """The test of a `while` loop; raises Unsupported where it waits for a program that has not run yet.
 
-        Nothing else runs meanwhile: where a turn that read memory changed neither memory nor a variable, the next ones
+        Nothing else runs meanwhile: where turns that read memory changed neither memory nor a variable, the next ones
         will not either.
         """
+        test = getattr(test, "condition", test)  # of `tl.condition(test)`
         self.turns += 1
-        if self.turns % PATIENCE:
+        if self.turns % PATIENCE or not test:
             return test
-        state = (self.memory.reads, self.memory.changes, _bytes_of(variables))
+        state = (self.memory.reads, loop, self.memory.changes, _bytes_of(variables))
         if self.last and self.last[0] < state[0] and self.last[1:] == state[1:]:
             raise Unsupported("a loop waits for what another program writes, and programs run one after the other")
         self.last = state
@@ -215,6 +219,10 @@ def _bounds(*arguments: Any, **keywords: Any) -> tuple[Any, Any, Any]:
         values.append(keywords.get(name))
     first, second, step = (value.value if isinstance(value, core.constexpr) else value for value in values[:3])
     return (0, first, 1 if step is None else step) if second is None else (first, second, 1 if step is None else step)
+
+
+def _whole(bound: Any) -> int:
+    return int(bound.handle.data.item() if isinstance(bound, tl.tensor) else bound)
 
 
 def _combined(values: tuple[Callable[[], Any], ...], stops: bool) -> Any:

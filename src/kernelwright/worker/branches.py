@@ -188,13 +188,14 @@ class Watch:
 
     def _loop(self, generator: Any, node: ast.For | ast.ListComp, original: Visit) -> Any:
         here: Specialisation | None = getattr(generator, SPECIALISATION, None)
-        if here is None:
+        place = node.iter if isinstance(node, ast.For) else node
+        index = here.sites.index.get(position_of(place, 1)) if here else None
+        if here is None or index is None:  # not compared, and never run by the interpreter
             return original(generator, node)
         if isinstance(node, ast.For):
-            assert isinstance(node.target, ast.Name)
-            loop = _Loop(node.body, node.target.id, here.sites.index[position_of(node.iter, 1)])
+            loop = _Loop(node.body, ast.unparse(node.target), index)
         else:
-            loop = _Loop(node.elt, "", here.sites.index[position_of(node, 1)])
+            loop = _Loop(node.elt, "", index)
         here.loops.append(loop)
         result = original(generator, node)
         here.loops.pop()

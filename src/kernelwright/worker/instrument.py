@@ -14,15 +14,16 @@ from dataclasses import dataclass, field
 
 from kernelwright.worker.scope import Scope, bindings, scope_of
 
-ACTIVATION, ENTER, LOCALS = "__activation", "__enter", "__locals"
-"""Names that the instrumented text uses. A candidate cannot: in a body no name may begin with two underscores."""
+ACTIVATION, ENTER, LOCALS, LANGUAGE = "__activation", "__enter", "__locals", "__language"
+RESERVED = {ACTIVATION, ENTER, LOCALS, LANGUAGE}
+"""Names in the instrumented module that the source may not use."""
 
 Position = tuple[int, int, int, int]
 """Line of an expression, 1 being the function's `def`, and column; of its start and of its end."""
 
 
 class NotInstrumented(Exception):
-    """Source that is not given to the interpreter, because what it does there cannot be compared."""
+    """A part of a source that is not given to the interpreter, because what it does there cannot be compared."""
 
 
 @dataclass
@@ -58,8 +59,13 @@ def position_of(node: ast.AST, start: int) -> Position:
 
 
 def instrument(source: str) -> Instrumented:
-    """Instrument a module of extracted kernels; raises NotInstrumented."""
+    """Instrument a module of extracted kernels; raises NotInstrumented where it uses the names that this adds.
+
+    A statement that cannot be compared is replaced by one that says so: it may stand where nothing comes to it.
+    """
     tree = ast.parse(source)
+    if taken := RESERVED & {name for node in ast.walk(tree) for name in _identifiers(node)}:
+        raise NotInstrumented(f"{sorted(taken)[0]!r} is a name of the interpreter's")
     scope = scope_of(tree)
     sites: dict[str, Sites] = {}
     for function in tree.body:
@@ -79,8 +85,7 @@ class _Rewriter:
         bound = Counter(binding.name for statement in function.body for binding in bindings(statement))
         bound.update(self.sites.parameters)
         comprehended = {name for node in ast.walk(function) for name in _comprehended(node)}
-        if clash := sorted(comprehended & bound.keys()):
-            raise NotInstrumented(f"{function.name}: {clash[0]!r} is bound in a comprehension and outside of it")
+        self.clash = sorted(comprehended & bound.keys())
         self.local = bound.keys() | comprehended
         self.rebound = {name for name, count in bound.items() if count > 1}
 
@@ -91,13 +96,25 @@ class _Rewriter:
             targets=[ast.Tuple(elts=[ast.Name(id=ACTIVATION, ctx=ast.Store()), *names], ctx=ast.Store())],
             value=_call(ast.Name(id=ENTER, ctx=ast.Load()), ast.Constant(self.function.name), *given),
         )
-        self.function.body = [entered, *self.block(self.function.body)]
+        body = self.block(self.function.body)
+        if self.clash:  # compiled, a comprehension's variable is one of the function's
+            body = [self.refused(f"{self.clash[0]!r} is bound in a comprehension and outside of it")]
+        self.function.body = [entered, *body]
         return self.sites
 
     # --- statements ------------------------------------------------------------------------------------------
 
     def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
-        return [made for statement in statements for made in self.statement(statement)]
+        made: list[ast.stmt] = []
+        for statement in statements:
+            try:
+                made += list(self.statement(statement))
+            except NotInstrumented as error:
+                made.append(self.refused(str(error)))
+        return made
+
+    def refused(self, why: str) -> ast.stmt:
+        return ast.Expr(value=self._method("refused", ast.Constant(why)))
 
     def statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
         match node:
@@ -127,7 +144,8 @@ class _Rewriter:
                 yield ast.If(test=self.value(test, always=True), body=self.block(body), orelse=self.block(orelse))
             case ast.While(test=test, body=body, orelse=[]):
                 every = _call(ast.Name(id=LOCALS, ctx=ast.Load()))
-                turn = self._method("turn", self.value(test, always=True), every)
+                number = ast.Constant(self.sites.add(test, self.start))
+                turn = self._method("turn", number, self.value(test, always=True), every)
                 yield ast.While(test=turn, body=self.block(body), orelse=[])
             case ast.For(target=ast.Name(), iter=ast.Call() as call, orelse=[]):
                 yield from self.loop(node, call)
@@ -144,7 +162,7 @@ class _Rewriter:
         if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
             k.arg is None for k in call.keywords
         ):
-            raise NotInstrumented(f"{self.function.name}: {ast.unparse(call)!r} unpacks its arguments")
+            raise _not_compared(call)
         if isinstance(call.func, ast.Name) and call.func.id == "range" and len(call.args) == 1:
             yield ast.Expr(value=self.value(call.args[0]))  # compiled, it is computed twice
         index = ast.Constant(self.sites.add(call, self.start))
@@ -274,6 +292,14 @@ def _is_plain(value: ast.expr) -> bool:
     while isinstance(inner, ast.Attribute):
         inner = inner.value
     return isinstance(inner, ast.Name | ast.Constant)
+
+
+def _not_compared(node: ast.AST) -> NotInstrumented:
+    return NotInstrumented(f"`{ast.unparse(node)[:80]}` cannot be compared with what was compiled")
+
+
+def _identifiers(node: ast.AST) -> set[str]:
+    return {name for field in ("id", "arg", "name", "asname") if isinstance(name := getattr(node, field, None), str)}
 
 
 def _comprehended(node: ast.AST) -> set[str]:

@@ -23,7 +23,7 @@ from triton.runtime.errors import InterpreterError
 
 from kernelwright.worker.activation import Diverged, Memory, Unsupported, entered
 from kernelwright.worker.branches import Branches
-from kernelwright.worker.instrument import ENTER, LOCALS, NotInstrumented, Sites, instrument
+from kernelwright.worker.instrument import ENTER, LANGUAGE, LOCALS, NotInstrumented, Sites, instrument
 from kernelwright.worker.replay import kernels_text, module_of
 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
@@ -166,6 +166,9 @@ def install() -> None:
     builder.create_ptr_to_int = _refused_cast
     builder.create_bitcast = _within_kind(builder.create_bitcast)
     builder.set_grid_idx = _launching(builder.set_grid_idx)
+    triton_interpreter._implicit_cvt = _with_flags(triton_interpreter._implicit_cvt)
+    executor = triton_interpreter.GridExecutor
+    executor.__call__ = _named(executor.__call__)
 
 
 def _refused_cast(self: Any, source: Any, target: Any) -> Any:
@@ -193,6 +196,31 @@ def _launching(set_grid_idx: Callable[..., Any]) -> Callable[..., Any]:
     return launching
 
 
+def _with_flags(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What makes a tensor of an argument, also of a bool: the interpreter's own takes it for 32 bits."""
+
+    def converted(argument: Any) -> Any:
+        if not isinstance(argument, bool):
+            return convert(argument)
+        return tl.tensor(triton_interpreter.TensorHandle(np.array([argument]), tl.int1), tl.int1)
+
+    return converted
+
+
+def _named(launch: Callable[..., Any]) -> Callable[..., Any]:
+    """A launch in which each failure is the interpreter's error, also one while it prepares the arguments."""
+
+    def launched(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return launch(self, *arguments, **keywords)
+        except InterpreterError:
+            raise
+        except Exception as error:
+            raise InterpreterError(repr(error)) from error
+
+    return launched
+
+
 # --- kernels -------------------------------------------------------------------------------------------------
 
 
@@ -204,7 +232,7 @@ def load(path: str) -> ModuleType:
         made = instrument(kernels_text(path))
     except NotInstrumented as error:
         raise Unsupported(str(error)) from error
-    names = {ENTER: _entering(made.sites), LOCALS: locals, "__tl": tl, "min": _builtin("min"), "max": _builtin("max")}
+    names = {ENTER: _entering(made.sites), LOCALS: locals, LANGUAGE: tl, "min": _builtin("min"), "max": _builtin("max")}
     module = module_of(path, made.source, names)
     for own, value in list(vars(module).items()):
         if core.is_builtin(value):
