@@ -12,8 +12,8 @@ from typing import Any
 from kernelwright import codec
 from kernelwright.worker.arena import attach, window
 from kernelwright.worker.children import ForkServer
-from kernelwright.worker.extract import kernels_name
 from kernelwright.worker.layout import Layout
+from kernelwright.worker.memory import SharedMemory
 from kernelwright.worker.plan import Argument, Buffer, Launch, Plan, Tensor, Value, View
 
 HEAD = "import triton\nimport triton.language as tl\n"
@@ -50,17 +50,12 @@ class Interpreted:
         self.compilers.close()
         self.interpreters.close()
 
-    def compiled(self, path: Path, launch: Launch) -> dict[str, Any]:
+    def compiled(self, source: str, launch: Launch) -> dict[str, Any]:
         child = self.compilers.spawn("compiler", {"target": "sm_90"}, log=True)
         try:
-            return child.ask({"kernels": str(path), "launch": codec.plain(launch), "front": True}, 60)
+            return child.ask({"kernels": source, "launch": codec.plain(launch), "front": True}, 60)
         finally:
             child.kill()
-
-    def write(self, source: str) -> Path:
-        path = self.folder / f"{kernels_name(source)}.py"
-        path.write_text(source)
-        return path
 
     def run(
         self,
@@ -81,24 +76,27 @@ class Interpreted:
         }  # fmt: skip
         names = ", ".join(["x", "y", "i", "n", "BLOCK: tl.constexpr", *values])
         top = f"{head}\n\n{more}\n\n@triton.jit\ndef k({names}):\n"
-        path, other = (
-            self.write(top + textwrap.indent("\n".join(lines), "    ") + "\n")
+        source, other = (
+            top + textwrap.indent("\n".join(lines), "    ") + "\n"
             for lines in (body, compiled_as.split("\n") if compiled_as else body)
         )
         launch = Launch(kernel="k", grid=(grid,), arguments=arguments, options={})
         answer = self.compiled(other, launch)
         assert "branches" in answer, answer
         plan = Plan(buffers=BUFFERS, outputs=(Y,), steps=(launch,), single=True)
-        bench = self.interpreters.spawn("bench", {"device": "cpu"}, log=True)
+        memory = SharedMemory()
+        bench = self.interpreters.spawn("interpreter", log=True, descriptors=[memory.descriptor])
         try:
-            arena = attach(bench.ask({"verb": "reserve", "nbytes": LAYOUT.nbytes}, 60)["ok"])
+            arena = attach(memory.reserve(LAYOUT.nbytes))
             arena.zero_()
             window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
-            message = {"verb": "run", "kernels": str(path), "plan": codec.plain(plan), "branches": [answer["branches"]]}
+            message = {"kernels": source, "plan": codec.plain(plan), "nbytes": LAYOUT.nbytes,
+                       "branches": [answer["branches"]]}  # fmt: skip
             ended = bench.ask(message, seconds)
             found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
         finally:
             bench.kill()
+            memory.close()
         if "ok" in ended:
             return Ran("passed", "", *found)
         return Ran(ended["status"], ended["reason"], *found)

@@ -16,7 +16,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 import torch
-from triton.compiler.errors import CompilationError
 from triton.runtime.errors import OutOfResources
 
 from kernelwright import codec
@@ -189,36 +188,23 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     while True:
         message = channel.receive(None)
         with torch.no_grad():
-            answer = guarded(lambda asked: respond(bench, asked), message)
+            answer = guarded(bench, message)
         channel.send(answer)
         if answer.get("sticky"):
             return
 
 
-def guarded(respond: Callable[[dict[str, Any]], Any], message: dict[str, Any]) -> dict[str, Any]:
+def guarded(bench: Bench, message: dict[str, Any]) -> dict[str, Any]:
     """{"ok": …}, or {"status", "reason", "sticky"} for whatever the replayed device code brought about."""
     try:
-        return {"ok": respond(message)}
+        return {"ok": respond(bench, message)}
     except OutOfResources as error:
         return {"status": Status.COMPILE_ERROR.value, "reason": str(error), "sticky": False}
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
         return {"status": Status.RUNTIME_ERROR.value, "reason": f"out of memory: {error}"[:400], "sticky": False}
-    except interpreter.Outside as error:
-        return {"status": Status.RUNTIME_ERROR.value, "reason": str(error), "sticky": False}
-    except interpreter.Diverged as error:
-        return {"status": Status.NOT_VERIFIED.value, "reason": f"not verified here: {error}"[:800], "sticky": False}
-    except interpreter.Unsupported as error:
-        reason = f"not verified here: Triton's CPU interpreter cannot run this ({error})"[:800]
-        return {"status": Status.NOT_VERIFIED.value, "reason": reason, "sticky": False}
-    except (NotImplementedError, CompilationError) as error:
-        reason = f"{type(error).__name__}: {error}"[:800]
-        return {"status": Status.COMPILE_ERROR.value, "reason": reason, "sticky": False}
     except Exception as error:  # noqa: BLE001 - kernels fail in every way; each is a result, and the bench stays
         text = f"{type(error).__name__}: {error}".split("\nCUDA kernel errors")[0][:800]
-        cause = error.__cause__
-        if cause is not None:
-            text += f" ({type(cause).__name__}: {cause})"[:400]
         sticky = any(phrase in text for phrase in STICKY)
         return {"status": Status.RUNTIME_ERROR.value, "reason": text, "sticky": sticky}
 

@@ -6,7 +6,6 @@ Only where TRITON_INTERPRET was set before Triton was imported.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -24,7 +23,7 @@ from triton.runtime.errors import InterpreterError
 from kernelwright.worker.activation import Diverged, Memory, Unsupported, entered
 from kernelwright.worker.branches import Branches
 from kernelwright.worker.instrument import ENTER, LANGUAGE, LOCALS, NotInstrumented, Sites, instrument
-from kernelwright.worker.replay import kernels_text, module_of
+from kernelwright.worker.kernels import load_kernels
 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
 
@@ -224,16 +223,14 @@ def _named(launch: Callable[..., Any]) -> Callable[..., Any]:
 # --- kernels -------------------------------------------------------------------------------------------------
 
 
-def load(path: str) -> ModuleType:
-    """The module of extracted kernels at `path`, instrumented; raises Unsupported where that cannot be."""
-    if Path(path).stem in sys.modules:
-        return sys.modules[Path(path).stem]
+def load(source: str, folder: Path) -> ModuleType:
+    """The module of extracted kernels, instrumented, in a file in `folder`; raises Unsupported where that cannot be."""
     try:
-        made = instrument(kernels_text(path))
+        made = instrument(source)
     except NotInstrumented as error:
         raise Unsupported(str(error)) from error
     names = {ENTER: _entering(made.sites), LOCALS: locals, LANGUAGE: tl, "min": _builtin("min"), "max": _builtin("max")}
-    module = module_of(path, made.source, names)
+    module = load_kernels(made.source, folder, names)
     for own, value in list(vars(module).items()):
         if core.is_builtin(value):
             setattr(module, own, _late(value))

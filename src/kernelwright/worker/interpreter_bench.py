@@ -14,10 +14,10 @@ from typing import Any
 import torch
 
 from kernelwright import codec
-from kernelwright.worker import confine
-from kernelwright.worker.bench import guarded
+from kernelwright.model import Status
+from kernelwright.worker import confine, interpreter
 from kernelwright.worker.channel import Channel
-from kernelwright.worker.kernels import interpreted, load_kernels
+from kernelwright.worker.kernels import interpreted
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
 from kernelwright.worker.replay import Launcher, Replay
@@ -32,13 +32,14 @@ class InterpreterBench:
         self.launcher: Launcher | None = None
 
     def run(self, message: dict[str, Any]) -> None:
-        """One call of the plan on the arena's first `nbytes`."""
+        """One call of the plan on the arena's first `nbytes`. branches: what compilers reported of its launches."""
         if self.launcher is None:
-            self.launcher = interpreted(load_kernels(message["kernels"], self.folder))
+            self.launcher = interpreted(interpreter.load(message["kernels"], self.folder))
         if self.arena.numel() < message["nbytes"]:
             self.arena = torch.frombuffer(mmap.mmap(self.descriptor, message["nbytes"]), dtype=torch.uint8)
         plan = codec.record(message["plan"], Plan)
-        Replay(plan, self.launcher, self.arena, Layout(plan.buffers)).run()
+        with interpreter.running(self.arena, message["branches"]):
+            Replay(plan, self.launcher, self.arena, Layout(plan.buffers)).run()
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -46,8 +47,26 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     warnings.filterwarnings("ignore", category=UserWarning)
     torch.set_num_threads(1)  # small arrays: threads would only get in its way, and none can be started
     confine.enter(scratch, (channel.socket.fileno(), descriptor), confine.ALLOWANCES["interpreter"])
+    interpreter.install()
     bench = InterpreterBench(descriptor, scratch)
     while True:
         message = channel.receive(None)
         with torch.no_grad():
-            channel.send(guarded(bench.run, message))
+            channel.send(answer_to(bench, message))
+
+
+def answer_to(bench: InterpreterBench, message: dict[str, Any]) -> dict[str, Any]:
+    """{"ok": None}, or {"status", "reason", "whole"} for whatever the interpreted kernels brought about."""
+    try:
+        bench.run(message)
+    except interpreter.Outside as error:
+        return {"status": Status.RUNTIME_ERROR.value, "reason": str(error)}
+    except interpreter.Diverged as error:
+        reason = f"not verified here: {error}"[:800]
+        return {"status": Status.NOT_VERIFIED.value, "reason": reason, "whole": True}
+    except interpreter.Unsupported as error:
+        reason = f"not verified here: Triton's CPU interpreter cannot run this ({error})"[:800]
+        return {"status": Status.NOT_VERIFIED.value, "reason": reason}
+    except Exception as error:  # noqa: BLE001 - kernels fail in every way; each is a result
+        return {"status": Status.RUNTIME_ERROR.value, "reason": f"{type(error).__name__}: {error}"[:800]}
+    return {"ok": None}

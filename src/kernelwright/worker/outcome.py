@@ -7,10 +7,10 @@ from kernelwright.model import Status
 
 
 class Ended(Exception):
-    """The evaluation (or one case of it) is over, with this status."""
+    """The evaluation (or one case of it) is over, with this status. whole: never one case alone."""
 
-    def __init__(self, status: Status, reason: str, lost: bool = False) -> None:
+    def __init__(self, status: Status, reason: str, lost: bool = False, whole: bool = False) -> None:
         """lost: because a process ended that ran something of the candidate. It may have been killed from outside, so
-        it is tried again before the candidate is blamed."""
+        the evaluation is tried again before the candidate is blamed."""
         super().__init__(reason)
-        self.status, self.reason, self.lost = status, legible(reason), lost
+        self.status, self.reason, self.lost, self.whole = status, legible(reason), lost, whole or lost

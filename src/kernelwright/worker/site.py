@@ -247,7 +247,7 @@ class Site:
                 self.drop("bench")
         if "ok" in answer:
             return answer["ok"]
-        raise Ended(Status(answer["status"]), answer["reason"])
+        raise Ended(Status(answer["status"]), answer["reason"], whole=answer.get("whole", False))
 
     def renew(self) -> None:
         """New processes with new secret seeds, for a confirmation."""

@@ -110,18 +110,20 @@ def check(subject: Subject, message: dict[str, Any]) -> CaseResult:
 def replayed(
     subject: Subject, case: str, plan: Plan, draw: int, limit_s: float | None = None, fresh: bool = True
 ) -> CaseResult:
-    """The judge's word on one call of `plan`."""
+    """The judge's word on one call of `plan`.
+
+    Raises Ended where the interpreter came to something else than the compiler: a kernel could choose the cases in
+    which it does, and be judged by the others.
+    """
     limits = subject.site.limits
     limit_s = limit_s or (limits.replay_s if subject.site.on_gpu else limits.interpret_s)
     try:
-        if not subject.site.on_gpu:
-            message["branches"] = subject.branches_of(plan)
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
         subject.site.ask_bench({"verb": "run"} | subject.runnable(plan), limit_s)
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
-        if ended.lost:
+        if ended.whole:
             raise
         return CaseResult(case=case, status=ended.status, reason=ended.reason)
     return check(subject, placed)
