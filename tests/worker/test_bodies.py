@@ -63,6 +63,7 @@ def test_an_honest_kernel_is_accepted(path: Path) -> None:
         "isinstance(n, (tl.tensor, tl.constexpr))",
         "y = tl.inline_asm_elementwise('mov.b32 $0, $1; // 100 %', '=r,r', [n], tl.int32, True, 1)",
         "y = tl.inline_asm_elementwise(asm=ASM, constraints='=r,r', args=[n], dtype=tl.int32, is_pure=True, pack=1)",
+        "t = tl.zeros((BLOCK,), tl.dtype('fp32'))",
         "n: tl.constexpr = 3",
         "i: tl.int32 = 3",
         "t = n.to(tl.pointer_type(tl.float32))",
@@ -222,6 +223,11 @@ def test_an_argument_is_no_second_meaning_of_a_name(arguments: str) -> None:
 def test_arguments_may_be_called_like_constants_and_builtins() -> None:
     head = HEAD + "BLOCK = 128\n"
     assert rules(kernel("y = input + sum + BLOCK", arguments="input, sum, BLOCK: tl.constexpr", head=head)) == []
+
+
+def test_what_stands_above_a_kernel_binds_nothing_in_it() -> None:
+    configs = "@triton.autotune(configs=[triton.Config({'B': BLOCK}) for BLOCK in (16, 32) for n in (1, 2)], key=[])\n"
+    assert rules(kernel("m = n + BLOCK").replace("@triton.jit", f"{configs}@triton.jit")) == []
 
 
 def test_a_constant_that_only_host_code_uses_is_left_behind() -> None:

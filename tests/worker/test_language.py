@@ -89,7 +89,7 @@ def test_names_of_types_are_classes_and_no_class_of_values_may_be_called() -> No
     for name in MODULES["triton.language"].types:
         assert isinstance(getattr(tl, name), type), name
     classes = {name for name, value in vars(tl).items() if isinstance(value, type) and not name.startswith("_")}
-    known = {"constexpr", "pointer_type", "range", "static_range", "condition", "PropagateNan"}
+    known = {"constexpr", "dtype", "pointer_type", "range", "static_range", "condition", "PropagateNan"}
     assert classes & MODULES["triton.language"].allowed <= known
 
 

@@ -44,7 +44,11 @@ def bound_in(function: ast.FunctionDef) -> Bound:
     plain = {argument.arg for argument in function.args.args}
     every = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     local = {binding.name for statement in function.body for binding in bindings(statement)}
-    return Bound(frozenset(plain), frozenset(local | (every - plain)), tuple(_comprehended(function)))
+    return Bound(
+        frozenset(plain),
+        frozenset(local | (every - plain)),
+        tuple(b for statement in function.body for b in _comprehended(statement)),
+    )
 
 
 def looked_up(function: ast.FunctionDef) -> list[ast.Name]:
@@ -86,7 +90,8 @@ def clashes(function: ast.FunctionDef, module: Set[str]) -> Iterator[Binding]:
             yield binding
     known = elsewhere | INTERPRETER_NAMES | bound.arguments | bound.local | {name.id for name in looked_up(function)}
     yield from (b for b in bound.comprehended if b.name in known or hasattr(builtins, b.name))
-    for outer in (node for node in ast.walk(function) if isinstance(node, ast.ListComp)):
+    inside = (node for statement in function.body for node in ast.walk(statement))
+    for outer in (node for node in inside if isinstance(node, ast.ListComp)):
         own = set().union(*(_targets(generator) for generator in outer.generators))
         within = [outer.elt, *(part for generator in outer.generators for part in (generator.iter, *generator.ifs))]
         yield from (b for part in within for b in _comprehended(part) if b.name in own)

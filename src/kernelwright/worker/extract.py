@@ -154,6 +154,8 @@ def _decorated(function: ast.FunctionDef, scope: Scope) -> list[Finding]:
             found.append(Finding(line, f"{text.partition('.')[0]!r} does not name Triton here; import it as usual"))
         else:
             found.append(Finding(line, f"the decorator {text!r} on a kernel; allowed: {', '.join(DECORATORS)}"))
+    if getattr(function, "type_params", None):  # Python 3.12
+        found.append(Finding(function.lineno, f"the kernel {function.name!r} has type parameters: Triton knows none"))
     jit = jit_decorator(function)
     for keyword in jit.keywords if isinstance(jit, ast.Call) else []:
         if keyword.arg in KEPT_KEYWORDS and not _is_literal(keyword.value):

@@ -18,7 +18,7 @@ else:
 Groups = dict[str, str]
 """Names separated by spaces, under the text that says what they have in common."""
 
-UNDECIDED = "nobody has decided whether kernels may use it"
+UNDECIDED = "no supported Triton has it, or nobody has decided whether kernels may use it"
 
 
 @dataclass(frozen=True)
