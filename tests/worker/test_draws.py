@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from kernelwright.worker import tolerance
+from kernelwright.worker import tolerance, values
 from kernelwright.worker.draws import PERIOD, Draws
 from kernelwright.worker.load import load_problem
 from kernelwright.worker.plan import AGAIN, AGAIN_FEW
@@ -70,17 +70,26 @@ def test_the_tolerance_for_it_is_about_that_of_draw_0(draws: Draws) -> None:
     assert 0.3 < again / first < 3
 
 
-def test_no_candidate_is_dealt_it_as_an_ordinary_draw(draws: Draws) -> None:
-    for candidate in ("a", "b", "c"):
-        dealt = draws.dealt("small", candidate)
-        assert dealt[0] == 0
-        assert AGAIN not in dealt
-        assert len(set(dealt)) == len(dealt)
+def test_what_is_drawn_again_is_no_ordinary_draw(draws: Draws) -> None:
+    for case in ("small", "timed"):
+        order = draws.draws_for(case)
+        assert order[0] == 0
+        assert not {AGAIN, AGAIN_FEW} & set(order)
+        assert len(set(order)) == len(order)
 
 
-def test_a_candidate_meets_the_same_draws_each_time_and_others_meet_others(draws: Draws) -> None:
-    assert draws.dealt("timed", "a") == draws.dealt("timed", "a")
-    assert len({tuple(draws.dealt("timed", str(number))) for number in range(20)}) > 1
+def test_draws_of_parameters_are_left_out_where_there_are_none(draws: Draws, tmp_path: Path) -> None:
+    drawn = {values.DISTRIBUTIONS[draw % PERIOD] for draw in draws.draws_for("small")}
+    assert drawn == set(values.DISTRIBUTIONS) - set(values.WEIGHTS)
+    file = tmp_path / "scaled.py"
+    layer = """    def __init__(self):
+        super().__init__()
+        self.scale = torch.nn.Parameter(torch.ones(70))
+
+    def forward"""
+    file.write_text(PROBLEM.replace("    def forward", layer).replace("(x, dim", "(x * self.scale, dim"))
+    with_parameters = Draws(load_problem(str(file)), None, "cpu")
+    assert {draw % PERIOD for draw in with_parameters.draws_for("small")} == set(range(PERIOD))
 
 
 CANCELLING = """

@@ -1,7 +1,8 @@
-"""The judge on its own: which draws it deals, what it expects of them, and what it lets pass in an arena."""
+"""The judge on its own: which draws there are, what it expects of them, and what it lets pass in an arena."""
 
 from __future__ import annotations
 
+import inspect
 import math
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ from kernelwright import codec
 from kernelwright.model import CaseResult, Status, TensorSpec
 from kernelwright.worker import draws, tolerance, values
 from kernelwright.worker.arena import create, release, window
+from kernelwright.worker.draws import OTHERS
 from kernelwright.worker.instance import Specs
 from kernelwright.worker.judge import POISONS, Judge
 from kernelwright.worker.layout import Layout
@@ -68,43 +70,50 @@ def _gradients() -> Any:
 # --- draws --------------------------------------------------------------------------------------------------
 
 
-def test_small_cases_between_them_see_every_distribution_and_both_poisons(tmp_path: Path) -> None:
+def test_every_case_that_is_affordable_sees_every_distribution_and_both_poisons(tmp_path: Path) -> None:
     made = judge(tmp_path)
-    for candidate in ("one", "two", "three"):
-        a, b = made.dealt("a", candidate), made.dealt("b", candidate)
-        assert a[0] == b[0] == 0
-        assert {draw % COUNT for draw in (*a, *b)} == set(range(COUNT))
-        for dealt in (a, b):
-            assert [draw % len(POISONS) for draw in dealt] == [i % 2 for i in range(len(dealt))]
+    for case in ("a", "b", "c"):
+        draws = made.draws_for(case)
+        assert draws[0] == 0
+        assert sorted(draw % COUNT for draw in draws) == list(range(COUNT))
+        assert [draw % len(POISONS) for draw in draws] == [i % 2 for i in range(len(draws))]
 
 
-def test_a_case_that_is_timed_sees_two_distributions(tmp_path: Path) -> None:
+def test_a_case_that_takes_longer_sees_some_and_a_small_one_still_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.worker.draws.AFFORDABLE_BYTES", 1)
     made = judge(tmp_path)
-    seen = {tuple(made.dealt("c", f"candidate {i}")) for i in range(40)}
-    assert all(len(draws) == 2 and draws[0] == 0 and draws[1] % COUNT != 0 for draws in seen)
-    assert len(seen) > 4
+    assert len(made.draws_for("a")) == COUNT
+    draws = made.draws_for("c")
+    assert draws[0] == 0
+    assert len({draw % COUNT for draw in draws}) == len(draws) == 1 + OTHERS
+    assert made.answer("c", draws[1]).sensitive == [None], "too large for it"
+    assert made.answer("a", draws[1]).sensitive != [None]
 
 
 def test_a_large_case_is_only_drawn_from_what_needs_no_sorting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("kernelwright.worker.draws.LARGE_BYTES", 1000)
     made = judge(tmp_path)
-    for i in range(40):
-        _, other = made.dealt("c", f"candidate {i}")
+    for _ in range(40):
+        made.draws.secret += 1
+        _, other = made.draws_for("c")
         assert values.DISTRIBUTIONS[other % COUNT] in values.CHEAP
 
 
-def test_which_draws_a_candidate_meets_depends_on_the_secret(tmp_path: Path) -> None:
+def test_which_draws_there_are_depends_on_the_secret_and_the_case_alone(tmp_path: Path) -> None:
     one, other = judge(tmp_path), judge(tmp_path)
     assert one.draws.secret != other.draws.secret
-    candidates = [f"candidate {i}" for i in range(20)]
-    assert [one.dealt("a", name) for name in candidates] != [other.dealt("a", name) for name in candidates]
-    assert one.dealt("a", "x") == one.dealt("a", "x")
+    assert one.draws_for("a") != other.draws_for("a")
+    assert one.draws_for("a") != one.draws_for("b")
+    assert one.draws_for("a") == one.draws_for("a")
+    assert list(inspect.signature(one.draws_for).parameters) == ["case"], "nothing of a candidate"
 
 
 def test_nothing_that_the_judge_tells_holds_its_secret(tmp_path: Path) -> None:
     made = judge(tmp_path)
     told = [
-        made.dealt("a", "x"),
+        made.draws_for("a"),
         codec.plain(made.qualify("a")),
         made.shapes(),
         made.load(str(tmp_path / "made.py"), None),
@@ -425,7 +434,7 @@ def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: 
     made = judge(tmp_path)
     arena = Arena(made, "b/strided", stride=(10, 1), offset=1)
     try:
-        assert made.dealt("b/strided", "x") == [0]
+        assert made.draws_for("b/strided") == [0]
         arena.fill(0)
         x = made.answer("b/strided", 0).instance.inputs[0]
         assert isinstance(x, torch.Tensor)

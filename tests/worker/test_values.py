@@ -6,11 +6,11 @@ import math
 
 import pytest
 import torch
-from torch import nn
 
 from kernelwright.worker import values
 
-EVERY = [*(name for name in values.DISTRIBUTIONS if name != values.AS_GIVEN), values.PARTLY, values.FEW]
+EVERY = [*(name for name in values.DISTRIBUTIONS if name not in (values.AS_GIVEN, *values.WEIGHTS)), values.GREAT,
+         values.PARTLY, values.FEW]  # fmt: skip
 
 
 def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -24,7 +24,8 @@ def redrawn(tensor: torch.Tensor, distribution: str, seed: int = 7) -> torch.Ten
 
 
 def test_an_odd_number_of_distributions_lets_each_meet_both_poisons() -> None:
-    assert len(values.DISTRIBUTIONS) == len(set(values.DISTRIBUTIONS)) == 9
+    assert len(values.DISTRIBUTIONS) == len(set(values.DISTRIBUTIONS))
+    assert len(values.DISTRIBUTIONS) % 2 == 1
     assert values.DISTRIBUTIONS[0] == values.AS_GIVEN
     assert len(values.CHEAP) >= 3
 
@@ -52,6 +53,56 @@ def test_each_distribution_is_what_its_name_says() -> None:
     assert kurtosis > 20  # 3 for normal values
     special = redrawn(x, values.SPECIAL)
     assert (int(special.isnan().sum()), int(special.isposinf().sum()), int(special.isneginf().sum())) == (1, 1, 1)
+
+
+def test_what_is_large_tiny_or_negative_is_as_its_name_says() -> None:
+    x = 3 + normal(40, 50)
+    assert torch.equal(redrawn(x, values.NEGATIVE), -16 * x.abs())
+    assert torch.equal(redrawn(x, values.LARGE), x * 2.0**20)
+    spread = (redrawn(x, values.SPREAD) / x).log2()
+    assert torch.equal(spread, spread.round())
+    assert sorted({int(one) for one in spread.flatten()}) == list(range(-24, 1))
+    for distribution, least in ((values.GREAT, 1e15), (values.HUGE, 1.1e31)):
+        pair = (normal(30, 30), normal(30, 30, seed=1))
+        values.redraw(pair, distribution, 3)
+        assert float(pair[0].max()) < -least
+        assert float(pair[1].min()) > least
+    half = redrawn(normal(40, 50, dtype=torch.float16), values.HUGE)
+    assert bool(half.isfinite().all())
+
+
+def test_rows_and_slices_become_zeros_equal_values_and_tiny_ones() -> None:
+    x = 3 + normal(24, 5, 6)
+    for distribution, dims in ((values.ROWS, (2,)), (values.SLICES, (1, 2))):
+        made = redrawn(x, distribution)
+        share, zero = 1 / 8, (made == 0).all(dim=dims)
+        lines = made.flatten(start_dim=dims[0])
+        equal = (lines == lines[..., :1]).all(dim=-1) & ~zero
+        ratio = (made / x).flatten(start_dim=dims[0])
+        assert float(zero.float().mean()) == share
+        assert float(equal.float().mean()) == share
+        for exponent in (10, 20, 30):
+            assert float((ratio == 2.0**-exponent).all(dim=-1).float().mean()) == share
+        assert float((ratio == 1).all(dim=-1).float().mean()) == 3 * share
+        value = lines[equal][:, 0]
+        assert torch.equal(value.half().float(), value), "few bits, so that its mean is exact"
+
+
+@pytest.mark.parametrize("shape", [(), (1,), (7,), (1, 7), (3, 1), (2, 3, 5)])
+@pytest.mark.parametrize("distribution", [values.ROWS, values.SLICES])
+def test_tensors_of_few_rows_may_be_drawn_by_rows(shape: tuple[int, ...], distribution: str) -> None:
+    made = redrawn(0.3 + normal(*shape), distribution)
+    assert made.shape == shape
+    assert bool(made.isfinite().all())
+
+
+def test_values_of_few_levels_have_ties_in_every_row_and_ordinary_bits() -> None:
+    x = normal(20, 30)
+    made = redrawn(x, values.TIED)
+    assert len(made.unique()) == 5
+    assert set(made.unique().tolist()) <= set(x.flatten().tolist())
+    largest = made == made.amax(dim=1, keepdim=True)
+    assert float((largest.sum(dim=1) > 1).float().mean()) > 0.8
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
@@ -112,16 +163,31 @@ def test_a_symmetric_matrix_stays_symmetric(distribution: str) -> None:
 @pytest.mark.parametrize(
     "kept",
     [
-        torch.tensor([True, False, True]),
-        torch.tensor([0.0, 1.0, 1.0, 0.0]),
+        torch.tensor([False, False, True, True]),
+        torch.ones(6, 6).tril(),
+        torch.ones(6, 6, dtype=torch.bool).tril(),
+        (torch.arange(9) < torch.arange(1, 6)[:, None]).float(),
         torch.tensor([0.0, -math.inf, 0.5]),
+        torch.tensor([0.0, 3.0, 3.0, 8.0]),
+        (torch.arange(5.0)[:, None] - torch.arange(5.0)),
         torch.arange(10),
         torch.tensor([0, 3, 3, 8]),
         torch.tensor(0.5).expand(4),
     ],
-    ids=["mask", "labels", "infinite mask", "positions", "offsets", "expanded"],
+    ids=[
+        "ordered mask",
+        "causal mask",
+        "causal booleans",
+        "mask of ascending lengths",
+        "infinite mask",
+        "offsets as floats",
+        "distances",
+        "positions",
+        "offsets",
+        "expanded",
+    ],
 )
-def test_masks_labels_and_offsets_stay_as_they_are(kept: torch.Tensor, distribution: str) -> None:
+def test_masks_and_offsets_with_an_order_stay_as_they_are(kept: torch.Tensor, distribution: str) -> None:
     copy = kept.clone() if kept.is_contiguous() else kept
     values.redraw((copy,), distribution, 5)
     assert torch.equal(copy, kept)
@@ -133,6 +199,28 @@ def test_integers_are_permuted_within_their_range(distribution: str) -> None:
     made = redrawn(x, distribution)
     assert not torch.equal(made, x)
     assert torch.equal(made.flatten().sort().values, x.flatten().sort().values)
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.float64])
+def test_whole_numbers_in_floating_point_are_permuted_like_integers(distribution: str, dtype: torch.dtype) -> None:
+    labels = torch.randint(0, 30, (50,), generator=torch.Generator().manual_seed(2)).to(dtype)
+    made = redrawn(labels, distribution)
+    assert not torch.equal(made, labels)
+    assert torch.equal(made.sort().values, labels.sort().values)
+
+
+@pytest.mark.parametrize("distribution", EVERY)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bool, torch.int64])
+def test_a_mask_becomes_another_with_the_same_rows(distribution: str, dtype: torch.dtype) -> None:
+    one_hot = torch.eye(7)[torch.tensor([3, 1, 6, 0, 2])].to(dtype)
+    lengths = (torch.arange(9) < torch.tensor([[4], [9], [2], [6], [1], [5]])).to(dtype)
+    vector = torch.tensor([1, 0, 1, 1, 0, 0, 1, 0, 1, 1]).to(dtype)
+    for mask in (one_hot, lengths, vector):
+        made = [redrawn(mask, distribution, seed=seed) for seed in range(3)]
+        assert not all(torch.equal(one, mask) for one in made)
+        for one in made:
+            assert sorted(one.tolist()) == sorted(mask.tolist())
 
 
 @pytest.mark.parametrize("distribution", EVERY)
@@ -153,16 +241,3 @@ def test_pieces_of_a_large_tensor_are_changed_alike(monkeypatch: pytest.MonkeyPa
     whole = redrawn(x, values.HEAVY)
     monkeypatch.setattr(values, "CHUNK_ELEMENTS", 64)
     assert torch.equal(redrawn(x, values.HEAVY), whole)
-
-
-def test_constant_buffers_vary_and_others_do_not() -> None:
-    module = nn.BatchNorm1d(8)
-    module.register_buffer("mask", torch.tril(torch.ones(8, 8)))
-    mask = module.mask.clone()
-    values.vary_buffers(module, 11)
-    assert module.running_mean is not None
-    assert module.running_var is not None
-    assert len(module.running_mean.unique()) == 8
-    assert 0.5 < float(module.running_var.min()) < 1 < float(module.running_var.max()) < 1.5
-    assert torch.equal(module.mask, mask)
-    assert int(module.num_batches_tracked) == 0

@@ -1,21 +1,23 @@
-"""How many draws judge a candidate on the interpreter: it depends on how slow its kernels are, and on nothing else."""
+"""Which draws judge a candidate: all of a case, whatever it is; one that is too slow for them is not verified."""
 
 from __future__ import annotations
 
 import contextlib
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from kernelwright.model import Case
+import pytest
+
+from kernelwright.model import Case, CaseResult, Status
+from kernelwright.worker.evaluate import conclusion
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.subject import Subject
-from kernelwright.worker.verify import LEAST_DRAWS, MORE_DRAWS_S, verify
+from kernelwright.worker.verify import verify
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
-DEALT = [0, 1, 2, 3, 4, 5]
+DRAWS = [0, 1, 2, 3, 4, 5]
 
 
 @dataclass
@@ -24,23 +26,29 @@ class FakeSite:
 
     filling_s: float
     replaying_s: float
+    now_s: float = 0.0
     on_gpu: bool = False
     limits: Limits = field(default_factory=Limits)
     drawn: list[int] = field(default_factory=list)
+    asked: list[dict[str, Any]] = field(default_factory=list)
+
+    def monotonic(self) -> float:
+        return self.now_s
 
     def ask_judge(self, message: dict[str, Any]) -> Any:
+        self.asked.append(message)
         if message["verb"] == "draws":
-            return DEALT
+            return DRAWS
         if message["verb"] == "again":
             return [AGAIN]
         if message["verb"] == "fill":
             self.drawn.append(message["draw"])
-            time.sleep(self.filling_s)
+            self.now_s += self.filling_s
         return {"case": message["case"], "status": "passed"}
 
     def ask_bench(self, message: dict[str, Any], limit_s: float = 0.0) -> Any:
         if message["verb"] == "run":
-            time.sleep(self.replaying_s)
+            self.now_s += self.replaying_s
         return {}
 
 
@@ -49,6 +57,7 @@ class FakeSubject:
     site: FakeSite
     plans: dict[str, Plan] = field(default_factory=lambda: {"small": PLAN})
     unplanned: dict[str, Any] = field(default_factory=dict)
+    unfinished: dict[str, CaseResult] = field(default_factory=dict)
     kernels_sha: str = ""
     replayed_s: float = 0.0
 
@@ -63,15 +72,45 @@ class FakeSubject:
         yield
 
 
-def draws_of(site: FakeSite) -> set[int]:
-    """Which of the dealt draws a case met."""
-    verify(cast(Subject, FakeSubject(site)), Case(name="small", small=True))
-    return {draw for draw in site.drawn if draw >= 0}
+SMALL = Case(name="small", small=True)
 
 
-def test_a_judge_that_takes_long_to_make_a_draw_leaves_none_out() -> None:
-    assert draws_of(FakeSite(filling_s=1.3 * MORE_DRAWS_S / len(DEALT), replaying_s=0.0)) == set(DEALT)
+def verified(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> tuple[FakeSubject, CaseResult]:
+    """On a clock that only the site moves."""
+    monkeypatch.setattr("kernelwright.worker.verify.time", site)
+    subject = FakeSubject(site)
+    return subject, verify(cast(Subject, subject), SMALL)
 
 
-def test_a_kernel_that_is_slow_on_the_interpreter_meets_the_fewest_draws() -> None:
-    assert len(draws_of(FakeSite(filling_s=0.0, replaying_s=MORE_DRAWS_S / 2))) == LEAST_DRAWS
+def test_a_judge_that_takes_long_to_make_a_draw_leaves_none_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = FakeSite(filling_s=1000.0, replaying_s=1.0, limits=Limits(draws_s=10.0))
+    _, result = verified(site, monkeypatch)
+    assert result.status is Status.PASSED
+    assert {draw for draw in site.drawn if draw >= 0} == set(DRAWS)
+
+
+def test_a_candidate_that_is_too_slow_for_its_draws_is_not_verified_and_says_how_many_it_met(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = FakeSite(filling_s=0.0, replaying_s=20.0, limits=Limits(draws_s=100.0))
+    subject, result = verified(site, monkeypatch)
+    assert result.status is Status.NOT_VERIFIED
+    assert result.reason == "not verified: 5 of 6 draws in 120 s"
+    assert [draw for draw in site.drawn if draw >= 0] == DRAWS[:5]
+    assert subject.unfinished == {"small": result}
+
+
+def test_a_slow_candidate_is_not_verified_although_its_other_cases_passed() -> None:
+    slow = CaseResult(case="slow", status=Status.NOT_VERIFIED, reason="not verified: 1 of 6 draws in 300 s")
+    passed, wrong = (CaseResult(case="other", status=status, reason="off") for status in (Status.PASSED, Status.WRONG))
+    assert conclusion([passed, slow], [slow]) == (Status.NOT_VERIFIED, f"case slow: {slow.reason}")
+    assert conclusion([wrong, slow], [slow]) == (Status.WRONG, "case other: off")
+    assert conclusion([passed], []) == (Status.PASSED, "")
+
+
+def test_nothing_of_the_candidate_is_told_when_its_draws_are_asked_for(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site = FakeSite(filling_s=0.0, replaying_s=0.0)
+    verified(site, monkeypatch)
+    assert [message for message in site.asked if message["verb"] == "draws"] == [{"verb": "draws", "case": "small"}]

@@ -164,7 +164,7 @@ WRONG = (
             ("y = 1.0 / (1.0 + tl.exp(-x))", "y = tl.where(x < -12.0, 0.0, 1.0 / (1.0 + tl.exp(-x)))")),
     changed("sigmoid", "clamped", TAIL, ("tl.exp(-x)", "tl.exp(-tl.maximum(x, -11.0))")),
     changed("softplus", "zero_below_11", TAIL, y_is("tl.where(x < -11.0, 0.0, y)")),
-    changed("softplus", "linear_above_11", TAIL, y_is("tl.where(x > 11.0, x, y)")),
+    changed("softplus", "linear_above_9", TAIL, y_is("tl.where(x > 9.0, x, y)")),
     changed("gelu", "zero_below_4", TAIL, y_is("tl.where(x < -4.0, 0.0, y)")),
     changed("gelu", "linear_above_4", TAIL, y_is("tl.where(x > 4.0, x, y)")),
     changed("silu", "zero_below_10", TAIL, y_is("tl.where(x < -10.0, 0.0, y)")),

@@ -79,6 +79,9 @@ class CaseResult(Record, frozen=True, kw_only=True):
     max_abs_error: float | None = None
     max_rel_error: float | None = None
     allowed_rel_error: float | None = None
+    element_error: float | None = None
+    """The largest error of an element in units of what rounding explains there; None where that was not asked for."""
+    allowed_element_error: float | None = None
     timing: Timing | None = None
     below_bound: str = ""
     """The remark on a time below the derived bound; the candidate was then verified once more on everything."""

@@ -1,7 +1,9 @@
 """One draw of a case as the judge knows it: inputs, expected outputs in float64, and how far the framework is off.
 
 It judges nothing. The one rule: a distribution that the reference does not bear in the problem's dtype (it overflows,
-or gives NaN nearly everywhere) is not held against a candidate; the next milder one is drawn instead.
+or gives NaN nearly everywhere) is not held against a candidate; the next milder one is drawn instead. Of the strict
+ones (zeros, ties, very large or small values) more is asked: that all outputs are finite and precise, and that no
+operator in the reference leaves the answer open.
 """
 
 from __future__ import annotations
@@ -12,12 +14,20 @@ import torch
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
-from kernelwright.worker import tolerance, values
+from kernelwright.worker import elementwise, tolerance, values, weights
 from kernelwright.worker.instance import Instance, cast, outputs
 from kernelwright.worker.load import LoadedProblem
 
 LEAST_FINITE = 0.5
 """Where fewer of the expected outputs are finite, a comparison says little."""
+
+UNORDERED = ("topk", "sort", "kthvalue", "median", "mode", "unique", "multinomial")
+"""Parts of names of operators that may choose any of several equal values, so that ties have no one answer."""
+
+SQUARING = ("norm", "std", "var", "hypot", "dist")
+"""The same of operators that take the root of squares, where PyTorch may compute in a wider type than a kernel does."""
+
+OPEN = {values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED, values.HUGE: SQUARING}
 
 HEADROOM = 0.5
 """Expected values above this share of the dtype's largest leave a rounding error away from infinity."""
@@ -27,7 +37,9 @@ HEADROOM = 0.5
 class Answer:
     """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
     framework's own error for each output. dtypes: what a candidate has to return. rounded: the framework's own result
-    where it is whole numbers other than float64's, as right as those; None elsewhere."""
+    where it is whole numbers other than float64's, as right as those; None elsewhere. sensitive: see `elementwise`,
+    None where it was not asked for. floors, units: then the typical size of each output on the problem's own inputs,
+    and the framework's largest error in units."""
 
     instance: Instance
     distribution: str
@@ -36,6 +48,9 @@ class Answer:
     dtypes: list[torch.dtype]
     rounded: list[torch.Tensor | None]
     nbytes: int
+    sensitive: list[torch.Tensor | None]
+    floors: list[float]
+    units: list[float]
 
     @property
     def as_given(self) -> bool:
@@ -43,20 +58,27 @@ class Answer:
 
 
 def answered(
-    problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str
-) -> Answer:
-    """A draw from `distribution`, or from the mildest that the reference bears."""
+    problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str,
+    operators: frozenset[str] = frozenset(), sensitive: bool = False, floors: list[float] | None = None,
+) -> Answer:  # fmt: skip
+    """A draw from `distribution`, or from the mildest that the reference bears. operators: the names of those that it
+    calls. sensitive: whether each element's sensitivity is wanted; floors: the outputs' typical sizes, where known."""
 
     def drawn(tried: str) -> Instance:
         instance = problem.instance(case, seed=seed, device=device, dtype=dtype)
-        values.vary_buffers(instance.module, seed)
+        weights.redraw(instance.module, tried, seed)
         values.redraw(instance.inputs, tried, seed)
         return instance
+
+    def measured(answer: Answer) -> Answer:
+        return with_sensitivity(answer, seed, floors) if sensitive else answer
 
     for tried in values.fallbacks(distribution):
         answer = None  # the memory of one that was not usable is needed for the next
         if tried == values.AS_GIVEN:
             break
+        if any(part in name for part in OPEN.get(tried, ()) for name in operators):
+            continue
         try:
             answer = judged(drawn(tried), tried)
         except ProblemError as error:
@@ -65,9 +87,9 @@ def answered(
             continue  # the reference asserts something about its inputs
         if tried == values.SPECIAL and any(map(tolerance.is_whole, answer.dtypes)):
             continue  # what a NaN becomes as a whole number, no two devices agree on
-        if all(map(usable, answer.own, answer.dtypes)):
-            return answer
-    return judged(drawn(values.AS_GIVEN))
+        if all(map(precise if tried in values.STRICT else usable, answer.own, answer.dtypes)):
+            return measured(answer)
+    return measured(judged(drawn(values.AS_GIVEN)))
 
 
 def out_of_memory(error: BaseException) -> bool:
@@ -93,7 +115,21 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
+        sensitive=[None] * len(produced), floors=[], units=[],
     )  # fmt: skip
+
+
+def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> Answer:
+    """The same draw, knowing of each element how far rounding may move it. floors: None where these inputs are the
+    problem's own."""
+    wide = cast(answer.instance, "float64")
+    exact = outputs(wide)
+    found = elementwise.sensitivities(wide, exact, seed)
+    floors = [elementwise.typical(e) for e in exact] if floors is None else floors
+    units = [0.0 if s is None else float(elementwise.in_units(p, e, s, f, p.dtype).amax()) if p.numel() else 0.0
+             for p, e, s, f in zip(framework_outputs(answer.instance), exact, found, floors, strict=True)]  # fmt: skip
+    nbytes = answer.nbytes + sum(tensor.nbytes for tensor in found if tensor is not None)
+    return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes)
 
 
 def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: bool) -> list[tolerance.Errors]:
@@ -121,6 +157,13 @@ def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
     if own.special or own.finite < LEAST_FINITE:
         return False
     return tolerance.is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
+
+
+def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
+    """Whether the framework, in `dtype`, is finite everywhere and keeps at least half of its digits."""
+    if not usable(own, dtype) or own.finite < 1.0:
+        return False
+    return own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= torch.finfo(dtype).eps ** 0.5
 
 
 def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:

@@ -22,6 +22,12 @@ from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.load import LoadedProblem
 from kernelwright.worker.plan import AGAIN, AGAIN_FEW
 
+AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
+"""Up to here a case that is not small meets every distribution too: its reference takes milliseconds on a GPU."""
+
+OTHERS = 3
+"""Distributions beside the inputs as given that a case between affordable and large meets."""
+
 LARGE_BYTES = 1 << 28
 """Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
 
@@ -57,8 +63,11 @@ class Draws:
             for name, (case, own) in self.cases.items()
         }
         self.flop = {name: sum(work.flop.values()) for name, work in self.work.items()}
+        self.operators = {name: problem.operators(case) for name, (case, _) in self.cases.items()}
         self.answers: OrderedDict[tuple[str, int], Answer] = OrderedDict()
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
+        self.units: dict[tuple[str, int], list[float]] = {}
+        self.floors: dict[str, list[float]] = {}
 
     def input_bytes(self, case: str) -> int:
         inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
@@ -67,19 +76,27 @@ class Draws:
     def is_large(self, case: str) -> bool:
         return self.input_bytes(case) > LARGE_BYTES
 
-    def dealt(self, case: str, candidate: str) -> list[int]:
-        """Which draws judge a candidate, most telling first: the inputs as given, then others dealt out by the secret
-        and the candidate, so that small cases between them see every distribution. Odd and even draws alternate."""
-        small = [name for name, (known, _) in self.cases.items() if known.small]
-        order = list(range(1, PERIOD))
-        random.Random(f"{self.secret} {candidate}").shuffle(order)
-        count, position = 1, list(self.cases).index(case)
-        if case in small:
-            count, position = math.ceil(len(order) / len(small)), small.index(case)
-        elif self.is_large(case):
-            order = [draw for draw in order if values.DISTRIBUTIONS[draw] in values.CHEAP]
-        turned = [order[(position * count + i) % len(order)] for i in range(count)]
-        return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(turned, 1))]
+    def is_affordable(self, case: str) -> bool:
+        """Whether every distribution is drawn, and each element's sensitivity measured."""
+        if self.cases[case][0].small:
+            return True
+        return compulsory_bytes(self.specs[case]) <= AFFORDABLE_BYTES and self.flop[case] <= AFFORDABLE_FLOP
+
+    def draws_for(self, case: str) -> list[int]:
+        """Which draws judge every candidate on a case: the inputs as given, then all other distributions, or as many as
+        its size affords. Fixed by the secret and the case, whatever the candidate. Odd and even draws alternate."""
+        order = [draw for draw in range(1, PERIOD) if self._changes(case, values.DISTRIBUTIONS[draw])]
+        random.Random(f"{self.secret} {case}").shuffle(order)
+        if self.is_large(case):
+            order = [draw for draw in order if values.DISTRIBUTIONS[draw] in values.CHEAP][:1]
+        elif not self.is_affordable(case):
+            order = order[:OTHERS]
+        return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(order, 1))]
+
+    def _changes(self, case: str, distribution: str) -> bool:
+        """Whether a distribution can make a difference; one of parameters does nothing where there are none."""
+        floats = [spec for spec in self.specs[case].parameters.values() if "float" in spec.dtype]
+        return bool(floats) or distribution not in values.WEIGHTS
 
     def following(self, case: str) -> list[int]:
         """Which draws follow draw 0; of a large case one, because of what each takes."""
@@ -99,6 +116,9 @@ class Draws:
                 torch.cuda.empty_cache()
                 self.answers[key] = self._made(case, draw)
             self.errors[key] = (self.answers[key].distribution, self.answers[key].own)
+            self.units[key] = self.answers[key].units
+            if draw == 0:
+                self.floors[case] = self.answers[key].floors
             if self.device != "cpu":
                 torch.cuda.empty_cache()  # float64 intermediates of a large case would starve the bench
         self.answers.move_to_end(key)
@@ -114,10 +134,16 @@ class Draws:
 
     def _made(self, case: str, draw: int) -> Answer:
         known, dtype = self.cases[case]
+        sensitive = self.is_affordable(case)
+        if sensitive and draw != 0 and case not in self.floors:
+            self.answer(case, 0)
         seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
-        return answered(self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution)
+        return answered(
+            self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
+            operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
+        )  # fmt: skip
 
     def _make_room(self) -> None:
         limit: float = KEPT_ON_CPU_BYTES
@@ -136,6 +162,14 @@ class Draws:
         dtype = getattr(torch, self.specs[case].outputs[output].dtype)
         exact = tolerance.is_exact(self._own(case, 0, output))
         return tolerance.allowed(self._own(case, draw, output), dtype, self._reduction(case), exact)
+
+    def own_units(self, case: str, draw: int, output: int) -> float:
+        """The framework's largest error in units of its element, on the same draws as `limit`."""
+        others = [0] if draw in FOLLOWING else [(draw + PERIOD) % (2 * PERIOD)]
+        for other in others:
+            self._errors(case, other)
+        pooled = [one for one in others if draw in FOLLOWING or self.errors[case, one][0] == self.errors[case, draw][0]]
+        return max(self.units[case, one][output] for one in [draw, *pooled])
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
         """The framework's errors on this draw and on another of its distribution (as given, for what follows 0)."""

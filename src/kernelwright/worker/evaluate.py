@@ -59,7 +59,7 @@ def _evaluated(site: Site, candidate: Candidate, purpose: str) -> tuple[Evaluati
             results = once_more(subject, results)
     except Ended as ended:
         return evaluation(subject, ended.status, ended.reason, results), ended.lost
-    return concluded(subject, results), False
+    return evaluation(subject, *conclusion(results, list(subject.unfinished.values())), results), False
 
 
 def once_more(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
@@ -117,15 +117,15 @@ def judged(subject: Subject, case: Case, purpose: str) -> CaseResult:
     return result
 
 
-def concluded(subject: Subject, results: list[CaseResult]) -> Evaluation:
-    """Passed when every case passed (on the interpreter: every case it can judge, and at least one)."""
-    failed = next((result for result in results if result.status not in GOOD), None)
-    if failed is not None:
-        return evaluation(subject, failed.status, f"case {failed.case}: {failed.reason}", results)
+def conclusion(results: list[CaseResult], unfinished: list[CaseResult]) -> tuple[Status, str]:
+    """Passed when every case passed (on the interpreter: every case it can judge, and at least one), and no case ended
+    before all of its draws. unfinished: those that did."""
+    failed = [result for result in results if result.status not in GOOD] or unfinished
+    if failed:
+        return failed[0].status, f"case {failed[0].case}: {failed[0].reason}"
     if all(result.status is Status.NOT_VERIFIED for result in results):
-        reason = results[0].reason if results else "the problem has no case for this purpose"
-        return evaluation(subject, Status.NOT_VERIFIED, reason, results)
-    return evaluation(subject, Status.PASSED, "", results)
+        return Status.NOT_VERIFIED, results[0].reason if results else "the problem has no case for this purpose"
+    return Status.PASSED, ""
 
 
 def evaluation(subject: Subject, status: Status, reason: str, results: list[CaseResult]) -> Evaluation:

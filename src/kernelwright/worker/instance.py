@@ -14,6 +14,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Scalar, TensorSpec
@@ -113,6 +114,25 @@ def specs(instance: Instance) -> Specs:
         outputs=tuple(_spec(output) for output in outputs(instance)),
         parameters={name: _spec(tensor) for name, tensor in named},
     )
+
+
+class _Operators(TorchDispatchMode):
+    """Collects the names of the operators that run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(func.__name__.partition(".")[0])
+        return func(*args, **(kwargs or {}))
+
+
+def operators(instance: Instance) -> frozenset[str]:
+    """The names of the operators in forward, such as "native_layer_norm"."""
+    with _Operators() as seen:
+        outputs(instance)
+    return frozenset(seen.names)
 
 
 def compulsory_bytes(specs: Specs) -> int:

@@ -19,7 +19,7 @@ import torch
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
 from kernelwright.model import Case, CaseQualification, CaseResult, Status
-from kernelwright.worker import load, peaks, tolerance
+from kernelwright.worker import elementwise, load, peaks, tolerance
 from kernelwright.worker.answer import Answer
 from kernelwright.worker.arena import attach, window
 from kernelwright.worker.baseline import Baselines
@@ -83,9 +83,9 @@ class Judge:
             })  # fmt: skip
         return found
 
-    def dealt(self, case: str, candidate: str) -> list[int]:
+    def draws_for(self, case: str) -> list[int]:
         """Which draws judge a candidate; inputs laid out otherwise are drawn as given."""
-        return [0] if case in self.strided else self.draws.dealt(case, candidate)
+        return [0] if case in self.strided else self.draws.draws_for(case)
 
     def answer(self, case: str, draw: int) -> Answer:
         return self.draws.answer(self.strided.get(case, case), draw)
@@ -113,12 +113,9 @@ class Judge:
         """Compare what the plan left in the arena: outputs, unchanged inputs, untouched guard zones."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
         self._settle()
-        answer = self.answer(case, draw)
 
-        def wrong(reason: str, found: tolerance.Errors | None = None, limit: float | None = None) -> CaseResult:
-            return CaseResult(case=case, status=Status.WRONG if reason else Status.PASSED, reason=reason,
-                              max_abs_error=found.max_abs if found else None, allowed_rel_error=limit,
-                              max_rel_error=found.max_rel if found else None)  # fmt: skip
+        def wrong(reason: str) -> CaseResult:
+            return CaseResult(case=case, status=Status.WRONG if reason else Status.PASSED, reason=reason)
 
         outputs = self.specs[case].outputs
         if len(plan.outputs) != len(outputs):
@@ -129,14 +126,8 @@ class Judge:
             if any(stride == 0 and size > 1 for size, stride in zip(view.shape, view.stride, strict=True)):
                 return wrong(f"output {i} is expanded (stride 0), not written")
         worst: CaseResult | None = None
-        inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
         for i, view in enumerate(plan.outputs):
-            actual = window(arena, layout, view)
-            limit = self.draws.limit(self.strided.get(case, case), draw, i)
-            found = tolerance.errors(actual, answer.expected[i], not answer.as_given, answer.rounded[i])
-            found = found.against(limit.scale)
-            why = tolerance.verdict(found, limit)
-            result = wrong(why and inputs + why, found, limit.max_rel)
+            result = self._compared(case, draw, i, window(arena, layout, view))
             if result.status is Status.WRONG:
                 return result
             if worst is None or (result.max_rel_error or 0) > (worst.max_rel_error or 0):
@@ -150,6 +141,33 @@ class Judge:
         if worst is None:
             return wrong("the candidate returned no outputs")
         return worst
+
+    def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
+        """What one output comes to. Where each element's sensitivity is known, what rounding of the inputs explains at
+        an element is not held against it, and what it does not explain is."""
+        answer, original = self.answer(case, draw), self.strided.get(case, case)
+        expected, sensitive = answer.expected[output], answer.sensitive[output]
+        limit = self.draws.limit(original, draw, output)
+
+        def compared(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
+            found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output]).against(limit.scale)
+            return found, tolerance.verdict(found, limit)
+
+        found, why = compared(actual)
+        element = allowed = None
+        if sensitive is not None and not limit.exact:
+            if why and not compared(elementwise.without_explained(actual, expected, sensitive, actual.dtype))[1]:
+                why = ""
+            units = elementwise.in_units(actual, expected, sensitive, answer.floors[output], actual.dtype)
+            allowed = elementwise.allowed(self.draws.own_units(original, draw, output))
+            element = float(units.amax()) if units.numel() else 0.0
+            why = why or elementwise.verdict(actual, expected, units, allowed)
+        inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
+        return CaseResult(
+            case=case, status=Status.WRONG if why else Status.PASSED, reason=why and inputs + why,
+            max_abs_error=found.max_abs, max_rel_error=found.max_rel, allowed_rel_error=limit.max_rel,
+            element_error=element, allowed_element_error=allowed,
+        )  # fmt: skip
 
     def qualify(self, case: str) -> CaseQualification | str:
         """Whether trivial answers would pass on this case; a reason where this machine cannot tell."""
@@ -243,7 +261,7 @@ def respond(judge: Judge, message: dict[str, Any]) -> Any:
     if verb == "peaks":
         return peaks.measured(Path(message["file"]))
     if verb == "draws":
-        return judge.dealt(message["case"], message["candidate"])
+        return judge.draws_for(message["case"])
     if verb == "again":
         return judge.draws.following(judge.strided.get(message["case"], message["case"]))
     if verb == "qualify":

@@ -20,6 +20,10 @@ class Limits(Record, frozen=True, kw_only=True):
     interpret_s: float = 120.0
     """One call on the CPU interpreter, at about 1 ms per operation and program; small cases take seconds."""
 
+    draws_s: float = 300.0
+    """Replays on all draws of a case: some twenty, of a few seconds at most on the CPU interpreter and milliseconds on
+    a GPU. What takes longer is not verified."""
+
     suppressed_s: float = 5.0
     """One call with a kernel left out: one that then loops over poison, or waits for ever, has been missed."""
 

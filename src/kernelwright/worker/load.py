@@ -26,7 +26,16 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
-from kernelwright.worker.instance import Input, Instance, Specs, cast, compulsory_bytes, outputs, specs
+from kernelwright.worker.instance import (
+    Input,
+    Instance,
+    Specs,
+    cast,
+    compulsory_bytes,
+    operators,
+    outputs,
+    specs,
+)
 from kernelwright.worker.problem_module import (
     argument_names,
     call,
@@ -154,6 +163,10 @@ class LoadedProblem:
         names = self.outline(case).input_names
         tensors = {name: value for name, value in zip(names, made, strict=True) if isinstance(value, Tensor)}
         return {name: value for name, value in tensors.items() if not (value.is_floating_point() or value.is_complex())}
+
+    def operators(self, case: Case) -> frozenset[str]:
+        """The names of the operators in forward, without making tensors."""
+        return self._asked(case, None, operators)
 
     def outline(self, case: Case, dtype: str | None = None) -> Instance:
         """An instance for its names and shapes: fake tensors, or small real ones where that cannot be."""

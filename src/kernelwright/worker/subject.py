@@ -41,6 +41,7 @@ class Subject:
         self.replayed_s = 0.0
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
+        self.unfinished: dict[str, CaseResult] = {}
         self.resources: dict[str, KernelResources] = {}
         self.code: dict[str, str] = {}
         self.untrue: dict[tuple[str, ...], set[str]] = {}

@@ -1,7 +1,8 @@
 """Which values a draw of inputs takes: as the problem gives them, or from another distribution of the same structure.
 
-Not the tolerance, and not the seeds (the judge's). The one rule: a redraw keeps what a kernel may rely on. Zeros stay
-zero, symmetric matrices symmetric, integers stay among those given, masks stay as they are.
+Not the tolerance, and not the seeds (the judge's); rows are in `lines`, parameters in `weights`. The one rule: a redraw
+keeps what a kernel may rely on. Zeros stay zero, symmetric matrices symmetric, whole numbers stay among those given
+whatever their dtype, masks keep their rows.
 """
 
 from __future__ import annotations
@@ -12,8 +13,9 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
+from kernelwright.worker import lines
 from kernelwright.worker.instance import Input
 
 AS_GIVEN = "as given"
@@ -24,10 +26,28 @@ SPECIAL, FINITE_SPECIAL = "with special values", "with signed zeros and denormal
 PARTLY = "of which some differ from those of the call before"
 FEW = "of which a few differ from those of the call before"
 
-DISTRIBUTIONS = (AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL)
-"""By draw number. An odd count, so that draw d and draw d + 9 of one distribution see different poison."""
+NEGATIVE, SPREAD = "negative and up to 16 times as large", "spread over many magnitudes"
+LARGE, GREAT, HUGE = "of about a million", "of one sign and about 1e16", "of one sign and about 1e31"
+ROWS, SLICES = "with rows of zeros, of equal and of tiny values", "with slices of zeros, of equal and of tiny values"
+TIED = "of few different values"
+NEGATED_WEIGHTS = "as given, parameters negated and positive buffers near zero"
+SCALED_WEIGHTS = "as given, parameters scaled by 16 and buffers too"
+SPREAD_WEIGHTS = "as given, parameters and buffers spread over many magnitudes"
+UNEVEN_WEIGHTS = "as given, parameters and buffers spread over some magnitudes"
 
-CHEAP = frozenset(DISTRIBUTIONS) - {SPECIAL}
+WEIGHTS = (NEGATED_WEIGHTS, SCALED_WEIGHTS, SPREAD_WEIGHTS)
+"""Those that leave inputs as they are."""
+
+DISTRIBUTIONS = (
+    AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL,
+    NEGATIVE, SPREAD, LARGE, HUGE, ROWS, SLICES, TIED, *WEIGHTS,
+)  # fmt: skip
+"""By draw number. An odd count, so that draws d and d + PERIOD of one distribution see different poison."""
+
+STRICT = frozenset((NEGATIVE, SPREAD, LARGE, GREAT, HUGE, ROWS, SLICES, TIED, *WEIGHTS, UNEVEN_WEIGHTS))
+"""Those that decide only where the framework itself is finite and precise."""
+
+CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
 """Elementwise and in place, so that they can be had for inputs of several gigabytes."""
 
 SCALE = 16.0
@@ -44,6 +64,19 @@ it vary little about a large mean, which again would judge the formula of a vari
 OUTLIER_FACTOR = 64.0
 """Takes the largest of a few normal values past 88, where exp leaves float32: a softmax has to subtract its maximum."""
 
+SPREAD_EXPONENTS = 25
+"""Values are divided by 1 to 2^24, so that a few keep their size and the smallest are those that float32 just sees
+beside them."""
+
+LARGE_EXPONENT, GREAT_EXPONENT, HUGE_EXPONENT = 20, 52, 104
+"""LARGE takes normal values past 65504, the largest of fp16; their fourth powers fit float32. HUGE takes them past
+1e30, which kernels write for an infinity; a sum of a million of them fits float32. GREAT is for problems that multiply
+two inputs. Of both, the first input is negative, the second positive and so on, so that their products are below any
+number that stands for minus infinity."""
+
+HALF_EXPONENT = 8
+"""At most this in float16, where a sum of some dozen such values is finite."""
+
 PARTLY_FACTOR, PARTLY_ONE_IN = 1.5, 8
 """Enough of a change to be seen in what depends on the element; few enough that a kernel which looks at one element
 to tell whether it knows the input is mostly taken in."""
@@ -52,9 +85,6 @@ FEW_FACTOR, FEW_ELEMENTS, FEW_ONE_IN_AT_MOST = 4.0, 8, 4096
 """About eight elements, of a large tensor one in 4096: a kernel that looks at a quarter of them misses one of eight in
 all but 4^-8 of the cases. A larger factor, because each has to be seen by itself."""
 
-BUFFER_SPREAD = 0.1
-"""As `load.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
-
 ORDER_ELEMENTS = 1 << 24
 """Larger tensors are not permuted: the indices alone would take 8 bytes an element."""
 
@@ -62,14 +92,18 @@ SAMPLE_ELEMENTS = 1 << 16
 CHUNK_ELEMENTS = 1 << 26
 
 
+MILDER = {SPECIAL: FINITE_SPECIAL, HUGE: GREAT, SPREAD_WEIGHTS: UNEVEN_WEIGHTS}
+"""What is drawn first in place of a distribution that a reference does not bear."""
+
+
 def fallbacks(distribution: str) -> tuple[str, ...]:
     """What to draw instead, in order, where a reference does not bear `distribution`."""
-    return (distribution, FINITE_SPECIAL, AS_GIVEN) if distribution == SPECIAL else (distribution, AS_GIVEN)
+    return (distribution, *([MILDER[distribution]] if distribution in MILDER else []), AS_GIVEN)
 
 
 def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
     """Change tensors in place (they are the caller's own, made for this draw)."""
-    if distribution == AS_GIVEN:
+    if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
         return
     floats: list[Tensor] = []
     for position, value in enumerate(inputs):
@@ -80,11 +114,16 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
             floats.append(value)
             if distribution in (SPECIAL, FINITE_SPECIAL):
                 _place(value, _finite_specials(value.dtype), generator)
+            elif distribution in (ROWS, SLICES):
+                if not _symmetric(value):
+                    lines.redraw(value, generator, last=distribution == ROWS)
             else:
-                _changed(value, distribution, random.Random(f"{seed} {position} {distribution}").getrandbits(31))
+                salt = random.Random(f"{seed} {position} {distribution}").getrandbits(31)
+                _changed(value, distribution, salt, sign=1 if len(floats) % 2 == 0 else -1)
         elif _may_permute(value):
-            order = torch.randperm(value.numel(), generator=generator, device=value.device)
-            value.view(-1).copy_(value.view(-1)[order])
+            units = value if lines.is_mask(value) else value.view(-1)
+            order = torch.randperm(len(units), generator=generator, device=value.device)
+            units.copy_(units[order])
     if distribution == SPECIAL and floats:
         # One tensor only: infinities in several would make most outputs of a product NaN, which compares nothing.
         chosen = floats[seed % len(floats)]
@@ -92,21 +131,9 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
         _place(chosen, (math.inf, -math.inf, math.nan), generator)
 
 
-def vary_buffers(module: nn.Module, seed: int) -> None:
-    """Draw constant floating-point buffers (a running mean of zeros) around that constant, as parameters are."""
-    for position, buffer in enumerate(module.buffers()):
-        if not buffer.is_floating_point() or buffer.numel() == 0 or buffer.element_size() < 2:
-            continue
-        value = float(buffer.flatten()[0])
-        if math.isfinite(value) and bool((buffer == value).all()):
-            generator = torch.Generator(device=buffer.device).manual_seed(seed + position)
-            noise = torch.randn(buffer.shape, generator=generator, device=buffer.device)
-            buffer.copy_(value + (abs(value) or 1.0) * BUFFER_SPREAD * noise)
-
-
-def _changed(tensor: Tensor, distribution: str, salt: int) -> None:
+def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
     """A tensor that `_may_change`, by a function of each non-zero value or of where it stands. salt: decides which
-    values are chosen where some are."""
+    values are chosen where some are. sign: where all values get one."""
     if distribution == RAMP:
         _ramp(tensor)
         return
@@ -115,6 +142,10 @@ def _changed(tensor: Tensor, distribution: str, salt: int) -> None:
     mean, deviation = float(sample.mean()), float(sample.std(correction=0))
     largest, smallest = float(tensor.max()), float(tensor.min())
     few = min(max(tensor.numel() // FEW_ELEMENTS, PARTLY_ONE_IN), FEW_ONE_IN_AT_MOST)
+
+    def power(exponent: int) -> float:
+        return 2.0 ** (min(exponent, HALF_EXPONENT) if tensor.dtype == torch.float16 else exponent)
+
     functions: dict[str, Callable[[Tensor], Tensor]] = {
         CENTRED: lambda v: v - mean,
         SCALED_UP: lambda v: v * SCALE,
@@ -122,6 +153,12 @@ def _changed(tensor: Tensor, distribution: str, salt: int) -> None:
         OFFSET: lambda v: v + OFFSET_DEVIATIONS * deviation,
         OUTLIER: lambda v: torch.where((v == largest) | (v == smallest), v * OUTLIER_FACTOR, v),
         HEAVY: lambda v: v * (v / (deviation or 1.0)) ** 2,
+        NEGATIVE: lambda v: -SCALE * v.abs(),
+        SPREAD: lambda v: v * torch.exp2(-(_hashed(v, salt) % SPREAD_EXPONENTS).to(v.dtype)),
+        LARGE: lambda v: v * power(LARGE_EXPONENT),
+        GREAT: lambda v: sign * (v.abs() + deviation) * power(GREAT_EXPONENT),
+        HUGE: lambda v: sign * (v.abs() + deviation) * power(HUGE_EXPONENT),
+        TIED: lambda v: lines.nearest(v, sample),
         PARTLY: lambda v: torch.where(_one_in(PARTLY_ONE_IN, v, salt), v * PARTLY_FACTOR, v),
         FEW: lambda v: torch.where(_one_in(few, v, salt), v * FEW_FACTOR, v),
     }
@@ -133,8 +170,13 @@ def _changed(tensor: Tensor, distribution: str, salt: int) -> None:
 def _one_in(count: int, values: Tensor, salt: int) -> Tensor:
     """Which of `values` are chosen, by their bits, so that equal ones are chosen together, and by a salt, so that a
     kernel cannot work out which."""
+    return _hashed(values, salt) % count == 0
+
+
+def _hashed(values: Tensor, salt: int) -> Tensor:
+    """A whole number from 0 for each value."""
     bits = values.float().contiguous().view(torch.int32).long() ^ salt
-    return (bits * 2654435761 >> 29) % count == 0  # Knuth's multiplicative hash (TAOCP 3, 6.4): the high bits mix best
+    return (bits * 2654435761 >> 29) & 0x7FFFFFFF  # Knuth's multiplicative hash (TAOCP 3, 6.4): high bits mix best
 
 
 def _ramp(tensor: Tensor) -> None:
@@ -155,11 +197,18 @@ def _may_change(tensor: Tensor) -> bool:
 
 
 def _may_permute(tensor: Tensor) -> bool:
-    """Integers without an order to keep (offsets and positions ascend)."""
-    if tensor.is_floating_point() or tensor.is_complex() or tensor.dtype == torch.bool or _expanded(tensor):
+    """Whole numbers of any dtype without an order to keep: offsets and positions ascend, a causal mask is square, and
+    one of lengths that ascend has a rising count in each row."""
+    if tensor.is_complex() or _expanded(tensor) or not tensor.is_contiguous():
         return False
-    if not tensor.is_contiguous() or not 1 < tensor.numel() <= ORDER_ELEMENTS:
+    if not 1 < tensor.numel() <= ORDER_ELEMENTS:
         return False
+    if tensor.is_floating_point() and (tensor.element_size() < 2 or not bool((tensor == tensor.round()).all())):
+        return False
+    if lines.is_mask(tensor):
+        return lines.may_permute_rows(tensor)
+    if tensor.is_floating_point() and tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2]:
+        return False  # distances between positions
     flat = tensor.view(-1)
     return not bool((flat[1:] >= flat[:-1]).all())
 

@@ -21,16 +21,14 @@ from kernelwright.worker.subject import Subject
 INTERPRET_BYTES = 64 << 20
 """A case with larger buffers is not for the interpreter."""
 
-LEAST_DRAWS = 2
-MORE_DRAWS_S = 1.0
-"""On the interpreter a case sees at least two draws, and further ones only while its replays took less than this. What
-the judge needs to make draws does not count: a worker's first candidate would be judged by fewer than its second."""
-
 STALE = "on memory that an earlier call left behind"
 
 
 def verify(subject: Subject, case: Case) -> CaseResult:
-    """Replay on the draws that the judge deals and let it compare; the result closest to its limit."""
+    """Replay on every draw of the case and let the judge compare; of either criterion what came closest to its limit.
+
+    The draws are the same for every candidate. One that is too slow for them is not verified, nor is its evaluation.
+    """
     if case.name in subject.unplanned:
         return subject.unplanned[case.name]
     site, plan = subject.site, subject.plans[case.name]
@@ -40,16 +38,23 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     results: list[CaseResult] = []
     with subject.leased("verify"):
         before_s = subject.replayed_s
-        dealt = site.ask_judge({"verb": "draws", "case": case.name, "candidate": subject.kernels_sha})
-        for count, draw in enumerate(dealt):
-            if not site.on_gpu and count >= LEAST_DRAWS and subject.replayed_s - before_s > MORE_DRAWS_S:
-                break
+        draws = site.ask_judge({"verb": "draws", "case": case.name})
+        for count, draw in enumerate(draws):
+            spent_s = subject.replayed_s - before_s
+            if spent_s > site.limits.draws_s:
+                reason = f"not verified: {count} of {len(draws)} draws in {spent_s:.0f} s"
+                subject.unfinished[case.name] = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
+                return subject.unfinished[case.name]
             results.append(replayed(subject, case.name, plan, draw))
             if results[-1].status is Status.PASSED and draw == 0:
                 results.append(_called_again(subject, case.name, plan))
             if results[-1].status is not Status.PASSED:
                 return results[-1]
-    return max(results, key=closeness)
+    element = max(results, key=element_closeness)
+    return msgspec.structs.replace(
+        max(results, key=closeness),
+        element_error=element.element_error, allowed_element_error=element.allowed_element_error,
+    )  # fmt: skip
 
 
 def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
@@ -86,8 +91,13 @@ def verify_strided(subject: Subject, case: Case) -> CaseResult:
 
 
 def closeness(result: CaseResult) -> float:
-    """How much of what is allowed a result takes up."""
+    """How much of what is allowed a result takes up, on the scale of the output."""
     return (result.max_rel_error or 0.0) / (result.allowed_rel_error or 1.0)
+
+
+def element_closeness(result: CaseResult) -> float:
+    """The same for a single element."""
+    return (result.element_error or 0.0) / (result.allowed_element_error or 1.0)
 
 
 def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fresh: bool = True) -> dict[str, Any]:

@@ -18,7 +18,7 @@ import torch
 
 from kernelwright import codec
 from kernelwright.model import Case
-from kernelwright.worker import load, values
+from kernelwright.worker import load, values, weights
 from kernelwright.worker.baseline import compiled
 from kernelwright.worker.binding import as_it_lies, bound
 from kernelwright.worker.instance import Instance
@@ -55,7 +55,7 @@ def drawn(job: Job) -> Instance:
     case = next(case for case in problem.cases if case.name == job.case)
     seed = secrets.randbits(62)
     instance = problem.instance(case, seed=seed, device=job.device, dtype=own_dtype(case, job.dtype))
-    values.vary_buffers(instance.module, seed)
+    weights.redraw(instance.module, values.AS_GIVEN, seed)
     return instance
 
 
