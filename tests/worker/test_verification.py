@@ -138,11 +138,11 @@ def test_an_honest_kernel_passes_every_draw_and_strided_inputs(worker: ProcessWo
     assert of(evaluation, "small").status is of(evaluation, "small/strided").status is Status.PASSED
 
 
-def test_a_softmax_that_overflows_is_wrong_on_scaled_inputs(worker: ProcessWorker, problems: Path) -> None:
+def test_a_softmax_that_overflows_is_wrong_on_inputs_of_another_distribution(worker: ProcessWorker, problems: Path) -> None:
     candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=False, BLOCK=128)")
     evaluation = verified(worker, problems / "softmax.py", candidate)
     assert evaluation.status is Status.WRONG
-    assert "on inputs with" in evaluation.reason or "on inputs scaled" in evaluation.reason
+    assert "on inputs " in evaluation.reason
 
 
 def test_a_kernel_that_takes_rows_to_be_dense_is_wrong_on_strided_inputs(worker: ProcessWorker, problems: Path) -> None:

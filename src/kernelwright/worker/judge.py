@@ -156,8 +156,9 @@ class Judge:
         found, why = compared(actual)
         element = allowed = None
         if sensitive is not None and not limit.exact:
-            if why and not compared(elementwise.without_explained(actual, expected, sensitive, actual.dtype))[1]:
-                why = ""
+            if why:
+                rest, still = compared(elementwise.without_explained(actual, expected, sensitive, actual.dtype))
+                found, why = (found, why) if still else (rest, "")
             units = elementwise.in_units(actual, expected, sensitive, answer.floors[output], actual.dtype)
             allowed = elementwise.allowed(self.draws.own_units(original, draw, output))
             element = float(units.amax()) if units.numel() else 0.0
