@@ -151,3 +151,35 @@ def test_a_large_case_with_one_output_pools_two_draws(draws: Draws, monkeypatch:
     monkeypatch.setattr("kernelwright.worker.draws.FEW_OUTPUTS", 10_000)
     draws.limit("small", 0, 0)
     assert set(asked) == {0, PERIOD}
+
+
+MISH = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.nn.functional.mish(x)
+
+CASES = [dict(name="small", small=True), dict(name="timed")]
+
+def get_inputs():
+    return [torch.randn(6, 40)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_the_scale_of_a_tail_is_that_of_the_usual_outputs(tmp_path: Path) -> None:
+    file = tmp_path / "mish.py"
+    file.write_text(MISH)
+    draws = Draws(load_problem(str(file)), None, "cpu")
+    draw = values.DISTRIBUTIONS.index(values.NEGATIVE)
+    answer = draws.answer("small", draw)
+    assert float(answer.expected[0].abs().max()) < 0.4
+    limit = draws.limit("small", draw, 0)
+    assert limit.scale.largest > 1
+    x = answer.instance.inputs[0]
+    assert isinstance(x, torch.Tensor)
+    honest = x * torch.tanh(torch.log(1 + torch.exp(x)))  # an eps of 1 is lost, which x multiplies
+    assert tolerance.verdict(tolerance.errors(honest, answer.expected[0]), limit) == ""

@@ -138,7 +138,9 @@ def test_an_honest_kernel_passes_every_draw_and_strided_inputs(worker: ProcessWo
     assert of(evaluation, "small").status is of(evaluation, "small/strided").status is Status.PASSED
 
 
-def test_a_softmax_that_overflows_is_wrong_on_inputs_of_another_distribution(worker: ProcessWorker, problems: Path) -> None:
+def test_a_softmax_that_overflows_is_wrong_on_inputs_of_another_distribution(
+    worker: ProcessWorker, problems: Path
+) -> None:
     candidate = softmax("softmax[(rows,)](x, out, cols, x.stride(0), STABLE=False, BLOCK=128)")
     evaluation = verified(worker, problems / "softmax.py", candidate)
     assert evaluation.status is Status.WRONG

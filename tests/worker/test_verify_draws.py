@@ -101,7 +101,7 @@ def test_a_candidate_that_is_too_slow_for_its_draws_is_not_verified_and_says_how
 
 
 def test_a_slow_candidate_is_not_verified_although_its_other_cases_passed() -> None:
-    slow = CaseResult(case="slow", status=Status.NOT_VERIFIED, reason="not verified: 1 of 6 draws in 300 s")
+    slow = CaseResult(case="slow", status=Status.NOT_VERIFIED, reason="not verified: 1 of 6 draws in 600 s")
     passed, wrong = (CaseResult(case="other", status=status, reason="off") for status in (Status.PASSED, Status.WRONG))
     assert conclusion([passed, slow], [slow]) == (Status.NOT_VERIFIED, f"case slow: {slow.reason}")
     assert conclusion([wrong, slow], [slow]) == (Status.WRONG, "case other: off")

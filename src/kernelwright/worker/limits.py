@@ -20,7 +20,7 @@ class Limits(Record, frozen=True, kw_only=True):
     interpret_s: float = 120.0
     """One call on the CPU interpreter, at about 1 ms per operation and program; small cases take seconds."""
 
-    draws_s: float = 300.0
+    draws_s: float = 600.0
     """Replays on all draws of a case: some twenty, of a few seconds at most on the CPU interpreter and milliseconds on
     a GPU. What takes longer is not verified."""
 
