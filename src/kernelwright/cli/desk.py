@@ -21,7 +21,6 @@ from kernelwright.cli.control_arm import run_control
 from kernelwright.cli.ending import write_views
 from kernelwright.cli.parts import Parts
 from kernelwright.cli.session import (
-    folder_for,
     keep_lessons,
     latest_budget,
     new_run,
@@ -91,7 +90,7 @@ class Desk:
             self.close()
             with ExitStack() as things:
                 worker = things.enter_context(self._parts.start_worker(self._target))
-                journal = new_run(worker, found, settings, starter, folder_for(found, None))
+                journal = new_run(worker, found, settings, starter, None)
                 things.enter_context(journal)
                 self._run = OpenRun(journal, worker, settings.budget, things.pop_all())
             self._session()

@@ -11,9 +11,9 @@ import sys
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TextIO, cast
 
-from kernelwright.cli.output import note
+from kernelwright.cli.output import dropped, note
 from kernelwright.cli.progress import Progress
 from kernelwright.journal import Event
 
@@ -43,13 +43,32 @@ def _log(line: str | None) -> None:
         note(line)
 
 
+class Droppable:
+    """Standard error, on which what cannot be written is dropped: a terminal may be closed during a search."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+
+    def write(self, text: str) -> int:
+        with dropped():
+            self._stream.write(text)
+        return len(text)
+
+    def flush(self) -> None:
+        with dropped():
+            self._stream.flush()
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._stream, name)
+
+
 @contextmanager
 def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
     from rich.console import Console
     from rich.live import Live
 
     live = Live(
-        console=Console(stderr=True),
+        console=Console(file=cast(TextIO, Droppable(sys.stderr))),
         refresh_per_second=DRAWS_PER_S,
         transient=True,
         get_renderable=lambda: _table(progress, datetime.now().astimezone()),

@@ -6,7 +6,7 @@ Not the verbs: each is a file of its own, imported when it is called. The rule: 
 
 from __future__ import annotations
 
-import errno
+import os
 import signal
 import sys
 from importlib import import_module
@@ -16,12 +16,17 @@ from typing import Any, NamedTuple
 import click
 
 from kernelwright import __version__
+from kernelwright.cli.output import dropped, note
+from kernelwright.cli.parts import Parts
 from kernelwright.errors import KernelwrightError
-from kernelwright.interruption import stoppable
+from kernelwright.interruption import Ended, stoppable
 from kernelwright.legible import legible
 
 INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
+
+ENDED = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
+"""Of a command that a signal ended, which leaves it two seconds."""
 
 
 class Verb(NamedTuple):
@@ -80,17 +85,22 @@ class VerbGroup(click.Group):
         try:
             with stoppable():
                 return super().invoke(ctx)
+        except Ended as ended:
+            note("interrupted")
+            raise LeavingError(ended.status) from None
         except KeyboardInterrupt:
-            click.echo("interrupted", err=True)
+            note("interrupted")
             ctx.exit(INTERRUPTED)
         except KernelwrightError as error:
             fault = str(error)
         except OSError as error:
-            if error.errno == errno.EPIPE:
-                raise
-            fault = f"{error.strerror or error}: {error.filename}" if error.filename else str(error)
-        click.echo(f"error: {one_line(fault)}", err=True)
+            fault = f"{error.strerror or error}: {error.filename}" if error.filename else error.strerror or str(error)
+        note(f"error: {one_line(fault)}")
         ctx.exit(2)
+
+
+class LeavingError(click.exceptions.Exit):
+    """An exit that waits for nothing: threads may be at work for minutes, and the process has to be gone."""
 
 
 def one_line(text: str) -> str:
@@ -108,11 +118,17 @@ def cli() -> None:
     """
 
 
-def main() -> None:
-    """Run the command line and leave the process with its exit status."""
+def main(parts: Parts | None = None) -> None:
+    """Run the command line and leave the process with its exit status. parts: what verbs start; None: the usual."""
     sys.excepthook = _report_defect
     try:
-        cli(prog_name="kernelwright")
+        cli(prog_name="kernelwright", obj=parts)
+    except SystemExit as leaving:
+        with dropped():
+            sys.stderr.flush()
+        if leaving.code in ENDED:
+            os._exit(leaving.code)  # threads may be at work for minutes, and the process has to be gone
+        raise
     finally:
         if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, in the background
             # All is said and closed: one more Ctrl-C ends the process, in place of a traceback of Python's own end.

@@ -44,16 +44,19 @@ def begin(
     starter = read_starter(found, settings.starter, settings.proposer)
     build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
     build_proposer(settings.proposer, settings.proposer_options).close()
-    folder = folder_for(found, out)
-    with parts.start_worker(target) as worker, new_run(worker, found, settings, starter, folder) as journal:
-        note(f"run folder: {folder}")
+    refuse_taken(out)
+    with parts.start_worker(target) as worker, new_run(worker, found, settings, starter, out) as journal:
+        note(f"run folder: {journal.folder}")
         return search(journal, worker, settings.budget, as_json)
 
 
 def new_run(
-    worker: Worker, found: ProblemPath, settings: RunSettings, starter: Candidate | None, folder: Path
+    worker: Worker, found: ProblemPath, settings: RunSettings, starter: Candidate | None, out: str | None
 ) -> Journal:
-    """The journal of a run that begins now, its problem loaded, past the gate, and copied into the run's folder."""
+    """The journal of a run that begins now, its problem loaded, past the gate, and copied into the run's folder.
+
+    out: that folder; None for a fresh one under ./runs.
+    """
     import datetime
 
     from kernelwright import __version__
@@ -71,9 +74,8 @@ def new_run(
         environment=worker.environment(),
         starter=starter,
     )
-    folder.mkdir(parents=True, exist_ok=True)
-    copy_problem(found, folder)
-    return Journal.create(folder, info)
+    folder = folder_for(found, out)
+    return Journal.create(folder, info, lambda: copy_problem(found, folder))
 
 
 def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_json: bool) -> int:
@@ -122,11 +124,12 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     """One session; whatever ends it, the run's views are written. Gives the exit status."""
     from kernelwright.cli.control_arm import run_control
     from kernelwright.cli.display import shown
-    from kernelwright.cli.ending import ending_text, write_views
+    from kernelwright.cli.ending import ending_text, write_answer, write_views
     from kernelwright.cli.progress import Progress
+    from kernelwright.cli.record import Record
+    from kernelwright.interruption import Ended
     from kernelwright.propose import build_proposer
     from kernelwright.report.document import report_document
-    from kernelwright.report.view import read_run
     from kernelwright.run import StopReason
     from kernelwright.run import optimize as run_session
     from kernelwright.search import build_strategy
@@ -134,23 +137,42 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     settings = journal.info.settings
     strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
     proposer = build_proposer(settings.proposer, settings.proposer_options)
-    earlier = journal.sessions()
-    progress = Progress(journal.info, journal.history())
+    record = Record(journal)
+    go_on = f"go on: kernelwright optimize --resume {journal.folder}"
     outcome: Outcome | None = None
     try:
-        with shown(progress) as on_event:
-            outcome = run_session(journal, strategy, proposer, worker, budget=budget, on_event=on_event)
+        with shown(Progress(journal.info, record.events)) as on_event:
+            outcome = run_session(
+                journal, strategy, proposer, worker, budget=budget, on_event=record.before(on_event),
+                on_ended=record.write_answer,
+            )  # fmt: skip
+        write_answer(record.view())
         if wants_control(settings, outcome):
             run_control(journal, worker)
+    except Ended as ended:
+        note(f"{ended}: what was found so far is in {journal.folder}; {go_on}")
+        note(f"the page and the pictures: kernelwright report {journal.folder} --format html --plots DIR")
+        raise
+    except BaseException:
+        if record.is_gone:
+            record.rescue()
+        else:
+            view = record.view()
+            write_views(view, record.trace)
+            keep_lessons(view)
+            if record.has_begun:
+                note(f"what was found so far is in {journal.folder}; {go_on}")
+        raise
     finally:
         proposer.close()
-        view = read_run(journal)
-        write_views(view)
+    try:
+        view = record.view()
+        write_views(view, record.trace)
         keep_lessons(view)
-        if outcome is None and len(journal.sessions()) > len(earlier):
-            note(
-                f"what was found so far is in {journal.folder}; go on: kernelwright optimize --resume {journal.folder}"
-            )
+    except RunFolderError:
+        if record.is_gone:
+            record.rescue()
+        raise
     say(ending_text(view, outcome, budget), as_json)
     if as_json:
         say_document({**report_document(view), "reason": outcome.reason, "detail": outcome.detail})
@@ -204,20 +226,31 @@ def read_starter(problem: ProblemPath, file: str | None, proposer: str) -> Candi
 
 
 def folder_for(problem: ProblemPath, out: str | None) -> Path:
-    """Where a new run goes: the folder that was named, or a fresh one under ./runs."""
+    """Where a new run goes: the folder that was named, or a fresh one under ./runs, which nobody else gets."""
     import datetime
 
+    if out is not None:
+        return Path(out)
+    now = datetime.datetime.now(datetime.timezone.utc)
+    return fresh_folder(Path("runs"), f"{problem.name}-{now:%Y%m%d-%H%M%S}")
+
+
+def refuse_taken(out: str | None) -> None:
+    """Raise `RunFolderError` where the folder that was named holds a run."""
     from kernelwright.journal import NAME
 
-    now = datetime.datetime.now(datetime.timezone.utc)
-    folder = Path(out) if out is not None else fresh_folder(Path("runs"), f"{problem.name}-{now:%Y%m%d-%H%M%S}")
-    if (folder / NAME).exists():
-        raise RunFolderError(f"{folder} already holds a run", f"go on with it: --resume {folder}, or name another")
-    return folder
+    if out is not None and (Path(out) / NAME).exists():
+        raise RunFolderError(f"{out} already holds a run", f"go on with it: --resume {out}, or name another")
 
 
 def fresh_folder(home: Path, name: str) -> Path:
-    """`home`/`name`, or with a number behind it where that is taken."""
-    taken = (home / name).exists()
-    numbered = (home / f"{name}-{number}" for number in range(2, 1000))
-    return next(path for path in numbered if not path.exists()) if taken else home / name
+    """Make `home`/`name`, or with a number behind it where that is taken; nobody else gets the same."""
+    home.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 10_000):
+        path = home / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise RunFolderError(f"{home / name} and 10 000 others with a number behind it are taken", "name one with --out")

@@ -67,10 +67,12 @@ class Journal:
         """Use `create` or `open`."""
         self.folder = folder
         self.info = info
+        self._path = folder / database.NAME
         self._has_digests = has_digests
+        found = self._path.stat()
+        self._file = (found.st_dev, found.st_ino)
         self._last: int | None = None
         """The seq of the last event; None until it is needed."""
-        self._path = folder / database.NAME
         self._connection: sqlite3.Connection | None = connection
         self._lock_fd = lock
         self._one_at_a_time = threading.RLock()
@@ -153,9 +155,20 @@ class Journal:
         self._execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (sha, text.encode()))
         return sha
 
+    def refuse_if_gone(self) -> None:
+        """Raise `RunFolderError` where the journal's file is no longer in its folder: SQLite would go on writing into a
+        file that nobody can find."""
+        try:
+            found = self._path.stat()
+        except OSError:
+            found = None
+        if found is None or (found.st_dev, found.st_ino) != self._file:
+            raise RunFolderError(f"{self._path} was removed while the run was at work", "the run cannot be resumed")
+
     def _append(self, kind: EventKind, number: int | None, payload: Payload) -> Event:
         time = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         with self._one_at_a_time:
+            self.refuse_if_gone()
             seq = self._last_seq() + 1
             row = (seq, kind.value, number, time, codec.encode(payload).decode())
             if self._has_digests:

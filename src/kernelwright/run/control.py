@@ -7,11 +7,11 @@ until the file is gone; a stopped one ends as if its Ctrl-C had been pressed, an
 from __future__ import annotations
 
 import os
-import signal
 from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import remove_file, write_file
+from kernelwright.interruption import STOP
 from kernelwright.journal import writer
 
 PAUSED = "paused"
@@ -47,10 +47,10 @@ def at_work(folder: Path) -> int:
 
 
 def stop(folder: Path) -> None:
-    """Ask the process at work to end in order. SIGTERM, not SIGINT, which a shell's background jobs may ignore."""
+    """Ask the process at work to end in order, as its Ctrl-C does."""
     process = at_work(folder)
     try:
-        os.kill(process, signal.SIGTERM)
+        os.kill(process, STOP)
     except (ProcessLookupError, PermissionError) as error:
         raise RunFolderError(
             f"process {process}, which writes {folder}, cannot be signalled from here: {error.strerror}",

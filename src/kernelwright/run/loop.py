@@ -9,6 +9,7 @@ strategy.
 from __future__ import annotations
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -72,6 +73,9 @@ class Loop:
         self._trials_s: list[float] = []
         self._obstacle: Obstacle | None = None
         self._is_held = False
+        self._recording = threading.Lock()
+        self._abandoned: set[int] = set()
+        """Requests whose answer comes too late: it is not recorded any more."""
 
     def search(self) -> tuple[StopReason, str]:
         """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
@@ -121,6 +125,21 @@ class Loop:
         if under_way:
             log.warning("waiting for %d answers under way; interrupt again to lose them", len(under_way))
             wait(under_way)
+
+    def abandon(self, left_s: float) -> None:
+        """In place of `close`, where the process has to end: record what is finished, wait so long for answers under
+        way, and record those that did not come as abandoned."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+        for finished, number in self._evaluating.items():
+            if finished.done() and not finished.cancelled() and finished.exception() is None:
+                self._record(self._journal.append_evaluated(number, finished.result()))
+        wait(list(self._proposing), left_s)
+        cost = dearest(self.state)
+        with self._recording:
+            for future, number in self._proposing.items():
+                if not future.done():
+                    self._abandoned.add(number)
+                    self._record(self._journal.append_abandoned(number, cost))
 
     def elapsed_s(self) -> float:
         """Of this session."""
@@ -198,7 +217,10 @@ class Loop:
     def _propose(self, request: Request, context: Context) -> Event | None:
         """In a thread of its own, which no interrupt reaches: none comes between an answer and its record."""
         proposal = self._proposer.propose(request, context)
-        return None if proposal is None else self._journal.append_proposed(request.number, proposal)
+        with self._recording:
+            if proposal is None or request.number in self._abandoned:
+                return None
+            return self._journal.append_proposed(request.number, proposal)
 
     def _keep_answer(self, answered: Answered) -> None:
         """In the thread that got the answer; the loop hears of it when it looks."""

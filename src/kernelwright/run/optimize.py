@@ -6,11 +6,13 @@ interrupt, an error), the journal says so and the run can be resumed.
 
 from __future__ import annotations
 
+import contextlib
 import logging
 from collections.abc import Callable
 
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.history import seed_trial
+from kernelwright.interruption import Ended
 from kernelwright.journal import Event, Journal, sessions_of
 from kernelwright.legible import legible
 from kernelwright.model import Budget, Environment, Record
@@ -23,6 +25,9 @@ from kernelwright.run.stopping import StopReason
 from kernelwright.search.protocol import Strategy
 
 log = logging.getLogger(__name__)
+
+CLOSING_S = 0.3
+"""Kept for the last events and for closing journal and worker, where a signal ends the process."""
 
 
 class Outcome(Record, frozen=True, kw_only=True):
@@ -51,13 +56,15 @@ def optimize(
     *,
     budget: Budget,
     on_event: Callable[[Event], None] = lambda event: None,
+    on_ended: Callable[[], None] = lambda: None,
 ) -> Outcome:
     """Search until the strategy ends, the budget is spent, or everything open waits for a reply; then confirm.
 
     strategy: fresh, as the journal's settings have it. worker: with the journal's problem loaded. on_event: called
     with each event after it is written, from this thread; not for those of earlier sessions. An interrupt ends the
-    session in order. Raises `RunFolderError` where the journal cannot be resumed, `ProviderError` and `WorkerError`
-    where the run cannot go on; it can then be resumed later.
+    session in order. A signal that leaves no time raises `Ended`: on_ended is called first, then answers under way get
+    what time there is, and those that do not come are recorded as abandoned. Raises `RunFolderError` where the journal
+    cannot be resumed, `ProviderError` and `WorkerError` where the run cannot go on; it can then be resumed later.
     """
     _check_environment(journal, worker.environment())
     events = journal.history()
@@ -73,12 +80,22 @@ def optimize(
                 confirmed = confirmed_best(state.trials(), state.confirmations, loop.confirm)
                 if confirmed.best is not None:
                     loop.profile(confirmed.best)
-        finally:
+        except Ended:
+            raise
+        except BaseException:
             loop.close()
+            raise
+        loop.close()
+    except Ended as ended:
+        on_ended()
+        loop.abandon(ended.left_s - CLOSING_S)
+        on_event(journal.append_stopped(StopReason.INTERRUPTED.value, loop.elapsed_s()))
+        raise
     except KeyboardInterrupt:
         reason, detail = StopReason.INTERRUPTED, "everything up to here is in the journal"
     except KernelwrightError as error:
-        on_event(journal.append_stopped(legible(f"error: {error}"), loop.elapsed_s()))
+        with contextlib.suppress(RunFolderError):  # where the folder is what failed, which the error says
+            on_event(journal.append_stopped(legible(f"error: {error}"), loop.elapsed_s()))
         raise
     on_event(journal.append_stopped(reason.value, loop.elapsed_s()))
     seed = seed_trial(state.trials())
