@@ -31,8 +31,9 @@ WRITTEN = 4
 FAILURES = (Status.WRONG, Status.COMPILE_ERROR, Status.RUNTIME_ERROR, Status.TIMEOUT)
 
 
-def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4000) -> Path:
-    """A finished run of so many trials. text_bytes: of each prompt and each reply."""
+def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4000, is_chain: bool = False) -> Path:
+    """A finished run of so many trials. text_bytes: of each prompt and each reply. is_chain: every trial is made from
+    the last that passed, not from one of the best eight."""
     rng = random.Random(seed)
     with Journal.create(folder, run_info("Fake GPU", budget=Budget(trials=trials), in_flight=4)) as journal:
         assert journal._connection is not None
@@ -41,7 +42,8 @@ def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4
         scores: dict[int, float] = {}
         sources: dict[int, str] = {}
         for number in range(trials):
-            parent = None if not scores else rng.choice(sorted(scores, key=scores.__getitem__)[:8])
+            best = [max(scores)] if is_chain and scores else sorted(scores, key=scores.__getitem__)[:8]
+            parent = rng.choice(best) if best else None
             request, proposal = _asked(number, parent, sources, rng)
             if proposal.author.startswith("openai"):
                 texts = [journal.put_blob(_text(f"{part} {number}", rng, text_bytes)) for part in ("prompt", "reply")]
@@ -57,8 +59,8 @@ def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4
                     sources[number] = proposal.candidate.source
                 journal.append_evaluated(number, evaluation)
             journal.append_told(number)
-        best = min(scores, key=scores.__getitem__)
-        journal.append_confirmed(best, _passed(scores[best]))
+        first = min(scores, key=scores.__getitem__)
+        journal.append_confirmed(first, _passed(scores[first]))
         journal.append_stopped("trials", 3600.0)
         journal._connection.execute("COMMIT")
     return folder

@@ -14,8 +14,10 @@ from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.cost import cost_text, run_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
 from kernelwright.report.kernel import kernel_text
+from kernelwright.report.page.chosen import FEW
 from kernelwright.report.page.grid import Grid, Section
 from kernelwright.report.page.profiles import profile_section
+from kernelwright.report.page.reasons import reasons_section
 from kernelwright.report.page.tree import Node, tree_of
 from kernelwright.report.text import control_sections, repeat_commands
 from kernelwright.report.trials import tally
@@ -38,6 +40,11 @@ ESTIMATES = (
     "which orders variants of a kernel at best."
 )
 REPLAYED = "The candidates were replayed from an earlier run; what is said of them was found anew."
+
+BRIEF = (
+    "A long run: the way to the best kernel and the best others are shown whole, the rest on a line each; "
+    "kernelwright show {run} N and trace/ have everything."
+)
 
 
 @dataclass(frozen=True)
@@ -88,7 +95,7 @@ def page_of(view: RunView) -> Page:
         tally=", ".join(f"{count} {status}" for status, count in tally(view.trials).items()),
         cases=_cases(view, evaluation) if evaluation is not None and evaluation.results else None,
         cases_note=next((f"Bounds: {case.bound.peaks}." for case in info.problem.cases), ""),
-        extra=tuple(section for section in (profile_section(view),) if section is not None),
+        extra=tuple(one for one in (profile_section(view), reasons_section(view)) if one is not None),
         resources=_resources(evaluation),
         kernel_title="Best kernel" if view.best is not None else "Leading kernel, not confirmed",
         kernel=kernel_text(trial, view) if trial is not None and trial.proposal.candidate is not None else None,
@@ -100,6 +107,8 @@ def page_of(view: RunView) -> Page:
 
 def _warnings(view: RunView) -> list[str]:
     found = [ESTIMATES] if view.info.environment.device is None else []
+    if len(view.trials) > FEW:
+        found.append(BRIEF.format(run=view.folder))
     return found + ([REPLAYED] if view.info.settings.proposer == "replay" else [])
 
 

@@ -57,12 +57,13 @@ def _policy(script: str, is_live: bool) -> str:
 
 
 def _steps(page: Page) -> Iterator[Node | None]:
-    """The tree as a template can walk it without recursion: a node opens, None closes the last one that is open."""
+    """The tree as a template can walk it without recursion: a node opens, None closes the last one that is open. A
+    brief node without children is a line, which opens nothing."""
     todo: list[Node | None] = list(reversed(page.tree))
     while todo:
         node = todo.pop()
         yield node
-        if node is not None:
+        if node is not None and (node.children or not node.is_brief):
             todo += [None, *reversed(node.children)]
 
 

@@ -6,18 +6,26 @@ It ranks nothing. The rule: every trial stands in it exactly once, failed ones a
 from __future__ import annotations
 
 import difflib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from kernelwright.markdown import shortened
 from kernelwright.model import Request, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.lineage import lineage
+from kernelwright.report.page.chosen import DETAILS_BYTES, Allowance, wanted
 from kernelwright.report.page.profiles import profile_texts
 from kernelwright.report.trials import outcome, readable_source, usage_text, why
 from kernelwright.report.units import duration_text, time_text, times_text
 from kernelwright.report.view import RunView
 
 CONTEXT_LINES = 3
+
+MARKUP = '<span class="removed"></span>'
+"""What the page puts around a line of a diff, which counts as much as the line."""
+
+LINE_CHARACTERS = 100
+"""Of what was meant by, or is wrong with, a trial that has a line only."""
 
 MAX_DEPTH = 40
 """What descends from deeper trials hangs beside them: browsers stop nesting at 512 elements, and a chain of
@@ -45,7 +53,8 @@ class Diff:
 @dataclass(frozen=True)
 class Node:
     """One trial. role: "starter", "best", "leader", "parent" (of one of them) or "". status: "open" while it is under
-    way. share: its speed as a fraction of the fastest's, for a bar; None where it has no time."""
+    way. share: its speed as a fraction of the fastest's, for a bar; None where it has no time. is_brief: on a line of a
+    long run, without diffs, source, details and texts."""
 
     number: int
     round: int
@@ -68,11 +77,12 @@ class Node:
     prompt: str | None
     reply: str | None
     children: tuple[Node, ...] = ()
+    is_brief: bool = False
 
 
 def tree_of(view: RunView) -> tuple[Node, ...]:
     """The roots, in the order asked, with all that descends from them."""
-    trials = {trial.number: trial for trial in view.trials}
+    trials = view.by_number
     requests = {request.number: request for request in view.open_requests}
     requests |= {number: trial.request for number, trial in trials.items()}
     below: dict[int | None, list[int]] = {}
@@ -83,16 +93,17 @@ def tree_of(view: RunView) -> tuple[Node, ...]:
         above[number] = parent if depth[parent] < MAX_DEPTH or parent is None else above[parent]
         depth[number] = depth[above[number]] + 1
         below.setdefault(above[number], []).append(number)
-    roles = _roles(view)
+    roles, whole = _roles(view), _whole(view)
     made: dict[int, Node] = {}
     # Parents come before their children, so backwards every child is there when its parent is made.
     for number in sorted(requests, reverse=True):
         children = tuple(made[child] for child in below.get(number, []))
         trial = trials.get(number)
         role = roles.get(number, "")
-        made[number] = (
-            _node(trial, view, trials, role, children) if trial is not None else _under_way(requests[number], children)
-        )
+        if trial is None:
+            made[number] = _under_way(requests[number], children)
+        else:
+            made[number] = _node(trial, view, role, children, None if whole is None else whole.get(number, Whole()))
     return tuple(made[number] for number in below.get(None, []))
 
 
@@ -109,13 +120,62 @@ def diff_between(parent: Trial, child: Trial) -> Diff | None:
     return Diff(parent.number, counts.count("added"), counts.count("removed"), tuple(lines))
 
 
-def _node(trial: Trial, view: RunView, trials: dict[int, Trial], role: str, children: tuple[Node, ...]) -> Node:
-    proposal, evaluation, seed, leader = trial.proposal, trial.evaluation, view.seed, view.leader
-    parents = [trials[number] for number in trial.request.parents if number in trials]
+@dataclass(frozen=True)
+class Whole:
+    """What a trial has beside its line."""
+
+    diffs: tuple[Diff, ...] = ()
+    source: str | None = None
+    details: str = ""
+    confirmation: str = ""
+    profile: str = ""
+    prompt: str | None = None
+    reply: str | None = None
+
+
+def _whole(view: RunView) -> dict[int, Whole] | None:
+    """By number, of the trials that are shown whole, as far as the page has room; None: all, and it has."""
+    numbers = wanted(view)
+    if numbers is None:
+        return None
+    allowance, found = Allowance(DETAILS_BYTES), {}
+    for number in numbers:
+        if allowance.is_spent:
+            break
+        whole = _whole_of(view.by_number[number], view, allowance)
+        own = [line.text + MARKUP for diff in whole.diffs for line in diff.lines]
+        own += [whole.source or "", whole.details, whole.confirmation, whole.profile]
+        if not allowance.takes(own):
+            continue
+        if not allowance.takes([whole.prompt, whole.reply]):
+            whole = replace(whole, prompt=None, reply=None)
+        found[number] = whole
+    return found
+
+
+def _whole_of(trial: Trial, view: RunView, allowance: Allowance) -> Whole:
+    proposal, evaluation, confirmed = trial.proposal, trial.evaluation, view.confirmed.get(trial.number)
+    parents = [view.by_number[number] for number in trial.request.parents if number in view.by_number]
     diffs = [diff for parent in parents if (diff := diff_between(parent, trial)) is not None]
-    confirmed = view.confirmed.get(trial.number)
+    return Whole(
+        diffs=tuple(diffs),
+        source=allowance.cut(readable_source(trial)) if proposal.candidate is not None else None,
+        details=evaluation_text(evaluation, view.info.problem.cases) if evaluation is not None else "",
+        confirmation=evaluation_text(confirmed, view.info.problem.cases) if confirmed is not None else "",
+        profile=profile_texts(view, trial),
+        prompt=allowance.cut(view.blob(proposal.prompt)) if proposal.prompt is not None else None,
+        reply=allowance.cut(view.blob(proposal.reply)) if proposal.reply is not None else None,
+    )
+
+
+def _node(trial: Trial, view: RunView, role: str, children: tuple[Node, ...], whole: Whole | None) -> Node:
+    """whole: None where it is still to be found, in a run that is shown whole."""
+    proposal, seed, leader = trial.proposal, view.seed, view.leader
+    found = _whole_of(trial, view, Allowance(None)) if whole is None else whole
+    is_brief = found == Whole()
     score_us, kind = trial.score_us, kind_of(view)
     usage = proposal.usage
+    note = proposal.note if trial.passed else why(trial)
     return Node(
         number=trial.number,
         round=trial.request.round,
@@ -127,17 +187,18 @@ def _node(trial: Trial, view: RunView, trials: dict[int, Trial], role: str, chil
         time=time_text(score_us, kind) if score_us is not None else "",
         gain=times_text(seed.score_us / score_us) if score_us and seed and seed.score_us and trial is not seed else "",
         share=leader.score_us / score_us if score_us and leader and leader.score_us else None,
-        note=proposal.note if trial.passed else why(trial),
+        note=shortened(note, LINE_CHARACTERS) if is_brief and whole is not None else note,
         finished=duration_text(view.finished_s[trial.number]) if trial.number in view.finished_s else "",
         usage=usage_text(usage) if usage.requests or usage.input_tokens else "",
-        confirmation=evaluation_text(confirmed, view.info.problem.cases) if confirmed is not None else "",
-        profile=profile_texts(view, trial),
-        diffs=tuple(diffs),
-        source=readable_source(trial) if proposal.candidate is not None else None,
-        details=evaluation_text(evaluation, view.info.problem.cases) if evaluation is not None else "",
-        prompt=view.blob(proposal.prompt) if proposal.prompt is not None else None,
-        reply=view.blob(proposal.reply) if proposal.reply is not None else None,
+        confirmation=found.confirmation,
+        profile=found.profile,
+        diffs=found.diffs,
+        source=found.source,
+        details=found.details,
+        prompt=found.prompt,
+        reply=found.reply,
         children=children,
+        is_brief=is_brief and whole is not None,
     )
 
 

@@ -1,0 +1,64 @@
+"""Which trials a page shows whole, and how much of each: of a long run, those that people look for.
+
+A page of a few trials has everything. Of more it has the way to the best kernel and the best `BEST` whole, as far as
+`DETAILS_BYTES` go, every other trial on a line, and every reason of failure once (`reasons`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from kernelwright.report.lineage import lineage
+from kernelwright.report.view import RunView
+from kernelwright.search.ranking import ranked
+
+FEW = 100
+"""Up to so many trials a page shows whole."""
+
+BEST = 50
+
+DETAILS_BYTES = 700_000
+"""Of a page of 3 MB: five thousand lines take up to 1.2, the picture of as many trials 0.7."""
+
+LEAST_BYTES = 4_000
+"""What the shortest trial takes: with less than that left, none is tried."""
+
+TEXT_BYTES = 40_000
+"""No single text takes more; the journal and the trace have all of it."""
+
+
+def wanted(view: RunView) -> tuple[int, ...] | None:
+    """The trials to show whole, those that matter most first; None: all."""
+    if len(view.trials) <= FEW:
+        return None
+    line = lineage(view, view.best or view.leader)[::-1]
+    best = [trial.number for trial in ranked(view.trials)[:BEST]]
+    ends = [view.seed.number] if view.seed is not None else []
+    return tuple(dict.fromkeys([*line[:BEST], *ends, *view.confirmed, *best, *line]))
+
+
+@dataclass
+class Allowance:
+    """What is left for details. None: no limit."""
+
+    left_bytes: int | None
+
+    @property
+    def is_spent(self) -> bool:
+        return self.left_bytes is not None and self.left_bytes < LEAST_BYTES
+
+    def takes(self, texts: Iterable[str | None]) -> bool:
+        """Whether these texts fit, which then count."""
+        if self.left_bytes is None:
+            return True
+        size = sum(len(text.encode("utf-8", "backslashreplace")) for text in texts if text is not None)
+        if size > self.left_bytes:
+            return False
+        self.left_bytes -= size
+        return True
+
+    def cut(self, text: str | None) -> str | None:
+        if self.left_bytes is None or text is None or len(text) <= TEXT_BYTES:
+            return text
+        return f"{text[:TEXT_BYTES]}\n… and {len(text) - TEXT_BYTES} further characters, which the trace has"
