@@ -97,7 +97,9 @@ def test_every_field_reaches_the_run() -> None:
 
 def test_the_two_fields_of_models_reach_the_proposer_and_the_target_the_worker() -> None:
     written(MODEL)
-    result = run("optimize", "--out", "run", "--trials", "2", "--proposer-option", "attempts=1", "--option", "tuning=0")
+    words = ("--trials", "2", "--proposer-option", "attempts=1", "--option", "tuning=0")
+    assert run("optimize", *words, "--out", "run").exit_code == 2, "an address is typed, or confirmed"
+    result = run("optimize", *words, "--out", "run", "--base-url", "http://127.0.0.1:9")
     assert "127.0.0.1" in result.stderr, "nobody listens there"
     assert settings_of("run").proposer_options == {"attempts": 1, "model": "small", "base_url": "http://127.0.0.1:9"}
     targets: list[str | None] = []

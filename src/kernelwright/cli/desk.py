@@ -21,6 +21,7 @@ from kernelwright.cli.control_arm import run_control
 from kernelwright.cli.ending import write_views
 from kernelwright.cli.parts import Parts
 from kernelwright.cli.session import (
+    agree_to,
     keep_lessons,
     latest_budget,
     new_run,
@@ -107,6 +108,7 @@ class Desk:
                 proposer = journal.info.settings.proposer
                 if proposer != MAILBOX:
                     raise RequestError(f"{folder} is written by {proposer}, not by replies", "start a run of your own")
+                agree_to(journal.info.settings, Path(folder))
                 worker = things.enter_context(worker_of(self._parts, journal, self._target))
                 self._run = OpenRun(journal, worker, latest_budget(journal), things.pop_all())
             self._session()

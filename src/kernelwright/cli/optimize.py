@@ -15,6 +15,7 @@ import click
 from click.core import ParameterSource
 
 from kernelwright.cli import options, session
+from kernelwright.cli.consent import Wish, path_wish, settle, typed_as, wishes_of
 from kernelwright.cli.gate import unqualified_option
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.cli.settings_file import NAME, RunFile, read_settings
@@ -31,7 +32,10 @@ IN_FLIGHT = 4
 
 LIMITS = ("trials", "minutes", "tokens", "usd", "gpu_seconds")
 
-EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target")
+AGREED = ("base_url", "lessons", "proposer_options")
+"""What may stand beside --resume to agree to what the run has: see `consent`."""
+
+EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
 """What may stand beside --resume; everything else was decided when the run began."""
 
 
@@ -104,6 +108,7 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
     """
     if problem is not None and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")
+    typed = typed_words(problem, given)
     if resume is None:
         file = read_settings(given["settings"])
         problem = file.problem if problem is None else problem
@@ -113,10 +118,30 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
     limits = Budget(**{name: given[name] for name in LIMITS})
     if resume is not None:
         refuse_what_is_decided(ctx)
-        ctx.exit(session.go_on(parts, Path(resume), limits, given["target"], given["as_json"]))
+        ctx.exit(session.go_on(parts, Path(resume), limits, typed, given["target"], given["as_json"]))
     assert problem is not None
     settings = settings_from(problem, limits, given)
+    source = Path(given["settings"] or NAME)
+    named = [*wishes_of(settings), *path_wishes(file, {**given, "problem": problem})]
+    settle(named, typed, str(source), (source.resolve().parent, Path.cwd()))
     ctx.exit(session.begin(parts, settings, given["out"], given["target"], given["as_json"]))
+
+
+def typed_words(problem: str | None, given: Mapping[str, Any]) -> set[str]:
+    """What was typed of that which needs consent, in the words of `consent.Wish`."""
+    found = {
+        typed_as(name, value) for name, value in options.pairs(given["proposer_options"], "--proposer-option").items()
+    }
+    found |= {f"--base-url {given['base_url']}"} if given["base_url"] is not None else set()
+    found |= {f"--{name} {given[name]}" for name in ("lessons", "out", "starter") if given[name] is not None}
+    return found | ({problem} if problem is not None else set())
+
+
+def path_wishes(file: RunFile, given: Mapping[str, Any]) -> list[Wish]:
+    """What a settings file names by path, beside lessons, and nothing that was typed replaces."""
+    named = (("problem", "", "run the problem"), ("starter", "--starter", "try the kernel"), ("out", "--out", "write"))
+    values = [(flag, getattr(file, name), what) for name, flag, what in named if given[name] == getattr(file, name)]
+    return [path_wish(flag, value, what) for flag, value, what in values if value is not None]
 
 
 def with_file(given: Mapping[str, Any], file: RunFile, typed: Callable[[str], bool]) -> dict[str, Any]:

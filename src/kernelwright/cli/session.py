@@ -6,7 +6,7 @@ a wait, an interrupt, a fault), the run's folder holds all that was found and pa
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -78,8 +78,11 @@ def new_run(
     return Journal.create(folder, info, lambda: copy_problem(found, folder))
 
 
-def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_json: bool) -> int:
-    """A run that was begun before, here or elsewhere, with what `limits` sets in place of its own limits."""
+def go_on(parts: Parts, folder: Path, limits: Budget, typed: Collection[str], target: str | None, as_json: bool) -> int:
+    """A run that was begun before, here or elsewhere, with what `limits` sets in place of its own limits.
+
+    typed: what was typed to agree to what the run's settings have (`consent`); it changes nothing.
+    """
     from kernelwright.folders import refuse_links
     from kernelwright.journal import Journal
     from kernelwright.propose import build_proposer
@@ -88,10 +91,24 @@ def go_on(parts: Parts, folder: Path, limits: Budget, target: str | None, as_jso
         refuse_links(folder)
     with Journal.open(folder, writable=True) as journal:
         settings = journal.info.settings
+        agree_to(settings, folder, typed)
         build_proposer(settings.proposer, settings.proposer_options).close()
         budget = merged(latest_budget(journal), limits)
         with worker_of(parts, journal, target) as worker:
             return search(journal, worker, budget, as_json)
+
+
+def agree_to(settings: RunSettings, folder: Path, typed: Collection[str] = ()) -> None:
+    """Raise `RequestError` for something that a run's settings ask for and nobody typed, here or before, and for
+    something typed that they do not have."""
+    from kernelwright.cli.consent import settle, typed_as, wishes_of
+
+    wishes = wishes_of(settings)
+    own = {words for wish in wishes for words in wish.parts}
+    own |= {typed_as(name, value) for name, value in settings.proposer_options.items()}
+    if others := sorted(set(typed) - own):
+        raise RequestError(f"{others[0]} is not what the run in {folder} has", "--resume takes limits only")
+    settle(wishes, typed, f"the run in {folder}")
 
 
 @contextmanager

@@ -44,7 +44,7 @@ class ModelOptions(Record, frozen=True, kw_only=True):
     """The provider's name of the model; none is guessed."""
     base_url: str | None = None
     """Where the interface is; None: the environment's, else the provider's own."""
-    key_env: str | None = None
+    key_env: Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*(KEY|TOKEN|key|token)$")] | None = None
     """The environment variable that holds the key, where it is not the usual one."""
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
     """The most that a reply may hold, thinking included."""
