@@ -7,7 +7,7 @@ import pytest
 
 from kernelwright.model import Claim, Operator, Reflection, Trial
 from kernelwright.report.evolution import evolution_log
-from samples import failed, passed, run_view, trial
+from samples import failed, passed, run_view, short_run, trial
 
 
 def noted(one: Trial, **changes: object) -> Trial:
@@ -77,3 +77,18 @@ def test_a_lesson_is_given_with_the_checks_of_its_claims(holds: bool, words: str
 
 def test_a_run_of_nothing_has_a_log_too() -> None:
     assert "no kernel passed" in evolution_log(run_view(()))
+
+
+def test_what_somebody_wrote_begins_no_heading_link_or_tag_of_the_log() -> None:
+    hostile = "wider\n\n## Generation 9: the end\n\n<img src=x> ![seen](http://127.0.0.1/x)"
+    trials = [
+        msgspec.structs.replace(
+            one, proposal=msgspec.structs.replace(one.proposal, note=hostile, diagnosis=hostile, author=f"a\n# {n}")
+        )
+        for n, one in enumerate(short_run())
+    ]
+    log = evolution_log(run_view(tuple(trials)))
+    assert [line for line in log.splitlines() if line.startswith("#") and "Generation 9" in line] == []
+    assert [line for line in log.splitlines() if line.startswith("# ")] == ["# How one went"]
+    assert "<img" not in log
+    assert "](" not in log

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from kernelwright.legible import acting
 from kernelwright.model import Claim, Counter, Exchange, LaunchProfile, Operator, Profile, Reflection
 from kernelwright.report.trace import trace_files
 from kernelwright.report.trace_rounds import TraceRounds
@@ -138,3 +139,29 @@ def test_what_only_the_compiler_said_is_not_called_a_metric_of_nsight_compute() 
     files = trace_files(replace(run_view(short_run()), profiles={1: (profile_by(None),)}))
     assert "round_02/input_profile.json" in files
     assert [name for name in files if "ncu_metrics" in name] == []
+
+
+def test_nothing_in_a_trace_acts_on_a_terminal_and_what_is_code_or_json_stays_so() -> None:
+    hostile = "x = 'wide\x1b[2J\u202e'\x9b"
+    trials = []
+    for one in short_run():
+        candidate = one.proposal.candidate
+        if candidate is not None:
+            candidate = msgspec.structs.replace(
+                candidate, source=f"{candidate.source}# \x1b[31m{hostile}\r\nY = '\x1b'\n"
+            )
+        error = hostile if one.proposal.error else None
+        proposal = msgspec.structs.replace(
+            one.proposal, candidate=candidate, note=hostile, error=error, prompt="p", reply="p"
+        )
+        trials.append(msgspec.structs.replace(one, proposal=proposal))
+    files = trace_files(replace(run_view(tuple(trials)), blob=lambda sha: hostile))
+    for name, text in files.items():
+        assert acting(text) is None, name
+        assert "\r" not in text
+        if name.endswith(".json"):
+            json.loads(text)
+        elif name.endswith(".py"):
+            ast.parse(text)
+    asked = json.loads(files["round_01/strategy.json"])["asked"]
+    assert asked[0]["note"] == hostile, "escaped, it means the same"

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
+from kernelwright.folders import read_text
+from kernelwright.legible import legible
 from kernelwright.model import CaseInfo
 from kernelwright.tune.records import Kind, Tried
 
@@ -36,7 +38,7 @@ def history_text(tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: Kind, 
             "status": one.found.status.value,
             "config": json.dumps(one.config),
             "generation": one.generation,
-            "reason": " ".join(one.found.reason.split()),
+            "reason": legible(" ".join(one.found.reason.split())),
         }
         if one.score_us is None:
             writer.writerow(row)
@@ -60,7 +62,7 @@ def timed_rows(path: Path) -> list[tuple[dict[str, Any], float | None]]:
     `ConfigError` for a file that holds no config.
     """
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"{path} cannot be read: {error}", "give a history.csv") from error
     try:

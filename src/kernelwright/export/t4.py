@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
+from kernelwright.folders import read_text
 from kernelwright.model import Status
 from kernelwright.tune.records import Kind, Tried
 
@@ -69,12 +70,12 @@ def result(tried: Tried, kind: Kind, device: str) -> dict[str, Any]:
 def t4_rows(path: Path) -> list[dict[str, Any]]:
     """The configs of a T4 file, the fastest first, invalid ones last. Raises `ConfigError` for what is no T4."""
     try:
-        document = json.loads(path.read_text(encoding="utf-8"))
+        document = json.loads(read_text(path))
         results = document["results"]
         found = [(time_of(one), place, integers(one["configuration"])) for place, one in enumerate(results)]
     except OSError as error:
         raise ConfigError(f"{path} cannot be read: {error.strerror or error}") from error
-    except (ValueError, KeyError, TypeError, AttributeError) as error:
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
         raise ConfigError(
             f"{path} is no T4 results file: {type(error).__name__}: {error}",
             "expected {schema_version, results: [{configuration, times, invalidity, …}]}",
@@ -93,5 +94,5 @@ def time_of(entry: dict[str, Any]) -> float:
     objective = (entry.get("objectives") or ["time"])[0]
     values = [one["value"] for one in entry.get("measurements", ()) if one.get("name") == objective]
     values += list(entry.get("times", {}).get("runtimes", ()))
-    numbers = [float(value) for value in values if isinstance(value, int | float) and value > 0]
+    numbers = [float(value) for value in values if isinstance(value, int | float) and 0 < value < 2**62]
     return numbers[0] if numbers else math.inf

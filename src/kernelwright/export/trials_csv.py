@@ -10,6 +10,7 @@ import io
 import json
 
 from kernelwright.export.subject import Subject
+from kernelwright.legible import legible
 from kernelwright.model import Trial
 from kernelwright.report.trials import outcome, why
 
@@ -56,7 +57,7 @@ def common_of(trial: Trial) -> dict[str, object]:
         "round": trial.request.round,
         "operator": trial.request.operator.value,
         "parents": " ".join(map(str, trial.request.parents)),
-        "author": trial.proposal.author,
+        "author": legible(trial.proposal.author),
         "status": outcome(trial),
         "score_us": "" if trial.score_us is None else trial.score_us,
         "config": json.dumps(candidate.config) if candidate is not None else "",
@@ -64,6 +65,6 @@ def common_of(trial: Trial) -> dict[str, object]:
         "input_tokens": usage.input_tokens,
         "output_tokens": usage.output_tokens,
         "cost_usd": "" if usage.cost_usd is None else usage.cost_usd,
-        "reason": " ".join(why(trial).split()),
-        "note": " ".join(trial.proposal.note.split()),
+        "reason": legible(" ".join(why(trial).split())),
+        "note": legible(" ".join(trial.proposal.note.split())),
     }

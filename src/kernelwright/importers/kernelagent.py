@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kernelwright.importers.seed import Found, Gathering, object_of, scalars, text_of
+from kernelwright.importers.seed import Found, Gathering, is_number, object_of, scalars, text_of
 from kernelwright.model import Candidate
 
 INPUT, FINAL, TRACE = "input_kernel.py", "optimized_kernel_beam_search.py", "optimization_trace"
@@ -47,5 +47,5 @@ def time_us(results: dict[str, object]) -> float | None:
     timed = (
         [one.get("time_ms") for one in kernels.values() if isinstance(one, dict)] if isinstance(kernels, dict) else []
     )
-    times = [float(one) for one in timed if isinstance(one, int | float) and one > 0]
+    times = [float(one) for one in timed if is_number(one) and one > 0]
     return 1000 * min(times) if times else None

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import RequestError
-from kernelwright.importers.seed import Found, Gathering, object_of, scalars
+from kernelwright.importers.seed import Found, Gathering, is_number, object_of, scalars
 from kernelwright.model import Candidate
 
 PROGRAMS = "programs"
@@ -57,11 +57,7 @@ def metrics(program: dict[str, Any]) -> dict[str, Any]:
 
 def score(program: dict[str, Any]) -> float:
     """What OpenEvolve ranks by: the combined score, else the mean of all numbers."""
-    numbers = {
-        name: float(value)
-        for name, value in metrics(program).items()
-        if isinstance(value, int | float) and not isinstance(value, bool)
-    }
+    numbers = {name: float(value) for name, value in metrics(program).items() if is_number(value)}
     if SCORE in numbers:
         return numbers[SCORE]
     return sum(numbers.values()) / len(numbers) if numbers else float("-inf")

@@ -9,13 +9,17 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeGuard
 
 import msgspec
 
 from kernelwright.errors import RequestError
+from kernelwright.folders import read_text
 from kernelwright.model import Candidate, Record, Scalar
 from kernelwright.propose.reply import Unusable, checked, same
+
+MOST = 2**62
+"""No time, size or score comes near it."""
 
 
 class Seed(Record, frozen=True, kw_only=True):
@@ -72,7 +76,7 @@ class Gathering:
 def text_of(path: Path) -> str:
     """Raises `RequestError`."""
     try:
-        return path.read_text(encoding="utf-8-sig")
+        return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise RequestError(f"{path} cannot be read: {error}", "give a text file in UTF-8") from error
 
@@ -82,7 +86,7 @@ def object_of(path: Path) -> dict[str, Any]:
     if not path.is_file():  # a pipe is never read out
         return {}
     try:
-        content = json.loads(path.read_text(encoding="utf-8"))
+        content = json.loads(read_text(path))
     except (OSError, ValueError, RecursionError):
         return {}
     return content if isinstance(content, dict) else {}
@@ -91,4 +95,9 @@ def object_of(path: Path) -> dict[str, Any]:
 def scalars(content: dict[str, Any], names: Sequence[str] | None = None) -> dict[str, Scalar]:
     """The plain values of an object, or those of `names`."""
     kept = content if names is None else {name: content[name] for name in names if name in content}
-    return {str(name): value for name, value in kept.items() if isinstance(value, bool | int | float | str)}
+    return {str(name): value for name, value in kept.items() if isinstance(value, bool | str) or is_number(value)}
+
+
+def is_number(value: object) -> TypeGuard[int | float]:
+    """Whether it is a number that can be computed with: JSON has some of 400 digits, and infinite ones."""
+    return isinstance(value, int | float) and not isinstance(value, bool) and -MOST < value < MOST

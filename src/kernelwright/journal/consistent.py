@@ -6,6 +6,7 @@ evaluation of a trial that nobody asked for, a time of zero or a number of 400 d
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator
 from datetime import datetime
 from pathlib import Path
@@ -14,7 +15,11 @@ from typing import Any
 from kernelwright import codec
 from kernelwright.errors import RunFolderError
 from kernelwright.journal.events import SESSION_KINDS, Event, EventKind, SessionEnd
+from kernelwright.legible import ACTS
 from kernelwright.model import Evaluation, Proposal, Request, RunInfo
+
+ENDS_A_TEXT = re.compile(f'["\\\\\n\t]|{ACTS.pattern}')
+"""What would end a docstring, a comment or a line, or act on a terminal; no version or device has it in its name."""
 
 MOST = 2**62
 """No count, size or time of a run comes near it; a larger number cannot be computed with as a float or printed."""
@@ -33,10 +38,15 @@ def check(path: Path, info: RunInfo, events: Iterable[Event]) -> None:
 
 
 def head_faults(info: RunInfo) -> Iterator[str]:
-    """name: it becomes part of the names of files."""
-    name = info.problem.name
-    if name in ("", ".", "..") or any(mark in name for mark in "/\\\0\n"):
+    """The problem's name becomes part of the names of files; versions and names are put into comments and docstrings of
+    exported code."""
+    name, where = info.problem.name, info.environment
+    if name in ("", ".", "..") or "/" in name:
         yield f"the problem's name is {name[:40]!r}"
+    for word in (name, info.kernelwright, info.created, where.kernelwright, where.date, where.device, where.target,
+                 where.python, where.torch, where.triton, where.driver, where.peaks_source):  # fmt: skip
+        if word is not None and ENDS_A_TEXT.search(word):
+            yield f"one of its names is {word[:40]!r}"
     for case in info.problem.cases:
         if not case.bound.bound_us > 0:
             yield f"the bound of case {case.case.name} is {case.bound.bound_us} µs"
