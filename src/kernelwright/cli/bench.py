@@ -84,6 +84,8 @@ def bench(
     A folder of such folders is benched problem by problem, into one table and one document.
     Without a GPU nothing is timed: the bound is shown, and estimates that are called estimates.
     Exit status 1: a candidate was wrong, rejected, or failed.
+
+    PROBLEM's file is executed with your rights; a candidate's is confined.
     """
     from kernelwright.problems import find_problem, problems_in
     from kernelwright.report.bench import bench_text

@@ -28,6 +28,8 @@ def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, tar
     ignore an input, a parameter or a buffer must all be rejected on every case. Then the bound of each case follows,
     with what it assumes; on a GPU eager PyTorch is timed beside it. Exit status 1: a trivial answer would pass; 2: this
     machine could compute no case.
+
+    PROBLEM's file is executed with your rights.
     """
     from kernelwright.problems import find_problem, read_problem_text
     from kernelwright.report.bounds import bounds_document, bounds_text, eager_rows

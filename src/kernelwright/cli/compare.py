@@ -21,6 +21,8 @@ def compare(first: str, second: str, as_json: bool) -> None:
 
     Each RUN is a run's folder. Shows what each was, found and cost, and both kernels case by case, where problem and
     device are the same. A ratio is the first's time over the second's.
+
+    Nothing of the runs is executed.
     """
     from kernelwright.journal import Journal
     from kernelwright.report.compare import compare_runs, compare_text

@@ -90,6 +90,9 @@ def export(
     kernel_function, which is verified first. The default format is a package to install or vendor, with the kernel as
     an operator of PyTorch that falls back to PyTorch wherever the kernel was not measured to be faster. Exit status 1:
     the candidate is wrong, or the package fails its own check.
+
+    Of a RUN no file is executed, but the package (format op) that is made of its kernel and its problem's text is
+    executed with your rights, to check it: read both first if the run is from elsewhere.
     """
     from kernelwright.cli.exported import Asked, WrongCandidateError, subject_of
     from kernelwright.export.exporters import EXPORTERS

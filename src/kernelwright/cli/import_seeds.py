@@ -60,6 +60,8 @@ def import_seeds(
     SOURCE is a folder of KernelAgent artifacts, an OpenEvolve checkpoint, a config tuner's history.csv, or any file
     with kernel_function or ModelNew. They are untrusted like any candidate. Recorded times stand beside those found
     here; what passes is written to DIR, the fastest as best.py. Exit status 1: none passed.
+
+    Of SOURCE nothing is executed but kernels, confined; PROBLEM's file is executed with your rights.
     """
     from kernelwright.importers.remeasured import Imported, best_of, imported_text, source_text
     from kernelwright.importers.table import read_seeds

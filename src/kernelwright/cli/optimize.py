@@ -104,7 +104,12 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. The run's folder gets best_kernel.py,
     report.html, report.txt, plots/, trace/ and the journal that --resume goes on from. Exit status 1: no kernel
-    passed, not even the starter; 130: interrupted. No improvement is an answer too, with status 0.
+    passed, not even the starter; 130: interrupted; 143 or 129: ended by SIGTERM or SIGHUP. No improvement is an answer
+    too, with status 0.
+
+    PROBLEM's file is executed with your rights, and so is the copy in RUN/problem where a run is resumed: read it first
+    if the run is from elsewhere. Candidates are confined. An address or a key's variable that a run or a settings file
+    names is used only where you type it, too, confirm it, or did so before.
     """
     if problem is not None and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")

@@ -60,6 +60,8 @@ def profile(
 
     Uses Nsight Compute where it may read the GPU's counters, else torch's profiler, else what the compiler says; the
     last needs no GPU. Exit status 1: the candidate is wrong or does not run.
+
+    PROBLEM's file is executed with your rights; a candidate's is confined.
     """
     from kernelwright.problems import find_problem, read_problem_text
     from kernelwright.report.profiled import document, profiled, profiled_text

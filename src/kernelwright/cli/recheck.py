@@ -37,6 +37,9 @@ def recheck(ctx: click.Context, parts: Parts, export: str, no_timing: bool, targ
 
     EXPORT is the folder that `export` wrote, or the installed package's. Exit status 1: it is wrong, or slower than
     PyTorch somewhere it is used; 2: this machine could not judge it.
+
+    EXPORT's reference.py is executed with your rights, and so is the whole package where it is timed (--no-timing
+    leaves that out); its kernel is judged confined. Read a package from elsewhere first.
     """
     from kernelwright.codec import plain
     from kernelwright.export.recheck import changes, read_package, still_faster, timed_text

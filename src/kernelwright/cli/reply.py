@@ -21,6 +21,8 @@ def reply(run: str, number: int, file: str) -> None:
     """Hand in the answer to a prompt that a run waits for.
 
     RUN is a run's folder, NUMBER the prompt's, FILE the answer: Markdown with one block of Python, or a .py file.
+
+    FILE is not executed here; `optimize --resume` judges it, confined.
     """
     from kernelwright.journal import Journal
     from kernelwright.propose import deposit_reply, waiting

@@ -31,6 +31,8 @@ def report(run: str, form: str, plots: str | None) -> None:
 
     RUN is a run's folder; it may be at work, finished, or copied from another machine. `optimize` leaves the page as
     RUN/report.html.
+
+    Nothing of the run is executed, and nothing is written into its folder.
     """
     from kernelwright.journal import Journal
     from kernelwright.report.document import report_document

@@ -25,6 +25,8 @@ def runs(folder: str, as_json: bool) -> None:
     """List the runs in a folder.
 
     DIR is ./runs unless given.
+
+    Nothing of the runs is executed.
     """
     from kernelwright.report.runs import runs_text
 

@@ -21,6 +21,8 @@ def show(run: str, trial: int | None, as_json: bool) -> None:
     """Print a run's trials, or one of them whole.
 
     RUN is a run's folder, TRIAL the number of a trial.
+
+    Nothing of the run is executed.
     """
     from kernelwright.journal import Journal
     from kernelwright.report.document import trial_document

@@ -93,6 +93,8 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery; CANDIDATE a Python file, by default the
     problem's starter.py. Neither is needed with --recorded. The folder gets best_config.json, configs.py (for
     triton.autotune), history.csv, t4.json and report.txt. Exit status 1: no config passed.
+
+    PROBLEM's file is executed with your rights; a candidate's is confined.
     """
     from kernelwright.tune import Settings
 

@@ -46,6 +46,8 @@ def verify(
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. CANDIDATE is a Python file that defines
     ModelNew or kernel_function. Exit status 1: wrong, rejected, or failed; 2: this machine could not judge it.
+
+    PROBLEM's file is executed with your rights; a candidate's is confined.
     """
     from kernelwright.problems import find_problem, read_problem_text
     from kernelwright.report.evaluation import environment_settings, evaluation_text, settings_text

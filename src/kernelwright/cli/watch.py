@@ -28,6 +28,8 @@ def watch(run: str, port: int) -> None:
 
     RUN is a run's folder, at work or not. The page is served to this machine only (127.0.0.1) until Ctrl-C, and follows
     the run's journal; from elsewhere, forward the port: ssh -L PORT:127.0.0.1:PORT HOST.
+
+    Nothing of the run is executed.
     """
     from kernelwright.cli.live_page import LiveRun, LiveServer
 
