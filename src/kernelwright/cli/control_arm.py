@@ -12,6 +12,7 @@ import msgspec
 
 from kernelwright.cli.output import note
 from kernelwright.errors import RunFolderError
+from kernelwright.folders import make_folder
 from kernelwright.model import Budget, RunSettings
 from kernelwright.report.control_arm import FOLDER
 
@@ -47,7 +48,7 @@ def run_control(journal: Journal, worker: Worker) -> None:
         unqualified=info.settings.unqualified,
     )
     starter = seed.proposal.candidate
-    folder = journal.folder / FOLDER
+    folder = make_folder(journal.folder, FOLDER)
     if (folder / NAME).exists():
         control = Journal.open(folder, writable=True)
     else:
