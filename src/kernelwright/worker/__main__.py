@@ -1,7 +1,5 @@
 """`python -m kernelwright.worker`."""
 
-import sys
-
 from kernelwright.worker.supervisor import main
 
-sys.exit(main())
+main()

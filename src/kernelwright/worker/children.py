@@ -117,6 +117,10 @@ class Child:
             return legible(file.read().decode(errors="replace"))
 
 
+SERVERS: list[ForkServer] = []
+"""All that were started, also those of a `Site` that is still being made."""
+
+
 def environment_of(scratch: Path) -> dict[str, str]:
     """The environment of everything of ours that imports torch; what it compiles is kept in `scratch`, for all."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
@@ -125,6 +129,18 @@ def environment_of(scratch: Path) -> dict[str, str]:
         "TORCHINDUCTOR_CACHE_DIR": str(scratch / "inductor"), "PYTHONUNBUFFERED": "1",
         "PYTORCH_NVML_BASED_CUDA_CHECK": "1", "PYTHONSAFEPATH": "1", "PYTHONDONTWRITEBYTECODE": "1",
     }  # fmt: skip
+
+
+def kill_all() -> None:
+    """End every fork server of this process with its children, from any thread and without waiting for an answer. The
+    children are seen to end only where this process adopts them (`forkserver.adopt_orphans`)."""
+    for server in list(SERVERS):
+        server.kill()
+    end_s = time.monotonic() + GRACE_S
+    with contextlib.suppress(ChildProcessError):  # none is left
+        while time.monotonic() < end_s:
+            if os.waitpid(-1, os.WNOHANG)[0] == 0:
+                time.sleep(0.005)
 
 
 class ForkServer:
@@ -145,6 +161,7 @@ class ForkServer:
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=environment, cwd=scratch, start_new_session=True,
             )  # fmt: skip
+        SERVERS.append(self)
         theirs.close()
         self.control = ours
         self.versions: dict[str, str] | None = None
@@ -218,6 +235,12 @@ class ForkServer:
             raise WorkerError(f"the fork server ended; its log is {self.log}")
         answer: dict[str, Any] = msgspec.json.decode(data)
         return answer
+
+    def kill(self) -> None:
+        """It and its children, which end with it (`forkserver.end_with`), at once."""
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.wait()
 
     def close(self) -> None:
         self.control.close()

@@ -7,66 +7,96 @@ while another holds the GPU. A request is {"id", "verb", …}; an answer {"id", 
 from __future__ import annotations
 
 import argparse
+import contextlib
 import json
 import os
 import signal
 import sys
-import tempfile
 import threading
 import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, TextIO
+from queue import SimpleQueue
+from typing import Any, NoReturn, TextIO
 
 import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
 from kernelwright.model import Candidate
+from kernelwright.worker.children import kill_all
 from kernelwright.worker.compare import bench
 from kernelwright.worker.evaluate import evaluate
+from kernelwright.worker.forkserver import adopt_orphans
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.machine import machine
 from kernelwright.worker.precompile import precompile
 from kernelwright.worker.profile.operation import profile
 from kernelwright.worker.qualify import qualify
+from kernelwright.worker.scratch import make_scratch, remove
 from kernelwright.worker.site import Site
 
 AT_ONCE = max(16, os.cpu_count() or 1)
 """Requests under way; each waits for compilers or the lease most of its time, and every core should have a compiler."""
 
 
-def main() -> int:
+def main() -> NoReturn:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever prints, prints to the log
     options = arguments().parse_args()
-    signal.signal(signal.SIGTERM, lambda number, frame: sys.exit(128 + number))  # so that nothing stays in scratch
-    with tempfile.TemporaryDirectory(prefix="kernelwright-", ignore_cleanup_errors=True) as scratch:
-        return supervise(answers, Path(scratch), options.target, options.limits)
+    adopt_orphans()  # to see every process gone at the end
+    ending = Ending(make_scratch())
+    signal.signal(signal.SIGTERM, lambda number, frame: ending.end(128 + number))
+    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    threading.Thread(target=read, args=(requests, ending), daemon=True).start()
+    try:
+        ending.end(supervise(answers, requests, ending, options.target, options.limits))
+    except Exception:  # noqa: BLE001 - our own fault, told before this process ends
+        traceback.print_exc()
+        ending.end(2)
 
 
-def supervise(answers: TextIO, scratch: Path, target: str | None, limits: str) -> int:
-    """Answer requests until there are no more; the process's exit status. limits: as JSON."""
+class Ending:
+    """How a supervisor ends: its children are killed, its scratch is removed. From any thread, at any moment, once."""
+
+    def __init__(self, scratch: Path) -> None:
+        self.scratch = scratch
+        self._turn = threading.Lock()
+
+    def end(self, status: int) -> NoReturn:
+        """Does not return. Threads under way are not waited for: nobody hears their answers."""
+        if not self._turn.acquire(blocking=False):
+            while True:
+                signal.pause()  # another thread ends the process
+        kill_all()
+        remove(self.scratch)
+        os._exit(status)
+
+
+def read(requests: SimpleQueue[dict[str, Any]], ending: Ending) -> None:
+    """Every request, until the last."""
+    for line in sys.stdin:
+        request = json.loads(line)
+        if request["verb"] == "close":
+            break
+        requests.put(request)
+    ending.end(0)
+
+
+def supervise(
+    answers: TextIO, requests: SimpleQueue[dict[str, Any]], ending: Ending, target: str | None, limits: str
+) -> int:
+    """Answer requests; `ending` ends that. The process's exit status where it cannot begin. limits: as JSON."""
     lock = threading.Lock()
     try:
-        site = Site(scratch, target, limits_of(limits))
+        site = Site(ending.scratch, target, limits_of(limits))
     except KernelwrightError as error:
         send(answers, lock, {"id": None} | failure(error))
         return 2
-    signal.signal(signal.SIGTERM, signal.SIG_DFL)  # from here on the threads are not to be waited for
-    try:
-        send(answers, lock, {"id": None, "ok": "ready"})
-    except BrokenPipeError:  # whoever started us has ended meanwhile
-        site.close()
-        return 0
-    with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-        for line in sys.stdin:
-            request = json.loads(line)
-            if request["verb"] == "close":
-                break
-            threads.submit(serve, site, request, answers, lock)
-    site.close()
-    return 0
+    send(answers, lock, {"id": None, "ok": "ready"})
+    threads = ThreadPoolExecutor(max_workers=AT_ONCE)
+    while True:
+        threads.submit(serve, site, requests.get(), answers, lock)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -125,6 +155,6 @@ def failure(error: KernelwrightError) -> dict[str, Any]:
 
 
 def send(answers: TextIO, lock: threading.Lock, message: dict[str, Any]) -> None:
-    with lock:
+    with lock, contextlib.suppress(BrokenPipeError):  # whoever asked has ended; `read` notices
         answers.write(json.dumps(message) + "\n")
         answers.flush()

@@ -1,0 +1,65 @@
+"""A supervisor's folder for temporary files, and the removal of those that killed supervisors left behind.
+
+Imports no torch. The one rule: a folder in use is locked, by the kernel and as long as its supervisor lives, so only
+what nobody uses is removed: a folder of ours by name, owner and kind, whose lock can be had.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import shutil
+import stat
+import tempfile
+import time
+from pathlib import Path
+
+PREFIX = "kernelwright-"
+LOCK = "owner.lock"
+TRIES, TRY_S = 20, 0.02
+"""A process that was just killed may still have been writing."""
+
+
+def make_scratch() -> Path:
+    """A new folder, locked until this process ends; first those of dead supervisors are removed."""
+    home = Path(tempfile.gettempdir())
+    for path in home.glob(f"{PREFIX}*"):
+        remove_stale(path)
+    folder = Path(tempfile.mkdtemp(prefix=PREFIX))
+    # Locked before it has the name that `remove_stale` looks for. The descriptor stays open on purpose.
+    descriptor = os.open(folder / "new.lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+    fcntl.flock(descriptor, fcntl.LOCK_EX)
+    (folder / "new.lock").rename(folder / LOCK)
+    return folder
+
+
+def remove_stale(folder: Path) -> bool:
+    """Remove `folder` where it was a supervisor's that is gone; whether it was. What cannot be removed stays."""
+    with contextlib.suppress(OSError):
+        found = folder.lstat()
+        if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+            return False
+        descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return False
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return remove(folder)
+        finally:
+            os.close(descriptor)
+    return False
+
+
+def remove(folder: Path) -> bool:
+    """The lock last, so that what is left can be removed another time; whether nothing is."""
+    for _ in range(TRIES):
+        for path in folder.iterdir():
+            if path.name != LOCK:
+                shutil.rmtree(path, ignore_errors=True) if path.is_dir() and not path.is_symlink() else path.unlink()
+        if [path.name for path in folder.iterdir()] == [LOCK]:
+            (folder / LOCK).unlink()
+            folder.rmdir()
+            return True
+        time.sleep(TRY_S)
+    return False
