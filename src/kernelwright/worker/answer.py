@@ -100,7 +100,7 @@ def out_of_memory(error: BaseException) -> bool:
 def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     """Expected outputs in float64 and the framework's own error in the instance's dtype."""
     produced = framework_outputs(instance)
-    exact = outputs(cast(instance, "float64"))
+    exact = as_before(instance, produced, outputs(cast(instance, "float64")))
     lenient = distribution != values.AS_GIVEN
     own = [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
     widest = [p.dtype in tolerance.WIDEST for p in produced]
@@ -132,10 +132,23 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
     return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes)
 
 
+def as_before(
+    instance: Instance, before: tuple[torch.Tensor, ...], made: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...]:
+    """`made`; raises `ProblemError` where the same inputs gave outputs of other sizes before."""
+    first, second = [[tuple(one.shape) for one in outputs] for outputs in (before, made)]
+    if first != second:
+        raise ProblemError(
+            f"{instance.file}: forward gives outputs of sizes {first}, and {second} when it is called again",
+            "what it returns may depend on its inputs only",
+        )
+    return made
+
+
 def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: bool) -> list[tolerance.Errors]:
     """The framework's errors in float32; none where it refuses float32."""
     try:
-        produced = outputs(cast(instance, "float32"))
+        produced = as_before(instance, exact, outputs(cast(instance, "float32")))
     except ProblemError as error:
         if out_of_memory(error):
             raise

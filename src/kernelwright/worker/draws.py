@@ -141,10 +141,11 @@ class Draws:
         seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
-        return answered(
+        made = answered(
             self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
             operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
         )  # fmt: skip
+        return as_described(made, case, self.specs[case])
 
     def _make_room(self) -> None:
         limit: float = KEPT_ON_CPU_BYTES
@@ -197,3 +198,24 @@ class Draws:
         consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
         longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
         return max(self.flop[case] / (2 * produced), consumed / produced, float(longest))
+
+
+def as_described(answer: Answer, case: str, described: Specs) -> Answer:
+    """Raises `ProblemError` where inputs or outputs are of other sizes than for another seed: no plan fits both."""
+    inputs = [one for one in answer.instance.inputs if isinstance(one, torch.Tensor)]
+    before = [one for one in described.inputs if isinstance(one, TensorSpec)]
+    found = [("input", inputs, before), ("output", list(answer.expected), list(described.outputs))]
+    for what, tensors, specs in found:
+        shapes, known = [tuple(one.shape) for one in tensors], [one.shape for one in specs]
+        if shapes != known:
+            maker = "get_inputs" if what == "input" else "forward"
+            raise ProblemError(
+                f"{answer.instance.file}: case {case!r}: the sizes of {what}s differ from draw to draw: "
+                f"{_sizes(known)}, then {_sizes(shapes)}",
+                f"the sizes that {maker} gives may depend on the case only, not on random numbers or on values",
+            )
+    return answer
+
+
+def _sizes(shapes: list[tuple[int, ...]]) -> str:
+    return ", ".join("×".join(map(str, shape)) or "a scalar" for shape in shapes) or "none"

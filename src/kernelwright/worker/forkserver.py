@@ -137,7 +137,8 @@ def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socke
         traceback.print_exc()  # into its log; the supervisor sees the exit status
         raise
     finally:
-        sys.stderr.flush()
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # a problem may have taken it away
+            sys.stderr.flush()
         os._exit(status)
 
 

@@ -66,13 +66,28 @@ def outputs(instance: Instance) -> tuple[Tensor, ...]:
                 f"work on a copy: {name.split('.')[-1]} = {value}.clone()",
             )
     several = tuple(made) if isinstance(made, list | tuple) else (made,)
+    if not several:
+        raise ProblemError(f"{instance.file}: forward returns an empty {type(made).__name__}", "return a tensor")
     for position, output in enumerate(several):
         if not isinstance(output, Tensor):
             raise ProblemError(
                 f"{instance.file}: output {position} of forward is a {type(output).__name__}, expected a tensor",
                 "forward returns a tensor, or a flat list or tuple of tensors",
             )
+        if kind := unusual(output):
+            raise ProblemError(f"{instance.file}: output {position} of forward is {kind}", "expected a dense tensor")
     return several
+
+
+def unusual(tensor: Tensor) -> str:
+    """What keeps a tensor from being read element by element; "" where nothing does."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"a sparse tensor ({tensor.layout})"
+    if tensor.is_quantized:
+        return "a quantized tensor"
+    return "a tensor without data (device meta)" if tensor.is_meta else ""
 
 
 def given(instance: Instance) -> list[tuple[str, Tensor]]:

@@ -8,6 +8,7 @@ seed.
 from __future__ import annotations
 
 import contextlib
+import os
 import traceback
 import warnings
 from collections.abc import Iterator
@@ -30,6 +31,7 @@ from kernelwright.worker.draws import PERIOD, Draws
 from kernelwright.worker.instance import Specs, compulsory_bytes
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Plan
+from kernelwright.worker.problem_module import note, words_of
 from kernelwright.worker.strided import with_strided
 from kernelwright.worker.trivial import qualification
 from kernelwright.worker.work import Work
@@ -227,10 +229,13 @@ def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
 def main(channel: Channel, options: dict[str, Any]) -> None:
     warnings.filterwarnings("ignore", category=UserWarning)
     judge = Judge(options["device"])
+    note.file = os.open(options["note"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    path = ""
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         while True:
             message = channel.receive(None)
+            path = message["path"] if message["verb"] == "load" else path
             try:
                 channel.send({"ok": respond(judge, message)})
             except KernelwrightError as error:
@@ -240,7 +245,8 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
                 channel.send({"error": str(out_of_memory(message["verb"], error)), "kind": "ProblemError"})
             except Exception as error:  # noqa: BLE001 - our own fault, told before this process ends
                 traceback.print_exc()
-                channel.send({"error": f"{type(error).__name__}: {error}", "kind": "WorkerError"})
+                where = f"{path}: the judge failed at {message['verb']}: " if path else ""
+                channel.send({"error": f"{where}{type(error).__name__}: {words_of(error)}", "kind": "WorkerError"})
                 return
 
 

@@ -25,6 +25,7 @@ from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.errors import ProblemError
+from kernelwright.legible import encodable
 from kernelwright.model import Case
 from kernelwright.worker.instance import (
     Input,
@@ -35,6 +36,7 @@ from kernelwright.worker.instance import (
     operators,
     outputs,
     specs,
+    unusual,
 )
 from kernelwright.worker.problem_module import (
     argument_names,
@@ -82,7 +84,7 @@ def load_problem(path: str) -> LoadedProblem:
         name=file.parent.name if owns_folder else file.stem,
         format="native" if owns_folder or hasattr(module, "CASES") else "kernelbench",
         source=source,
-        docstring=inspect.cleandoc(module.__doc__ or module.Model.__doc__ or ""),
+        docstring=docstring_of(module),
         cases=cases,
         file=file,
         tree=tree,
@@ -199,6 +201,12 @@ class LoadedProblem:
         return list(made)
 
 
+def docstring_of(module: types.ModuleType) -> str:
+    """The problem's, else its model's; the file may have assigned anything to either."""
+    found = next((doc for doc in (module.__doc__, module.Model.__doc__) if doc and isinstance(doc, str)), "")
+    return inspect.cleandoc(encodable(found))
+
+
 def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> None:
     """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time."""
     module.eval()
@@ -217,6 +225,8 @@ def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | No
 
 def _input(file: Path, name: str, value: object, device: str, wanted: torch.dtype | None) -> Input:
     if isinstance(value, Tensor):
+        if kind := unusual(value):
+            raise ProblemError(f"{file}: get_inputs gives {kind} for {name}", "expected a dense tensor")
         return value.detach().to(device, wanted if value.is_floating_point() else None)
     if value is None or isinstance(value, bool | int | float | str):
         return value

@@ -8,14 +8,19 @@ from __future__ import annotations
 
 import ast
 import codecs
+import contextlib
 import hashlib
 import inspect
+import math
+import os
 import random
+import signal
 import sys
 import traceback
 import types
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +30,7 @@ import torch
 
 from kernelwright import syntax
 from kernelwright.errors import ProblemError
+from kernelwright.legible import encodable
 from kernelwright.model import Case, Record, Scalar
 
 _MODULE_NAME = "kernelwright_problem"
@@ -77,22 +83,64 @@ def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> ty
 
 
 def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`function(...)`; whatever the user's code raises becomes a `ProblemError` that names the line."""
+    """`function(...)`; whatever the user's code raises becomes a `ProblemError` that names the line. Where it ends the
+    process instead, `running` has said what was called."""
+    process = os.getpid()
+    running(what)
     try:
         return function(*args, **kwargs)
     except ProblemError:
         raise
-    except (Exception, SystemExit, KeyboardInterrupt) as error:  # a real interrupt ends this process without raising
-        lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == str(file)]
+    except BaseException as error:  # a real interrupt ends this process without raising
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(file)]
         where = f"{file}, line {lines[-1]}" if lines else str(file)
-        raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {error}") from error
+        raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {words_of(error)}") from error
+    finally:
+        if os.getpid() != process:
+            os._exit(0)  # a fork that the user's code made: it may not go on as this process
+        signal.alarm(0)  # what the user's code wanted to be interrupted by would come later
+        running("")
+
+
+LONGEST_WORDS = 2000
+"""Characters of what an exception says."""
+
+
+def words_of(error: BaseException) -> str:
+    """What an exception of the user's code says, if it can say it."""
+    try:
+        said = str(error)
+    except BaseException as fault:  # noqa: BLE001 - it is the user's code again
+        return f"(its text cannot be had: {type(fault).__name__})"
+    return encodable(said[:LONGEST_WORDS])
+
+
+def running(what: str) -> None:
+    """Note what of the user's code runs now, "" for nothing: the supervisor reads it where this process has ended."""
+    if note.file is not None:
+        with contextlib.suppress(OSError):  # the user's code may have closed it
+            os.pwrite(note.file, what.encode().ljust(NOTE_BYTES, b"\0")[:NOTE_BYTES], 0)
+
+
+NOTE_BYTES = 200
+
+
+@dataclass
+class _Note:
+    """Where `running` writes: a descriptor, None where nobody reads it."""
+
+    file: int | None = None
+
+
+note = _Note()
 
 
 def argument_names(function: Callable[..., object]) -> dict[str, bool]:
     """The arguments that `function` takes by name, and whether each has a default; none for most builtins."""
     try:
         parameters = inspect.signature(function).parameters.values()
-    except ValueError:
+    except (ValueError, TypeError):
         return {}
     named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
     return {p.name: p.default is not p.empty for p in parameters if p.kind in named}
@@ -138,7 +186,7 @@ def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
             raise ProblemError(f"{file} has CASES, and {sidecar.name} lies beside it", "keep one of the two")
         if not isinstance(module.CASES, list | tuple):
             raise ProblemError(f"{file}: CASES is a {type(module.CASES).__name__}, expected a list of dicts")
-        return tuple(_stated_case(file, entry) for entry in module.CASES)
+        return tuple(_stated_case(file, entry) for entry in call(file, "reading CASES", list, module.CASES))
     if not sidecar.is_file():
         return (Case(name="default"),)
     try:
@@ -153,7 +201,8 @@ def _stated_case(file: Path, entry: object) -> Case:
         own: dict[str, Any] = {key: fields.pop(key) for key in ("name", "dtype", "held_out", "small") if key in fields}
         return msgspec.convert({**own, "params": fields}, Case)
     except msgspec.ValidationError as error:
-        raise ProblemError(f"{file}: {entry!r} in CASES: {error}", "expected dict(name=…, …)") from error
+        shown = call(file, "showing an entry of CASES", repr, entry)
+        raise ProblemError(f"{file}: {encodable(shown)} in CASES: {error}", "expected dict(name=…, …)") from error
 
 
 def check_cases(
@@ -169,6 +218,12 @@ def check_cases(
     assigned = {name for statement in tree.body for name in _assigned_names(statement)}
     constants = {name for name in assigned if isinstance(getattr(module, name, None), bool | int | float | str)}
     for case in cases:
+        for value in (case.name, case.dtype, *case.params, *case.params.values()):
+            if not _can_be_kept(value):
+                raise ProblemError(
+                    f"{file}: case {encodable(case.name)!r} holds {encodable(repr(value))[:100]}, which JSON cannot",
+                    "expected text in UTF-8, whole numbers of 63 bits, finite numbers",
+                )
         floating_dtype(file, case.dtype)
         for name in case.params:
             if name not in arguments | constants:
@@ -176,6 +231,14 @@ def check_cases(
                     f"{file}: nothing takes the parameter {name!r} of case {case.name!r}",
                     "expected an argument of get_inputs or get_init_inputs, or a constant assigned at module level",
                 )
+
+
+def _can_be_kept(value: Scalar | None) -> bool:
+    if isinstance(value, str):
+        return encodable(value) == value
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or abs(value) < 1 << 63
 
 
 def floating_dtype(file: Path, name: str | None) -> torch.dtype | None:

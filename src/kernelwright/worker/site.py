@@ -29,6 +29,9 @@ from kernelwright.worker.plan import ITEMSIZE, itemsize
 
 DEFAULT_TARGET = "sm_90"
 
+NOTE = "judge.note"
+"""Where a judge says what of the problem it runs; read when it has ended."""
+
 
 def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
     """Names of the scored cases that are not among `timed`; raises `ProblemError` for a name that is no scored case."""
@@ -196,7 +199,8 @@ class Site:
         found = self.children.get(role)
         if found is None or not found.alive:
             if role == "judge":
-                found = self.compilers.spawn("judge", {"device": self.device}, log=True)
+                options = {"device": self.device, "note": str(self.scratch / NOTE)}
+                found = self.compilers.spawn("judge", options, log=True)
             elif self.on_gpu:
                 found = self.compilers.spawn("bench", {"code": str(self.code)}, log=True)
             else:
@@ -259,10 +263,21 @@ class Site:
         try:
             answer = judge.ask(message, timeout_s)
         except (ChildDied, ChildTimeout) as error:
-            raise WorkerError(f"the judge failed at {message['verb']}: {error}", judge.printed(800)) from error
+            raise self._judge_ended(judge, message["verb"], error) from error
         if "error" in answer:
             raise (ProblemError if answer["kind"] == "ProblemError" else WorkerError)(answer["error"])
         return answer["ok"]
+
+    def _judge_ended(self, judge: Child, verb: str, error: ChildDied | ChildTimeout) -> WorkerError | ProblemError:
+        """Whose fault it is that the judge ended: the problem's where its code ran, and else ours."""
+        file = self.problem[0] if self.problem is not None else ""
+        how = error.how if isinstance(error, ChildDied) else "did not answer in time and was killed"
+        note = self.scratch / NOTE
+        what = note.read_bytes().rstrip(b"\0").decode(errors="replace") if note.exists() else ""
+        said = judge.printed(800).strip()
+        if file and what:
+            return ProblemError(f"{file}: the process that runs it {how} in {what}", said or "run the file by itself")
+        return WorkerError(f"the judge of {file or 'no problem'} {how} at {verb}", said or None)
 
     # --- compiling -------------------------------------------------------------------------------------------
 

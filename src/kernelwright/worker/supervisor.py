@@ -29,6 +29,7 @@ from kernelwright.worker.compare import bench
 from kernelwright.worker.evaluate import evaluate
 from kernelwright.worker.forkserver import adopt_orphans
 from kernelwright.worker.limits import Limits
+from kernelwright.worker.logs import keep_short
 from kernelwright.worker.machine import machine
 from kernelwright.worker.precompile import precompile
 from kernelwright.worker.profile.operation import profile
@@ -46,6 +47,7 @@ def main() -> NoReturn:
     options = arguments().parse_args()
     adopt_orphans()  # to see every process gone at the end
     ending = Ending(make_scratch())
+    keep_short(ending.scratch)
     signal.signal(signal.SIGTERM, lambda number, frame: ending.end(128 + number))
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=read, args=(requests, ending), daemon=True).start()

@@ -1,0 +1,155 @@
+"""A fault of a problem file is said with its file, and with its line where there is one, whatever the file does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from kernelwright.errors import ProblemError
+from kernelwright.pool import ProcessWorker
+from kernelwright.worker.logs import KEPT_BYTES, LONGEST_BYTES, shorten
+
+TEMPLATE = '''"""A problem."""
+import os, random, signal, sys, threading, time
+import torch
+{top}
+class Model(torch.nn.Module):
+    def forward(self, x):
+        {forward}
+
+def get_inputs():
+    {inputs}
+
+def get_init_inputs():
+    return []
+'''
+
+
+@pytest.fixture(scope="module")
+def worker() -> Iterator[ProcessWorker]:
+    """One for all: after each fault it has to serve the next problem."""
+    with ProcessWorker(limits={"judge_s": 20.0}) as started:
+        yield started
+
+
+def file_with(
+    folder: Path, top: str = "", forward: str = "return 2 * x", inputs: str = "return [torch.randn(64)]"
+) -> Path:
+    file = folder / "odd_problem.py"
+    file.write_text(TEMPLATE.format(top=top, forward=forward, inputs=inputs))
+    return file
+
+
+def fault(worker: ProcessWorker, file: Path) -> str:
+    def judged() -> None:
+        worker.load(str(file))
+        worker.qualify()
+
+    with pytest.raises(ProblemError) as raised:
+        judged()
+    said = str(raised.value)
+    assert str(file) in said
+    assert "Traceback" not in said.partition("(")[0]
+    return said
+
+
+ODD_EXCEPTION = "class Odd({base}):\n    def __str__(self): {body}\nraise Odd()"
+
+
+@pytest.mark.parametrize(
+    ("top", "words"),
+    [
+        ("raise BaseException('no')", "line 4: importing it raised BaseException: no"),
+        ("class Own(BaseException): pass\nraise Own('no')", "line 5: importing it raised Own: no"),
+        ("sys.exit(3)", "line 4: importing it raised SystemExit"),
+        ("def again(): again()\nagain()", "line 4: importing it raised RecursionError"),
+        (ODD_EXCEPTION.format(base="Exception", body="raise self"), "its text cannot be had: Odd"),
+        (ODD_EXCEPTION.format(base="Exception", body="return 5"), "its text cannot be had: TypeError"),
+        ("raise ValueError('\\ud800')", "ValueError: \ufffd"),
+        ("os._exit(4)", "ended with exit status 4 in importing it"),
+        ("os.abort()", "killed by SIGABRT in importing it"),
+        ("os.kill(os.getpid(), 9)", "killed by SIGKILL in importing it"),
+        ("os.closerange(3, 100)", "ended"),
+        ("signal.alarm(1)\ntime.sleep(60)", "killed by SIGALRM in importing it"),
+        ("CASES = [dict(name='\\ud800')]", "which JSON cannot"),
+        ("CASES = [dict(name='a', n=10**30)]\nn = 4", "which JSON cannot"),
+        ("CASES = [dict(name='a', n=float('nan'))]\nn = 4", "which JSON cannot"),
+        ("class L(list):\n    def __iter__(self): raise OSError\nCASES = L([1])", "line 5: reading CASES raised"),
+    ],
+)  # fmt: skip
+def test_at_import(worker: ProcessWorker, tmp_path: Path, top: str, words: str) -> None:
+    assert words in fault(worker, file_with(tmp_path, top=top))
+
+
+@pytest.mark.parametrize(
+    ("forward", "words"),
+    [
+        ("return ()", "an empty tuple"),
+        ("return []", "an empty list"),
+        ("return x.to_sparse()", "a sparse tensor"),
+        ("return torch.nested.nested_tensor([x, x])", ""),
+        ("return x.to('meta')", ""),
+        ("yield x", "a generator"),
+        ("return x[x > 0]", "the sizes of outputs differ"),
+        ("return torch.unique(x.round())", "the sizes of outputs differ"),
+        ("self.n = getattr(self, 'n', 0) + 1; return x[: self.n]", ""),
+        ("raise BaseException('no')", "line 7: forward raised BaseException: no"),
+        ("return self.forward(x)", "RecursionError"),
+        ("os._exit(0)", "ended with exit status 0 in forward"),
+        ("os.kill(os.getpid(), 11)", "killed by SIGSEGV in forward"),
+        ("return None", "a NoneType"),
+    ],
+)
+def test_in_forward(worker: ProcessWorker, tmp_path: Path, forward: str, words: str) -> None:
+    assert words in fault(worker, file_with(tmp_path, forward=forward))
+
+
+@pytest.mark.parametrize(
+    ("inputs", "words"),
+    [
+        ("return [torch.randn(random.randint(1, 10**6))]", "the sizes of inputs differ"),
+        ("return [torch.randn(64).to_sparse()]", "a sparse tensor"),
+        ("os._exit(3)", "ended with exit status 3 in get_inputs"),
+        ("raise BaseException", "line 10: get_inputs raised BaseException"),
+        ("yield torch.randn(3)", "a generator"),
+        ("while True: time.sleep(1)", "did not answer in time"),
+    ],
+)
+def test_in_get_inputs(worker: ProcessWorker, tmp_path: Path, inputs: str, words: str) -> None:
+    assert words in fault(worker, file_with(tmp_path, inputs=inputs))
+
+
+@pytest.mark.parametrize(
+    "top",
+    [
+        "threading.Thread(target=time.sleep, args=(1000,)).start()",
+        "os.chdir('/')",
+        "os.remove(__file__) if os.path.exists(__file__) else None",
+        "signal.signal(signal.SIGTERM, signal.SIG_IGN); signal.setitimer(signal.ITIMER_REAL, 0.5)",
+        "os.fork()",
+        "print('x' * 20_000_000)",
+        "__doc__ = 5",
+        "__doc__ = '\\ud800'",
+        "sys.stdout = sys.stderr = None",
+    ],
+)
+def test_what_hurts_nobody_is_no_fault(worker: ProcessWorker, tmp_path: Path, top: str) -> None:
+    file = file_with(tmp_path, top=top)
+    assert worker.load(str(file)).name == "odd_problem"
+
+
+def test_a_log_keeps_its_end_and_not_more(tmp_path: Path) -> None:
+    log = tmp_path / "judge-1.log"
+    with log.open("ab") as writer:
+        writer.write(b"x" * LONGEST_BYTES + b"the end\n")
+        writer.flush()
+        shorten(log)
+        writer.write(b"and more\n")
+    assert log.stat().st_size < KEPT_BYTES + 100
+    assert log.read_bytes().endswith(b"the end\nand more\n")
+    short = tmp_path / "short.log"
+    short.write_bytes(b"x")
+    shorten(short)
+    assert short.read_bytes() == b"x"
