@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import os
 import random
+import re
 import shutil
 import signal
 import sys
@@ -27,10 +28,11 @@ from kills import PROBLEM
 from odd_problems import problem
 from table import Row, Table
 
-from fakes import FakeWorker
+from fakes import FakeWorker, evaluation_of
 from kernelwright.cli.main import VERBS, cli
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import ProblemError, WorkerError
+from kernelwright.model import Candidate, Evaluation, Status
 from kernelwright.pool import ProcessWorker
 from proposing import KERNEL
 
@@ -130,6 +132,13 @@ def holds_key(path: Path) -> bool:
     return path.is_file() and not path.is_symlink() and odd.SECRET.encode() in path.read_bytes()
 
 
+def judged(candidate: Candidate, purpose: str) -> Evaluation:
+    """The fakes know only candidates with a block."""
+    if re.search(r"BLOCK\s*=\s*\d", candidate.source):
+        return evaluation_of(candidate, purpose)
+    return Evaluation(status=Status.COMPILE_ERROR, reason="it has no block")
+
+
 def inside(words: list[str], folder: Path, environment: dict[str, str], log: Path) -> int:
     """In the child: the command line with a fake worker; its status."""
     os.setsid()
@@ -142,7 +151,11 @@ def inside(words: list[str], folder: Path, environment: dict[str, str], log: Pat
     os.dup2(output, 2)
     sys.argv = ["kernelwright", *words]
     try:
-        cli(args=words, prog_name="kernelwright", obj=Parts(start_worker=lambda target: closing(FakeWorker())))
+        cli(
+            args=words,
+            prog_name="kernelwright",
+            obj=Parts(start_worker=lambda target: closing(FakeWorker(answer=judged))),
+        )
     except SystemExit as end:
         with contextlib.suppress(OSError, ValueError):
             sys.stdout.flush()

@@ -17,8 +17,6 @@ from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 
-LARGEST_TEXT_BYTES = 64 * 2**20
-"""Of one file of another program: a kernel has kilobytes, a history of a hundred thousand configs some megabytes."""
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -82,16 +80,6 @@ def read_file(root: Path, name: str) -> bytes | None:
                 raise RunFolderError(f"{root / name} is no ordinary file", "remove it")
             return file.read()
     return None
-
-
-def read_text(path: Path) -> str:
-    """The text of a file that somebody else may have made. Raises `OSError` for one of more than `LARGEST_TEXT_BYTES`,
-    which a sparse file or a device can have at no cost, and `UnicodeDecodeError`."""
-    with path.open("rb") as file:
-        content = file.read(LARGEST_TEXT_BYTES + 1)
-    if len(content) > LARGEST_TEXT_BYTES:
-        raise OSError(errno.EFBIG, f"it has more than {LARGEST_TEXT_BYTES} bytes", str(path))
-    return content.decode("utf-8-sig")
 
 
 def open_locked(root: Path, name: str) -> int:

@@ -20,7 +20,7 @@ from kernelwright.cli.output import dropped, note
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import KernelwrightError
 from kernelwright.interruption import Ended, stoppable
-from kernelwright.legible import legible
+from kernelwright.legible import encodable, legible
 
 INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
@@ -80,6 +80,12 @@ class VerbGroup(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl([(name, verb.summary) for name, verb in VERBS.items()])
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        for word in args:
+            if encodable(word) != word:
+                raise click.UsageError(f"{legible(word)} is not text in UTF-8; a run's journal could not hold it.")
+        return super().parse_args(ctx, args)
 
     def invoke(self, ctx: click.Context) -> Any:
         try:

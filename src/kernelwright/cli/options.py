@@ -6,7 +6,6 @@ in the message, never a default.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Iterable
 from pathlib import Path
@@ -16,6 +15,7 @@ import click
 
 from kernelwright.errors import RequestError
 from kernelwright.model import Candidate, Scalar
+from kernelwright.textfile import parse_json, read_text
 
 
 class Limit(click.FloatRange):
@@ -84,7 +84,7 @@ def candidate(file: str, config_texts: Iterable[str] = ()) -> Candidate:
             f"no candidate file at {file!r}", "give the path of a Python file with ModelNew or kernel_function"
         )
     try:
-        source = path.read_text(encoding="utf-8-sig")
+        source = read_text(path)
     except UnicodeDecodeError as error:
         raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "give a Python file") from error
     found = Candidate(source=source, config=config(config_texts))
@@ -99,7 +99,7 @@ def _config_file(path: Path) -> dict[str, Scalar]:
     if not path.is_file():
         raise RequestError(f"--config {str(path)!r} is neither KEY=VALUE nor a file", "give either")
     try:
-        content = json.loads(path.read_text(encoding="utf-8-sig"))
+        content = parse_json(read_text(path))
     except ValueError as error:
         raise RequestError(f"config file {path} is not JSON: {error}", "write an object of integers") from error
     if not isinstance(content, dict):

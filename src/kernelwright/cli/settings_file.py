@@ -19,6 +19,7 @@ from msgspec import Meta
 from kernelwright.cli.output import note
 from kernelwright.errors import ConfigError
 from kernelwright.model import Record, Scalar
+from kernelwright.textfile import read_text
 
 NAME = "kernelwright.toml"
 """Read from the current folder where no other file is named."""
@@ -68,12 +69,14 @@ def read_settings(file: str | None) -> RunFile:
     if file is None and not path.exists():
         return RunFile()
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"settings file {path} cannot be read: {error}", "give a TOML file") from error
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"settings file {path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"settings file {path} is nested too deeply", "its fields are flat") from error
     settings = checked(path, text, content)
     note(f"settings from {path}")
     return settings

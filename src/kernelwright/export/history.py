@@ -17,9 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
-from kernelwright.folders import read_text
 from kernelwright.legible import legible
 from kernelwright.model import CaseInfo
+from kernelwright.textfile import read_text
 from kernelwright.tune.records import Kind, Tried
 
 COLUMNS = ("timestamp", "name", "ms", "tflops", "status", "config", "generation", "case", "kind", "device", "reason")

@@ -8,15 +8,14 @@ is a config to try.
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
-from kernelwright.folders import read_text
 from kernelwright.model import Status
+from kernelwright.textfile import parse_json, read_text
 from kernelwright.tune.records import Kind, Tried
 
 T4_VERSION = "1.0.0"
@@ -70,7 +69,7 @@ def result(tried: Tried, kind: Kind, device: str) -> dict[str, Any]:
 def t4_rows(path: Path) -> list[dict[str, Any]]:
     """The configs of a T4 file, the fastest first, invalid ones last. Raises `ConfigError` for what is no T4."""
     try:
-        document = json.loads(read_text(path))
+        document = parse_json(read_text(path))
         results = document["results"]
         found = [(time_of(one), place, integers(one["configuration"])) for place, one in enumerate(results)]
     except OSError as error:

@@ -14,9 +14,9 @@ from typing import Any, TypeGuard
 import msgspec
 
 from kernelwright.errors import RequestError
-from kernelwright.folders import read_text
 from kernelwright.model import Candidate, Record, Scalar
 from kernelwright.propose.reply import Unusable, checked, same
+from kernelwright.textfile import read_text
 
 MOST = 2**62
 """No time, size or score comes near it."""

@@ -12,6 +12,7 @@ from pathlib import Path
 
 from kernelwright import syntax
 from kernelwright.errors import ProblemError
+from kernelwright.textfile import read_text
 
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 
@@ -21,7 +22,7 @@ def read_problem_text(file: Path) -> str:
     if file.suffix != ".py":
         raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file)
     except OSError as error:
         raise ProblemError(f"cannot read {file}: {error.strerror}") from error
     except UnicodeDecodeError as error:

@@ -32,6 +32,7 @@ from kernelwright.propose.reply import (
     new_candidate,
     note_in,
 )
+from kernelwright.textfile import read_text
 
 logger = logging.getLogger(__name__)
 
@@ -185,12 +186,12 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
         what = f"has a reply already, {taken}" if taken else "waits for nothing"
         raise RequestError(f"request {number} of {run} {what}", f"requests that wait for a reply: {waits}")
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file)
     except FileNotFoundError as error:
         raise RequestError(f"no reply file at {file}", "give a Markdown file with the module, or the module") from error
-    except (UnicodeDecodeError, IsADirectoryError) as error:
+    except (UnicodeDecodeError, OSError) as error:
         raise RequestError(
-            f"{file} is not text in UTF-8", "give a Markdown file with the module, or the module"
+            f"{file} cannot be read as text in UTF-8", "give a Markdown file with the module, or the module"
         ) from error
     reply = FileReply(text, is_module=file.suffix == ".py")
     try:

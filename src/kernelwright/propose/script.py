@@ -17,6 +17,7 @@ from kernelwright.legible import encodable
 from kernelwright.model import Candidate, Proposal, Record, Request, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reply import Unusable, candidate_in, note_in
+from kernelwright.textfile import read_text
 
 AUTHOR = "script"
 
@@ -72,7 +73,7 @@ class Script:
 def read_script(file: Path) -> tuple[ScriptLine, ...]:
     """The answers in a file. Raises `ConfigError`."""
     try:
-        text = file.read_text(encoding="utf-8-sig")
+        text = read_text(file)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"cannot read the script {file}: {error}", "give a .jsonl or .py file") from error
     lines = python_script(file, text) if file.suffix == ".py" else json_script(file, text)

@@ -11,17 +11,17 @@ from typing import Annotated
 from msgspec import Meta
 
 from kernelwright.model import Candidate, Scalar
-from kernelwright.search.options import read_options
+from kernelwright.search.options import MOST_AT_ONCE, read_options
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.rounds import Rounds, RoundsOptions
 from kernelwright.search.step import Step
 
 
 class BeamOptions(RoundsOptions, frozen=True, kw_only=True):
-    width: Annotated[int, Meta(ge=1)] = 4
+    width: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 4
     """Parents kept, distinct by compiled code: else a beam collapses onto one kernel, as KernelAgent's did in half
     of its rounds. Four is what its published runs use."""
-    expand: Annotated[int, Meta(ge=1)] = 1
+    expand: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 1
     """Children per parent. While there are fewer parents than `width` they share all width * expand children."""
 
 

@@ -12,17 +12,17 @@ from typing import Annotated
 from msgspec import Meta
 
 from kernelwright.model import Candidate, Operator, Scalar, Trial
-from kernelwright.search.options import read_options
+from kernelwright.search.options import MOST_AT_ONCE, read_options
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.rounds import Rounds, RoundsOptions
 from kernelwright.search.step import Step
 
 
 class EvolveOptions(RoundsOptions, frozen=True, kw_only=True):
-    islands: Annotated[int, Meta(ge=1)] = 2
-    children: Annotated[int, Meta(ge=1)] = 2
+    islands: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 2
+    children: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 2
     """Per island and generation. Four in all, as the beam's."""
-    size: Annotated[int, Meta(ge=2)] = 6
+    size: Annotated[int, Meta(ge=2, le=MOST_AT_ONCE)] = 6
     """Kernels that live on an island; the slowest give way."""
     crossover: Annotated[float, Meta(ge=0, le=1)] = 0.3
     """How often a child of an island of two or more is their merger; under `operators=portfolio` that follows from what

@@ -15,6 +15,10 @@ from kernelwright.model import Record, Scalar
 
 R = TypeVar("R", bound=Record)
 
+MOST_AT_ONCE = 1000
+"""Requests, parents or kernels of one round. A round is planned before its first request is asked, so that a number
+without measure would plan for ever."""
+
 
 def read_options(strategy: str, options: Mapping[str, Scalar], type: type[R]) -> R:
     """The record of type `type`; text from a command line ("4") is read as what the field wants.

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from kernelwright.model import Candidate, Operator, Record, Request, Scalar, Trial
-from kernelwright.search.options import read_options
+from kernelwright.search.options import MOST_AT_ONCE, read_options
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.staleness import PATIENCE, Staleness
 
@@ -23,7 +23,7 @@ class RandomOptions(Record, frozen=True, kw_only=True):
     draws configs at random this is plain random sampling."""
     seeds: Annotated[int, Meta(ge=1)] = 3
     """Seeds to ask for, the starter included, until one passes."""
-    ahead: Annotated[int, Meta(ge=1)] = 16
+    ahead: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 16
     """Requests asked and not yet told, at most. It has no rounds, and whoever answers prompts by hand must not be asked
     without end; a machine has rarely as many under way."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE

@@ -14,6 +14,7 @@ from typing import Any
 
 from kernelwright import syntax
 from kernelwright.errors import ConfigError
+from kernelwright.textfile import read_text
 from kernelwright.tunables import Tunable, find_tunables
 from kernelwright.tuning.space import Parameter, Space, default
 from kernelwright.tuning.written import candidate_for
@@ -88,7 +89,7 @@ def parameter(path: Path, name: str, values: Any, tunable: Tunable, source: str)
 def read(path: Path) -> dict[str, Any]:
     """{"parameters": …, "restrictions": …} of a .toml or .py file."""
     try:
-        text = path.read_text(encoding="utf-8-sig")
+        text = read_text(path)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"the space file {path} cannot be read: {error}", f"write {SHAPE}") from error
     stated = from_python(path, text) if path.suffix == ".py" else from_toml(path, text)
@@ -116,6 +117,8 @@ def from_toml(path: Path, text: str) -> dict[str, Any]:
         return tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise ConfigError(f"{path} is not TOML: {error}", f"write {SHAPE}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is nested too deeply", f"write {SHAPE}") from error
 
 
 def from_python(path: Path, text: str) -> dict[str, Any]:

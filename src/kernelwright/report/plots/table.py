@@ -6,6 +6,7 @@ Not the pictures. The rule: a picture that has nothing to show is left out, neve
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
@@ -50,6 +51,7 @@ def draw_plots(view: RunView) -> list[Picture]:
     """Those that have something to show; none where matplotlib is not installed (`plots_missing` says so)."""
     if drawing.plots_missing():
         return []
+    os.environ["MPLBACKEND"] = "agg"  # matplotlib refuses to be imported where it names none that it knows
     drawn = ((name, plot.title, plot.draw(view)) for name, plot in PLOTS.items())
     return [Picture(name, title, figure) for name, title, figure in drawn if figure is not None]
 
