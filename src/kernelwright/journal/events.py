@@ -134,25 +134,36 @@ def finished_s(events: list[Event]) -> dict[int, float]:
     found: dict[int, float] = {}
     at_work_s, last = 0.0, None
     for event in events:
-        now = datetime.fromisoformat(event.time)
         if last is not None and event.kind is not EventKind.STARTED:
-            at_work_s += max((now - last).total_seconds(), 0.0)
-        last = now
+            at_work_s += _gap_s(last, event.time)
+        last = event.time
         failed = isinstance(event.payload, Proposal) and event.payload.candidate is None
         if event.number is not None and (event.kind is EventKind.EVALUATED or failed):
             found[event.number] = at_work_s
     return found
 
 
+LONGEST_GAP_S = 3600.0
+"""Between two events of a session. A reply may take 1800 s, an evaluation not much longer: beyond that the clock was
+set."""
+
+
+def _gap_s(earlier: str, later: str) -> float:
+    """Seconds at work between two events, whatever was done to the clock between them."""
+    gap_s = (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+    return min(max(gap_s, 0.0), LONGEST_GAP_S)
+
+
 def sessions_of(events: list[Event]) -> list[Session]:
     """The sessions that these events frame, in order."""
     sessions: list[Session] = []
+    last = ""
     for event in events:
         if isinstance(event.payload, SessionStart):
             sessions.append(Session(started=event.time, budget=event.payload.budget, seconds=0.0, reason=None))
         elif isinstance(event.payload, SessionEnd) and sessions:
             sessions[-1] = replace(sessions[-1], seconds=event.payload.seconds, reason=event.payload.reason)
         elif sessions:
-            elapsed = datetime.fromisoformat(event.time) - datetime.fromisoformat(sessions[-1].started)
-            sessions[-1] = replace(sessions[-1], seconds=max(elapsed.total_seconds(), 0.0))
+            sessions[-1] = replace(sessions[-1], seconds=sessions[-1].seconds + _gap_s(last, event.time))
+        last = event.time
     return sessions

@@ -59,5 +59,6 @@ class Proposer(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of connections. No `propose` is under way."""
+        """Let go of connections, from any thread. A `propose` under way that waits for somebody else's answer raises
+        `ProviderError` soon; it is not used again."""
         ...

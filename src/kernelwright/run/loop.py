@@ -80,13 +80,14 @@ class Loop:
     def search(self) -> tuple[StopReason, str]:
         """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
         for number in self.state.open_numbers():
-            self._advance(number)
+            if not self._is_time_up() or number in self.state.proposals:
+                self._advance(number)
         self._fill()
         while self._proposing or self._evaluating or self._profiling or self._is_held:
             under_way: list[Future[Any]] = [*self._proposing, *self._evaluating, *self._profiling]
             if not under_way:
                 self._rest()
-            done, _ = wait(under_way, LOOK_S if self._is_held else None, FIRST_COMPLETED)
+            done, _ = wait(under_way, self._patience_s(), FIRST_COMPLETED)
             for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
                 del self._proposing[future]
                 self._proposed(number, future.result())
@@ -96,12 +97,17 @@ class Loop:
             for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
                 del self._profiling[looked]
                 self._profiled(number, looked.result())
+            if self._is_time_up():
+                self._abandon()
             self._fill()
         if self.waiting:
             what = "request waits" if len(self.waiting) == 1 else "requests wait"
             return StopReason.WAITING, f"{len(self.waiting)} {what} for a reply"
         if self._obstacle is not None:
             return self._obstacle.reason, self._obstacle.detail
+        if self._is_time_up() and self.state.open_numbers():
+            left = len(self.state.open_numbers())
+            return StopReason.MINUTES, f"{self._budget.minutes:g} minutes, with {left} of the requests open"
         return StopReason.FINISHED, "the strategy has nothing more to ask"
 
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
@@ -144,6 +150,35 @@ class Loop:
     def elapsed_s(self) -> float:
         """Of this session."""
         return time.monotonic() - self._began_s
+
+    # --- the limit of time ----------------------------------------------------------------------------------
+
+    def _left_s(self) -> float | None:
+        """Until the limit of time; None where there is none."""
+        if self._budget.minutes is None:
+            return None
+        return max(0.0, self._budget.minutes * 60 - self._spent_s - self.elapsed_s())
+
+    def _is_time_up(self) -> bool:
+        return self._left_s() == 0.0
+
+    def _patience_s(self) -> float | None:
+        """How long something under way may be waited for before anything else is to be looked at."""
+        known = [LOOK_S if self._is_held else None, self._left_s() if self._proposing else None]
+        return min((one for one in known if one is not None), default=None)
+
+    def _abandon(self) -> None:
+        """Wait for no reply any longer. Each is taken to cost as much as the dearest so far, and its request stays
+        open; an evaluation under way is paid for and is waited for."""
+        self._take_answers()
+        late = {future: number for future, number in self._proposing.items() if not future.done()}
+        if not late:
+            return
+        cost = msgspec.structs.replace(dearest(self.state), requests=1, assumed=1)
+        for future, number in late.items():
+            del self._proposing[future]
+            self._record(self._journal.append_abandoned(number, cost))
+        self._proposer.close()
 
     # --- one request at a time ------------------------------------------------------------------------------
 
