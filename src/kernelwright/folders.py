@@ -17,7 +17,6 @@ from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 
-
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
