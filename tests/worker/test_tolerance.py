@@ -40,6 +40,14 @@ def test_on_inputs_with_nan_only_what_has_to_be_is_asked_for() -> None:
     assert judged([1.0, -INF], [1.0, INF], lenient=True)
 
 
+def test_infinity_passes_for_nearly_as_much_on_inputs_with_denormals_only() -> None:
+    assert judged([1.0, INF], [1.0, 6e37], lenient=True) == ""
+    assert judged([1.0, INF], [1.0, 6e37])
+    assert judged([1.0, -INF], [1.0, 6e37], lenient=True)
+    assert judged([1.0, INF], [1.0, 1e33], lenient=True)
+    assert judged([1.0, NAN], [1.0, 6e37], lenient=True)
+
+
 def test_errors_are_relative_to_the_output_s_own_scale() -> None:
     found = tolerance.errors(torch.tensor([0.0, 101.0]), torch.tensor([0.5, 100.0], dtype=torch.float64))
     assert (found.max_abs, found.max_rel, found.scale.largest, found.finite) == (1.0, 0.01, 100.0, 1.0)
