@@ -83,7 +83,7 @@ def test_a_signal_ends_a_search_with_its_answer_and_abandons_what_is_under_way(n
     assert not list(Path("run").glob("journal.db-*"))
 
     assert run("report", "run").exit_code == 0
-    assert "1 proposal cut off by a signal" in run("report", "run").stdout
+    assert "for abandoned replies: 100 tokens in, 50 out" in run("report", "run").stdout
     with started(0, 0, "optimize", "--resume", "run") as again:
         again.communicate(timeout=60)
     assert again.returncode == 0

@@ -10,8 +10,8 @@ import pytest
 from kernelwright.errors import KernelwrightError
 from kernelwright.export.history import timed_rows
 from kernelwright.export.t4 import t4_rows
-from kernelwright.folders import LARGEST_TEXT_BYTES
 from kernelwright.importers.table import read_seeds
+from kernelwright.textfile import LARGEST_BYTES
 from samples import SOURCE
 
 DIGITS = "9" * 400
@@ -41,9 +41,9 @@ def test_numbers_of_400_digits_are_no_claims(tmp_path: Path) -> None:
 def test_a_sparse_file_is_refused_without_being_read(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     with path.open("wb") as file:
-        file.truncate(200 * LARGEST_TEXT_BYTES)
+        file.truncate(200 * LARGEST_BYTES)
     readers = {"history.csv": timed_rows, "t4.json": t4_rows}
-    with pytest.raises(KernelwrightError, match=r"more than \d+ bytes"):
+    with pytest.raises(KernelwrightError, match=r"larger than \d+ MiB"):
         readers[name](path) if name in readers else read_seeds(path, None)
 
 
@@ -52,6 +52,6 @@ def test_a_claim_in_a_sparse_file_is_no_claim(tmp_path: Path) -> None:
     home.mkdir()
     (home / "kernel.py").write_text(SOURCE)
     with (home / "benchmark_results.json").open("wb") as file:
-        file.truncate(200 * LARGEST_TEXT_BYTES)
+        file.truncate(200 * LARGEST_BYTES)
     _, found = read_seeds(tmp_path, None)
     assert [(seed.recorded_us, seed.recorded) for seed in found.seeds] == [(None, {})]

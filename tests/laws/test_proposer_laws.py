@@ -106,6 +106,8 @@ def script(folder: Path) -> Proposer:
 def replay(folder: Path) -> Proposer:
     """A recorded run that had the ordinary requests, and answered some of them with errors."""
     with Journal.create(folder / "recorded", run_info()) as journal:
+        for earlier in RUN:  # the parents
+            journal.append_asked(earlier.request)
         for request in REQUESTS:
             journal.append_asked(request)
             error = "no code" if request.operator is Operator.MERGE else None
@@ -140,6 +142,7 @@ def make(name: str, folder: Path) -> Proposer:
 
 
 def around(folder: Path, blobs: Blobs | None = None, trials: tuple[Trial, ...] = RUN) -> Context:
+    (folder / "run").mkdir(parents=True, exist_ok=True)
     return context(*trials, folder=folder / "run", blobs=blobs)
 
 

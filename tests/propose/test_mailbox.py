@@ -198,7 +198,7 @@ def test_a_reply_that_could_not_be_used_is_refused_before_it_costs_the_request(t
         (answer, "no fenced Python block"),
         (module, "neither ModelNew nor kernel_function"),
         (binary, "not text in UTF-8"),
-        (tmp_path, "not text"),
+        (tmp_path, "Is a directory"),
         (tmp_path / "missing.md", "no reply file"),
     ):
         with pytest.raises(RequestError, match=words):

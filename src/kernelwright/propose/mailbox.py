@@ -190,9 +190,8 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
     except FileNotFoundError as error:
         raise RequestError(f"no reply file at {file}", "give a Markdown file with the module, or the module") from error
     except (UnicodeDecodeError, OSError) as error:
-        raise RequestError(
-            f"{file} cannot be read as text in UTF-8", "give a Markdown file with the module, or the module"
-        ) from error
+        why = error.strerror if isinstance(error, OSError) else "it is not text in UTF-8"
+        raise RequestError(f"{file}: {why}", "give a Markdown file with the module, or the module") from error
     reply = FileReply(text, is_module=file.suffix == ".py")
     try:
         checked(text if reply.is_module else code_in(text))
