@@ -97,8 +97,9 @@ class Loop:
             for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
                 del self._profiling[looked]
                 self._profiled(number, looked.result())
-            if self._is_time_up():
-                self._abandon()
+            if self._is_time_up() and not all(future.done() for future in self._proposing):
+                self._give_up()  # an evaluation under way has limits of its own, and is waited for
+                self._proposer.close()
             self._fill()
         if self.waiting:
             what = "request waits" if len(self.waiting) == 1 else "requests wait"
@@ -140,10 +141,16 @@ class Loop:
             if finished.done() and not finished.cancelled() and finished.exception() is None:
                 self._record(self._journal.append_evaluated(number, finished.result()))
         wait(list(self._proposing), left_s)
-        cost = dearest(self.state)
+        self._give_up()
+
+    def _give_up(self) -> None:
+        """Record every answer under way as abandoned, at the cost of the dearest so far; its request stays open."""
+        self._take_answers()
+        cost = msgspec.structs.replace(dearest(self.state), requests=1, assumed=1)
         with self._recording:
-            for future, number in self._proposing.items():
+            for future, number in list(self._proposing.items()):
                 if not future.done():
+                    del self._proposing[future]
                     self._abandoned.add(number)
                     self._record(self._journal.append_abandoned(number, cost))
 
@@ -166,19 +173,6 @@ class Loop:
         """How long something under way may be waited for before anything else is to be looked at."""
         known = [LOOK_S if self._is_held else None, self._left_s() if self._proposing else None]
         return min((one for one in known if one is not None), default=None)
-
-    def _abandon(self) -> None:
-        """Wait for no reply any longer. Each is taken to cost as much as the dearest so far, and its request stays
-        open; an evaluation under way is paid for and is waited for."""
-        self._take_answers()
-        late = {future: number for future, number in self._proposing.items() if not future.done()}
-        if not late:
-            return
-        cost = msgspec.structs.replace(dearest(self.state), requests=1, assumed=1)
-        for future, number in late.items():
-            del self._proposing[future]
-            self._record(self._journal.append_abandoned(number, cost))
-        self._proposer.close()
 
     # --- one request at a time ------------------------------------------------------------------------------
 

@@ -141,10 +141,19 @@ class Draws:
         seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
-        made = answered(
-            self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
-            operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
-        )  # fmt: skip
+        try:
+            made = answered(
+                self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
+                operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
+            )  # fmt: skip
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise ProblemError(
+                f"{self.problem.file}: case {case!r}: what forward gives in two precisions cannot be compared: "
+                f"{type(error).__name__}: {error}",
+                "it returns dense tensors whose sizes depend on the case only",
+            ) from error
         return as_described(made, case, self.specs[case])
 
     def _make_room(self) -> None:
