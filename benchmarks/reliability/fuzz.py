@@ -25,10 +25,11 @@ from typing import Any
 
 import odd
 from kills import PROBLEM
+from msgspec.structs import replace
 from odd_problems import problem
 from table import Row, Table
 
-from fakes import FakeWorker, evaluation_of
+from fakes import ENVIRONMENT, FakeWorker, evaluation_of
 from kernelwright.cli.main import VERBS, cli
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import ProblemError, WorkerError
@@ -38,6 +39,8 @@ from proposing import KERNEL
 
 SHARES = {"command line": 0.35, "settings": 0.15, "replies": 0.2, "journals": 0.15, "problems": 0.15}
 LIMIT_S = 120.0
+NO_GPU = replace(ENVIRONMENT, device=None)
+"""`doctor` times its canaries on a GPU, which the fake does not know."""
 STATUSES = (0, 1, 2, 130)
 SERVED = ("watch",)
 """A verb that runs until it is interrupted."""
@@ -154,7 +157,7 @@ def inside(words: list[str], folder: Path, environment: dict[str, str], log: Pat
         cli(
             args=words,
             prog_name="kernelwright",
-            obj=Parts(start_worker=lambda target: closing(FakeWorker(answer=judged))),
+            obj=Parts(start_worker=lambda target: closing(FakeWorker(answer=judged, where=NO_GPU))),
         )
     except SystemExit as end:
         with contextlib.suppress(OSError, ValueError):
