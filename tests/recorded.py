@@ -17,6 +17,7 @@ import torch
 from kernelwright.model import Status, TensorSpec
 from kernelwright.worker import calling, recorder
 from kernelwright.worker.arena import window
+from kernelwright.worker.kernels import interpreted
 from kernelwright.worker.layout import Layout
 from kernelwright.worker.plan import Buffer, Plan, Recorded
 from kernelwright.worker.replay import Replay
@@ -105,7 +106,7 @@ def carried_out(
         if buffer.origin != "scratch":
             _bound(arena, layout, buffer, given[buffer.name])
     module = types.SimpleNamespace(**{k: Kernel(f) for k, f in (kernels or {"copy": copies}).items()})
-    Replay(plan, module, arena, layout).run()  # type: ignore[arg-type]
+    Replay(plan, interpreted(module), arena, layout).run()  # type: ignore[arg-type]
     return [window(arena, layout, view).clone() for view in plan.outputs]
 
 

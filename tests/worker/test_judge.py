@@ -13,11 +13,12 @@ import torch
 from kernelwright import codec
 from kernelwright.model import CaseResult, Status, TensorSpec
 from kernelwright.worker import draws, tolerance, values
-from kernelwright.worker.arena import create, release, window
+from kernelwright.worker.arena import attach, window
 from kernelwright.worker.draws import OTHERS
 from kernelwright.worker.instance import Specs
 from kernelwright.worker.judge import POISONS, Judge
 from kernelwright.worker.layout import Layout
+from kernelwright.worker.memory import SharedMemory
 from kernelwright.worker.plan import Buffer, Plan, View
 from kernelwright.worker.strided import strided
 
@@ -239,7 +240,9 @@ def test_a_kernel_that_quantises_as_the_framework_does_passes_and_one_that_is_of
         steps=(), outputs=(View(buffer=1, dtype="int8", shape=(500, 7), stride=(7, 1)),), single=True,
     )  # fmt: skip
     layout = Layout(plan.buffers)
-    memory, handle = create(layout.nbytes, "cpu")
+    shared = SharedMemory()
+    handle = shared.reserve(layout.nbytes)
+    memory = attach(handle)
     try:
         for draw in range(COUNT):
             made.fill("b", draw, plan, handle)
@@ -250,7 +253,7 @@ def test_a_kernel_that_quantises_as_the_framework_does_passes_and_one_that_is_of
             output[3, 3] += 2
             assert "whole numbers" in made.check("b", draw, plan, handle).reason
     finally:
-        release(handle)
+        shared.close()
 
 
 def test_no_nan_is_put_in_where_whole_numbers_come_out(tmp_path: Path) -> None:
@@ -358,7 +361,9 @@ class Arena:
         )  # fmt: skip
         self.x = View(buffer=0, dtype=dtype, shape=(rows, 7), stride=stride, offset=offset)
         self.layout = Layout(self.plan.buffers)
-        self.memory, self.handle = create(self.layout.nbytes, "cpu")
+        self.shared = SharedMemory()
+        self.handle = self.shared.reserve(self.layout.nbytes)
+        self.memory = attach(self.handle)
 
     def fill(self, draw: int) -> None:
         self.made.fill(self.case, draw, self.plan, self.handle)
@@ -377,7 +382,7 @@ class Arena:
 def arena(tmp_path: Path) -> Any:
     made = Arena(judge(tmp_path), "a")
     yield made
-    release(made.handle)
+    made.shared.close()
 
 
 @pytest.mark.parametrize("draw", range(COUNT))
@@ -447,4 +452,4 @@ def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: 
         window(arena.memory, arena.layout, arena.x)[4, 6] += 1
         assert "was changed" in arena.check(0).reason
     finally:
-        release(arena.handle)
+        arena.shared.close()
