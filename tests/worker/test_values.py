@@ -10,7 +10,7 @@ import torch
 from kernelwright.worker import values
 
 EVERY = [*(name for name in values.DISTRIBUTIONS if name not in (values.AS_GIVEN, *values.WEIGHTS)), values.GREAT,
-         values.PARTLY, values.FEW]  # fmt: skip
+         *values.PLAIN.values(), values.PARTLY, values.FEW]  # fmt: skip
 
 
 def normal(*shape: int, seed: int = 0, dtype: torch.dtype = torch.float32) -> torch.Tensor:
@@ -67,6 +67,8 @@ def test_what_is_large_tiny_or_negative_is_as_its_name_says() -> None:
         values.redraw(pair, distribution, 3)
         assert float(pair[0].max()) < -least
         assert float(pair[1].min()) > least
+    plain = redrawn(normal(40, 50), values.PLAIN[values.LARGE])
+    assert set((plain / 2.0**20).flatten().tolist()) == {-4.0, -3.0, -2.0, -1.0, 1.0, 2.0, 3.0, 4.0}
     half = redrawn(normal(40, 50, dtype=torch.float16), values.HUGE)
     assert bool(half.isfinite().all())
 

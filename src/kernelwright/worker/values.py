@@ -28,6 +28,7 @@ FEW = "of which a few differ from those of the call before"
 
 NEGATIVE, SPREAD = "negative and up to 16 times as large", "spread over many magnitudes"
 LARGE, GREAT, HUGE = "of about a million", "of one sign and about 1e16", "of one sign and about 1e31"
+PLAIN = {name: f"{name}, small whole numbers times a power of two" for name in (LARGE, GREAT, HUGE)}
 ROWS, SLICES = "with rows of zeros, of equal and of tiny values", "with slices of zeros, of equal and of tiny values"
 TIED = "of few different values"
 NEGATED_WEIGHTS = "as given, parameters negated and positive buffers near zero"
@@ -44,7 +45,10 @@ DISTRIBUTIONS = (
 )  # fmt: skip
 """By draw number. An odd count, so that draws d and d + PERIOD of one distribution see different poison."""
 
-STRICT = frozenset((NEGATIVE, SPREAD, LARGE, GREAT, HUGE, ROWS, SLICES, TIED, *WEIGHTS, UNEVEN_WEIGHTS))
+MAGNITUDES = frozenset((*PLAIN, *PLAIN.values()))
+"""Those that decide only where no rounding of an intermediate result does."""
+
+STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
 """Those that decide only where the framework itself is finite and precise."""
 
 CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
@@ -74,6 +78,10 @@ LARGE_EXPONENT, GREAT_EXPONENT, HUGE_EXPONENT = 20, 52, 104
 two inputs. Of both, the first input is negative, the second positive and so on, so that their products are below any
 number that stands for minus infinity."""
 
+PLAIN_LARGEST = 4.0
+"""Sums of products of whole numbers up to this, times powers of two, are exact in float32 up to a million terms: two
+kernels that sum or fuse otherwise have the same scores."""
+
 HALF_EXPONENT = 8
 """At most this in float16, where a sum of some dozen such values is finite."""
 
@@ -92,13 +100,16 @@ SAMPLE_ELEMENTS = 1 << 16
 CHUNK_ELEMENTS = 1 << 26
 
 
-MILDER = {SPECIAL: FINITE_SPECIAL, HUGE: GREAT, SPREAD_WEIGHTS: UNEVEN_WEIGHTS}
-"""What is drawn first in place of a distribution that a reference does not bear."""
+MILDER = {
+    SPECIAL: (FINITE_SPECIAL,), LARGE: (PLAIN[LARGE],), HUGE: (PLAIN[HUGE], GREAT, PLAIN[GREAT]),
+    SPREAD_WEIGHTS: (UNEVEN_WEIGHTS,),
+}  # fmt: skip
+"""What is drawn first, in order, in place of a distribution that a reference does not bear."""
 
 
 def fallbacks(distribution: str) -> tuple[str, ...]:
     """What to draw instead, in order, where a reference does not bear `distribution`."""
-    return (distribution, *([MILDER[distribution]] if distribution in MILDER else []), AS_GIVEN)
+    return (distribution, *MILDER.get(distribution, ()), AS_GIVEN)
 
 
 def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
@@ -146,6 +157,9 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
     def power(exponent: int) -> float:
         return 2.0 ** (min(exponent, HALF_EXPONENT) if tensor.dtype == torch.float16 else exponent)
 
+    def plain(v: Tensor) -> Tensor:
+        return (v.abs() / (deviation or 1.0)).ceil().clamp(1, PLAIN_LARGEST)
+
     functions: dict[str, Callable[[Tensor], Tensor]] = {
         CENTRED: lambda v: v - mean,
         SCALED_UP: lambda v: v * SCALE,
@@ -158,6 +172,9 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
         LARGE: lambda v: v * power(LARGE_EXPONENT),
         GREAT: lambda v: sign * (v.abs() + deviation) * power(GREAT_EXPONENT),
         HUGE: lambda v: sign * (v.abs() + deviation) * power(HUGE_EXPONENT),
+        PLAIN[LARGE]: lambda v: v.sign() * plain(v) * power(LARGE_EXPONENT),
+        PLAIN[GREAT]: lambda v: sign * plain(v) * power(GREAT_EXPONENT),
+        PLAIN[HUGE]: lambda v: sign * plain(v) * power(HUGE_EXPONENT),
         TIED: lambda v: lines.nearest(v, sample),
         PARTLY: lambda v: torch.where(_one_in(PARTLY_ONE_IN, v, salt), v * PARTLY_FACTOR, v),
         FEW: lambda v: torch.where(_one_in(few, v, salt), v * FEW_FACTOR, v),
