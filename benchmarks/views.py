@@ -34,7 +34,7 @@ VIEWS: dict[str, Callable[[RunView], str]] = {
 
 
 def main(counts: list[int]) -> None:
-    print(f"{'trials':>6}  {'view':<22}{'s':>8}{'MB':>8}")
+    print(f"{'trials':>6}  {'view':<22}{'wall s':>8}{'CPU s':>8}{'MB':>8}")
     for trials in counts:
         for is_chain in (False, True):
             with tempfile.TemporaryDirectory() as scratch:
@@ -44,22 +44,31 @@ def main(counts: list[int]) -> None:
 def measure(folder: Path, trials: int, is_chain: bool) -> None:
     """is_chain: every trial is made from the one before."""
     kind = ", chain" if is_chain else ""
-    row(trials, f"journal.db{kind}", None, (folder / "journal.db").stat().st_size)
+    row(trials, f"journal.db{kind}", (), (folder / "journal.db").stat().st_size)
     for name, make in VIEWS.items():
-        began_s = time.monotonic()
+        began = now()
         with Journal.open(folder) as journal:
             text = make(read_run(journal))
-        row(trials, f"{name}{kind}", time.monotonic() - began_s, len(text.encode()))
-    began_s = time.monotonic()
+        row(trials, f"{name}{kind}", since(began), len(text.encode()))
+    began = now()
     with Journal.open(folder) as journal:
         TraceRounds(folder).write(read_run(journal))
     size = sum(file.stat().st_size for file in (folder / "trace").rglob("*") if file.is_file())
-    row(trials, f"trace, at once{kind}", time.monotonic() - began_s, size)
+    row(trials, f"trace, at once{kind}", since(began), size)
 
 
-def row(trials: int, name: str, seconds: float | None, size_bytes: int) -> None:
-    spent = "" if seconds is None else f"{seconds:.2f}"
-    print(f"{trials:>6}  {name:<22}{spent:>8}{size_bytes / 1e6:>8.2f}", flush=True)
+def now() -> tuple[float, float]:
+    """Seconds that have passed, and those that this process has computed."""
+    return time.monotonic(), time.process_time()
+
+
+def since(began: tuple[float, float]) -> tuple[float, ...]:
+    return tuple(end - start for end, start in zip(now(), began, strict=True))
+
+
+def row(trials: int, name: str, spent: tuple[float, ...], size_bytes: int) -> None:
+    wall, cpu = [f"{one:.2f}" for one in spent] or ["", ""]
+    print(f"{trials:>6}  {name:<22}{wall:>8}{cpu:>8}{size_bytes / 1e6:>8.2f}", flush=True)
 
 
 if __name__ == "__main__":

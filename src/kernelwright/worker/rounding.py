@@ -9,6 +9,7 @@ kernel has to round, and it stays as it is.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -78,7 +79,7 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
     return made if keepdim else made.sum(dim)
 
 
-SHIFTED = {
+SHIFTED: dict[str, Callable[..., Tensor]] = {
     "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
 }  # fmt: skip
 """Operators that subtract a maximum inside."""
