@@ -24,7 +24,7 @@ from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkSer
 from kernelwright.worker.lease import Lease
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.memory import SharedMemory
-from kernelwright.worker.outcome import Ended
+from kernelwright.worker.outcome import Ended, failure
 from kernelwright.worker.plan import ITEMSIZE, itemsize
 
 DEFAULT_TARGET = "sm_90"
@@ -251,7 +251,7 @@ class Site:
                 self.drop("bench")
         if "ok" in answer:
             return answer["ok"]
-        raise Ended(Status(answer["status"]), answer["reason"], whole=answer.get("whole", False))
+        raise failure(answer)
 
     def renew(self) -> None:
         """New processes with new secret seeds, for a confirmation."""
