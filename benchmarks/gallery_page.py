@@ -206,7 +206,7 @@ Made by `python benchmarks/gallery_page.py` from `gallery/*/results/*.json`; `ke
 results.json` measures it all again on the GPU at hand. Each name leads to the folder with the problem, the kernels and
 a page on what worked and what did not.
 
-Device time in µs, cold cache, medians ([how](evaluation.md)). *limit*: what no kernel can beat on this device for this
+Device time in µs, cold cache, medians ([how](evaluation.md)). *limit*: the least time on this device for this
 work; where arithmetic sets it, that is the fastest product that was measured there, and a time can lie a few percent
 below it as the GPU's clock drifts. *share*: limit over the time of `best`, or of `starter` where there is no best.
 *ratio*: the faster of eager and `torch.compile` over that time, with its 95 % interval; above 1 is faster than the
