@@ -87,7 +87,9 @@ class Child:
         except ChannelClosed as error:
             raise ChildDied(self.kill(grace=True)) from error
         if not isinstance(answer, dict):
-            self.kill()
+            status = self.kill()
+            if self.role in CONFINED:  # as where a frame is no JSON: what executes a candidate's text may say anything
+                raise ChildDied(status)
             raise WorkerError(f"the {self.role} answered {type(answer).__name__}, an object was expected")
         return answer
 

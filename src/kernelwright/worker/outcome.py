@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from kernelwright.legible import legible
 from kernelwright.model import Status
 
@@ -16,12 +14,3 @@ class Ended(Exception):
         the evaluation is tried again before the candidate is blamed."""
         super().__init__(reason)
         self.status, self.reason, self.lost, self.whole = status, legible(reason), lost, whole or lost
-
-
-def failure(answer: dict[str, Any]) -> Ended:
-    """How a compiler or a bench says that its work ended. It may execute a candidate's text, so what it says is a
-    failure whatever it claims, never a pass."""
-    said = answer.get("status")
-    failures = [status for status in Status if status is not Status.PASSED]
-    status = next((status for status in failures if status.value == said), Status.REJECTED)
-    return Ended(status, str(answer.get("reason", "it gave no reason"))[:1500], whole=answer.get("whole") is True)

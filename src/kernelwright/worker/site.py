@@ -19,12 +19,12 @@ from kernelwright import __version__, codec, roofline
 from kernelwright.devices import TARGETS, Target, device_file, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
-from kernelwright.worker import machine_code
+from kernelwright.worker import answers, machine_code
 from kernelwright.worker.children import Child, ChildDied, ChildTimeout, ForkServer
 from kernelwright.worker.lease import Lease
 from kernelwright.worker.limits import Limits
 from kernelwright.worker.memory import SharedMemory
-from kernelwright.worker.outcome import Ended, failure
+from kernelwright.worker.outcome import Ended
 from kernelwright.worker.plan import ITEMSIZE, itemsize
 
 DEFAULT_TARGET = "sm_90"
@@ -251,7 +251,7 @@ class Site:
                 self.drop("bench")
         if "ok" in answer:
             return answer["ok"]
-        raise failure(answer)
+        raise answers.of_replay(answer)
 
     def renew(self) -> None:
         """New processes with new secret seeds, for a confirmation."""
@@ -292,30 +292,43 @@ class Site:
             return self.compiled[key]
 
     def _compile(self, key: str, job: dict[str, Any]) -> dict[str, Any]:
-        """What a compiler said of a job; one that died is replaced once, since it may have been killed from outside."""
+        """What a compiler said of a job. What may be the machine's fault (a process that was killed, a time limit, a
+        full disk) is not kept: the next candidate that asks may have better luck."""
+        lasts = False
+        try:
+            answer = self._compiled(job)
+            lasts = answer.get("status") != Status.TIMEOUT.value
+        except Ended as ended:
+            return {"status": ended.status.value, "reason": ended.reason}
+        finally:
+            if not lasts:
+                with self.compiled_lock:
+                    del self.compiled[key]
+        return answer
+
+    def _compiled(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The same; a compiler that died is replaced once, since it may have been killed from outside."""
         try:
             answer = self._asked_of_compiler(job)
         except Ended:
-            try:
-                answer = self._asked_of_compiler(job)
-            except Ended as ended:
-                with self.compiled_lock:
-                    del self.compiled[key]  # the next candidate that asks may have better luck
-                return {"status": ended.status.value, "reason": ended.reason}
+            answer = self._asked_of_compiler(job)
         if "code" not in answer:
             return answer
         try:
-            return answer | {"code": machine_code.store(machine_code.read(answer["code"]), self.code)}
+            code = machine_code.read(answer["code"])
         except ValueError as error:  # msgspec's too
-            return {"status": "rejected", "reason": f"what the compiler made is not machine code: {error}"[:400]}
+            reason = f"what the compiler made is not machine code: {error}"[:400]
+            return {"status": Status.REJECTED.value, "reason": reason}
+        return answer | {"code": machine_code.store(code, self.code)}
 
     def _asked_of_compiler(self, job: dict[str, Any]) -> dict[str, Any]:
         """The answer of a compiler of its own; raises Ended where that died."""
         child = self.compilers.spawn("compiler", {"target": self.target.name}, log=True)
         try:
-            return child.ask(job, self.limits.compile_s)
+            return answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name)
         except ChildTimeout:
-            return {"status": "timeout", "reason": f"compiling took over {self.limits.compile_s:g} s"}
+            reason = f"compiling took over {self.limits.compile_s:g} s"
+            return {"status": Status.TIMEOUT.value, "reason": reason}
         except ChildDied as error:
             reason = f"the compiler was {error.how}: {child.printed(600)}"
             raise Ended(Status.COMPILE_ERROR, reason, lost=True) from error

@@ -19,7 +19,7 @@ from kernelwright.model import Candidate, CaseResult, KernelResources, Status
 from kernelwright.worker import extract, machine_code, static
 from kernelwright.worker.faults import Expected
 from kernelwright.worker.layout import Layout
-from kernelwright.worker.outcome import Ended, failure
+from kernelwright.worker.outcome import Ended
 from kernelwright.worker.plan import Launch, Plan, dtypes, launch_identity
 from kernelwright.worker.recording import accepted, given, read, told
 from kernelwright.worker.site import Site
@@ -147,7 +147,7 @@ class Subject:
         for key, future in pending.items():
             answer = future.result()
             if "status" in answer:
-                failed[key] = failure(answer)
+                failed[key] = Ended(Status(answer["status"]), answer["reason"])
                 continue
             self.branches[key] = answer.get("branches", [])
             if "resources" in answer:
