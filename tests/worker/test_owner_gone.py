@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.worker.scratch import LOCK, PREFIX, make_scratch, remove_stale
+from kernelwright.worker.scratch import LOCK, PREFIX, make_scratch, remove, remove_stale
 
 ENDLESS = "import time\ntime.sleep(3600)\n"
 """What a test waits for takes seconds, and what it must not wait for an hour: no load of the machine confuses them."""
@@ -128,6 +128,55 @@ def test_what_a_killed_supervisor_leaves_is_removed_by_the_next(supervisor: Supe
         second.process.stdin.close()
         second.process.wait(LIMIT_S)
         second.process.stdout.close()
+
+
+INTERRUPTED = """
+import os, signal, sys
+from kernelwright.worker import supervisor
+
+supervisor.supervise = lambda *arguments: 2
+supervisor.kill_all = lambda: os.kill(os.getpid(), signal.SIGTERM)
+sys.argv = ["supervisor"]
+supervisor.main()
+"""
+
+
+def ended(home: Path, code: str) -> int:
+    """The exit status of a program whose standard input stays open."""
+    with subprocess.Popen(
+        [sys.executable, "-c", code], stdin=subprocess.PIPE, env={**os.environ, "TMPDIR": str(home)}
+    ) as process:
+        try:
+            return process.wait(LIMIT_S)
+        finally:
+            process.kill()
+
+
+def test_a_signal_that_finds_it_ending_changes_nothing(home: Path) -> None:
+    assert ended(home, INTERRUPTED) == 2
+    assert list(home.iterdir()) == []
+
+
+def test_it_ends_though_its_scratch_cannot_be_removed(home: Path) -> None:
+    code = INTERRUPTED.replace("import os,", "import os, shutil,")
+    code = code.replace("os.kill(os.getpid(), signal.SIGTERM)", f"shutil.rmtree({str(home)!r})")
+    assert ended(home, code) == 2
+
+
+def test_files_that_others_remove_meanwhile_are_no_hindrance(home: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A thread that waits for a compiler removes its log when the compiler is killed."""
+    folder, unlink = make_scratch(), Path.unlink
+    for number in range(3):
+        (folder / f"compiler-{number}.log").touch()
+
+    def late(path: Path, missing_ok: bool = False) -> None:
+        if path.suffix == ".log":
+            os.unlink(path)
+        unlink(path, missing_ok)
+
+    monkeypatch.setattr(Path, "unlink", late)
+    assert remove(folder)
+    assert not folder.exists()
 
 
 # --- what is taken for stale -------------------------------------------------------------------------------------

@@ -54,12 +54,20 @@ def remove_stale(folder: Path) -> bool:
 def remove(folder: Path) -> bool:
     """The lock last, so that what is left can be removed another time; whether nothing is."""
     for _ in range(TRIES):
-        for path in folder.iterdir():
-            if path.name != LOCK:
-                shutil.rmtree(path, ignore_errors=True) if path.is_dir() and not path.is_symlink() else path.unlink()
-        if [path.name for path in folder.iterdir()] == [LOCK]:
-            (folder / LOCK).unlink()
-            folder.rmdir()
-            return True
+        with contextlib.suppress(OSError):  # others remove their files meanwhile, or write new ones
+            for path in folder.iterdir():
+                if path.name != LOCK:
+                    _remove_one(path)
+            if all(path.name == LOCK for path in folder.iterdir()):
+                (folder / LOCK).unlink(missing_ok=True)
+                folder.rmdir()
+                return True
         time.sleep(TRY_S)
     return False
+
+
+def _remove_one(path: Path) -> None:
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path, ignore_errors=True)
+    else:
+        path.unlink(missing_ok=True)

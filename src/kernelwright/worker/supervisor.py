@@ -17,6 +17,7 @@ import traceback
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
+from types import FrameType
 from typing import Any, NoReturn, TextIO
 
 import msgspec
@@ -48,7 +49,7 @@ def main() -> NoReturn:
     adopt_orphans()  # to see every process gone at the end
     ending = Ending(make_scratch())
     keep_short(ending.scratch)
-    signal.signal(signal.SIGTERM, lambda number, frame: ending.end(128 + number))
+    signal.signal(signal.SIGTERM, ending.signalled)
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=read, args=(requests, ending), daemon=True).start()
     try:
@@ -63,16 +64,25 @@ class Ending:
 
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
-        self._turn = threading.Lock()
+        self._threads: list[int] = []
+        """Those that would end it, in the order in which they came: the first one does. No lock, because a signal may
+        come between any two steps of the very thread that ends it."""
 
     def end(self, status: int) -> NoReturn:
         """Does not return. Threads under way are not waited for: nobody hears their answers."""
-        if not self._turn.acquire(blocking=False):
-            while True:
-                signal.pause()  # another thread ends the process
-        kill_all()
-        remove(self.scratch)
-        os._exit(status)
+        self._threads.append(threading.get_ident())
+        while self._threads[0] != threading.get_ident():
+            signal.pause()
+        try:
+            kill_all()
+            remove(self.scratch)
+        finally:
+            os._exit(status)
+
+    def signalled(self, number: int, frame: FrameType | None) -> None:
+        """A signal to end; where this thread is at it already, it goes on."""
+        if self._threads[:1] != [threading.get_ident()]:
+            self.end(128 + number)
 
 
 def read(requests: SimpleQueue[dict[str, Any]], ending: Ending) -> None:
