@@ -69,13 +69,26 @@ def test_both_cases_of_an_honest_kernel_pass(worker: ProcessWorker) -> None:
     assert evaluation.status is Status.PASSED, evaluation.reason
 
 
-def test_a_case_that_was_compiled_otherwise_is_not_made_good_by_another(worker: ProcessWorker) -> None:
+def compiled_otherwise() -> str:
     lines = ("for c in tl.static_range(1):", "    factor = 0.0", "if n > 0:", "    for c in tl.static_range(2):",
              "        factor = 0.0", "factor = 1.0 + c")  # fmt: skip
-    wrong = "\n        ".join(lines)  # compiled, c is what it was before the branch
-    evaluation = worker.evaluate(Candidate(source=KERNEL.format(odd=wrong)), "verify")
+    return KERNEL.format(odd="\n        ".join(lines))  # compiled, c is what it was before the branch
+
+
+def test_a_case_that_was_compiled_otherwise_is_not_made_good_by_another(worker: ProcessWorker) -> None:
+    evaluation = worker.evaluate(Candidate(source=compiled_otherwise()), "verify")
     if worker.environment().device is not None:
         assert evaluation.status is Status.WRONG
     else:
         assert evaluation.status is Status.NOT_VERIFIED, evaluation.reason
         assert "when compiled" in evaluation.reason
+
+
+def test_a_bench_goes_on_with_the_others(worker: ProcessWorker) -> None:
+    candidates = {"odd": Candidate(source=compiled_otherwise()),
+                  "honest": Candidate(source=KERNEL.format(odd="factor = 1.0 + 1.0"))}  # fmt: skip
+    (case,) = worker.bench(candidates, ("b",), compile=False).cases
+    found = {row.name: row for row in case.implementations}
+    assert found["honest"].status is Status.PASSED
+    assert found["odd"].status in (Status.WRONG, Status.NOT_VERIFIED)
+    assert found["odd"].reason

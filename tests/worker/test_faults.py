@@ -152,6 +152,11 @@ def test_a_kernel_gets_its_own_arguments_and_no_others(extra: dict[str, Argument
     assert "other arguments" in launched(arguments={"x": ARGUMENTS["x"]})
 
 
+def test_arguments_come_in_the_order_of_the_parameters() -> None:
+    """Some launches pass them by position, and machine code is named by launch whatever their order."""
+    assert "another order" in launched(arguments=dict(reversed(ARGUMENTS.items())))
+
+
 @pytest.mark.parametrize(
     "options",
     [{"ir_override": "/tmp/evil.ttir"}, {"debug": True}, {"num_warps": "4"}, {"num_warps": None}, {"num_warps": -4},

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import signal
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
 from kernelwright.model import Candidate, Evaluation
 from kernelwright.worker.children import Child
 from kernelwright.worker.evaluate import evaluate
+from kernelwright.worker.precompile import COMPILED, precompile
 from kernelwright.worker.site import Site
 from on_site import CANDIDATE, opened, watch
 
@@ -25,7 +26,14 @@ def runs_kernels(site: Site) -> str:
     return "bench" if site.on_gpu else "interpreter"
 
 
-def evaluated(site: Site, monkeypatch: pytest.MonkeyPatch, role: str, deaths: int, name: str) -> tuple[Evaluation, int]:
+def evaluated(
+    site: Site,
+    monkeypatch: pytest.MonkeyPatch,
+    role: str,
+    deaths: int,
+    name: str,
+    how: Callable[[Site, Candidate, str], Evaluation] = evaluate,
+) -> tuple[Evaluation, int]:
     """An evaluation during which the first `deaths` children in a role are killed; and how many of it were started.
 
     name: of the kernel, so that it is compiled anew.
@@ -41,7 +49,7 @@ def evaluated(site: Site, monkeypatch: pytest.MonkeyPatch, role: str, deaths: in
     with monkeypatch.context() as patch:
         watch(site, patch, kill)
         site.drop("bench")
-        found = evaluate(site, Candidate(source=CANDIDATE.replace("double_kernel", name)), "verify")
+        found = how(site, Candidate(source=CANDIDATE.replace("double_kernel", name)), "verify")
     return found, len(started)
 
 
@@ -70,3 +78,17 @@ def test_a_kernel_whose_compilers_died_is_compiled_again_when_it_comes_again(
 ) -> None:
     assert evaluated(site, monkeypatch, "compiler", 1000, "unlucky")[0].status.value == "compile_error"
     assert evaluated(site, monkeypatch, "compiler", 0, "unlucky")[0].status.value == "passed"
+
+
+@pytest.mark.parametrize("role", ["recorder", "compiler"])
+def test_one_death_changes_nothing_where_a_candidate_is_only_compiled(
+    site: Site, monkeypatch: pytest.MonkeyPatch, role: str
+) -> None:
+    found, started = evaluated(site, monkeypatch, role, 1, f"killed_alone_{role}", precompile)
+    assert (found.reason, len(found.kernels)) == (COMPILED, 1)
+    assert started > 1
+
+
+def test_a_recorder_is_replaced_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, started = evaluated(site, monkeypatch, "recorder", 1000, "never_recorded")
+    assert (found.status.value, started) == ("crashed", 2)

@@ -85,7 +85,7 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
         if failed is not None:
             rows.append(Implementation(name=name, status=failed.status, reason=failed.reason))
             continue
-        timing, result = estimate(subject, info.case.name), verify(subject, info.case)
+        timing, result = estimate(subject, info.case.name), interpreted(subject, info)
         rows.append(
             Implementation(
                 name=name,
@@ -98,6 +98,18 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
             )
         )
     return framed(info, rows)
+
+
+def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
+    """The interpreter's word on a case; what ends it for one candidate is nothing to the others. Asked once more where
+    its process was lost, which may have been killed from outside."""
+    for is_last in (False, True):
+        try:
+            return verify(subject, info.case)
+        except Ended as ended:
+            if is_last or not ended.lost:
+                return CaseResult(case=info.case.name, status=ended.status, reason=ended.reason)
+    raise AssertionError("the last one returns")
 
 
 def measured_again(
@@ -290,6 +302,8 @@ def doubted(subject: Subject) -> CaseResult | None:
     try:
         return verified_anew(subject, with_strided(subject.site, cases))
     except Ended as ended:
+        if ended.lost:
+            raise
         return CaseResult(case="", status=ended.status, reason=ended.reason)
     except ProblemError as error:
         return CaseResult(case="", status=Status.NOT_VERIFIED, reason=str(error)[:400])

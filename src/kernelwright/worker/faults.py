@@ -107,6 +107,8 @@ def _launch(launch: Launch, expected: Expected) -> Iterator[str]:
     if set(launch.arguments) != set(expected.kernels[name]):
         odd = sorted(set(launch.arguments) ^ set(expected.kernels[name]))
         yield f"{name} is launched with other arguments than it has: {', '.join(odd)[:80]}"
+    elif list(launch.arguments) != list(expected.kernels[name]):
+        yield f"{name} is launched with its arguments in another order"
     wrong = [option for option, value in launch.options.items()
              if option not in OPTIONS or not isinstance(value, int) or not 0 <= value < 2**31]  # fmt: skip
     if wrong:

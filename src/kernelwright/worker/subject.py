@@ -108,9 +108,11 @@ class Subject:
     def _record(self, cases: list[str]) -> None:
         shapes = [shape for shape in self.site.shapes if shape["name"] in cases]
         found = told(self.site, self.source, self.autotune_choice, shapes)
+        if found.ended is not None and found.ended.lost:  # it may have been killed from outside
+            found = told(self.site, self.source, self.autotune_choice, shapes)
         self.confinement, self.log = found.confinement, found.log
         if found.ended is not None:
-            raise found.ended
+            raise Ended(found.ended.status, found.ended.reason)
         recorded = read(found.answer, [shape["name"] for shape in shapes])
         self.autotune = recorded.autotune
         for shape, recording in zip(shapes, recorded.recordings, strict=True):
