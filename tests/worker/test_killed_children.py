@@ -92,3 +92,10 @@ def test_one_death_changes_nothing_where_a_candidate_is_only_compiled(
 def test_a_recorder_is_replaced_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
     found, started = evaluated(site, monkeypatch, "recorder", 1000, "never_recorded")
     assert (found.status.value, started) == ("crashed", 2)
+
+
+def test_children_that_ended_leave_no_logs(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(3):
+        evaluated(site, monkeypatch, runs_kernels(site), 1, f"logged_{number}")
+    logs = {path.name.partition("-")[0] for path in site.scratch.rglob("*-*.log")}
+    assert len(list(site.scratch.rglob("*-*.log"))) <= len(logs) <= 2, "the living judge's and bench's"

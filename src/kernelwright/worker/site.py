@@ -198,6 +198,7 @@ class Site:
         """The living judge or bench."""
         found = self.children.get(role)
         if found is None or not found.alive:
+            self.drop(role)
             if role == "judge":
                 options = {"device": self.device, "note": str(self.scratch / NOTE)}
                 found = self.compilers.spawn("judge", options, log=True)
@@ -218,9 +219,14 @@ class Site:
             self.replays_for = candidate
 
     def drop(self, role: str) -> None:
+        """End it, and remove its log: a long run has one for each candidate."""
         found = self.children.pop(role, None)
-        if found is not None and found.alive:
+        if found is None:
+            return
+        if found.alive:
             found.kill()
+        if found.log is not None:
+            found.log.unlink(missing_ok=True)
 
     def ask_judge(self, message: dict[str, Any], timeout_s: float | None = None) -> Any:
         """The judge's answer; a judge that has not read the problem yet reads it first."""
