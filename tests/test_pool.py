@@ -276,7 +276,10 @@ def test_several_candidates_at_once_get_each_their_own_answer(worker: ProcessWor
         "refused": (changed("return y\n", "return x + 1\n"), Status.REJECTED),
         "broken": (changed("x * w", "x )"), Status.COMPILE_ERROR),
         "raising": (changed(LAUNCH, "    1 / 0\n" + LAUNCH), Status.RUNTIME_ERROR),
-        "crashing": (changed(STORE, STORE + "        tl.store(y_ptr + (1 << 45) + offsets, y)\n"), Status.RUNTIME_ERROR),
+        "crashing": (
+            changed(STORE, STORE + "        tl.store(y_ptr + (1 << 45) + offsets, y)\n"),
+            Status.RUNTIME_ERROR,
+        ),
     }
     with ThreadPoolExecutor(max_workers=12) as threads:
         futures = [(name, threads.submit(verified, worker, asked[name][0])) for name in [*asked, *asked]]
