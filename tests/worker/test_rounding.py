@@ -127,3 +127,39 @@ def test_a_mask_of_a_finite_number_is_still_found(tmp_path: Path) -> None:
         if made._compared("small", draw, 0, wrong).reason:
             refused.add(made.answer("small", draw).distribution)
     assert refused == {values.PLAIN[values.GREAT]}
+
+
+def scores_in_two_orders(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """The causal scores with their terms added up from one end, and in pairs."""
+    terms = q[:, :, None, :] * k[:, None, :, :]
+    one, pairs = terms[..., 0], terms
+    for number in range(1, terms.shape[-1]):
+        one = one + terms[..., number]
+    while pairs.shape[-1] > 1:
+        pairs = pairs[..., ::2] + pairs[..., 1::2]
+    keep = torch.ones(8, 8, dtype=torch.bool).tril()
+    found = [(made * 0.25).masked_fill(~keep, -torch.inf) for made in (one, pairs[..., 0])]
+    return found[0], found[1]
+
+
+def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(tmp_path: Path) -> None:
+    """As Triton compiles it for a GPU: once for the quotient and once for the sum, in two layouts. On an H200 an honest
+    attention was called wrong on inputs scaled by 16."""
+    file = tmp_path / "problem.py"
+    file.write_text(PROBLEM.format(expression=ATTENTION.format(scale=0.25)).replace("d=24", "d=16"))
+    compared = 0
+    for _ in range(3):
+        made = Judge("cpu")
+        made.load(str(file), None)
+        for draw in made.draws_for("small"):
+            q, k, v = made.answer("small", draw).instance.inputs
+            assert isinstance(q, Tensor)
+            assert isinstance(k, Tensor)
+            assert isinstance(v, Tensor)
+            one, other = scores_in_two_orders(q, k)
+            largest = other.amax(-1, keepdim=True)
+            share = torch.exp(one - largest) / torch.exp(other - largest).sum(-1, keepdim=True)
+            found = made._compared("small", draw, 0, (share[..., None] * v[:, None, :, :]).sum(-2))
+            assert found.reason == ""
+            compared += 1
+    assert compared > 30

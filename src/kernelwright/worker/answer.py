@@ -128,6 +128,8 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
     wide = cast(answer.instance, "float64")
     exact = outputs(wide)
     found = elementwise.sensitivities(wide, exact, seed)
+    moved = rounding.deviations(answer.instance, exact, answer.dtypes, seed)
+    found = [None if s is None else torch.maximum(s, m.to(s.dtype)) for s, m in zip(found, moved, strict=True)]
     floors = [elementwise.typical(e) for e in exact] if floors is None else floors
     units = [0.0 if s is None else float(elementwise.in_units(p, e, s, f, p.dtype).amax()) if p.numel() else 0.0
              for p, e, s, f in zip(framework_outputs(answer.instance), exact, found, floors, strict=True)]  # fmt: skip

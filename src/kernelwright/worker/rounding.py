@@ -20,12 +20,28 @@ from torch.utils._pytree import tree_map
 
 from kernelwright.worker.instance import Instance, cast, outputs
 
+READINGS = 4
+"""How often the reference is computed with rounded intermediate results: by chance, one may move an element little."""
+
 
 def roughly(instance: Instance, dtype: torch.dtype, seed: int) -> tuple[Tensor, ...]:
     """The outputs in float64, as far as they are known when intermediate results are rounded to `dtype`."""
     wide = cast(instance, "float64")
     with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed):
         return outputs(wide)
+
+
+def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
+    """For each output how far its elements move by rounding of intermediate results, in eps of its dtype. exact: the
+    outputs in float64. 0 where the output is whole numbers, or not a number."""
+    found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
+    for number in range(READINGS):
+        dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
+        for position, made in enumerate(roughly(instance, dtype, seed + number)):
+            if dtypes[position].is_floating_point and made.shape == exact[position].shape:
+                moved = (made.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
+                torch.maximum(found[position], moved.nan_to_num(0.0, 0.0, 0.0), out=found[position])
+    return found
 
 
 class _Rough(TorchDispatchMode):
@@ -59,8 +75,10 @@ class _Rough(TorchDispatchMode):
 
 
 def _softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
-    e = torch.exp(x - torch.amax(x, dim, keepdim=True))
-    return e / e.sum(dim, keepdim=True)
+    """A compiler may make the scores once for the quotient and once for the sum, in two orders of adding up."""
+    above = torch.exp(x - torch.amax(x, dim, keepdim=True))
+    below = torch.exp(x - torch.amax(x, dim, keepdim=True))
+    return above / below.sum(dim, keepdim=True)
 
 
 def _safe_softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
