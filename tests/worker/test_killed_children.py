@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Candidate, Evaluation
 from kernelwright.worker.children import Child
 from kernelwright.worker.evaluate import evaluate
@@ -49,11 +50,12 @@ def evaluated(
     with monkeypatch.context() as patch:
         watch(site, patch, kill)
         site.drop("bench")
+        site.drop("judge")
         found = how(site, Candidate(source=CANDIDATE.replace("double_kernel", name)), "verify")
     return found, len(started)
 
 
-@pytest.mark.parametrize("role", ["recorder", "compiler", "runs kernels"])
+@pytest.mark.parametrize("role", ["recorder", "compiler", "runs kernels", "judge"])
 def test_one_death_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
     role = runs_kernels(site) if role == "runs kernels" else role
     undisturbed, usual = evaluated(site, monkeypatch, role, 0, f"calm_{role}")
@@ -71,6 +73,12 @@ def test_two_deaths_are_the_candidates_own(site: Site, monkeypatch: pytest.Monke
     found, _ = evaluated(site, monkeypatch, role, 1000, f"always_killed_{role}")
     assert found.status.value == status
     assert "SIGKILL" in found.reason or "did not start" in found.reason
+
+
+def test_a_judge_that_dies_twice_is_not_the_candidates_fault(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises((ProblemError, WorkerError), match="SIGKILL"):
+        evaluated(site, monkeypatch, "judge", 1000, "judge_always_killed")
+    assert evaluated(site, monkeypatch, "judge", 0, "judge_left_alone")[0].status.value == "passed"
 
 
 def test_a_kernel_whose_compilers_died_is_compiled_again_when_it_comes_again(

@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright import stats, syntax
-from kernelwright.errors import ConfigError
+from kernelwright.errors import ConfigError, ProblemError, WorkerError
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, KernelResources, Status
 from kernelwright.worker.measure import disown, estimate, measure
 from kernelwright.worker.necessity import superfluous
@@ -27,10 +27,16 @@ WHOLE = ("verify", "confirm")
 def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
     """The whole way for one purpose: "search", "tune", "verify" or "confirm".
 
-    Where a process ended that ran something of the candidate, everything is done once more in fresh ones: it may have
-    been killed from outside. Two such ends are the candidate's own.
+    Where a process ended that ran something of the candidate, or the judge, everything is done once more in fresh ones:
+    it may have been killed from outside. Two such ends are the candidate's own, or the problem's.
     """
-    found, lost = _evaluated(site, candidate, purpose)
+    judges_lost = site.judges_lost
+    try:
+        found, lost = _evaluated(site, candidate, purpose)
+    except (ProblemError, WorkerError):
+        if site.judges_lost == judges_lost:
+            raise
+        lost = True
     return _evaluated(site, candidate, purpose)[0] if lost else found
 
 

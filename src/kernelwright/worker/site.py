@@ -92,6 +92,7 @@ class Site:
         self.replayers = self.compilers
         self.memory = SharedMemory()
         self.replays_for: object = None
+        self.judges_lost = 0
         if not self.on_gpu:
             (self.scratch / "interpreter").mkdir()
             self.replayers = ForkServer(self.scratch / "interpreter", interpret=True)
@@ -269,6 +270,7 @@ class Site:
         try:
             answer = judge.ask(message, timeout_s)
         except (ChildDied, ChildTimeout) as error:
+            self.judges_lost += isinstance(error, ChildDied)
             raise self._judge_ended(judge, message["verb"], error) from error
         if "error" in answer:
             raise (ProblemError if answer["kind"] == "ProblemError" else WorkerError)(answer["error"])
