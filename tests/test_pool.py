@@ -467,7 +467,11 @@ def test_a_closed_worker_leaves_nothing_running_and_answers_no_more(problem: str
 
 
 def home_of(pid: int) -> str:
-    for entry in Path(f"/proc/{pid}/environ").read_bytes().decode(errors="replace").split("\0"):
+    try:
+        environment = Path(f"/proc/{pid}/environ").read_bytes()
+    except (FileNotFoundError, ProcessLookupError):  # a candidate's own, which has just ended
+        return ""
+    for entry in environment.decode(errors="replace").split("\0"):
         if entry.startswith("HOME="):
             return entry.removeprefix("HOME=")
     return ""

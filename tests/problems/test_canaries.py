@@ -37,7 +37,6 @@ def test_this_machine_gives_every_judged_canary_its_known_verdict(worker: Worker
 
 def test_an_intruder_is_stopped_by_every_measure_that_is_in_force(worker: Worker) -> None:
     machine: Machine = worker.machine()
-    refused = {attempt.what for attempt in machine.attempts if attempt.refused}
     covered = {
         "environment": {"find an inherited variable of a service"},
         "limits": {"take 64 GiB of memory", "write 128 MiB into its folder"},
@@ -59,14 +58,17 @@ def test_an_intruder_is_stopped_by_every_measure_that_is_in_force(worker: Worker
             "connect to a port of this machine",
             "signal another process",
             "trace another process",
-            "start 64 processes",
-            "start 64 threads",
             "run a program",
         },
     }
     assert covered.keys() <= machine.measures.keys()
-    for measure, attempts in covered.items():
-        assert machine.measures[measure] != "in force" or attempts <= refused, measure
+    in_force = [measure for measure in covered if machine.measures[measure] == "in force"]
+    for role in ("recorder", "compiler", "interpreter"):
+        refused = {attempt.what for attempt in machine.attempts if attempt.refused and attempt.role == role}
+        for measure in in_force:
+            assert covered[measure] <= refused, (role, measure)
+        if "system_calls" in in_force and role != "compiler":  # compilers start ptxas, and threads
+            assert {"start processes without limit", "start threads without limit"} <= refused, role
     assert machine.gpu
     assert machine.profiler
 

@@ -128,7 +128,10 @@ class JsonClient:
         try:
             if self._closed.is_set():
                 return Fault("was given up", passing=False)
-            return exchange.run(lambda: self._exchanged(url, headers, payload, left_s, secrets), left_s)
+            found = exchange.run(lambda: self._exchanged(url, headers, payload, left_s, secrets), left_s)
+            if isinstance(found, Fault) and self._closed.is_set():  # a cut connection reads like the end of an answer
+                return Fault("was given up", passing=False)
+            return found
         except GivenUp:
             if self._closed.is_set():
                 return Fault("was given up", passing=False)
@@ -163,6 +166,8 @@ class JsonClient:
         except (urllib3.exceptions.TimeoutError, TimeoutError):
             return Fault("did not answer in time", passing=True)
         except (urllib3.exceptions.HTTPError, OSError) as error:
+            if any(isinstance(one, TimeoutError) for one in error.args):  # while the question was sent
+                return Fault("did not answer in time", passing=True)
             return Fault(f"lost the connection ({type(error).__name__}: {error})", passing=True)
         except ValueError as error:  # what http.client says of a header or a path that cannot be sent
             return Fault(f"cannot be asked: {type(error).__name__}", passing=False)
