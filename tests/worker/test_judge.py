@@ -422,9 +422,14 @@ def test_a_changed_input_and_a_stray_write_are_wrong(arena: Arena) -> None:
     assert "outside every buffer" in arena.check(0).reason
 
 
-def test_a_nan_put_in_may_be_lost_but_must_not_spread(arena: Arena) -> None:
+def test_a_nan_put_in_may_be_lost_but_must_not_spread(tmp_path: Path) -> None:
     draw = values.DISTRIBUTIONS.index(values.SPECIAL)
-    expected = arena.made.answer("a", draw).expected[0]
+    for _ in range(30):  # a place that holds a zero keeps it, so in some draws no NaN is put in
+        arena = Arena(judge(tmp_path), "a")
+        expected = arena.made.answer("a", draw).expected[0]
+        if bool(expected.isnan().any()):
+            break
+        arena.shared.close()
     assert bool(expected.isnan().any())
     arena.fill(draw)
     output = arena.write(draw)
@@ -433,6 +438,7 @@ def test_a_nan_put_in_may_be_lost_but_must_not_spread(arena: Arena) -> None:
     at = int(expected.isfinite().flatten().nonzero()[0])
     output.view(-1)[at] = torch.nan
     assert arena.check(draw).status is Status.WRONG
+    arena.shared.close()
 
 
 def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: Path) -> None:
