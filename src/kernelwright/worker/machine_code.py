@@ -80,7 +80,7 @@ def is_type(kind: Any) -> bool:
 def key_of(kernels: str, launch: str, *more: str) -> str:
     """Names what a compiler makes of a launch: a hash over everything that decides it.
 
-    kernels: the whole extracted module, so what its imports, constants and helper functions are. launch: see
+    kernels: a hash of the whole extracted module, so of its imports, constants and helper functions. launch: see
     `plan.launch_identity`. more: target and versions.
     """
     return codec.sha(codec.encode([kernels, launch, *more]))

@@ -35,8 +35,8 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
     """For each output how far its elements move by rounding of intermediate results, in eps of its dtype. exact: the
     outputs in float64. 0 where the output is whole numbers, or not a number."""
     found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
+    dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
     for number in range(READINGS):
-        dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
         for position, made in enumerate(roughly(instance, dtype, seed + number)):
             if dtypes[position].is_floating_point and made.shape == exact[position].shape:
                 moved = (made.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps

@@ -125,7 +125,7 @@ class Subject:
     def key(self, launch: Launch) -> str:
         """Names the machine code of a launch."""
         identity = launch_identity(launch, self.kernels[launch.kernel])
-        return machine_code.key_of(self.kernels_source, identity, self.site.target.name, *self.site.versions())
+        return machine_code.key_of(self.kernels_sha, identity, self.site.target.name, *self.site.versions())
 
     def runnable(self, plan: Plan) -> dict[str, Any]:
         """What a bench is given to replay `plan`: the names of its machine code; for the interpreter, the text."""
