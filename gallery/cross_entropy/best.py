@@ -39,7 +39,10 @@ def careful_log2_sum(logits_ptr, begin, end, BLOCK: tl.constexpr):
     for at in range(begin, end, BLOCK):
         x = tl.load(logits_ptr + at + lanes, mask=at + lanes < end, other=float("-inf"))
         total += powers(x, reference)
-    return reference, tl.log2(tl.sum(total, axis=0))
+    summed = tl.sum(total, axis=0)
+    # From 2**31 on, the rounding of the reference alone takes exp2 to 0 or inf; only the maximum counts there.
+    maximum_alone = (tl.abs(reference) > 2147483648.0) & (reference > LOWEST) & (summed == summed)
+    return reference, tl.where(maximum_alone, 0.0, tl.log2(summed))
 
 
 @triton.jit
@@ -71,7 +74,7 @@ def log2_sum(logits_ptr, begin, end, BLOCK: tl.constexpr, UNROLL: tl.constexpr, 
         total += tl.sum(powers(tl.load(vectors + at + column), reference), axis=0)
     summed = tl.sum(total, axis=0) + tl.sum(powers(ends, reference), axis=0)
     log2_summed = tl.log2(summed)
-    if summed - summed != 0.0:  # inf or NaN: the reference was too far below
+    if (summed - summed != 0.0) | (summed == 0.0):  # the reference was too far below, or was rounded to above all
         reference, log2_summed = careful_log2_sum(logits_ptr, begin, end, BLOCK)
     return reference, log2_summed
 
