@@ -34,8 +34,8 @@ RIVALS = 5
 
 
 def every_config() -> list[dict[str, int]]:
-    from kernelwright.tune.stated import stated_space
-    from kernelwright.tuning.space import configs
+    from kernelwright.spaces.space import configs
+    from kernelwright.spaces.stated import stated_space
 
     return [dict(config) for config in configs(stated_space(SPACE, SOURCE.read_text(), {}))]
 
@@ -63,7 +63,7 @@ def run(command: Sequence[str], minutes: float, log: Path) -> dict[str, Any]:
 
 
 def ours(out: Path, minutes: float) -> None:
-    from kernelwright.pool import start_worker
+    from kernelwright.evaluator.client import start_worker
 
     with start_worker() as worker:
         print(f"measured on {worker.environment().device}", flush=True)  # and the peaks are known from now on
@@ -142,12 +142,12 @@ def triton_config(config: dict[str, int]) -> Any:
 
 def judge(out: Path) -> None:
     """Both choices and their rivals in turn, on one GPU, in one process: what they really take."""
-    from kernelwright.pool import start_worker
-    from kernelwright.tuning import recorded
-    from kernelwright.tuning.written import candidate_for
+    from kernelwright.evaluator.client import start_worker
+    from kernelwright.spaces import recorded
+    from kernelwright.spaces.written import candidate_for
 
     ours_found, theirs = (json.loads((out / f"{name}.json").read_text()) for name in ("ours", "autotune"))
-    record = recorded.load(ROOT / "src/kernelwright/tuning/spaces/matmul.json.gz")
+    record = recorded.load(ROOT / "src/kernelwright/spaces/files/matmul.json.gz")
     every = every_config()
     named = {"ours": ours_found["config"]}
     if theirs["config"] is not None:

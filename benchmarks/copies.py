@@ -26,11 +26,11 @@ from typing import Any, NamedTuple
 
 from kernelwright import stats
 from kernelwright.errors import KernelwrightError
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate
-from kernelwright.pool import start_worker
 
 try:  # a tree from before the exchange of places has one rule and one floor
-    from kernelwright.worker import verdicts
+    from kernelwright.worker.stages import verdicts
 except ImportError:
     verdicts = None  # type: ignore[assignment]
 

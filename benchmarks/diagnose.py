@@ -14,14 +14,14 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kernelwright import markdown
 from kernelwright.cli.output import document_text
 from kernelwright.cli.profile import timing_of
 from kernelwright.errors import KernelwrightError
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, CaseInfo
-from kernelwright.pool import start_worker
 from kernelwright.problems import find_problem
 from kernelwright.report.profiled import Profiled, document, profiled
+from kernelwright.text import markdown
 
 ROOT = Path(__file__).parent.parent
 SEED = ("matvec", "rmsnorm", "max_pool3d", "conv_transpose3d", "depthwise_conv2d")

@@ -1,7 +1,7 @@
 """How far honest kernels are off in single elements, in units of what rounding explains there.
 
-`kernelwright.worker.elementwise.MULTIPLE` was fitted to it: kernels of tests/honest, the honest ones of tests/wrong
-and the gallery's starters and best kernels, each verified TIMES times with new seeds. Prints quantiles of the largest
+`kernelwright.worker.judge.elementwise.MULTIPLE` was fitted to it: kernels of tests/honest, the honest ones of
+tests/wrong and the gallery's starters and best kernels, each verified TIMES times with new seeds. Prints quantiles of the largest
 error of each verified case over the framework's own (at least 1), and the five largest.
 `python benchmarks/element_errors.py OUT [TIMES]`; without a GPU small cases on Triton's interpreter.
 """
@@ -14,9 +14,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import start_worker
-from kernelwright.worker.elementwise import MULTIPLE
+from kernelwright.worker.judge.elementwise import MULTIPLE
 from wrong.corpus import HONEST
 
 HERE = Path(__file__).parent.parent

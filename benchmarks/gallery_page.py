@@ -19,12 +19,12 @@ from typing import NamedTuple
 
 import msgspec
 
-from kernelwright import markdown
 from kernelwright.codec import decode, encode
 from kernelwright.devices import device_file
 from kernelwright.model import BenchCase, BenchReport, BenchSeries
 from kernelwright.report.series import LIMIT, TIMED, TUNED, case_cells, our_row, row_named, timed_columns
 from kernelwright.stats import geometric_mean
+from kernelwright.text import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 PAGE = ROOT / "docs" / "gallery.md"

@@ -22,9 +22,9 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from kernelwright import pool
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
+from kernelwright.evaluator import client as pool
 from kernelwright.journal import Journal
 from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implementation, Status
 from kernelwright.report.plots import convergence, drawing, roofline

@@ -17,12 +17,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from kernelwright import markdown
 from kernelwright.codec import record
 from kernelwright.devices import device_file
-from kernelwright.diagnosis.shown import value_text
+from kernelwright.diagnosis.format import value_text
 from kernelwright.model import Bound, Diagnosis, LaunchProfile, Profile
-from kernelwright.report.units import microseconds_text, share_text
+from kernelwright.text import markdown
+from kernelwright.text.units import microseconds_text, share_text
 
 GALLERY = Path(__file__).resolve().parents[1] / "gallery"
 BEGIN, END = "<!-- profile: begin (benchmarks/gallery_profiles.py) -->", "<!-- profile: end -->"

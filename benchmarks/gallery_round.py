@@ -25,8 +25,8 @@ from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RequestError, WorkerError
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate, Evaluation, Status
-from kernelwright.pool import Worker, start_worker
 from kernelwright.problems import find_problem
 
 EVERY_CASE = """

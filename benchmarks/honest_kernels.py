@@ -15,8 +15,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import Worker, start_worker
 
 HONEST = Path(__file__).parent.parent / "tests" / "honest"
 

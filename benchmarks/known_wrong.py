@@ -11,8 +11,8 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import start_worker
 
 GALLERY = Path(__file__).parent.parent / "gallery"
 PROBLEMS = ("matvec", "rmsnorm", "max_pool3d", "conv_transpose3d", "depthwise_conv2d")

@@ -15,8 +15,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate
-from kernelwright.pool import Worker, start_worker
 
 KERNEL = re.compile(r"@triton\.jit\s+def (\w+)\(")
 

@@ -18,10 +18,10 @@ from pathlib import Path
 
 from kernelwright import codec
 from kernelwright.model import Candidate, Profile
-from kernelwright.worker.limits import Limits
+from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile import ncu, operation
 from kernelwright.worker.profile.cupti import TorchProfiler
-from kernelwright.worker.site import Site
 
 GALLERY = Path(__file__).parent.parent / "gallery"
 

@@ -26,14 +26,14 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import ConfigError, KernelwrightError, RequestError, WorkerError
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
-from kernelwright.pool import Worker, start_worker
 from kernelwright.problems import find_problem
-from kernelwright.tunables import find_tunables
-from kernelwright.tuning import recorded
-from kernelwright.tuning.recorded import Entry, Footprint, RecordedSpace, config_at, places
-from kernelwright.tuning.space import Config, Parameter, Space, configs, default
-from kernelwright.tuning.written import candidate_for
+from kernelwright.source import find_tunables
+from kernelwright.spaces import recorded
+from kernelwright.spaces.recorded import Entry, Footprint, RecordedSpace, config_at, places
+from kernelwright.spaces.space import Config, Parameter, Space, configs, default
+from kernelwright.spaces.written import candidate_for
 
 SAVE_EVERY_S = 20.0
 SMALL_CASES = 1

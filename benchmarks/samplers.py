@@ -35,10 +35,10 @@ import msgspec
 
 from kernelwright.errors import KernelwrightError, RequestError
 from kernelwright.model import Status
-from kernelwright.tuning import SAMPLERS, build_sampler, recorded
-from kernelwright.tuning.protocol import Informed
-from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace
-from kernelwright.tuning.space import configs, default, key
+from kernelwright.spaces import SAMPLERS, build_sampler, recorded
+from kernelwright.spaces.protocol import Informed
+from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace
+from kernelwright.spaces.space import configs, default, key
 
 PARTS = (0.05, 0.10, 0.20)
 LARGEST_PART = max(PARTS)

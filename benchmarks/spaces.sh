@@ -6,7 +6,7 @@ cd "$(dirname "$0")/.."
 minutes=${1:-10}
 [ $# -gt 0 ] && shift
 wanted=${*:-softmax matmul matmul_leaky_relu depthwise_conv2d}
-out=${SPACES_OUT:-src/kernelwright/tuning/spaces}
+out=${SPACES_OUT:-src/kernelwright/spaces/files}
 python=${PYTHON:-python}
 mkdir -p "$out"
 

@@ -27,12 +27,12 @@ from kernelwright.propose.builtin import choose, parent_trials
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.space import Space, taken
 from kernelwright.search import build_strategy
-from kernelwright.tunables import Tunable
-from kernelwright.tuning import recorded
-from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace
-from kernelwright.tuning.space import is_valid
+from kernelwright.source import Tunable
+from kernelwright.spaces import recorded
+from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace
+from kernelwright.spaces.space import is_valid
 
-SHIPPED = Path(recorded.__file__).parent / "spaces"
+SHIPPED = Path(recorded.__file__).parent / "files"
 IN_FLIGHT = 4
 """As `optimize` has it: the requests of a round are answered before any of them is told."""
 

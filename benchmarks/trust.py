@@ -19,9 +19,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
-from kernelwright import tunables
+from kernelwright import source as tunables
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate
-from kernelwright.pool import start_worker
 
 GALLERY = Path(__file__).parent.parent / "gallery"
 

@@ -15,8 +15,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parent.parent / "tests"))
 
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import ProcessWorker, start_worker
 from wrong.corpus import HONEST, WRONG, Kernel
 
 

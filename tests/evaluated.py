@@ -11,8 +11,8 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.evaluator.client import Worker
 from kernelwright.model import Candidate, Evaluation
-from kernelwright.pool import Worker
 
 LIMITS = {"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0}
 """Seconds. Short, so that what never ends is over soon; honest candidates of small problems take less than one."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
-from kernelwright.tuning.space import Config, Parameter, Space
+from kernelwright.spaces.space import Config, Parameter, Space
 
 Landscape = tuple[Space, Callable[[Config], float | None]]
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import pytest
 
-from kernelwright.worker.children import Child
-from kernelwright.worker.limits import Limits
-from kernelwright.worker.site import Site
+from kernelwright.worker.processes.children import Child
+from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.site import Site
 
 PROBLEM = """
 import torch

@@ -15,12 +15,12 @@ from typing import Any
 import torch
 
 from kernelwright.model import Status, TensorSpec
-from kernelwright.worker import calling, recorder
-from kernelwright.worker.arena import window
-from kernelwright.worker.kernels import interpreted
-from kernelwright.worker.layout import Layout
-from kernelwright.worker.plan import Buffer, Plan, Recorded
-from kernelwright.worker.replay import Replay
+from kernelwright.worker.compile.kernels import interpreted
+from kernelwright.worker.plan.arena import window
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Buffer, Plan, Recorded
+from kernelwright.worker.plan.replay import Replay
+from kernelwright.worker.record import calling, recorder
 
 HEAD = """import math
 import torch

@@ -12,8 +12,8 @@ import scripts
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
 from kernelwright.model import BenchCase, BenchReport, Case, CaseInfo, Implementation, Status, TensorSpec
-from kernelwright.report.units import share_text
 from kernelwright.roofline import bound
+from kernelwright.text.units import share_text
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = sorted({file.parents[1] for file in (ROOT / "gallery").glob("*/results/*.json")})

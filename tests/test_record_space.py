@@ -12,8 +12,8 @@ import pytest
 import scripts
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
-from kernelwright.tuning import recorded
-from kernelwright.tuning.recorded import Entry, RecordedSpace
+from kernelwright.spaces import recorded
+from kernelwright.spaces.recorded import Entry, RecordedSpace
 from tuned import DEFAULT, SOURCE, SPACE
 
 ROOT = Path(__file__).parents[1]

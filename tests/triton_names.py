@@ -89,7 +89,7 @@ def _written(found: dict[str, dict[str, list[str]]]) -> str:
 
 
 def main(folders: list[str]) -> int:
-    from kernelwright.worker import language
+    from kernelwright.worker.rules import language
 
     found = dict(sorted(_read(folder) for folder in folders))
     LIST.write_text(_written(found), encoding="utf-8")
@@ -104,7 +104,7 @@ def main(folders: list[str]) -> int:
 
 
 def decided(language: object, module: str) -> frozenset[str]:
-    """Names that kernelwright.worker.language has a decision for."""
+    """Names that kernelwright.worker.rules.language has a decision for."""
     if module == "values":
         return frozenset(language.VALUE_ATTRIBUTES | language.REFUSED_ATTRIBUTES)  # type: ignore[attr-defined]
     return frozenset(language.MODULES[module].every)  # type: ignore[attr-defined]

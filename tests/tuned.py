@@ -24,8 +24,8 @@ from kernelwright.model import (
     Status,
     TensorSpec,
 )
+from kernelwright.spaces.space import Config, Parameter, Space
 from kernelwright.tune.records import CaseTime, Footprint, Found, Kind
-from kernelwright.tuning.space import Config, Parameter, Space
 
 SOURCE = """\
 import triton

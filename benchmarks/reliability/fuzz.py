@@ -33,8 +33,8 @@ from fakes import ENVIRONMENT, FakeWorker, evaluation_of
 from kernelwright.cli.main import VERBS, cli
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import ProblemError, WorkerError
+from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.model import Candidate, Evaluation, Status
-from kernelwright.pool import ProcessWorker
 from proposing import KERNEL
 
 SHARES = {"command line": 0.35, "settings": 0.15, "replies": 0.2, "journals": 0.15, "problems": 0.15}

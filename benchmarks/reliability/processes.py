@@ -12,7 +12,7 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-FORK_SERVER, WORKER = "kernelwright.worker.forkserver", "kernelwright.worker"
+FORK_SERVER, WORKER = "kernelwright.worker.processes.forkserver", "kernelwright.worker"
 
 
 @dataclass(frozen=True)

@@ -22,8 +22,8 @@ from fakes import FakeWorker
 from kernelwright import codec
 from kernelwright.cli.main import cli
 from kernelwright.cli.parts import Parts
+from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.model import Candidate
-from kernelwright.pool import ProcessWorker
 
 EVALUATION_S = 0.03
 

@@ -19,8 +19,8 @@ from kernelwright.cli.bench import named_candidates
 from kernelwright.cli.bench_series import check_writable, one_ahead
 from kernelwright.codec import decode
 from kernelwright.errors import RequestError, WorkerError
+from kernelwright.evaluator.client import Worker
 from kernelwright.model import BenchReport, BenchSeries
-from kernelwright.pool import Worker
 from kernelwright.problems import ProblemPath, find_problem
 
 SINGLE = ProblemPath(name="single", file=Path("single.py"))

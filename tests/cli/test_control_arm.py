@@ -11,9 +11,9 @@ from click.testing import Result
 
 from command_line import PROBLEM, run
 from fakes import FakeWorker, evaluation_of
-from kernelwright.history import gpu_s
 from kernelwright.journal import Journal
 from kernelwright.model import Candidate, Evaluation
+from kernelwright.search.convergence import gpu_s
 from samples import SOURCE
 
 

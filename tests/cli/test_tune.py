@@ -11,7 +11,7 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-import kernelwright.tuning
+import kernelwright.spaces
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.cli.main import cli
@@ -30,12 +30,12 @@ from kernelwright.model import (
     Status,
     Timing,
 )
-from kernelwright.tunables import apply_config, kernel_configs
-from kernelwright.tuning.recorded import Entry, Footprint, RecordedSpace, load, places, save
-from kernelwright.tuning.space import Config, configs
+from kernelwright.source import apply_config, kernel_configs
+from kernelwright.spaces.recorded import Entry, Footprint, RecordedSpace, load, places, save
+from kernelwright.spaces.space import Config, configs
 from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem, time_us
 
-SHIPPED = Path(kernelwright.tuning.__file__).parent / "spaces"
+SHIPPED = Path(kernelwright.spaces.__file__).parent / "spaces"
 SPACE_FILE = '[parameters]\nBLOCK = [32, 64, 128, 256, 512]\n"k.num_warps" = [1, 2, 4, 8]\n'
 
 

@@ -15,8 +15,8 @@ import pytest
 from command_line import fault, run
 from kernelwright.cli.ending import write_views
 from kernelwright.journal import NAME, Journal
-from kernelwright.legible import acting
 from kernelwright.model import Budget, Operator, Request
+from kernelwright.text.escape import acting
 from samples import passed, run_info, run_view, short_run
 
 

@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from kernelwright.diagnosis import diagnose, diagnoses
-from kernelwright.diagnosis.rules import RULES
+from kernelwright.diagnosis.table import RULES
 from kernelwright.model import (
     Bound,
     Case,

@@ -30,7 +30,7 @@ from kernelwright.propose import options as proposer_options
 from kernelwright.propose import table as proposers
 from kernelwright.propose.model import ModelProposer
 from kernelwright.search import STRATEGIES
-from kernelwright.tuning import SAMPLERS
+from kernelwright.spaces import SAMPLERS
 from kernelwright.worker.profile import operation
 from kernelwright.worker.profile.job import Job
 from laws import test_proposer_laws, test_sampler_laws, test_strategy_laws

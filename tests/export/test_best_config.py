@@ -14,8 +14,8 @@ from kernelwright.errors import ConfigError
 from kernelwright.export.best_config import Pinned, bits, choose, keywords, load, pinned
 from kernelwright.export.triton_configs import triton_configs_text
 from kernelwright.model import Status
+from kernelwright.spaces.samplers.exhaustive import exhaustive
 from kernelwright.tune import Outcome, Settings, tune
-from kernelwright.tuning.exhaustive import exhaustive
 from tuned import BEST, SOURCE, SPACE, FakeDevice, problem
 
 HERE = {"device": "Fake GPU", "torch": "2.9.0", "triton": "3.5.0"}

@@ -32,7 +32,7 @@ SIGNATURES = (
 
 @pytest.mark.parametrize("signature", SIGNATURES)
 def test_text_and_values_are_bound_alike(signature: str) -> None:
-    from kernelwright.worker.recorder import CaseShape, bound
+    from kernelwright.worker.record.recorder import CaseShape, bound
 
     space: dict[str, Any] = {}
     source = f"def kernel_function({signature}):\n    pass\n"

@@ -13,10 +13,10 @@ from kernelwright.errors import ConfigError
 from kernelwright.export.history import COLUMNS, history_rows, history_text
 from kernelwright.export.t4 import INVALIDITY, t4_document, t4_rows
 from kernelwright.model import Status
+from kernelwright.spaces.samplers.exhaustive import exhaustive
+from kernelwright.spaces.space import Config
+from kernelwright.spaces.stated import configs_from
 from kernelwright.tune import Outcome, Settings, tune
-from kernelwright.tune.stated import configs_from
-from kernelwright.tuning.exhaustive import exhaustive
-from kernelwright.tuning.space import Config
 from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem
 
 SEED = """\

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import Worker, start_worker
 from on_device import KERNEL, doubling, needs_device
 
 GALLERY = Path(__file__).parent.parent.parent / "gallery"

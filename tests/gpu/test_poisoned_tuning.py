@@ -12,13 +12,13 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Status
-from kernelwright.pool import start_worker
 from kernelwright.report.tuning import tuning_text
+from kernelwright.spaces import SAMPLERS
+from kernelwright.spaces.space import size
+from kernelwright.spaces.stated import stated_space
 from kernelwright.tune import LiveDevice, Settings, tune
-from kernelwright.tune.stated import stated_space
-from kernelwright.tuning import SAMPLERS
-from kernelwright.tuning.space import size
 from on_device import needs_device
 
 pytestmark = needs_device()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import Worker, start_worker
 from on_device import needs_device
 
 pytestmark = needs_device()

@@ -14,9 +14,9 @@ from pathlib import Path
 import pytest
 
 from evaluated import Evaluations, Submission
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Evaluation, Status
-from kernelwright.pool import start_worker
-from kernelwright.worker import extract, static
+from kernelwright.worker.rules import extract, static
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")

@@ -9,9 +9,9 @@ from collections import deque
 import pytest
 
 from kernelwright.errors import ConfigError
-from kernelwright.tuning import SAMPLERS, build_sampler
-from kernelwright.tuning.protocol import Sampler
-from kernelwright.tuning.space import Config, Parameter, Space, configs, default, is_valid, key
+from kernelwright.spaces import SAMPLERS, build_sampler
+from kernelwright.spaces.protocol import Sampler
+from kernelwright.spaces.space import Config, Parameter, Space, configs, default, is_valid, key
 
 NEEDS = {"optuna": "optuna"}
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.worker import load
+from kernelwright.worker.reference import load
 
 
 def imported(file: Path) -> Any:

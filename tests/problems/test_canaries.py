@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Machine
-from kernelwright.pool import Worker, start_worker
 from kernelwright.problems import read_problem_text
 from kernelwright.problems.canaries import (
     TIMED_CASE,

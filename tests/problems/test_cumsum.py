@@ -11,9 +11,10 @@ from pathlib import Path
 import pytest
 
 from kernelwright.model import Case, CaseQualification
-from kernelwright.worker import load, tolerance
-from kernelwright.worker.answer import judged
-from kernelwright.worker.trivial import qualification
+from kernelwright.worker.judge import tolerance
+from kernelwright.worker.judge.answer import judged
+from kernelwright.worker.judge.trivial import qualification
+from kernelwright.worker.reference import load
 
 PROBLEM = Path(__file__).parents[2] / "gallery" / "cumsum" / "problem.py"
 ROWS = 8

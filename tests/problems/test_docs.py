@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from kernelwright.worker import load
+from kernelwright.worker.reference import load
 
 PAGE = (Path(__file__).parents[2] / "docs" / "problems.md").read_text(encoding="utf-8")
 

@@ -18,7 +18,7 @@ import torch
 
 from kernelwright.model import TensorSpec
 from kernelwright.problems import new_problem, read_problem_text
-from kernelwright.worker import load
+from kernelwright.worker.reference import load
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 PROBLEMS = sorted(file.parent for file in GALLERY.glob("*/problem.py"))

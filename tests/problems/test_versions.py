@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import Worker, start_worker
-from kernelwright.tune.stated import stated_space
-from kernelwright.tuning.space import configs, default
+from kernelwright.spaces.space import configs, default
+from kernelwright.spaces.stated import stated_space
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")

@@ -12,7 +12,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.propose.advice import advice_prompt, rows_in
 from kernelwright.propose.advisors import ADVISORS, build_advisor
 from kernelwright.propose.reply import Unusable
-from kernelwright.tuning.space import Parameter, Space
+from kernelwright.spaces.space import Parameter, Space
 from llm_server import chat, llm_server
 from tuned import SOURCE, SPACE, problem
 

@@ -8,7 +8,7 @@ import pytest
 
 from kernelwright.model import Candidate, Evaluation, Operator, Request, Status
 from kernelwright.propose.builtin import Builtin
-from kernelwright.tunables import apply_config, default_config, find_tunables
+from kernelwright.source import apply_config, default_config, find_tunables
 from proposing import KERNEL, OTHER, context, failed, passed, search, starter, trial
 
 BUILTIN = Builtin()

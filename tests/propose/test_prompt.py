@@ -37,7 +37,7 @@ from kernelwright.propose.prompt import (
 )
 from kernelwright.propose.sections import kernel
 from kernelwright.propose.shown import shown_source
-from kernelwright.tunables import find_tunables
+from kernelwright.source import find_tunables
 from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
 
 RESOURCES = KernelResources(

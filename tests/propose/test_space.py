@@ -9,7 +9,7 @@ import pytest
 from kernelwright.model import Candidate, Evaluation, Status
 from kernelwright.propose.forecast import backward, fitted, forecast, forward
 from kernelwright.propose.space import Space, space_of, taken, untried
-from kernelwright.tunables import Tunable, find_tunables
+from kernelwright.source import Tunable, find_tunables
 from proposing import KERNEL, failed, passed, trial
 
 WARPS = Tunable(key="k.num_warps", default=4, choices=(1, 2, 4, 8), kind="num_warps")

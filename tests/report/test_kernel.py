@@ -6,8 +6,8 @@ import ast
 
 import msgspec
 
-from kernelwright.legible import acting
 from kernelwright.report.kernel import kernel_text
+from kernelwright.text.escape import acting
 from samples import BLOCK, failed, passed, run_view, short_run, trial
 
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import msgspec
 
-from kernelwright.legible import acting
 from kernelwright.model import Claim, Counter, Exchange, LaunchProfile, Operator, Profile, Reflection
 from kernelwright.report.trace import trace_files
 from kernelwright.report.trace_rounds import TraceRounds
+from kernelwright.text.escape import acting
 from samples import passed, run_view, short_run, trial
 
 

@@ -6,10 +6,10 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from kernelwright.spaces import SAMPLERS
+from kernelwright.spaces.space import Config, configs
 from kernelwright.tune.records import Settings
 from kernelwright.tune.search import Search
-from kernelwright.tuning import SAMPLERS
-from kernelwright.tuning.space import Config, configs
 from tuned import DEFAULT, SPACE, FakeDevice
 
 

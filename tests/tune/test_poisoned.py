@@ -11,13 +11,13 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Status
-from kernelwright.pool import start_worker
 from kernelwright.report.tuning import tuning_text
+from kernelwright.spaces import SAMPLERS
+from kernelwright.spaces.space import Config, Parameter, Space, size
+from kernelwright.spaces.stated import stated_space
 from kernelwright.tune import LiveDevice, Settings, tune
-from kernelwright.tune.stated import stated_space
-from kernelwright.tuning import SAMPLERS
-from kernelwright.tuning.space import Config, Parameter, Space, size
 from tuned import SOURCE, FakeDevice, problem, steps
 
 KINDS = (Status.COMPILE_ERROR, Status.REJECTED, Status.CRASHED, Status.TIMEOUT, Status.WRONG, Status.RUNTIME_ERROR)

@@ -9,11 +9,11 @@ import msgspec
 import pytest
 
 from kernelwright.model import Status
+from kernelwright.spaces.samplers.exhaustive import exhaustive
+from kernelwright.spaces.samplers.random_draws import RandomDraws, random_draws
+from kernelwright.spaces.space import Config, Parameter, Space, configs, default
 from kernelwright.tune.records import CaseTime, Found, Settings, Tried
 from kernelwright.tune.search import Search
-from kernelwright.tuning.exhaustive import exhaustive
-from kernelwright.tuning.random_draws import RandomDraws, random_draws
-from kernelwright.tuning.space import Config, Parameter, Space, configs, default
 from tuned import DEFAULT, SPACE, FakeDevice, passed
 
 LARGE = Space(parameters=(*SPACE.parameters, Parameter(name="GROUP", choices=tuple(range(1, 101)), default=1)))

@@ -15,7 +15,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-from kernelwright.worker.children import ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.processes.children import ChildDied, ChildTimeout, ForkServer
 
 DEADLINE_S = 5.0
 CASE = {

@@ -10,11 +10,11 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import codec
-from kernelwright.worker.arena import attach, window
-from kernelwright.worker.children import ForkServer
-from kernelwright.worker.layout import Layout
-from kernelwright.worker.memory import SharedMemory
-from kernelwright.worker.plan import Argument, Buffer, Launch, Plan, Tensor, Value, View
+from kernelwright.worker.plan.arena import attach, window
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Argument, Buffer, Launch, Plan, Tensor, Value, View
+from kernelwright.worker.processes.children import ForkServer
+from kernelwright.worker.processes.memory import SharedMemory
 
 HEAD = "import triton\nimport triton.language as tl\n"
 SIZE = 16

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.worker import static
-from kernelwright.worker.bound import looked_up
-from kernelwright.worker.extract import extract
+from kernelwright.worker.rules import static
+from kernelwright.worker.rules.bound import looked_up
+from kernelwright.worker.rules.extract import extract
 
 ROOT = Path(__file__).parents[2]
 

@@ -9,9 +9,9 @@ from pathlib import Path
 import pytest
 
 from kernelwright.model import Candidate
-from kernelwright.worker import extract, static
-from kernelwright.worker.evaluate import evaluate
-from kernelwright.worker.site import Site
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.rules import extract, static
+from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, PROBLEM, opened
 
 KERNEL = """

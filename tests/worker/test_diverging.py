@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import ProcessWorker, start_worker
 
 PROBLEM = """\
 import torch

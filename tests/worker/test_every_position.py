@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from kernelwright.worker.extract import extract
+from kernelwright.worker.rules.extract import extract
 
 KERNEL = '''
 import triton

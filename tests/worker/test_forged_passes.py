@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from kernelwright.model import Candidate, Status
-from kernelwright.worker.children import Child
-from kernelwright.worker.evaluate import evaluate
+from kernelwright.worker.processes.children import Child
+from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, opened
 
 

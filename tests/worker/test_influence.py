@@ -14,8 +14,8 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-from kernelwright.worker.instance import Instance
-from kernelwright.worker.work import least_work, taped
+from kernelwright.worker.bounds.work import least_work, taped
+from kernelwright.worker.reference.instance import Instance
 
 
 def r(*shape: int) -> Tensor:

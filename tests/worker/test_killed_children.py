@@ -10,10 +10,10 @@ import pytest
 
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Candidate, Evaluation
-from kernelwright.worker.children import Child
-from kernelwright.worker.evaluate import evaluate
-from kernelwright.worker.precompile import COMPILED, precompile
-from kernelwright.worker.site import Site
+from kernelwright.worker.processes.children import Child
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.stages.evaluate import evaluate
+from kernelwright.worker.stages.precompile import COMPILED, precompile
 from on_site import CANDIDATE, opened, watch
 
 

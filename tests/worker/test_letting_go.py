@@ -12,10 +12,10 @@ import pytest
 from fakes import BOUND, SPEC
 from kernelwright import codec
 from kernelwright.model import Case, CaseInfo, CaseResult, ProblemInfo, Status
-from kernelwright.worker.measure import LET_GO, TOO_SLOW, incumbent, measure
-from kernelwright.worker.plan import Buffer, Plan
-from kernelwright.worker.race import BEHIND, KNOWN, LOST
-from kernelwright.worker.subject import Subject
+from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST
+from kernelwright.worker.plan.plan import Buffer, Plan
+from kernelwright.worker.stages.measure import LET_GO, TOO_SLOW, incumbent, measure
+from kernelwright.worker.stages.subject import Subject
 
 CASE = "timed"
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)

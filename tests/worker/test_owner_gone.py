@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.worker.scratch import LOCK, PREFIX, make_scratch, remove, remove_stale
+from kernelwright.worker.processes.scratch import LOCK, PREFIX, make_scratch, remove, remove_stale
 
 ENDLESS = "import time\ntime.sleep(3600)\n"
 """What a test waits for takes seconds, and what it must not wait for an hour: no load of the machine confuses them."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import start_worker
 
 PROBLEM = """
 import torch

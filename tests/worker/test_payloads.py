@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from kernelwright.model import Candidate
-from kernelwright.worker import extract, static
-from kernelwright.worker.children import Child
 from kernelwright.worker.confine import IN_FORCE
-from kernelwright.worker.evaluate import evaluate
-from kernelwright.worker.site import Site
+from kernelwright.worker.processes.children import Child
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.rules import extract, static
+from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, opened, watch
 
 KERNELS = """

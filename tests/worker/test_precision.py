@@ -12,7 +12,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from kernelwright.worker import tolerance
+from kernelwright.worker.judge import tolerance
 
 F16, BF16, F32 = torch.float16, torch.bfloat16, torch.float32
 

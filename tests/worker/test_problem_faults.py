@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from kernelwright.errors import ProblemError
-from kernelwright.pool import ProcessWorker
-from kernelwright.worker.logs import KEPT_BYTES, LONGEST_BYTES, shorten
+from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.worker.processes.logs import KEPT_BYTES, LONGEST_BYTES, shorten
 
 TEMPLATE = '''"""A problem."""
 import os, random, signal, sys, threading, time

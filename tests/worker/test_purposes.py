@@ -11,8 +11,8 @@ import pytest
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 
 from kernelwright.model import Case
-from kernelwright.worker.evaluate import cases_for
-from kernelwright.worker.site import Site
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.stages.evaluate import cases_for
 
 CASES = (
     Case(name="timed", dtype="float16"),

@@ -8,9 +8,9 @@ from typing import Any, cast
 
 import pytest
 
-from kernelwright.worker.measure import SAVING, saved_between_calls
-from kernelwright.worker.plan import Buffer, Plan
-from kernelwright.worker.subject import Subject
+from kernelwright.worker.plan.plan import Buffer, Plan
+from kernelwright.worker.stages.measure import SAVING, saved_between_calls
+from kernelwright.worker.stages.subject import Subject
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import Worker, start_worker
 from kernelwright.model import Candidate, Status
-from kernelwright.pool import Worker, start_worker
 from kernelwright.problems import new_problem
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")

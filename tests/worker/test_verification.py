@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 from kernelwright.model import Candidate, CaseResult, Evaluation, Status
-from kernelwright.pool import ProcessWorker, start_worker
-from kernelwright.worker.necessity import leaves_unwritten, without
-from kernelwright.worker.plan import Buffer, Copy, Fill, Launch, Plan, Tensor, Tuple, View
+from kernelwright.worker.plan.plan import Buffer, Copy, Fill, Launch, Plan, Tensor, Tuple, View
+from kernelwright.worker.stages.necessity import leaves_unwritten, without
 
 SOFTMAX = """\
 import torch

@@ -10,11 +10,11 @@ from typing import Any, cast
 import pytest
 
 from kernelwright.model import Case, CaseResult, Status
-from kernelwright.worker.evaluate import conclusion
-from kernelwright.worker.limits import Limits
-from kernelwright.worker.plan import AGAIN, Buffer, Plan
-from kernelwright.worker.subject import Subject
-from kernelwright.worker.verify import verify
+from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
+from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.stages.evaluate import conclusion
+from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verify import verify
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 DRAWS = [0, 1, 2, 3, 4, 5]
@@ -77,7 +77,7 @@ SMALL = Case(name="small", small=True)
 
 def verified(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> tuple[FakeSubject, CaseResult]:
     """On a clock that only the site moves."""
-    monkeypatch.setattr("kernelwright.worker.verify.time", site)
+    monkeypatch.setattr("kernelwright.worker.stages.verify.time", site)
     subject = FakeSubject(site)
     return subject, verify(cast(Subject, subject), SMALL)
 

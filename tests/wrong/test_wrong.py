@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 
 from evaluated import Evaluations, Submission
+from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Status
-from kernelwright.pool import start_worker
 from wrong.corpus import HONEST, SUBJECTS, WRONG, Kernel
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")

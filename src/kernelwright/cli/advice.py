@@ -19,7 +19,7 @@ from kernelwright.cli import options
 from kernelwright.cli.output import note
 from kernelwright.errors import RequestError
 from kernelwright.model import Environment, ProblemInfo, Record, Scalar, Usage
-from kernelwright.tuning.space import Space
+from kernelwright.spaces.space import Space
 
 if TYPE_CHECKING:
     from kernelwright.propose.advisors import Advisor
@@ -63,8 +63,8 @@ def advised(
     from kernelwright.propose.conversation import whole
     from kernelwright.propose.mailbox import write_whole
     from kernelwright.propose.reply import Unusable
+    from kernelwright.spaces.stated import configs_from
     from kernelwright.tune import Advice
-    from kernelwright.tune.stated import configs_from
 
     advisor, author = asked
     answer = folder / ANSWER

@@ -22,8 +22,8 @@ from kernelwright.cli.gate import pass_gate, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import RequestError
+from kernelwright.evaluator.client import Worker
 from kernelwright.model import BenchReport, BenchSeries, Candidate, ProblemInfo, Status
-from kernelwright.pool import Worker
 
 if TYPE_CHECKING:
     from kernelwright.problems import ProblemPath

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING
 
 from kernelwright.cli.output import document_text, note
 from kernelwright.errors import ProblemError, RequestError, WorkerError
+from kernelwright.evaluator.client import Worker
 from kernelwright.model import BenchReport, BenchSeries
-from kernelwright.pool import Worker
 
 if TYPE_CHECKING:
     from kernelwright.cli.bench import Measure

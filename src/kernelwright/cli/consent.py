@@ -20,8 +20,8 @@ import click
 from kernelwright.cli.output import note
 from kernelwright.codec import encode, sha
 from kernelwright.errors import RequestError
-from kernelwright.legible import legible
 from kernelwright.model import RunSettings, Scalar
+from kernelwright.text.escape import legible
 
 HARMLESS = frozenset(
     {

@@ -17,8 +17,8 @@ from kernelwright.model import Budget, RunSettings
 from kernelwright.report.control_arm import FOLDER
 
 if TYPE_CHECKING:
+    from kernelwright.evaluator.client import Worker
     from kernelwright.journal import Journal
-    from kernelwright.pool import Worker
 
 
 def run_control(journal: Journal, worker: Worker) -> None:

@@ -16,7 +16,6 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from kernelwright import syntax
 from kernelwright.cli.control_arm import run_control
 from kernelwright.cli.ending import write_views
 from kernelwright.cli.parts import Parts
@@ -31,11 +30,10 @@ from kernelwright.cli.session import (
 )
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
+from kernelwright.evaluator.client import Worker
 from kernelwright.folders import refuse_links
 from kernelwright.journal import EventKind, Journal
-from kernelwright.legible import encodable
 from kernelwright.model import Budget, RunSettings, Trial
-from kernelwright.pool import Worker
 from kernelwright.problems import find_problem, read_problem_text
 from kernelwright.propose import build_proposer, deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.report.profiled import profiled, profiled_text
@@ -45,6 +43,8 @@ from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, read_run
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.search import build_strategy
+from kernelwright.source import parse as syntax
+from kernelwright.text.escape import encodable
 
 MAILBOX = "mailbox"
 FINISHED = "finish was called"

@@ -15,8 +15,8 @@ import click
 from kernelwright import codec
 from kernelwright.cli.output import say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.evaluator.client import Worker
 from kernelwright.model import Machine
-from kernelwright.pool import Worker
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import shlex
 
 from kernelwright.folders import make_folder, remove_file, write_file
-from kernelwright.legible import legible
 from kernelwright.model import Budget, Operator
 from kernelwright.propose import WRITERS, prompt_path
 from kernelwright.report.convergence import convergence_text, kind_of
@@ -18,10 +17,11 @@ from kernelwright.report.page import html_page
 from kernelwright.report.plots import draw_plots, write_plots
 from kernelwright.report.text import KERNEL, command_on_best, report_text
 from kernelwright.report.trace_rounds import TraceRounds
-from kernelwright.report.units import count_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
+from kernelwright.text.escape import legible
+from kernelwright.text.units import count_text
 
 REPORT = "report.txt"
 PAGE = "report.html"

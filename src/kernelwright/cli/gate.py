@@ -9,7 +9,7 @@ import click
 
 from kernelwright.cli.output import note
 from kernelwright.errors import ProblemError
-from kernelwright.pool import Worker
+from kernelwright.evaluator.client import Worker
 
 unqualified_option = click.option(
     "--unqualified",

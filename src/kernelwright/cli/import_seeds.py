@@ -19,9 +19,9 @@ from kernelwright.errors import RequestError
 from kernelwright.model import Candidate, Evaluation
 
 if TYPE_CHECKING:
+    from kernelwright.evaluator.client import Worker
     from kernelwright.importers.remeasured import Remeasured
     from kernelwright.importers.seed import Seed
-    from kernelwright.pool import Worker
 
 DEFAULT_LIMIT = 16
 

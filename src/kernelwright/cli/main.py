@@ -20,7 +20,7 @@ from kernelwright.cli.output import dropped, note
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import KernelwrightError
 from kernelwright.interruption import Ended, stoppable
-from kernelwright.legible import encodable, legible
+from kernelwright.text.escape import encodable, legible
 
 INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""

@@ -16,12 +16,13 @@ from typing import Any, ParamSpec, TypeVar
 from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
-from kernelwright import __version__, syntax
+from kernelwright import __version__
 from kernelwright.cli.desk import Desk
 from kernelwright.cli.runs import run_lines
 from kernelwright.errors import KernelwrightError
 from kernelwright.problems import ProblemPath, find_problem
 from kernelwright.problems.paths import gallery_names
+from kernelwright.source import parse as syntax
 
 INSTRUCTIONS = """\
 kernelwright judges and times Triton kernels for a PyTorch problem; you write them. start_run begins a search,

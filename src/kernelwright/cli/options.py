@@ -89,7 +89,7 @@ def candidate(file: str, config_texts: Iterable[str] = ()) -> Candidate:
         raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "give a Python file") from error
     found = Candidate(source=source, config=config(config_texts))
     if found.config:
-        from kernelwright.tunables import apply_config
+        from kernelwright.source import apply_config
 
         apply_config(found.source, found.config)
     return found

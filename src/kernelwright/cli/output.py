@@ -17,7 +17,7 @@ import click
 import msgspec
 
 from kernelwright.codec import encode
-from kernelwright.legible import legible
+from kernelwright.text.escape import legible
 
 
 def say(text: str, as_json: bool = False) -> None:

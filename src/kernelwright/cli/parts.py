@@ -12,12 +12,12 @@ from dataclasses import dataclass
 
 import click
 
-from kernelwright.pool import Worker
+from kernelwright.evaluator.client import Worker
 
 
 def local_worker(target: str | None) -> AbstractContextManager[Worker]:
     """A worker on this machine; raises `MachineError` where torch or Triton is missing."""
-    from kernelwright.pool import start_worker
+    from kernelwright.evaluator.client import start_worker
 
     return start_worker(target=target)
 

@@ -15,8 +15,8 @@ from kernelwright.cli.bench import check_cases
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import MachineError
+from kernelwright.evaluator.client import Worker
 from kernelwright.model import BenchCase, Candidate, CaseInfo, Implementation, ProblemInfo, Status, Timing
-from kernelwright.pool import Worker
 
 OWN = "candidate"
 """What the candidate is called among the framework's own."""

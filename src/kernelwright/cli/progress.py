@@ -12,9 +12,7 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kernelwright.cli.pace import Spent, ends_in_s
-from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import Abandoned, Event, EventKind, Profiles, SessionEnd, SessionStart
-from kernelwright.legible import legible
 from kernelwright.model import (
     Answered,
     Budget,
@@ -27,9 +25,11 @@ from kernelwright.model import (
     Usage,
 )
 from kernelwright.report.trials import NO_CANDIDATE
-from kernelwright.report.units import count_text, duration_text, share_text, time_text, times_text
 from kernelwright.report.view import share_of_bound
 from kernelwright.run import StopReason
+from kernelwright.search.convergence import best_trial, gpu_s, seed_trial
+from kernelwright.text.escape import legible
+from kernelwright.text.units import count_text, duration_text, share_text, time_text, times_text
 
 
 class Progress:

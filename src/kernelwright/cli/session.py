@@ -20,8 +20,8 @@ from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.model import Budget, Candidate, RunInfo, RunSettings
 
 if TYPE_CHECKING:
+    from kernelwright.evaluator.client import Worker
     from kernelwright.journal import Journal
-    from kernelwright.pool import Worker
     from kernelwright.problems import ProblemPath
     from kernelwright.report.view import RunView
     from kernelwright.run import Outcome

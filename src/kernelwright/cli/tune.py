@@ -20,9 +20,9 @@ from kernelwright.cli.tuning import Begin, Job, imported_rows
 from kernelwright.errors import RequestError
 
 if TYPE_CHECKING:
+    from kernelwright.spaces.protocol import Sampler
+    from kernelwright.spaces.space import Config, Space
     from kernelwright.tune import Outcome, Settings
-    from kernelwright.tuning.protocol import Sampler
-    from kernelwright.tuning.space import Config, Space
 
 DEFAULT_TRIALS = 60
 """Where no limit is given: about a minute on a GPU, and a tenth or more of most spaces."""
@@ -140,9 +140,9 @@ def measured(
 
     from kernelwright.model import Candidate
     from kernelwright.problems import find_problem, read_problem_text
+    from kernelwright.spaces import SAMPLERS
+    from kernelwright.spaces.stated import found_space, stated_space
     from kernelwright.tune import LiveDevice
-    from kernelwright.tune.stated import found_space, stated_space
-    from kernelwright.tuning import SAMPLERS
 
     found = find_problem(problem)
     read_problem_text(found.file)
@@ -167,11 +167,11 @@ def replayed(
     file: str, problem: str | None, candidate: str | None, settings: Settings, begin: Begin, out: str | None
 ) -> Outcome | None:
     """From a record: no worker, no GPU, and every time called replayed."""
+    from kernelwright.spaces import SAMPLERS
+    from kernelwright.spaces.recorded import load
+    from kernelwright.spaces.space import size
+    from kernelwright.spaces.within import Within
     from kernelwright.tune import ReplayedDevice
-    from kernelwright.tune.within import Within
-    from kernelwright.tuning import SAMPLERS
-    from kernelwright.tuning.recorded import load
-    from kernelwright.tuning.space import size
 
     recorded = load(record_file(file))
     if problem is not None and Path(problem).name != recorded.problem:
@@ -190,7 +190,7 @@ def replayed(
 
 def record_file(name: str) -> Path:
     """A file, or the name of a record that ships with kernelwright."""
-    from kernelwright.tuning.recorded import shipped
+    from kernelwright.spaces.recorded import shipped
 
     if Path(name).exists():
         return Path(name)
@@ -202,7 +202,7 @@ def record_file(name: str) -> Path:
 
 def check_sampler(name: str) -> None:
     """Raises `ConfigError` for one that does not exist or is not installed, before a worker starts."""
-    from kernelwright.tuning import build_sampler
-    from kernelwright.tuning.space import Parameter, Space
+    from kernelwright.spaces import build_sampler
+    from kernelwright.spaces.space import Parameter, Space
 
     build_sampler(name, Space(parameters=(Parameter(name="any", choices=(1,), default=1),)), 0)

@@ -18,9 +18,9 @@ from kernelwright.errors import RequestError
 if TYPE_CHECKING:
     from kernelwright.model import CaseInfo, ProblemInfo
     from kernelwright.propose.advisors import Advisor
+    from kernelwright.spaces.protocol import SamplerFactory
+    from kernelwright.spaces.space import Config, Space
     from kernelwright.tune import Device, Outcome, Settings, Tried
-    from kernelwright.tuning.protocol import SamplerFactory
-    from kernelwright.tuning.space import Config, Space
 
 Rows = list[dict[str, Any]]
 
@@ -150,7 +150,7 @@ def imported_rows(file: str | None) -> Rows:
 
 def imported_configs(rows: Rows, space: Space) -> list[Config]:
     """The configs to try first; what lies outside of the space is left out, and said."""
-    from kernelwright.tune.stated import configs_from
+    from kernelwright.spaces.stated import configs_from
 
     found, useless = configs_from(rows, space)
     if rows:

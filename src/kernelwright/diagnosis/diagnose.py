@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from kernelwright.diagnosis.rules import RULES
-from kernelwright.diagnosis.seen import Seen
-from kernelwright.diagnosis.words import percent
+from kernelwright.diagnosis.figures import Seen
+from kernelwright.diagnosis.table import RULES
+from kernelwright.diagnosis.wording import percent
 from kernelwright.model import (
     CaseInfo,
     Counter,

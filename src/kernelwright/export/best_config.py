@@ -24,11 +24,11 @@ import msgspec
 from kernelwright import codec
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, CaseInfo, Record, TensorSpec
+from kernelwright.source import KernelConfig, apply_config, kernel_configs
+from kernelwright.spaces.space import Config
+from kernelwright.spaces.written import candidate_for
 from kernelwright.stats import Verdict
-from kernelwright.tunables import KernelConfig, apply_config, kernel_configs
 from kernelwright.tune.records import Choice, Kind, Outcome
-from kernelwright.tuning.space import Config
-from kernelwright.tuning.written import candidate_for
 
 SCHEMA_VERSION = 1
 AUTOTUNE = "autotune:"

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from kernelwright import syntax
 from kernelwright.errors import RequestError
+from kernelwright.source import parse as syntax
 
 
 @dataclass(frozen=True)

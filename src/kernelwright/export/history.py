@@ -17,8 +17,8 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
-from kernelwright.legible import legible
 from kernelwright.model import CaseInfo
+from kernelwright.text.escape import legible
 from kernelwright.textfile import read_text
 from kernelwright.tune.records import Kind, Tried
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import ast
 
-from kernelwright import syntax
 from kernelwright.export.binding import bound_arguments, form_of
 from kernelwright.export.op_code import arguments_of
 from kernelwright.export.subject import Subject
+from kernelwright.source import parse as syntax
 
 LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES")
 """What of a problem's file is not the Model."""

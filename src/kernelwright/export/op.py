@@ -13,7 +13,6 @@ from importlib import resources
 
 import msgspec
 
-from kernelwright import syntax
 from kernelwright.codec import encode, plain
 from kernelwright.export.names import STATIC
 from kernelwright.export.op_code import Arguments, alike, arguments_of, arguments_text, forward_text
@@ -21,6 +20,7 @@ from kernelwright.export.subject import Subject
 from kernelwright.export.wins import wins_document
 from kernelwright.model import CaseInfo
 from kernelwright.report.evaluation import unqualified_text
+from kernelwright.source import parse as syntax
 
 
 def op_files(subject: Subject) -> dict[str, str]:

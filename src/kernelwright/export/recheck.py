@@ -16,7 +16,7 @@ from kernelwright import codec
 from kernelwright.errors import RequestError
 from kernelwright.export.wins import COMPILED, PLAIN, USES, WHY
 from kernelwright.model import Candidate, Environment, Record
-from kernelwright.report.table import table
+from kernelwright.text.table import table
 
 PROVENANCE = "provenance.json"
 REGIMES = {"called": ("eager", PLAIN), "compiled": ("compiled", COMPILED)}

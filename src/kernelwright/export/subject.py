@@ -12,7 +12,7 @@ from kernelwright import codec
 from kernelwright.export.names import identifier
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
 from kernelwright.report.view import RunView
-from kernelwright.tunables import apply_config
+from kernelwright.source import apply_config
 
 AUTOTUNE = "autotune:"
 

@@ -10,9 +10,9 @@ import io
 import json
 
 from kernelwright.export.subject import Subject
-from kernelwright.legible import legible
 from kernelwright.model import Trial
 from kernelwright.report.trials import outcome, why
+from kernelwright.text.escape import legible
 
 COLUMNS = (
     "trial", "round", "operator", "parents", "author", "status", "confirmed", "case", "kind", "median_us",

@@ -7,7 +7,7 @@ in a comment, because a `triton.Config` that fixed it would be wrong for other s
 from __future__ import annotations
 
 from kernelwright.export.best_config import Chosen, Pinned
-from kernelwright.tunables import KernelConfig
+from kernelwright.source import KernelConfig
 
 
 def triton_configs_text(pinned: Pinned) -> str:

@@ -11,8 +11,8 @@ from kernelwright.errors import RequestError
 from kernelwright.export.history import timed_rows
 from kernelwright.importers.seed import Found, Seed
 from kernelwright.model import Candidate
-from kernelwright.tune.stated import configs_from, found_space
-from kernelwright.tuning.written import candidate_for
+from kernelwright.spaces.stated import configs_from, found_space
+from kernelwright.spaces.written import candidate_for
 
 
 def claims(path: Path) -> bool:

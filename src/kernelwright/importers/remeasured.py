@@ -9,11 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.importers.seed import Seed
-from kernelwright.legible import legible
 from kernelwright.model import Candidate, Environment, Evaluation, Record, Scalar
-from kernelwright.report.table import table
-from kernelwright.report.units import time_text
-from kernelwright.tunables import apply_config
+from kernelwright.source import apply_config
+from kernelwright.text.escape import legible
+from kernelwright.text.table import table
+from kernelwright.text.units import time_text
 
 AUTOTUNE = "autotune:"
 

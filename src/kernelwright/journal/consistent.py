@@ -15,8 +15,8 @@ from typing import Any
 from kernelwright import codec
 from kernelwright.errors import RunFolderError
 from kernelwright.journal.events import SESSION_KINDS, Event, EventKind, SessionEnd
-from kernelwright.legible import ACTS
 from kernelwright.model import Evaluation, Proposal, Request, RunInfo
+from kernelwright.text.escape import ACTS
 
 ENDS_A_TEXT = re.compile(f'["\\\\\n\t]|{ACTS.pattern}')
 """What would end a docstring, a comment or a line, or act on a terminal; no version or device has it in its name."""

@@ -21,8 +21,8 @@ from typing import Any
 import urllib3
 
 from kernelwright.errors import ProviderError
-from kernelwright.legible import legible
 from kernelwright.llm.exchange import Exchange, GivenUp, pools
+from kernelwright.text.escape import legible
 
 logger = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 
-from kernelwright.legible import encodable
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import Reply
 from kernelwright.model import Usage
+from kernelwright.text.escape import encodable
 
 LARGEST_TEXT = 1 << 20
 """Characters. The longest completions on offer are 128,000 tokens, about half of this."""

@@ -10,8 +10,8 @@ import ast
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernelwright import syntax
 from kernelwright.errors import ProblemError
+from kernelwright.source import parse as syntax
 from kernelwright.textfile import read_text
 
 REQUIRED = ("Model", "get_inputs", "get_init_inputs")

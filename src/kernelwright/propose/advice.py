@@ -9,12 +9,12 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from kernelwright.markdown import fenced, table
 from kernelwright.model import Environment, ProblemInfo
 from kernelwright.propose import sections
 from kernelwright.propose.prompt import Prompt, render, template
 from kernelwright.propose.reply import Unusable, blocks
-from kernelwright.tuning.space import Space
+from kernelwright.spaces.space import Space
+from kernelwright.text.markdown import fenced, table
 
 COUNT = 10
 """Configs that are asked for. Each costs a measurement; beyond that many the search knows better."""

@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Mapping, Sequence
 
-from kernelwright.markdown import fenced
 from kernelwright.model import Operator, Trial
 from kernelwright.propose.sections import effective_source
 from kernelwright.propose.tried import outcome, versus
+from kernelwright.text.markdown import fenced
 
 DIFF_LINES = 120
 ATTEMPT_LINES = 24

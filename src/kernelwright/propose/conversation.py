@@ -10,12 +10,12 @@ import logging
 from dataclasses import replace
 from typing import Literal
 
-from kernelwright.legible import legible
 from kernelwright.llm.protocol import Provider, Reply
 from kernelwright.llm.received import assumed
 from kernelwright.model import Answered, Exchange, Usage
 from kernelwright.propose.prompt import Prompt
 from kernelwright.propose.protocol import Context
+from kernelwright.text.escape import legible
 
 log = logging.getLogger(__name__)
 

@@ -7,11 +7,11 @@ of worries fixes none of them; where the evidence comes from is said, and that t
 from __future__ import annotations
 
 from kernelwright.diagnosis import MOVES, diagnoses, move
+from kernelwright.diagnosis.format import longest, shown_counters, value_text
 from kernelwright.diagnosis.moves import Move
-from kernelwright.diagnosis.shown import longest, shown_counters, value_text
-from kernelwright.markdown import fenced, table
 from kernelwright.model import Diagnosis, Finding, Limit, Profile, Trial
 from kernelwright.propose.protocol import Context
+from kernelwright.text.markdown import fenced, table
 
 LAUNCHES = 3
 """Whose counters are shown; the time of a call is in its longest."""

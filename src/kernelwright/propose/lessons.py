@@ -23,10 +23,10 @@ from pathlib import Path
 
 from kernelwright.codec import sha
 from kernelwright.errors import RunFolderError
-from kernelwright.markdown import shortened
 from kernelwright.model import Environment, Reflection, Trial
 from kernelwright.propose.mailbox import write_whole
 from kernelwright.propose.reflection import counters, moved, parent_of
+from kernelwright.text.markdown import shortened
 
 MOST_CARDS = 12
 """The latest ones, so that a full folder does not crowd out the problem."""

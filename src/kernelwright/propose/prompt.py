@@ -13,12 +13,12 @@ from importlib import resources
 from typing import Literal
 
 from kernelwright.errors import KernelwrightError
-from kernelwright.markdown import fenced
 from kernelwright.model import Operator, Request, Trial
 from kernelwright.propose import changes, diagnosed, sections
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, parent_of, surprise
 from kernelwright.propose.tried import history
+from kernelwright.text.markdown import fenced
 
 Edits = Literal["whole", "diff"]
 """Whether a kernel that exists is to be changed by writing the whole module again, or by a diff."""

@@ -11,9 +11,9 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
-from kernelwright.markdown import shortened
 from kernelwright.model import Claim, Operator, Profile, Reflection, Trial
 from kernelwright.search.ranking import beats
+from kernelwright.text.markdown import shortened
 
 WORSE = 1.05
 """From this many times its parent's time on, a change that was meant to help is a surprise: less is within what two

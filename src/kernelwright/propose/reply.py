@@ -11,9 +11,9 @@ import functools
 import re
 from dataclasses import dataclass
 
-from kernelwright import syntax
 from kernelwright.codec import sha
 from kernelwright.model import Candidate, Trial
+from kernelwright.source import parse as syntax
 
 OPENING = re.compile(r"^ {0,3}(?P<fence>`{3,}|~{3,})[ \t]*(?P<language>[\w+-]*)[^`\n]*$")
 PYTHON = ("python", "py", "python3")

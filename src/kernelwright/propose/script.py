@@ -11,12 +11,12 @@ from pathlib import Path
 
 import msgspec
 
-from kernelwright import syntax
 from kernelwright.errors import ConfigError
-from kernelwright.legible import encodable
 from kernelwright.model import Candidate, Proposal, Record, Request, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reply import Unusable, candidate_in, note_in
+from kernelwright.source import parse as syntax
+from kernelwright.text.escape import encodable
 from kernelwright.textfile import read_text
 
 AUTHOR = "script"

@@ -8,7 +8,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from kernelwright.errors import ConfigError
-from kernelwright.markdown import fenced, shortened, table
 from kernelwright.model import (
     Candidate,
     CaseResult,
@@ -23,7 +22,8 @@ from kernelwright.model import (
 )
 from kernelwright.propose.shown import shown_source
 from kernelwright.propose.tried import outcome
-from kernelwright.tunables import apply_config, default_config
+from kernelwright.source import apply_config, default_config
+from kernelwright.text.markdown import fenced, shortened, table
 
 LOG_CHARACTERS = 1500
 MOST_LESSONS = 8

@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import re
 
-from kernelwright import syntax
+from kernelwright.source import parse as syntax
 
 REPLACEMENT = "# CASES: see the table below."
 

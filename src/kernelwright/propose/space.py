@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kernelwright.model import Candidate, Trial
-from kernelwright.tunables import Tunable, find_tunables
+from kernelwright.source import Tunable, find_tunables
 
 Point = tuple[int, ...]
 """A value for each tunable, in the order of `Space.tunables`."""

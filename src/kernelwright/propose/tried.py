@@ -9,10 +9,10 @@ from __future__ import annotations
 import difflib
 from collections.abc import Sequence
 
-from kernelwright.markdown import shortened, table
 from kernelwright.model import Operator, Trial
 from kernelwright.propose.reflection import counters, moved, parent_of
 from kernelwright.stats import geometric_mean
+from kernelwright.text.markdown import shortened, table
 
 HISTORY_ROWS = 24
 """How many trials a prompt tells of: the best, and the latest."""

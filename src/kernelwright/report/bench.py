@@ -9,8 +9,8 @@ from collections.abc import Iterable
 
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
 from kernelwright.report.evaluation import environment_settings, settings_text, unqualified_text
-from kernelwright.report.table import table
-from kernelwright.report.units import Unit, number_text, share_text, time_text, times_text, unit_for
+from kernelwright.text.table import table
+from kernelwright.text.units import Unit, number_text, share_text, time_text, times_text, unit_for
 
 NO_DEVICE = (
     "no GPU here: nothing was timed; what is marked (estimate) is a formula over work and compiled resources,\n"

@@ -7,7 +7,7 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.model import BenchReport, CaseInfo, Implementation, TensorRead
-from kernelwright.report.units import bytes_text, time_text
+from kernelwright.text.units import bytes_text, time_text
 
 ASSUMES = (
     "a derived bound counts each byte that the outputs depend on once, and the products of forward itself: a kernel\n"

@@ -10,9 +10,11 @@ from typing import Any
 
 from kernelwright.model import CaseResult, Evaluation, Record
 from kernelwright.report.cost import run_usage, until_best
-from kernelwright.report.table import table
 from kernelwright.report.trials import tally
-from kernelwright.report.units import (
+from kernelwright.report.view import RunView, share_of_bound
+from kernelwright.search.ranking import beats
+from kernelwright.text.table import table
+from kernelwright.text.units import (
     Kind,
     duration_text,
     label,
@@ -22,8 +24,6 @@ from kernelwright.report.units import (
     times_text,
     unit_for,
 )
-from kernelwright.report.view import RunView, share_of_bound
-from kernelwright.search.ranking import beats
 
 
 class Side(Record, frozen=True, kw_only=True):

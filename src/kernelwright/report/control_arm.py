@@ -8,9 +8,9 @@ from __future__ import annotations
 from typing import Any, Literal
 
 from kernelwright.journal import NAME, Journal
-from kernelwright.report.units import count_text, time_text, times_text
 from kernelwright.report.view import RunView, read_run
 from kernelwright.search.ranking import beats
+from kernelwright.text.units import count_text, time_text, times_text
 
 FOLDER = "control_arm"
 """Of a run's folder."""

@@ -5,10 +5,10 @@ Not the data (`history.convergence`). The rule: these are the search's scores; w
 
 from __future__ import annotations
 
-from kernelwright.history import Round, convergence, gains
-from kernelwright.report.table import table
-from kernelwright.report.units import Kind, label, number_text, time_text, times_text, unit_for
 from kernelwright.report.view import RunView
+from kernelwright.search.convergence import Round, convergence, gains
+from kernelwright.text.table import table
+from kernelwright.text.units import Kind, label, number_text, time_text, times_text, unit_for
 
 ROUNDS_PER_BLOCK = 10
 """A wider table wraps in a terminal of 100 columns."""

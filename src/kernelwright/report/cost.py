@@ -11,12 +11,12 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.history import compile_s, gains, gpu_s, profile_s
 from kernelwright.model import Profile, Trial, Usage
-from kernelwright.report.table import indented, table
 from kernelwright.report.trials import usage_text
-from kernelwright.report.units import count_text, duration_text
 from kernelwright.report.view import RunView
+from kernelwright.search.convergence import compile_s, gains, gpu_s, profile_s
+from kernelwright.text.table import indented, table
+from kernelwright.text.units import count_text, duration_text
 
 
 @dataclass(frozen=True)

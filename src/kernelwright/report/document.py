@@ -10,13 +10,13 @@ from dataclasses import asdict
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.history import convergence
 from kernelwright.model import Trial
 from kernelwright.report.control_arm import control_document
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.cost import cost_document, run_usage
 from kernelwright.report.trials import outcome, tally
 from kernelwright.report.view import RunView, share_of_bound
+from kernelwright.search.convergence import convergence
 
 SCHEMA_VERSION = 1
 

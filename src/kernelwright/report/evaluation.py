@@ -10,8 +10,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kernelwright.model import CaseInfo, CaseResult, Environment, Evaluation, KernelResources, Status
-from kernelwright.report.table import table
-from kernelwright.report.units import (
+from kernelwright.text.table import table
+from kernelwright.text.units import (
     bytes_text,
     label,
     number_text,

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelwright.history import best_trial, gains
 from kernelwright.model import Operator, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.trials import outcome
-from kernelwright.report.units import count_text, time_text, times_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
+from kernelwright.search.convergence import best_trial, gains
 from kernelwright.search.ranking import beats, ranked
+from kernelwright.text.units import count_text, time_text, times_text
 
 CHECKED = {True: "holds", False: "does not hold", None: "cannot be checked"}
 

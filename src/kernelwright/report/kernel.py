@@ -7,12 +7,12 @@ journal does not hold.
 
 from __future__ import annotations
 
-from kernelwright.legible import legible
 from kernelwright.model import Trial
 from kernelwright.report.evaluation import unqualified_text
 from kernelwright.report.trials import outcome, readable_source, title, why
-from kernelwright.report.units import time_text
 from kernelwright.report.view import RunView
+from kernelwright.text.escape import legible
+from kernelwright.text.units import time_text
 
 
 def kernel_text(trial: Trial, view: RunView) -> str:

@@ -12,7 +12,7 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.diagnosis import diagnose, move
-from kernelwright.diagnosis.shown import longest, shown_counters, value_text
+from kernelwright.diagnosis.format import longest, shown_counters, value_text
 from kernelwright.model import (
     CaseInfo,
     Diagnosis,
@@ -25,9 +25,9 @@ from kernelwright.model import (
     Record,
     Timing,
 )
-from kernelwright.report.table import indented, table
-from kernelwright.report.units import bytes_text, share_text, time_text
 from kernelwright.roofline import Point
+from kernelwright.text.table import indented, table
+from kernelwright.text.units import bytes_text, share_text, time_text
 
 LAUNCHES_SHOWN = 6
 

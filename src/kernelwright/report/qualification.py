@@ -8,7 +8,7 @@ problem qualifies, because that is what other evaluators use.
 from __future__ import annotations
 
 from kernelwright.model import CaseQualification, QualificationReport, TrivialAnswer
-from kernelwright.report.table import table
+from kernelwright.text.table import table
 
 USUAL = 1e-2
 """The atol = rtol that KernelBench and most evaluators compare with."""

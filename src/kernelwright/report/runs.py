@@ -11,10 +11,10 @@ from pathlib import Path
 
 from kernelwright.journal import writer
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.table import table
-from kernelwright.report.units import count_text, time_text
 from kernelwright.report.view import RunView
 from kernelwright.run import is_paused
+from kernelwright.text.table import table
+from kernelwright.text.units import count_text, time_text
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
 from kernelwright.report.bench import UNTUNED, untuned
 from kernelwright.report.evaluation import environment_settings, settings_text
-from kernelwright.report.table import table
-from kernelwright.report.units import microseconds_text, share_text, times_text
+from kernelwright.text.table import table
+from kernelwright.text.units import microseconds_text, share_text, times_text
 
 TIMED = ("eager", "compile", "starter", "best")
 TUNED = ("eager", "compile", "compile_max_autotune", "starter", "best")

@@ -22,10 +22,10 @@ from kernelwright.report.evaluation import (
     settings_text,
 )
 from kernelwright.report.profiled import finding_text
-from kernelwright.report.table import indented
 from kernelwright.report.trials import tally
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
+from kernelwright.text.table import indented
 
 KERNEL = "best_kernel.py"
 """In the run's folder: the kernel that stands."""

@@ -29,13 +29,13 @@ from typing import Any
 import msgspec
 
 from kernelwright.codec import encode, plain
-from kernelwright.history import Round, convergence
-from kernelwright.legible import legible, legible_json, legible_source
 from kernelwright.model import Operator, Trial
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.trace_profile import bottleneck_text, profile_files
 from kernelwright.report.trials import outcome
 from kernelwright.report.view import RunView
+from kernelwright.search.convergence import Round, convergence
+from kernelwright.text.escape import legible, legible_json, legible_source
 
 README = "README.txt"
 

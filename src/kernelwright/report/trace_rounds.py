@@ -10,9 +10,9 @@ import os
 from pathlib import Path
 
 from kernelwright.folders import make_folder, remove_file, remove_folder, write_file
-from kernelwright.history import convergence
 from kernelwright.report.trace import README, folder_of, readme, round_files
 from kernelwright.report.view import RunView
+from kernelwright.search.convergence import convergence
 
 FOLDER = "trace"
 

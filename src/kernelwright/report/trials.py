@@ -12,9 +12,9 @@ from kernelwright.errors import ConfigError
 from kernelwright.model import Trial, Usage
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
-from kernelwright.report.table import indented, table
-from kernelwright.report.units import label, number_text, times_text, unit_for
 from kernelwright.report.view import RunView, source_of
+from kernelwright.text.table import indented, table
+from kernelwright.text.units import label, number_text, times_text, unit_for
 
 NO_CANDIDATE = "no_candidate"
 """Shown as the status of a trial whose proposal was an error."""

@@ -11,11 +11,11 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.report.evaluation import unqualified_text
-from kernelwright.report.table import indented, table
-from kernelwright.report.units import number_text, unit_for
+from kernelwright.spaces.space import Config, Space, product_size, size
+from kernelwright.text.table import indented, table
+from kernelwright.text.units import number_text, unit_for
 from kernelwright.tune.curve import failures, learning_curve
 from kernelwright.tune.records import Advice, Choice, Outcome, Tried
-from kernelwright.tuning.space import Config, Space, product_size, size
 
 LONGEST_REASON = 160
 MOST_COUNTED = 200_000

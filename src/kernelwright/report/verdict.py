@@ -12,8 +12,8 @@ from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import VERIFIED_ON, below_bound_texts, unqualified_text
 from kernelwright.report.trials import tally
-from kernelwright.report.units import count_text, share_text, time_text, times_text
 from kernelwright.report.view import RunView, share_of_bound
+from kernelwright.text.units import count_text, share_text, time_text, times_text
 
 
 @dataclass(frozen=True)

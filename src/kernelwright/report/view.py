@@ -12,7 +12,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from kernelwright.history import best_trial, gpu_s, seed_trial
 from kernelwright.journal import (
     Event,
     Journal,
@@ -27,8 +26,9 @@ from kernelwright.journal import (
 from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Trial, Usage
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
+from kernelwright.search.convergence import best_trial, gpu_s, seed_trial
+from kernelwright.source import apply_config
 from kernelwright.stats import geometric_mean
-from kernelwright.tunables import apply_config
 
 UNFINISHED = (None, StopReason.PAUSED.value, StopReason.INTERRUPTED.value)
 """How a session ends (None: it did not) that was not for the search to end."""

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelwright.history import seed_trial
 from kernelwright.model import Candidate, Evaluation, Status, Trial
+from kernelwright.search.convergence import seed_trial
 from kernelwright.search.ranking import beats, ranked
 
 

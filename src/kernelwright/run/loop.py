@@ -19,9 +19,9 @@ from typing import Any
 
 import msgspec
 
+from kernelwright.evaluator.client import Worker
 from kernelwright.journal import Event, Journal, Profiles
 from kernelwright.model import Answered, Budget, Candidate, Evaluation, Proposal, Request
-from kernelwright.pool import Worker
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run.control import LOOK_S, is_paused

@@ -11,18 +11,18 @@ import logging
 from collections.abc import Callable
 
 from kernelwright.errors import KernelwrightError, RunFolderError
-from kernelwright.history import seed_trial
+from kernelwright.evaluator.client import Worker
 from kernelwright.interruption import Ended
 from kernelwright.journal import Event, Journal, sessions_of
-from kernelwright.legible import legible
 from kernelwright.model import Budget, Environment, Record
-from kernelwright.pool import Worker
 from kernelwright.propose.protocol import Proposer
 from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.run.loop import Loop
 from kernelwright.run.state import replay
 from kernelwright.run.stopping import StopReason
+from kernelwright.search.convergence import seed_trial
 from kernelwright.search.protocol import Strategy
+from kernelwright.text.escape import legible
 
 log = logging.getLogger(__name__)
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import MachineError, RequestError
-from kernelwright.history import seed_trial
+from kernelwright.evaluator.client import Worker
 from kernelwright.journal import Profiles
 from kernelwright.model import Candidate, Operator, ProblemInfo, Request
-from kernelwright.pool import Worker
 from kernelwright.propose.protocol import Proposer
 from kernelwright.propose.reflection import parent_of, surprising
 from kernelwright.run.state import State
+from kernelwright.search.convergence import seed_trial
 
 
 def lacking(request: Request, state: State, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:

@@ -10,10 +10,10 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from kernelwright.history import gpu_s
 from kernelwright.model import Budget
 from kernelwright.run.paid import Paid, paid, under_way
 from kernelwright.run.state import State
+from kernelwright.search.convergence import gpu_s
 
 
 class StopReason(str, enum.Enum):

@@ -11,12 +11,12 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from kernelwright.errors import ConfigError, RequestError
+from kernelwright.evaluator.client import Worker
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo, Status
-from kernelwright.pool import Worker
+from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace, places
+from kernelwright.spaces.space import Config
+from kernelwright.spaces.written import candidate_for
 from kernelwright.tune.records import CaseTime, Footprint, Found, Kind
-from kernelwright.tuning.recorded import RecordedDevice, RecordedSpace, places
-from kernelwright.tuning.space import Config
-from kernelwright.tuning.written import candidate_for
 
 COMPILE_FAILURES = (Status.COMPILE_ERROR, Status.REJECTED)
 

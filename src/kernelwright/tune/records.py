@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from kernelwright.model import CaseInfo, Environment, Record, Status, Usage
+from kernelwright.spaces.space import Config, Space
 from kernelwright.stats import Verdict, geometric_mean
-from kernelwright.tuning.space import Config, Space
 
 Kind = Literal["measured", "estimate", "replayed"]
 

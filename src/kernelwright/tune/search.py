@@ -17,11 +17,11 @@ from typing import Protocol, runtime_checkable
 import msgspec
 
 from kernelwright.model import Status
+from kernelwright.spaces.protocol import Informed, Sampler
+from kernelwright.spaces.samplers.enough import enough
+from kernelwright.spaces.space import Config, Space, configs, is_valid, key, product_size
 from kernelwright.tune.device import Device
 from kernelwright.tune.records import Footprint, Found, Origin, Settings, Tried
-from kernelwright.tuning.enough import enough
-from kernelwright.tuning.protocol import Informed, Sampler
-from kernelwright.tuning.space import Config, Space, configs, is_valid, key, product_size
 
 COMPILED_WHOLE = 500
 """A space of at most so many configs may be compiled whole before anything is launched, and is"""

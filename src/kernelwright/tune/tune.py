@@ -14,12 +14,12 @@ from msgspec.structs import replace
 
 from kernelwright import __version__, stats
 from kernelwright.model import ProblemInfo, Status
+from kernelwright.spaces.protocol import SamplerFactory
+from kernelwright.spaces.space import Config, Space, default, is_valid
 from kernelwright.tune.device import Device
 from kernelwright.tune.finals import finalists, hold, pick, reference_of
 from kernelwright.tune.records import Advice, Choice, FinalCase, Finalist, Found, Outcome, Settings, Tried
 from kernelwright.tune.search import Search
-from kernelwright.tuning.protocol import SamplerFactory
-from kernelwright.tuning.space import Config, Space, default, is_valid
 
 MOST_FINALS = 3
 """Times that finals are held, each among what the confirmations have left."""

@@ -17,12 +17,12 @@ from typing import Any
 from kernelwright import codec
 from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
-from kernelwright.worker.channel import ChannelClosed, ChannelTimeout
-from kernelwright.worker.children import ForkServer
 from kernelwright.worker.confine.allowance import ALLOWANCES
+from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
+from kernelwright.worker.processes.children import ForkServer
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile import ncu
 from kernelwright.worker.profile.protocol import CannotProfile
-from kernelwright.worker.site import Site
 
 INTRUDER_S = 60.0
 """All attempts together; they take about a second where nothing hangs."""

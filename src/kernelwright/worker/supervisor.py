@@ -25,18 +25,18 @@ import msgspec
 from kernelwright import codec
 from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
 from kernelwright.model import Candidate
-from kernelwright.worker.children import kill_all
-from kernelwright.worker.compare import bench
-from kernelwright.worker.evaluate import evaluate
-from kernelwright.worker.forkserver import adopt_orphans
-from kernelwright.worker.limits import Limits
-from kernelwright.worker.logs import keep_short
 from kernelwright.worker.machine import machine
-from kernelwright.worker.precompile import precompile
+from kernelwright.worker.processes.children import kill_all
+from kernelwright.worker.processes.forkserver import adopt_orphans
+from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.logs import keep_short
+from kernelwright.worker.processes.scratch import make_scratch, remove
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile.operation import profile
-from kernelwright.worker.qualify import qualify
-from kernelwright.worker.scratch import make_scratch, remove
-from kernelwright.worker.site import Site
+from kernelwright.worker.stages.compare import bench
+from kernelwright.worker.stages.evaluate import evaluate
+from kernelwright.worker.stages.precompile import precompile
+from kernelwright.worker.stages.qualify import qualify
 
 AT_ONCE = max(16, os.cpu_count() or 1)
 """Requests under way; each waits for compilers or the lease most of its time, and every core should have a compiler."""

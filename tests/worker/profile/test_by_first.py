@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from kernelwright.model import LaunchProfile
-from kernelwright.worker.plan import Launch, Plan
+from kernelwright.worker.plan.plan import Launch, Plan
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.ncu import MOST_LAUNCHES, NsightCompute
 from kernelwright.worker.profile.operation import PROFILERS, by_first

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernelwright.devices import find_target
 from kernelwright.model import Counter, KernelResources, LaunchProfile
-from kernelwright.worker.plan import Launch
+from kernelwright.worker.plan.plan import Launch
 from kernelwright.worker.profile.compiled import joined, profiled
 
 RESOURCES = KernelResources(

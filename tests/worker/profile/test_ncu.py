@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kernelwright.worker.limits import Limits
+from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.ncu import NsightCompute
 from kernelwright.worker.profile.protocol import CannotProfile

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from kernelwright import codec
-from kernelwright.worker.plan import Buffer, Copy, Plan, View
+from kernelwright.worker.plan.plan import Buffer, Copy, Plan, View
 from kernelwright.worker.profile import program
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile

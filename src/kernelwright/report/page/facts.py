@@ -15,13 +15,15 @@ from kernelwright.report.cost import cost_text, run_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page.chosen import FEW
-from kernelwright.report.page.grid import Grid, Section
 from kernelwright.report.page.profiles import profile_section
 from kernelwright.report.page.reasons import reasons_section
 from kernelwright.report.page.tree import Node, tree_of
 from kernelwright.report.text import control_sections, repeat_commands
 from kernelwright.report.trials import tally
-from kernelwright.report.units import (
+from kernelwright.report.verdict import remarks, seed_name, verdict_sentence
+from kernelwright.report.view import RunView, share_of_bound
+from kernelwright.text.grid import Grid, Section
+from kernelwright.text.units import (
     Unit,
     count_text,
     duration_text,
@@ -32,8 +34,6 @@ from kernelwright.report.units import (
     times_text,
     unit_for,
 )
-from kernelwright.report.verdict import remarks, seed_name, verdict_sentence
-from kernelwright.report.view import RunView, share_of_bound
 
 ESTIMATES = (
     "No GPU took part. Every time on this page is an estimate: a formula over the work and the compiled resources, "

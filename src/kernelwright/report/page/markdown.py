@@ -9,9 +9,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.report.page.facts import page_of
-from kernelwright.report.page.grid import Grid
 from kernelwright.report.page.tree import Node
 from kernelwright.report.view import RunView
+from kernelwright.text.grid import Grid
 
 
 def markdown_page(view: RunView) -> str:

@@ -6,12 +6,12 @@ to the two ends of the best's line that were profiled; which they are stands in 
 
 from __future__ import annotations
 
-from kernelwright.diagnosis.shown import SHOWN, value_text
+from kernelwright.diagnosis.format import SHOWN, value_text
 from kernelwright.model import Trial
 from kernelwright.report.lineage import lineage
-from kernelwright.report.page.grid import Grid, Section
 from kernelwright.report.profiled import Profiled, profiled, profiled_text
 from kernelwright.report.view import RunView
+from kernelwright.text.grid import Grid, Section
 
 
 def profile_section(view: RunView) -> Section | None:

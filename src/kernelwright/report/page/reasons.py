@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import re
 
-from kernelwright.markdown import shortened
 from kernelwright.report.page.chosen import FEW
-from kernelwright.report.page.grid import Grid, Section
 from kernelwright.report.trials import outcome, why
 from kernelwright.report.view import RunView
+from kernelwright.text.grid import Grid, Section
+from kernelwright.text.markdown import shortened
 
 NUMBERS = re.compile(r"\d+(\.\d+)?([eE][+-]?\d+)?")
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import difflib
 from dataclasses import dataclass, replace
 
-from kernelwright.markdown import shortened
 from kernelwright.model import Request, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
@@ -16,8 +15,9 @@ from kernelwright.report.lineage import lineage
 from kernelwright.report.page.chosen import DETAILS_BYTES, Allowance, wanted
 from kernelwright.report.page.profiles import profile_texts
 from kernelwright.report.trials import outcome, readable_source, usage_text, why
-from kernelwright.report.units import duration_text, time_text, times_text
 from kernelwright.report.view import RunView
+from kernelwright.text.markdown import shortened
+from kernelwright.text.units import duration_text, time_text, times_text
 
 CONTEXT_LINES = 3
 

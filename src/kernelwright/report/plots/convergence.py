@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.lineage import lineage
 from kernelwright.report.plots import drawing
-from kernelwright.report.units import label, unit_for
 from kernelwright.report.view import RunView
 from kernelwright.stats import geometric_mean
+from kernelwright.text.units import label, unit_for
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

@@ -16,9 +16,9 @@ from kernelwright.model import Bound, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.lineage import lineage
 from kernelwright.report.plots import drawing
-from kernelwright.report.units import share_text
 from kernelwright.report.view import RunView
 from kernelwright.roofline import Point, points, ridge_flop_per_byte, roof_flop_per_s
+from kernelwright.text.units import share_text
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

@@ -17,8 +17,8 @@ from typing import Any
 from kernelwright import codec
 from kernelwright.model import Attempt, Record
 from kernelwright.worker import confine
-from kernelwright.worker.channel import Channel
 from kernelwright.worker.confine.libc import libc
+from kernelwright.worker.processes.channel import Channel
 
 PTRACE_SEIZE = 0x4206  # linux/ptrace.h; does not stop the other process
 MEMORY_BYTES = 64 << 30

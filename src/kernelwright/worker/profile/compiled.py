@@ -8,9 +8,9 @@ from __future__ import annotations
 from kernelwright import codec
 from kernelwright.devices import Target
 from kernelwright.model import Counter, KernelResources, LaunchProfile
-from kernelwright.worker.plan import Launch, Plan
+from kernelwright.worker.plan.plan import Launch, Plan
 from kernelwright.worker.profile.protocol import CannotProfile
-from kernelwright.worker.subject import Subject
+from kernelwright.worker.stages.subject import Subject
 
 TOOL = "compiler"
 THREADS_PER_WARP = 32

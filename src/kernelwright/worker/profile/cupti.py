@@ -13,10 +13,10 @@ from typing import Any
 import msgspec
 
 from kernelwright.model import Counter, LaunchProfile
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.profile.run import run_program
-from kernelwright.worker.site import Site
 
 TOOL = "torch.profiler"
 

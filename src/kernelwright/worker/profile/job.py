@@ -6,7 +6,7 @@ from typing import Literal
 
 import msgspec
 
-from kernelwright.worker.plan import Plan
+from kernelwright.worker.plan.plan import Plan
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):

@@ -18,12 +18,12 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from kernelwright.model import LaunchProfile
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile import ncu_csv
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.profile.readings import CHOSEN
 from kernelwright.worker.profile.run import environment, finished, run_program
-from kernelwright.worker.site import Site
 
 PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 

@@ -9,17 +9,18 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 
-from kernelwright import codec, syntax
+from kernelwright import codec
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
 from kernelwright.model import Candidate, LaunchProfile, Profile
-from kernelwright.worker.outcome import Ended
+from kernelwright.source import parse as syntax
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile import compiled
 from kernelwright.worker.profile.cupti import TorchProfiler
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.ncu import NsightCompute
 from kernelwright.worker.profile.protocol import CannotProfile, Profiler
-from kernelwright.worker.site import Site
-from kernelwright.worker.subject import Subject
+from kernelwright.worker.stages.subject import Subject
 
 PROFILERS: tuple[Profiler, ...] = (NsightCompute(), TorchProfiler())
 """Tried in this order on a machine with a GPU. Another profiler is a file of its own and a place here."""

@@ -18,15 +18,15 @@ import torch
 
 from kernelwright import codec
 from kernelwright.model import Case
-from kernelwright.worker import load, values, weights
-from kernelwright.worker.baseline import compiled
-from kernelwright.worker.binding import as_it_lies, bound
-from kernelwright.worker.instance import Instance
-from kernelwright.worker.launching import allow_device_descriptors
-from kernelwright.worker.launching import compiled as compiled_code
-from kernelwright.worker.layout import Layout
+from kernelwright.worker.bench.launching import allow_device_descriptors
+from kernelwright.worker.bench.launching import compiled as compiled_code
+from kernelwright.worker.plan.binding import as_it_lies, bound
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.replay import Replay
 from kernelwright.worker.profile.job import Job
-from kernelwright.worker.replay import Replay
+from kernelwright.worker.reference import load, values, weights
+from kernelwright.worker.reference.baseline import compiled
+from kernelwright.worker.reference.instance import Instance
 
 WARM_UP_CALLS = 3
 """Loads machine code, lets the framework choose its algorithms and torch.compile compile."""

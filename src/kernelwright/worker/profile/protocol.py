@@ -8,8 +8,8 @@ from __future__ import annotations
 from typing import Protocol
 
 from kernelwright.model import LaunchProfile
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile.job import Job
-from kernelwright.worker.site import Site
 
 
 class CannotProfile(Exception):

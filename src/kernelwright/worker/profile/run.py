@@ -12,10 +12,10 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from kernelwright import codec
-from kernelwright.worker.children import environment_of
+from kernelwright.worker.processes.children import environment_of
+from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile
-from kernelwright.worker.site import Site
 
 
 def run_program(site: Site, job: Job, under: Sequence[str] = ()) -> str:

@@ -1,0 +1,1 @@
+"""The client of the worker: how the coordinator starts one and asks it for evaluations."""

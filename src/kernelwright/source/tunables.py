@@ -1,0 +1,261 @@
+"""The tunables of a source text, each with the places where its value stands.
+
+Pure reading; `apply.py` writes. The one rule: one literal is one tunable, however many launches it reaches, and
+where two uses of it disagree on what it may be, it is none.
+"""
+
+from __future__ import annotations
+
+import ast
+from dataclasses import dataclass, field
+
+from kernelwright.source import parse as syntax
+from kernelwright.source.kernels import Kernel, Launch, read_kernels, read_launch
+from kernelwright.source.names import (
+    DEFAULT_NUM_STAGES,
+    DEFAULT_NUM_WARPS,
+    NUM_STAGES_CHOICES,
+    NUM_WARPS_CHOICES,
+    Kind,
+    Tunable,
+    constexpr_choices,
+    is_never_name,
+    is_tunable_name,
+    with_default,
+)
+from kernelwright.source.scopes import Origin, Reader, Scope
+
+
+@dataclass(frozen=True)
+class Place:
+    """A tunable and the node that holds it: its literal, or the launch that lacks the keyword `option`."""
+
+    tunable: Tunable
+    node: ast.Constant | ast.Call | None
+    option: str | None = None
+
+
+@dataclass
+class Feed:
+    """All that one literal is used for."""
+
+    origin: Origin
+    key: str
+    smallest: int = 1
+    kinds: set[Kind] = field(default_factory=set)
+    names: set[str] = field(default_factory=set)
+    blocked: bool = False
+
+
+def find_tunables(source: str) -> tuple[Tunable, ...]:
+    """The tunables of `source`, in the order in which they stand; none where it does not parse."""
+    reader = parse(source)
+    return () if reader is None else tuple(place.tunable for place in find_places(reader))
+
+
+def default_config(source: str) -> dict[str, int]:
+    """The values with which `source` runs as it is written. Autotuned kernels choose for themselves: no key."""
+    return {tunable.key: tunable.default for tunable in find_tunables(source) if tunable.kind != "autotune"}
+
+
+def parse(source: str) -> Reader | None:
+    """The source as read, or None where it is not Python (ValueError: null bytes or lone surrogates)."""
+    try:
+        return Reader(syntax.parse(source))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return None
+
+
+def find_places(reader: Reader) -> tuple[Place, ...]:
+    """Every tunable with its place, in source order, keys made unique."""
+    kernels = read_kernels(reader)
+    launches = [launch for call, scope in reader.calls if (launch := read_launch(reader, kernels, call, scope))]
+    feeds: dict[int, Feed] = {}
+    places: list[Place] = []
+    for launch in launches:
+        if launch.kernel.autotuned is None and launch.kernel.computed is not None:
+            places += read_options(reader, launch, feeds)
+            read_constexprs(reader, launch, feeds)
+    read_signatures(reader, kernels, launches, feeds)
+    read_constants(reader, kernels, feeds)
+    places += [place for feed in feeds.values() if (place := place_of(feed)) is not None]
+    places += [place for kernel in kernels.values() if (place := autotune_place(reader, kernel)) is not None]
+    return with_unique_keys(sorted(places, key=position))
+
+
+def position(place: Place) -> tuple[int, int, str]:
+    """Where a place stands; autotuned kernels, which are not rewritten, come last."""
+    if place.node is None:
+        return 1 << 30, 0, place.tunable.key
+    if isinstance(place.node, ast.Call):
+        return place.node.end_lineno or 0, place.node.end_col_offset or 0, place.tunable.key
+    return place.node.lineno, place.node.col_offset, place.tunable.key
+
+
+def with_unique_keys(places: list[Place]) -> tuple[Place, ...]:
+    seen: dict[str, int] = {}
+    unique: list[Place] = []
+    for place in places:
+        key = place.tunable.key
+        seen[key] = count = seen.get(key, 0) + 1
+        tunable = place.tunable
+        if count > 1:
+            tunable = Tunable(key=f"{key}#{count}", default=tunable.default, choices=tunable.choices, kind=tunable.kind)
+        unique.append(Place(tunable, place.node, place.option))
+    return tuple(unique)
+
+
+# --- uses ---------------------------------------------------------------------------------------------------
+
+
+def feed_of(feeds: dict[int, Feed], origin: Origin, key: str) -> Feed:
+    return feeds.setdefault(id(origin.node), Feed(origin, origin.name or key))
+
+
+def read_options(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> list[Place]:
+    """`num_warps` and `num_stages`: what is written feeds a literal, what is absent becomes a place to insert."""
+    kernel, absent = launch.kernel, []
+    options: tuple[tuple[Kind, int, tuple[int, ...]], ...] = (
+        ("num_warps", DEFAULT_NUM_WARPS, NUM_WARPS_CHOICES),
+        ("num_stages", DEFAULT_NUM_STAGES, NUM_STAGES_CHOICES),
+    )
+    for option, default, choices in options:
+        if option in kernel.parameters or option in (kernel.computed or ()):
+            continue
+        key = f"{kernel.name}.{option}"
+        if option in launch.given:
+            origin = reader.origin(launch.given[option], launch.scope)
+            if origin is not None:
+                feed_of(feeds, origin, key).kinds.add(option)
+        elif launch.given and not any(keyword.arg is None for keyword in launch.call.keywords):
+            tunable = Tunable(key=key, default=default, choices=choices, kind=option)
+            absent.append(Place(tunable, launch.call, option))
+    return absent
+
+
+def read_constexprs(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> None:
+    """What the launch gives to constexpr parameters."""
+    kernel = launch.kernel
+    for parameter in sorted((kernel.constexprs & launch.given.keys()) - (kernel.computed or frozenset())):
+        for origin in origins(reader, launch.given[parameter], launch.scope):
+            use_constexpr(feed_of(feeds, origin, f"{kernel.name}.{parameter}"), parameter, kernel)
+            if repeats_in_grid(reader, launch, origin):
+                feeds[id(origin.node)].blocked = True
+
+
+def origins(reader: Reader, value: ast.expr, scope: Scope) -> list[Origin]:
+    """The literals that a constexpr comes from: one directly, or the named ones in `min`, `max` and `//`."""
+    origin = reader.origin(value, scope)
+    if origin is not None:
+        return [origin]
+    if isinstance(value, ast.Name):
+        found = scope.lookup(value.id)
+        if found is None or len(found[1]) != 1 or found[1][0] is None:
+            return []
+        scope, value = found[0], found[1][0]
+    parts: list[ast.expr] = []
+    if isinstance(value, ast.Call) and isinstance(value.func, ast.Name) and value.func.id in ("min", "max"):
+        parts = value.args
+    elif isinstance(value, ast.BinOp) and isinstance(value.op, ast.FloorDiv):
+        parts = [value.left, value.right]
+    return [found for part in parts for found in origins(reader, part, scope) if found.name is not None]
+
+
+def read_signatures(reader: Reader, kernels: dict[str, Kernel], launches: list[Launch], feeds: dict[int, Feed]) -> None:
+    """Defaults of constexpr parameters, where every launch is in sight and one relies on them."""
+    called = {call.func.id for call, _ in reader.calls if isinstance(call.func, ast.Name)}
+    for kernel in kernels.values():
+        own = [launch for launch in launches if launch.kernel is kernel]
+        if kernel.autotuned or kernel.computed is None or kernel.name in called or any(one.opaque for one in own):
+            continue
+        for parameter in sorted((kernel.constexprs & kernel.defaults.keys()) - kernel.computed):
+            relying = [launch for launch in own if parameter not in launch.given]
+            origin = reader.origin(kernel.defaults[parameter], reader.module)
+            if origin is None or not relying:
+                continue
+            feed = feed_of(feeds, origin, f"{kernel.name}.{parameter}")
+            use_constexpr(feed, parameter, kernel)
+            feed.blocked = feed.blocked or any(repeats_in_grid(reader, launch, origin) for launch in relying)
+
+
+def read_constants(reader: Reader, kernels: dict[str, Kernel], feeds: dict[int, Feed]) -> None:
+    """`NAME = tl.constexpr(64)` of the module, or `NAME: tl.constexpr = 64` of a kernel, read inside a kernel."""
+    for use, scope, function in reader.uses:
+        kernel = kernels.get(function.name) if function is not None else None
+        if kernel is None or kernel.node is not function or kernel.autotuned:
+            continue
+        found = scope.lookup(use.id)
+        if found is None or len(found[1]) != 1 or found[1][0] is None:
+            continue
+        value = found[1][0]
+        in_module = found[0] is reader.module
+        wrapped = isinstance(value, ast.Call) and reader.is_triton(value.func, "constexpr") and in_module
+        if not wrapped and not reader.is_constexpr(reader.annotations.get(id(value))):
+            continue
+        origin = reader.origin(use, scope)
+        if origin is not None:
+            key = use.id if in_module else f"{kernel.name}.{use.id}"
+            feed = feed_of(feeds, Origin(origin.node, origin.value, key), key)
+            use_constexpr(feed, use.id, kernel)
+
+
+def use_constexpr(feed: Feed, name: str, kernel: Kernel) -> None:
+    feed.kinds.add("constexpr")
+    feed.names.add(name)
+    feed.smallest = max(feed.smallest, kernel.smallest_block)
+
+
+def repeats_in_grid(reader: Reader, launch: Launch, origin: Origin) -> bool:
+    """Whether the grid spells the number out again instead of naming it."""
+    grid = launch.grid
+    if isinstance(grid, ast.Name):
+        found = launch.scope.lookup(grid.id)
+        if found is not None and len(found[1]) == 1 and found[1][0] is not None:
+            grid = found[1][0]
+    names = {part.id for part in ast.walk(grid) if isinstance(part, ast.Name)}
+    if origin.value == 1 or (origin.name is not None and origin.name in names):
+        return False
+    return any(isinstance(part, ast.Constant) and part.value == origin.value for part in ast.walk(grid))
+
+
+def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
+    """The index of a config, where the configs are a list written out."""
+    configs = autotune_list(reader, kernel)
+    if configs is None:
+        return None
+    choices = tuple(range(len(configs.elts)))
+    return Place(Tunable(key=f"autotune:{kernel.name}", default=0, choices=choices, kind="autotune"), None)
+
+
+def autotune_list(reader: Reader, kernel: Kernel) -> ast.List | ast.Tuple | None:
+    """The configs under `triton.autotune`, where they are a list written out."""
+    if kernel.autotuned is None:
+        return None
+    named = [keyword.value for keyword in kernel.autotuned.keywords if keyword.arg == "configs"]
+    configs = (named + kernel.autotuned.args)[:1]
+    if configs and isinstance(configs[0], ast.Name):
+        found = reader.module.bindings.get(configs[0].id, [])
+        configs = [found[0]] if len(found) == 1 and found[0] is not None else []
+    if not configs or not isinstance(configs[0], ast.List | ast.Tuple) or not configs[0].elts:
+        return None
+    return None if any(isinstance(element, ast.Starred) for element in configs[0].elts) else configs[0]
+
+
+def place_of(feed: Feed) -> Place | None:
+    """The tunable that a literal is, after all its uses are known."""
+    value = feed.origin.value
+    if feed.blocked or len(feed.kinds) != 1:
+        return None
+    (kind,) = feed.kinds
+    if kind == "num_warps":
+        choices = with_default(NUM_WARPS_CHOICES, value) if 1 <= value <= 32 and not value & (value - 1) else ()
+    elif kind == "num_stages":
+        choices = with_default(NUM_STAGES_CHOICES, value) if 0 <= value <= 16 else ()
+    else:
+        names = tuple(sorted({*feed.names, *((feed.origin.name,) if feed.origin.name else ())}))
+        bare = tuple(name.rsplit(".", 1)[-1] for name in names)
+        allowed = any(map(is_tunable_name, bare)) and not any(map(is_never_name, bare))
+        choices = constexpr_choices(bare, value, feed.smallest) if allowed else ()
+    if not choices:
+        return None
+    return Place(Tunable(key=feed.key, default=value, choices=choices, kind=kind), feed.origin.node)

@@ -1,0 +1,31 @@
+"""Which config to measure next: spaces, samplers and recorded spaces.
+
+Nothing here measures: a worker does, or a recorded device answers in its place. To add a sampler: a file, and a line
+in the table; `tests/laws` then holds it to the laws of all.
+"""
+
+from __future__ import annotations
+
+from kernelwright.errors import ConfigError
+from kernelwright.spaces.protocol import Sampler, SamplerFactory
+from kernelwright.spaces.samplers.exhaustive import exhaustive
+from kernelwright.spaces.samplers.local import local
+from kernelwright.spaces.samplers.optuna_tpe import optuna_tpe
+from kernelwright.spaces.samplers.random_draws import random_draws
+from kernelwright.spaces.samplers.surrogate import surrogate
+from kernelwright.spaces.space import Config, Space
+
+SAMPLERS: dict[str, SamplerFactory] = {
+    "model": surrogate,
+    "local": local,
+    "random": random_draws,
+    "exhaustive": exhaustive,
+    "optuna": optuna_tpe,
+}
+
+
+def build_sampler(name: str, space: Space, seed: int, first: tuple[Config, ...] = ()) -> Sampler:
+    """Raises `ConfigError` for an unknown sampler, or one whose extra is not installed."""
+    if name not in SAMPLERS:
+        raise ConfigError(f"there is no sampler {name!r}", f"choose one of {', '.join(SAMPLERS)}")
+    return SAMPLERS[name](space, seed, first)

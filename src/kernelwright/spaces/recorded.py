@@ -1,0 +1,172 @@
+"""A space with what became of each of its configs, kept in one file, and a device that answers from it.
+
+It is not a worker: it knows one candidate of one problem on one case. The one rule: what it answers is always called
+replayed, with the device and the day of the measurement, and a config that was never measured is an error, not a
+guess.
+"""
+
+from __future__ import annotations
+
+import gzip
+import os
+import zlib
+from collections.abc import Iterable
+from importlib import resources
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from kernelwright import codec
+from kernelwright.errors import RequestError
+from kernelwright.model import Environment, Record, Status
+from kernelwright.spaces.space import Config, Space, is_valid
+
+SCHEMA_VERSION = 1
+
+
+class Footprint(Record, frozen=True, kw_only=True, array_like=True):
+    """What the timed case's kernel takes, the worst of each where there are several: registers per thread, spills in
+    bytes per thread, shared memory in bytes per block, occupancy as a fraction. Kernels of other cases are others:
+    small odd shapes spill where the timed one does not."""
+
+    registers: int
+    spill_bytes: int
+    shared_bytes: int
+    occupancy: float
+
+
+class Entry(Record, frozen=True, kw_only=True, array_like=True):
+    """What became of one config. places: for each parameter, which of its choices, counted from 0. time_us: the
+    median, None unless it passed. seconds: how long the evaluation took in all."""
+
+    places: tuple[int, ...]
+    status: Status
+    time_us: float | None = None
+    ci95_us: tuple[float, float] | None = None
+    reason: str = ""
+    footprint: Footprint | None = None
+    seconds: float = 0.0
+
+
+class RecordedSpace(Record, frozen=True, kw_only=True):
+    """kind: whether the times were measured, or are estimates of a machine without a GPU. candidate: the source
+    text. footprints: with what they were compiled, where that was not the recording itself. The record is complete when
+    every config of the space has an entry."""
+
+    schema_version: int = SCHEMA_VERSION
+    problem: str
+    case: str
+    candidate: str
+    environment: Environment
+    kind: Literal["measured", "estimate"]
+    space: Space
+    footprints: str = ""
+    entries: tuple[Entry, ...] = ()
+
+    @property
+    def candidate_sha(self) -> str:
+        return codec.sha(self.candidate)
+
+    @property
+    def best_us(self) -> float | None:
+        """The shortest time of all; None where nothing passed."""
+        return min((entry.time_us for entry in self.entries if entry.time_us is not None), default=None)
+
+
+class Replayed(Record, frozen=True, kw_only=True):
+    """What a recorded device answers. label: "replayed", for whoever shows it."""
+
+    label: Literal["replayed"] = "replayed"
+    status: Status
+    time_us: float | None
+    ci95_us: tuple[float, float] | None
+    reason: str
+    footprint: Footprint | None
+    seconds: float
+
+
+class RecordedDevice:
+    """Answers for every config of a recorded space what was found when it was recorded."""
+
+    def __init__(self, recorded: RecordedSpace) -> None:
+        self.recorded = recorded
+        self.entries = {entry.places: entry for entry in recorded.entries}
+
+    @property
+    def name(self) -> str:
+        """What to show as the device: "NVIDIA H200, replayed (measured 2026-11-21)"."""
+        environment = self.recorded.environment
+        device = environment.device or f"no GPU, target {environment.target}"
+        how = "measured" if self.recorded.kind == "measured" else "estimated"
+        return f"{device}, replayed ({how} {environment.date[:10]})"
+
+    def measure(self, config: Config) -> Replayed:
+        """Raises `RequestError` for a config that is not of the space or was never measured."""
+        if not is_valid(self.recorded.space, config):
+            raise RequestError(
+                f"the recorded space of {self.recorded.problem} has no config {config}",
+                "its parameters are "
+                + "; ".join(f"{one.name} {one.choices}" for one in self.recorded.space.parameters),
+            )
+        entry = self.entries.get(places(self.recorded.space, config))
+        if entry is None:
+            raise RequestError(
+                f"the config {config} of {self.recorded.problem} was never measured",
+                "the record is not complete: go on with benchmarks/record_space.py",
+            )
+        return Replayed(
+            status=entry.status,
+            time_us=entry.time_us,
+            ci95_us=entry.ci95_us,
+            reason=entry.reason,
+            footprint=entry.footprint,
+            seconds=entry.seconds,
+        )
+
+
+def places(space: Space, config: Config) -> tuple[int, ...]:
+    """Which choice of each parameter a valid config takes."""
+    return tuple(parameter.choices.index(config[parameter.name]) for parameter in space.parameters)
+
+
+def config_at(space: Space, at: Iterable[int]) -> Config:
+    """The inverse of `places`."""
+    return {parameter.name: parameter.choices[place] for parameter, place in zip(space.parameters, at, strict=True)}
+
+
+def load(path: str | os.PathLike[str]) -> RecordedSpace:
+    """Raises `RequestError` for a file that is missing, damaged, or of another version."""
+    try:
+        data = Path(path).read_bytes()
+    except OSError as error:
+        raise RequestError(f"{path} cannot be read: {error.strerror or error}") from error
+    try:
+        recorded = codec.decode(gzip.decompress(data) if data.startswith(b"\x1f\x8b") else data, RecordedSpace)
+    except (msgspec.DecodeError, gzip.BadGzipFile, EOFError, zlib.error) as error:
+        raise RequestError(f"{path} is not a recorded space: {error}") from error
+    if recorded.schema_version != SCHEMA_VERSION:
+        raise RequestError(
+            f"{path} is a recorded space of version {recorded.schema_version}; {SCHEMA_VERSION} was expected",
+            "record it again, or use the kernelwright that wrote it",
+        )
+    return recorded
+
+
+def shipped() -> dict[str, Path]:
+    """The records that come with kernelwright, by name."""
+    folder = Path(str(resources.files("kernelwright.spaces"))) / "files"
+    return {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.json*"))}
+
+
+def save(recorded: RecordedSpace, path: str | os.PathLike[str]) -> None:
+    """Written beside and moved into place, so a reader never sees half a file. A name in .gz is compressed.
+
+    Entries stand in the order of their places, so that the same record is the same file.
+    """
+    ordered = msgspec.structs.replace(recorded, entries=tuple(sorted(recorded.entries, key=lambda one: one.places)))
+    data = codec.encode(ordered)
+    path = Path(path)
+    part = path.with_name(path.name + ".part")
+    part.write_bytes(gzip.compress(data, mtime=0) if path.suffix == ".gz" else data)
+    part.replace(path)

@@ -1,0 +1,1 @@
+"""One sampler per file: which config of a space to measure next."""

@@ -1,0 +1,29 @@
+"""Every config, in the space's order: what the other samplers are held against.
+
+The rule: it learns nothing from what it is told but that a config needs no asking.
+"""
+
+from __future__ import annotations
+
+from kernelwright.spaces.samplers.asked import Asked
+from kernelwright.spaces.space import Config, Space, configs
+
+
+class Exhaustive:
+    def __init__(self, space: Space, first: tuple[Config, ...]) -> None:
+        self.asked = Asked(space, first)
+        self.left = configs(space)
+
+    def ask(self) -> Config | None:
+        config = self.asked.next_first()
+        if config is None:
+            config = next((config for config in self.left if not self.asked.knows(config)), None)
+        return None if config is None else self.asked.give(config)
+
+    def tell(self, config: Config, time_us: float | None) -> None:
+        self.asked.learn(config)
+
+
+def exhaustive(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Exhaustive:
+    """seed: taken like every sampler's; the order does not depend on it."""
+    return Exhaustive(space, first)

@@ -1,0 +1,70 @@
+"""Local search with restarts: walk from a config to the first neighbour that is faster, until none is.
+
+Neighbours differ in one parameter: first by one place in its list of choices, then by any number (Hamming distance 1).
+Where none of them improves, the walk begins anew at a random config. The rule: it stands at the fastest config of the
+present walk; what was measured in earlier walks is never asked for again, but does not hold a walk back.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import deque
+
+from kernelwright.spaces.samplers.asked import Asked, Draws
+from kernelwright.spaces.space import Config, Space, default, key, neighbours
+
+
+class Local:
+    def __init__(self, space: Space, seed: int, first: tuple[Config, ...]) -> None:
+        self.space = space
+        self.asked = Asked(space, first or (default(space),))
+        self.draws = Draws(self.asked, f"local:{seed}")
+        self.chance = random.Random(f"local order:{seed}")
+        self.here: Config | None = None
+        self.here_us = math.inf
+        self.queue: deque[Config] = deque()
+        self.walk: set[tuple[int, ...]] = set()
+        """Asked for in the present walk."""
+
+    def ask(self) -> Config | None:
+        for source in (self.asked.next_first, self._neighbour, self._restart):
+            config = source()
+            if config is not None:
+                self.walk.add(key(self.space, config))
+                return self.asked.give(config)
+        return None
+
+    def tell(self, config: Config, time_us: float | None) -> None:
+        if not self.asked.learn(config) or time_us is None or (self.here is not None and time_us >= self.here_us):
+            return
+        if self.here is None or key(self.space, config) in self.walk:
+            self.here, self.here_us = dict(config), time_us
+            self.queue = self._around(config)
+
+    def _around(self, config: Config) -> deque[Config]:
+        """Unknown neighbours, near ones first, each kind in random order."""
+        near = neighbours(self.space, config)
+        every = neighbours(
+            self.space, config, steps=max((len(one.choices) for one in self.space.parameters), default=0)
+        )
+        far = [other for other in every if other not in near]
+        self.chance.shuffle(near)
+        self.chance.shuffle(far)
+        return deque(other for other in (*near, *far) if not self.asked.knows(other))
+
+    def _neighbour(self) -> Config | None:
+        while self.queue:
+            config = self.queue.popleft()
+            if not self.asked.knows(config):
+                return config
+        return None
+
+    def _restart(self) -> Config | None:
+        """A random config; the walk from it begins as soon as it, or another asked for meanwhile, has a time."""
+        self.here, self.here_us, self.walk = None, math.inf, set()
+        return self.draws.draw()
+
+
+def local(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Local:
+    return Local(space, seed, first)

@@ -1,0 +1,163 @@
+"""The space of a candidate: found in its source, or stated in a file beside it.
+
+Nothing in the file is run: it is TOML, or Python that holds one dict and is only parsed. The one rule: a space names
+tunables and nothing else, because any other number would change what is computed.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from kernelwright.errors import ConfigError
+from kernelwright.source import Tunable, find_tunables
+from kernelwright.source import parse as syntax
+from kernelwright.spaces.space import Parameter, Space, default
+from kernelwright.spaces.written import candidate_for
+from kernelwright.textfile import read_text
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+SHAPE = 'parameters = {name: [values]}, and restrictions = ["expression"] where there are any'
+
+
+def found_space(source: str, autotune: Mapping[str, int]) -> Space:
+    """The tunables of `source` with their choices. autotune: the number of configs of each kernel whose list the
+    source computes (`Evaluation.autotune`). Raises `ConfigError` where nothing can be tuned."""
+    tunables = every_tunable(source, autotune)
+    if not tunables:
+        raise ConfigError(
+            "the candidate has no tunables: no num_warps, num_stages, constexpr block or triton.autotune that can be "
+            "read with certainty",
+            "give its kernel a tl.constexpr such as BLOCK, passed at the launch as a number or a name bound to one",
+        )
+    return Space(
+        parameters=tuple(Parameter(name=one.key, choices=one.choices, default=one.default) for one in tunables)
+    )
+
+
+def every_tunable(source: str, autotune: Mapping[str, int]) -> list[Tunable]:
+    found = list(find_tunables(source))
+    known = {one.key for one in found}
+    for kernel, count in sorted(autotune.items()):
+        key = f"autotune:{kernel}"
+        if count > 1 and key not in known:
+            found.append(Tunable(key=key, default=0, choices=tuple(range(count)), kind="autotune"))
+    return found
+
+
+def stated_space(path: Path, source: str, autotune: Mapping[str, int]) -> Space:
+    """The space that a file states. The source's own value is always among a parameter's choices.
+
+    Raises `ConfigError` for a file that cannot be read, a parameter that is no tunable, and a value that the source
+    cannot take.
+    """
+    stated = read(path)
+    tunables = {one.key: one for one in every_tunable(source, autotune)}
+    parameters = []
+    for name, values in stated["parameters"].items():
+        if name not in tunables:
+            raise ConfigError(
+                f"{path} states {name!r}, which is no tunable of the candidate",
+                f"its tunables: {', '.join(tunables) or 'none'}; other numbers would change what it computes",
+            )
+        parameters.append(parameter(path, name, values, tunables[name], source))
+    space = Space(parameters=tuple(parameters), restrictions=tuple(stated["restrictions"]))
+    default(space)
+    return space
+
+
+def parameter(path: Path, name: str, values: Any, tunable: Tunable, source: str) -> Parameter:
+    if not isinstance(values, list) or not values or not all(type(value) is int for value in values):
+        raise ConfigError(f"{path} gives {name} the values {values!r}; a list of integers was expected")
+    for value in values:
+        if tunable.kind == "autotune" and value not in tunable.choices:
+            raise ConfigError(f"{path} gives {name} the value {value}; it has the configs 0 to {tunable.choices[-1]}")
+        try:
+            candidate_for(source, {name: value})
+        except ConfigError as error:
+            raise ConfigError(f"{path} gives {name} the value {value}: {error}") from error
+    return Parameter(name=name, choices=tuple(sorted({*values, tunable.default})), default=tunable.default)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """{"parameters": …, "restrictions": …} of a .toml or .py file."""
+    try:
+        text = read_text(path)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"the space file {path} cannot be read: {error}", f"write {SHAPE}") from error
+    stated = from_python(path, text) if path.suffix == ".py" else from_toml(path, text)
+    unknown = sorted(stated.keys() - {"parameters", "restrictions"})
+    if unknown:
+        raise ConfigError(f"{path} has {unknown[0]!r}, which means nothing here", f"write {SHAPE}")
+    parameters, restrictions = stated.get("parameters"), stated.get("restrictions", [])
+    if not isinstance(parameters, dict) or not parameters:
+        raise ConfigError(f"{path} states no parameters", f"write {SHAPE}")
+    if not isinstance(restrictions, list) or not all(isinstance(one, str) for one in restrictions):
+        raise ConfigError(f"{path} has the restrictions {restrictions!r}; a list of texts was expected")
+    return {"parameters": flat(parameters), "restrictions": restrictions}
+
+
+def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """TOML reads the key `kernel.BLOCK` as a table within a table; names here have dots in them."""
+    found: dict[str, Any] = {}
+    for name, value in table.items():
+        found |= flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return found
+
+
+def from_toml(path: Path, text: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as error:
+        raise ConfigError(f"{path} is not TOML: {error}", f"write {SHAPE}") from error
+    except RecursionError as error:
+        raise ConfigError(f"{path} is nested too deeply", f"write {SHAPE}") from error
+
+
+def from_python(path: Path, text: str) -> dict[str, Any]:
+    """The one dict in a Python file, standing alone or given to a name; comments and a docstring may be beside it."""
+    try:
+        body = syntax.parse(text).body
+        values = [value for statement in body if (value := dict_of(statement)) is not None]
+        if len(values) == 1:
+            return dict(ast.literal_eval(values[0]))
+    except (SyntaxError, ValueError, TypeError, RecursionError, MemoryError) as error:
+        raise ConfigError(f"{path} is not one dict of numbers and texts: {error}", f"write {SHAPE}") from error
+    raise ConfigError(f"{path} holds {len(values)} dicts; one was expected", f"write {SHAPE}")
+
+
+def dict_of(statement: ast.stmt) -> ast.Dict | None:
+    value = statement.value if isinstance(statement, ast.Expr | ast.Assign | ast.AnnAssign) else None
+    return value if isinstance(value, ast.Dict) else None
+
+
+def configs_from(rows: Sequence[Mapping[str, Any]], space: Space) -> tuple[list[dict[str, int]], int]:
+    """Configs of `space` from rows that some file holds, in their order and each once; and how many rows give none.
+
+    A row's name may leave a kernel's name out (`BLOCK_M` for `matmul_kernel.BLOCK_M`) where that is clear. What a row
+    does not say has its default.
+    """
+    by_name: dict[str, list[str]] = {}
+    for one in space.parameters:
+        for name in {one.name, one.name.rpartition(".")[2]}:
+            by_name.setdefault(name, []).append(one.name)
+    found: list[dict[str, int]] = []
+    useless = 0
+    for row in rows:
+        config = {one.name: one.default for one in space.parameters}
+        named = {by_name[name][0]: value for name, value in row.items() if len(by_name.get(name, ())) == 1}
+        choices = {one.name: one.choices for one in space.parameters}
+        if not named or any(value not in choices[name] for name, value in named.items()):
+            useless += 1
+            continue
+        config |= named
+        if config not in found:
+            found.append(config)
+    return found, useless

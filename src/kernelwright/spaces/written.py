@@ -1,0 +1,41 @@
+"""A config of a stated space as a candidate. Pure text.
+
+`tunables` offers a few choices around the written value; a stated space may go further. The one rule: where the
+source's own choices suffice the text stays as it is, and otherwise only the numbers of tunables change in it.
+"""
+
+from __future__ import annotations
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import Candidate
+from kernelwright.source import Tunable, apply_config, find_tunables
+from kernelwright.spaces.space import Config
+
+
+def candidate_for(source: str, config: Config) -> Candidate:
+    """The candidate that runs `source` with `config`.
+
+    Raises `ConfigError` for a key that the source does not have, and a value that no rewriting reaches.
+    """
+    tunables = {tunable.key: tunable for tunable in find_tunables(source)}
+    beyond = [name for name, value in config.items() if name in tunables and value not in tunables[name].choices]
+    if not beyond:
+        apply_config(source, config)
+        return Candidate(source=source, config=config)
+    for name in beyond:
+        source = rewritten(source, name, config[name])
+    return Candidate(source=source, config={name: value for name, value in config.items() if name not in beyond})
+
+
+def rewritten(source: str, name: str, value: int) -> str:
+    """`source` with the tunable `name` written as `value`, in steps that each are one of the choices."""
+    while (tunable := tunable_of(source, name)).default != value:
+        step = min(tunable.choices, key=lambda choice: abs(choice - value))
+        if step == tunable.default:
+            raise ConfigError(f"{name} cannot be {value} in this source: nearest is {step} of {tunable.choices}")
+        source = apply_config(source, {name: step})
+    return source
+
+
+def tunable_of(source: str, name: str) -> Tunable:
+    return next(tunable for tunable in find_tunables(source) if tunable.key == name)

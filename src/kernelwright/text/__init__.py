@@ -1,0 +1,1 @@
+"""How things are written: escaping, units, tables and Markdown. Pure functions of their arguments."""

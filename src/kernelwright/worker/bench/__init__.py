@@ -1,0 +1,1 @@
+"""The bench: replays plans on the GPU and owns the clock."""

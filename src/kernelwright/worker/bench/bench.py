@@ -1,0 +1,241 @@
+"""The bench of a GPU: replays launch plans on an arena and owns the clock. Machine code only, no expected outputs.
+
+No text of a candidate reaches this process: it loads what a confined compiler made. A CUDA error that sticks to the
+context ends the process; the supervisor starts another.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import random
+import secrets
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+from triton.runtime.errors import OutOfResources
+
+from kernelwright import codec
+from kernelwright.model import Status
+from kernelwright.worker.bench import clock
+from kernelwright.worker.bench.launching import allow_device_descriptors, compiled
+from kernelwright.worker.bench.race import race
+from kernelwright.worker.plan.arena import create
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Plan
+from kernelwright.worker.plan.replay import Replay
+from kernelwright.worker.processes.channel import Channel
+
+STICKY = ("CUDA error", "Triton Error [CUDA]")
+"""After these a CUDA context may answer nothing else (CUDA Driver API, CUresult): the process is not used again."""
+
+FORGETTING_SAMPLES = 5
+"""Of each kind: enough for a median that one disturbed sample does not move."""
+
+FLUSH_FACTOR = 2
+"""Times the L2 cache, written before a sample: then it holds nothing else, whatever was done before."""
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A plan on the rotating copies of a case. once: one call on the first of them."""
+
+    timed: clock.Timed
+    case: str
+    once: Replay
+
+
+class Bench:
+    def __init__(self, code: Path) -> None:
+        """code: the folder in which the supervisor stores machine code."""
+        self.code = code
+        self.device = "cuda"
+        self.arena: torch.Tensor | None = None
+        self.handle: dict[str, Any] = {}
+        self.shared: dict[str, list[torch.Tensor]] = {}
+        self.prepared: dict[str, Prepared] = {}
+
+    def reserve(self, nbytes: int) -> dict[str, Any]:
+        """An arena of at least nbytes."""
+        if self.arena is None or self.arena.numel() < nbytes:
+            self.arena = None
+            torch.cuda.empty_cache()
+            self.arena, self.handle = create(nbytes, self.device)
+        return self.handle
+
+    def run(self, code: list[str], plan: Plan) -> None:
+        """One call on the arena. code: the machine code of each launch, by name."""
+        assert self.arena is not None
+        replay = Replay(plan, compiled(plan, code, self.code), self.arena, Layout(plan.buffers))
+        replay.run()
+        torch.cuda.synchronize()
+
+    def prepare(self, key: str, case: str, code: list[str], plan: Plan, room: int = 0) -> dict[str, Any]:
+        """Make a plan ready to be sampled on rotating copies of the arena.
+
+        All plans of a case share the copies, so that two of them never differ by where their buffers lie: on copies
+        of its own, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
+        room: bytes that the largest plan of those to come needs; a larger one than was said ends what was prepared.
+        """
+        launcher, layout = compiled(plan, code, self.code), Layout(plan.buffers)
+        copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room)
+        replays = [Replay(plan, launcher, copy, layout) for copy in copies]
+        timed = clock.Timed([replay.run for replay in replays])
+        steady_us = timed.warm_up()
+        self.prepared[key] = Prepared(timed, case, replays[0])
+        return {"method": timed.method, "sets": len(replays), "steady_us": steady_us, "known": list(self.prepared)}
+
+    def _copies(self, case: str, nbytes: int, touched_bytes: int, room: int) -> list[torch.Tensor]:
+        """Copies of the arena's first nbytes, each with that room or more, together several times the L2 cache."""
+        assert self.arena is not None
+        copies = self.shared.get(case, [])
+        if not copies or copies[0].numel() < nbytes:
+            self.prepared = {key: one for key, one in self.prepared.items() if one.case != case}
+            copies.clear()
+            torch.cuda.empty_cache()
+            free, _ = torch.cuda.mem_get_info()
+            count = clock.sets_needed(touched_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free)
+            copies = [torch.empty(max(nbytes, room), dtype=torch.uint8, device=self.device) for _ in range(count)]
+            self.shared[case] = copies
+        for copy in copies:
+            copy[:nbytes].copy_(self.arena[:nbytes])
+        return copies
+
+    def samples(self, key: str, count: int) -> list[float]:
+        return [self.prepared[key].timed.sample_us() for _ in range(count)]
+
+    def race(self, key: str, against: str, most: int) -> dict[str, Any]:
+        """Sample two prepared plans in turn until `race_over`, and a gain again with their places exchanged."""
+
+        def sampler(name: str) -> Callable[[], float]:
+            return lambda: self.prepared[name].timed.sample_us()
+
+        def exchange() -> None:  # the best so far was captured before the candidate
+            self.capture_again(key)
+            self.capture_again(against)
+
+        found = race(sampler(key), sampler(against), exchange, random.Random(secrets.randbits(64)), most)
+        return dataclasses.asdict(found)
+
+    def capture_again(self, key: str) -> None:
+        """A new capture of a prepared plan, with the copies in the opposite order."""
+        timed = self.prepared[key].timed.again()
+        timed.warm_up()
+        self.prepared[key] = dataclasses.replace(self.prepared[key], timed=timed)
+
+    def wear(self, key: str) -> None:
+        """Run what is timed half as often as it was replayed for its samples, and once more. A kernel that works in its
+        first calls only, by notes in its memory, has stopped by then, or most samples were of work that it did. One
+        replay more or not is drawn, because every other replay is an untimed one before a sample."""
+        timed = self.prepared[key].timed
+        for _ in range(timed.replays // 2 + 1 + secrets.randbelow(2)):
+            timed.replay()
+        torch.cuda.synchronize()
+
+    def recall(self, key: str, nbytes: int, how: Literal["timed", "worn", "once"]) -> None:
+        """Run what is timed on the arena's contents and put what it left where the judge can read it.
+
+        timed: as in a sample. worn: as in many. once: each copy a single time, because a kernel that works in some of
+        its calls only must not be right by the one before.
+        """
+        assert self.arena is not None
+        timed = self.prepared[key].timed
+        run = {"timed": timed.replay, "worn": lambda: self.wear(key), "once": timed.rotation.replay}[how]
+        # any of the copies, so that a kernel which can tell them apart does not know which one counts
+        copy = secrets.choice(self.shared[self.prepared[key].case])[:nbytes]
+        copy.copy_(self.arena[:nbytes])
+        torch.cuda.synchronize()
+        run()
+        torch.cuda.synchronize()
+        self.arena[:nbytes].copy_(copy)
+        torch.cuda.synchronize()
+
+    def forgetting(self, key: str, nbytes: int, wear: bool) -> dict[str, list[float]]:
+        """Device time of one call in µs, on memory as many calls before left it, and on memory that is the arena's
+        anew. Every copy is called once in a sample, on a cache that holds nothing of it. wear: whether those many calls
+        are still to be made."""
+        assert self.arena is not None
+        copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
+        rotation = self.prepared[key].timed.rotation
+        l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
+        flush = torch.empty(FLUSH_FACTOR * l2_bytes, dtype=torch.uint8, device=self.device).zero_
+        if wear:
+            self.wear(key)
+        as_left_us = [rotation.sample_us(flush) for _ in range(FORGETTING_SAMPLES)]
+        anew_us = []
+        for _ in range(FORGETTING_SAMPLES):
+            for copy in copies:
+                copy.copy_(self.arena[:nbytes])
+            torch.cuda.synchronize()
+            anew_us.append(rotation.sample_us(flush))
+        return {"as_left_us": as_left_us, "anew_us": anew_us}
+
+    def rename(self, key: str, name: str) -> None:
+        self.prepared[name] = self.prepared.pop(key)
+
+    def forget(self, key: str) -> None:
+        self.prepared.pop(key, None)
+        torch.cuda.empty_cache()
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    warnings.filterwarnings("ignore", category=UserWarning)
+    bench = Bench(Path(options["code"]))
+    allow_device_descriptors()
+    while True:
+        message = channel.receive(None)
+        with torch.no_grad():
+            answer = guarded(bench, message)
+        channel.send(answer)
+        if answer.get("sticky"):
+            return
+
+
+def guarded(bench: Bench, message: dict[str, Any]) -> dict[str, Any]:
+    """{"ok": …}, or {"status", "reason", "sticky"} for whatever the replayed device code brought about."""
+    try:
+        return {"ok": respond(bench, message)}
+    except OutOfResources as error:
+        return {"status": Status.COMPILE_ERROR.value, "reason": str(error), "sticky": False}
+    except torch.OutOfMemoryError as error:
+        torch.cuda.empty_cache()
+        return {"status": Status.RUNTIME_ERROR.value, "reason": f"out of memory: {error}"[:400], "sticky": False}
+    except Exception as error:  # noqa: BLE001 - kernels fail in every way; each is a result, and the bench stays
+        text = f"{type(error).__name__}: {error}".split("\nCUDA kernel errors")[0][:800]
+        sticky = any(phrase in text for phrase in STICKY)
+        return {"status": Status.RUNTIME_ERROR.value, "reason": text, "sticky": sticky}
+
+
+def respond(bench: Bench, message: dict[str, Any]) -> Any:
+    verb = message["verb"]
+    if verb == "reserve":
+        return bench.reserve(message["nbytes"])
+    if verb == "run":
+        return bench.run(message["code"], codec.record(message["plan"], Plan))
+    if verb == "prepare":
+        return bench.prepare(message["key"], message["case"], message["code"], codec.record(message["plan"], Plan),
+                             message.get("room", 0))  # fmt: skip
+    if verb == "sample":
+        return bench.samples(message["key"], message["count"])
+    if verb == "call":
+        return clock.call_us(bench.prepared[message["key"]].once.run)
+    if verb == "capture again":
+        return bench.capture_again(message["key"])
+    if verb == "race":
+        return bench.race(message["key"], message["against"], message["most"])
+    if verb == "warm":
+        return bench.prepared[message["key"]].timed.warm_us()
+    if verb == "recall":
+        return bench.recall(message["key"], message["nbytes"], message["how"])
+    if verb == "forgetting":
+        return bench.forgetting(message["key"], message["nbytes"], message["wear"])
+    if verb == "rename":
+        return bench.rename(message["key"], message["name"])
+    if verb == "clocks":
+        return codec.plain(clock.observe())
+    if verb == "forget":
+        return bench.forget(message["key"])
+    raise ValueError(f"the bench has no verb {verb!r}")

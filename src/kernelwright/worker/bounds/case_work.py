@@ -1,0 +1,65 @@
+"""The least work of one case of a problem: with the values of a draw where they are needed and can be made here."""
+
+from __future__ import annotations
+
+import torch
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case, TensorSpec
+from kernelwright.worker.bounds.work import Work, least_work, taped
+from kernelwright.worker.reference.instance import Specs, compulsory_bytes
+from kernelwright.worker.reference.load import LoadedProblem
+
+CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
+"""Up to here a case is computed without a GPU, in a second or two."""
+
+CPU_INPUT_BYTES = 1 << 26
+"""Up to here the inputs alone are made without a GPU, for those of them that are indices."""
+
+
+def case_work(problem: LoadedProblem, case: Case, dtype: str | None, specs: Specs, seed: int, device: str) -> Work:
+    """Derived on tensors without values first; only where an index matters, on inputs of `seed`.
+
+    Which rows an index touches differs from seed to seed, but hardly how many. Without a GPU a large case has values of
+    its whole-number inputs only. Where values are missing, the work says what was assumed instead.
+    """
+    work = problem.least_work(case, dtype)
+    is_too_large = compulsory_bytes(specs) > CPU_BYTES or sum(work.flop.values()) > CPU_FLOP
+    if not work.depends_on_values:
+        return work
+    if device == "cpu" and is_too_large:
+        taken = Specs(inputs=specs.inputs, outputs=(), parameters={})
+        if compulsory_bytes(taken) > CPU_INPUT_BYTES:
+            return work
+        return problem.work_with(case, dtype, problem.whole_numbers(case, seed=seed))
+    try:
+        call = taped(problem.instance(case, seed=seed, device=device, dtype=dtype))
+    except (
+        ProblemError
+    ) as error:  # no half-precision kernel on the CPU, or no memory: the caller meets it where it matters
+        if device == "cpu" or isinstance(error.__cause__, torch.OutOfMemoryError):
+            return work
+        raise
+    except torch.OutOfMemoryError:
+        return work
+    finally:
+        if device != "cpu":
+            torch.cuda.empty_cache()
+    return least_work(call)
+
+
+def flop_stated(flop: int, derived: dict[str, int], specs: Specs) -> dict[str, int]:
+    """A stated number of FLOP by dtype: divided as the products of forward are; without products, in the narrowest
+    floating-point dtype around, whose rate is the highest."""
+    counted = sum(derived.values())
+    if counted:
+        shares = {dtype: flop * count // counted for dtype, count in derived.items()}
+        largest = max(shares, key=lambda dtype: shares[dtype])
+        return shares | {largest: shares[largest] + flop - sum(shares.values())}
+    tensors = [
+        spec for spec in (*specs.inputs, *specs.parameters.values(), *specs.outputs) if isinstance(spec, TensorSpec)
+    ]
+    dtypes = [getattr(torch, spec.dtype) for spec in tensors]
+    floating = [dtype for dtype in dtypes if dtype.is_floating_point]
+    narrowest = min(floating, key=lambda dtype: dtype.itemsize, default=torch.float32)
+    return {str(narrowest).removeprefix("torch."): flop} if flop else {}

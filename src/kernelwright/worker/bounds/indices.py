@@ -1,0 +1,236 @@
+"""What indexing operators need of what they read from, and of what they write to.
+
+An index whose values are not known is taken to be as kind to a kernel as can be: all equal where it reads, all
+different where it overwrites.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from kernelwright.worker.bounds.demand import Demand, Wanted, shrunk
+from kernelwright.worker.bounds.rules import Rule, sources, whole
+from kernelwright.worker.bounds.tape import Step, View
+
+NONE_IGNORED = "the targets of a loss are not known here: none of them is taken to be ignored"
+READ_ALIKE = "the values of an index are not known here: all of its entries are taken to be equal"
+WRITTEN_APART = "the values of an index that is written to are not known here: its entries are taken to differ"
+
+COPIED_ELEMENTS = 1 << 22
+"""Up to here an operator that copies elements is called once more on their numbers, in eight bytes each."""
+
+# --- what is read by an index -------------------------------------------------------------------------------
+
+
+def rows(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """Embeddings and index_select: entries of one dimension, by a vector or, in the first, any tensor of numbers."""
+    names = ("weight", "indices") if "weight" in step.arguments else ("self", "index")
+    table, index = step.arguments[names[0]], step.arguments[names[1]]
+    dim = step.arguments.get("dim", 0) % max(len(table.shape), 1)
+    ids = known(index, demand)
+    if isinstance(wanted, Tensor) and step.name == "embedding":
+        demand.add(index, wanted.any(-1))
+        picked, columns = ids[wanted.any(-1)], wanted.flatten(0, -2).any(0)
+    elif isinstance(wanted, Tensor) and step.name == "index_select":
+        of_index = shrunk(wanted.movedim(dim, -1), [wanted.shape[dim]])
+        demand.add(index, of_index)
+        picked, columns = (
+            ids.reshape(-1)[of_index],
+            shrunk(wanted, [1 if d == dim else n for d, n in enumerate(table.shape)]),
+        )
+    else:
+        demand.add(index)
+        picked, columns = ids, torch.ones((), dtype=torch.bool)
+    read = torch.zeros([n if d == dim else 1 for d, n in enumerate(table.shape)], dtype=torch.bool)
+    read.index_fill_(dim, picked.reshape(-1), True)
+    demand.add(table, read & columns)
+    for view in step.tensors():
+        if view is not table and view is not index:
+            demand.add(view)
+
+
+def gather(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """One element of the first argument for each of the index."""
+    source, index, dim = step.arguments["self"], step.arguments["index"], step.arguments["dim"]
+    demand.add(index, wanted)
+    ids = known(index, demand)
+    if not ids.dim():
+        demand.add(source)
+        return
+    mask = torch.ones(index.shape, dtype=torch.bool) if wanted is True else wanted
+    assert isinstance(mask, Tensor)
+    at = list(mask.nonzero(as_tuple=True))
+    at[dim] = ids[mask]
+    demand.add_at(source, tuple(at), dim)
+
+
+def indexed(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """x[i, :, j]: every element that some wanted entry of the indices points to, whole in the other dimensions."""
+    source = step.arguments["self"]
+    places = [d for d, index in enumerate(step.arguments["indices"]) if isinstance(index, View)]
+    if any(view.dtype in (torch.bool, torch.uint8) for view in step.tensors() if view is not source):
+        whole(step, wanted, demand)  # a mask; on values, how many are read is known by the output alone
+        return
+    indices = [step.arguments["indices"][d] for d in places]
+    for index in indices:
+        demand.add(index)
+    ids = torch.broadcast_tensors(*(known(index, demand) for index in indices))
+    if isinstance(wanted, Tensor) and places == list(range(places[0], places[-1] + 1)):
+        first = places[0]
+        moved = wanted.flatten(first + ids[0].dim()) if wanted.dim() > first + ids[0].dim() else wanted.unsqueeze(-1)
+        entries = moved.any(-1)
+        for _ in range(first):
+            entries = entries.any(0)
+        ids = tuple(one[entries] for one in ids)
+    read = torch.zeros([n if d in places else 1 for d, n in enumerate(source.shape)], dtype=torch.bool)
+    read[tuple(ids[places.index(d)] if d in places else 0 for d in range(len(source.shape)))] = True
+    demand.add(source, read)
+
+
+def picked_logits(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """nll_loss: of each row the target's element, none where the target is to be ignored."""
+    source, target = step.arguments["self"], step.arguments["target"]
+    ids = known(target, demand, NONE_IGNORED)
+    axis = 1 if len(source.shape) > 1 else 0
+    kept = ids != step.arguments.get("ignore_index", -100)
+    rows_wanted = wanted if isinstance(wanted, Tensor) and wanted.shape == ids.shape else None
+    demand.add(target, True if rows_wanted is None else rows_wanted)
+    if rows_wanted is not None:
+        kept &= rows_wanted
+    at = list(kept.nonzero(as_tuple=True)) if ids.dim() else []
+    at.insert(axis, ids[kept])
+    demand.add_at(source, tuple(at), axis)
+    if isinstance(weight := step.arguments.get("weight"), View):
+        classes = torch.zeros(weight.shape, dtype=torch.bool)
+        classes[ids[kept]] = True
+        demand.add(weight, classes)
+
+
+def rearranged(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """Operators that only copy elements: called once more on the numbers of the places, they say which they copy."""
+    source, *indices = step.tensors()
+    elements, made = torch.Size(source.shape).numel(), torch.Size(step.outputs[0].shape).numel()
+    if max(elements, made) > COPIED_ELEMENTS:
+        LARGE.get(step.name, whole)(step, wanted, demand)
+        return
+    numbers = torch.arange(1, elements + 1, dtype=torch.float64).view(
+        source.shape
+    )  # 0 is what no element was copied to
+
+    def given(value: Any) -> Any:
+        if isinstance(value, list | tuple):
+            return [given(one) for one in value]
+        if not isinstance(value, View):
+            return value
+        return numbers if value is source else truth_or_index(value, demand)
+
+    arguments = {name: given(value) for name, value in step.arguments.items()}
+    arguments |= {"value": 0.0} if "value" in arguments else {}
+    copied = step.func(**arguments)
+    copied = copied[wanted] if isinstance(wanted, Tensor) else copied.flatten()
+    read = torch.zeros(elements, dtype=torch.bool)
+    read[copied[copied > 0].long() - 1] = True
+    demand.add(source, read.view(source.shape))
+    for index in indices:
+        demand.add(index, entries_of(step, index, wanted))
+
+
+def entries_of(step: Step, index: View, wanted: Wanted) -> Wanted:
+    """Which entries of an index are needed for the wanted elements of what it picks."""
+    if not isinstance(wanted, Tensor):
+        return wanted
+    if step.name == "index_select" and len(index.shape) == 1:
+        return wanted.movedim(step.arguments["dim"], -1).flatten(0, -2).any(0)
+    leads = step.name == "embedding" or isinstance(next(iter(step.arguments.get("indices", [])), None), View)
+    if step.name in ("gather", "take") or leads:
+        size = len(index.shape)
+        if wanted.shape[:size] == index.shape:
+            return wanted.flatten(size).any(-1) if wanted.dim() > size else wanted
+    return True
+
+
+def truth_or_index(view: View, demand: Demand) -> Tensor:
+    values = view.known()
+    return values.cpu() if values is not None and view.dtype in (torch.bool, torch.uint8) else known(view, demand)
+
+
+# --- what is written by an index ----------------------------------------------------------------------------
+
+
+def put(step: Step, wanted: Wanted, demand: Demand) -> None:
+    """index_put, index_copy and scatter: what they overwrite needs no earlier value."""
+    source = step.arguments["self"]
+    written = _overwritten(step, source, demand)
+    indices = {id(view) for view in _views(step.arguments.get("index", step.arguments.get("indices")))}
+    for view in sources(step):
+        if view is not source:
+            placed = wanted if written is not None and id(view) not in indices else True
+            demand.add(view, _of_values(step, source, view, placed, demand))
+    if written is None:
+        demand.add(source, wanted)
+        return
+    if isinstance(target := step.arguments.get("self"), View) and "self" in step.written:
+        demand.overwrite(target)
+    demand.add(source, ~written if wanted is True or wanted is None else wanted & ~written)
+
+
+def _views(value: Any) -> list[View]:
+    return [one for one in (value if isinstance(value, list | tuple) else [value]) if isinstance(one, View)]
+
+
+def _of_values(step: Step, source: View, values: View, wanted: Wanted, demand: Demand) -> Wanted:
+    """What is wanted of the values that are put, by what is wanted where they go."""
+    if not isinstance(wanted, Tensor) or "dim" not in step.arguments:
+        return wanted if wanted is None else True
+    dim, index = step.arguments["dim"], step.arguments["index"]
+    ids = written_to(index, source.shape[dim] if source.shape else 1, demand)
+    placed = wanted.index_select(dim, ids.reshape(-1)) if step.name.startswith("index_") else wanted.gather(dim, ids)
+    return placed if placed.shape == values.shape else True
+
+
+def _overwritten(step: Step, source: View, demand: Demand) -> Tensor | None:
+    """The elements that get new values; None where the old ones are added to, or where it cannot be said."""
+    if step.arguments.get("accumulate", False) or "reduce" in step.arguments:
+        return None
+    written = torch.zeros(source.shape, dtype=torch.bool)
+    if step.name.startswith("index_put"):
+        indices = step.arguments["indices"]
+        places = [d for d, index in enumerate(indices) if isinstance(index, View)]
+        if any(indices[d].dtype in (torch.bool, torch.uint8) for d in places):
+            return None
+        ids = torch.broadcast_tensors(*(written_to(indices[d], source.shape[d], demand) for d in places))
+        written[tuple(ids[places.index(d)] if d in places else slice(None) for d in range(len(source.shape)))] = True
+        return written
+    dim, index = step.arguments["dim"], step.arguments["index"]
+    ids = written_to(index, source.shape[dim] if source.shape else 1, demand)
+    return written.index_fill_(dim, ids, True) if step.name.startswith("index_") else written.scatter_(dim, ids, True)
+
+
+def known(index: View, demand: Demand, assumed: str = READ_ALIKE) -> Tensor:
+    """An index's values, on the CPU; zeros where they are not known, and what is `assumed` by that."""
+    values = index.known()
+    if values is not None:
+        return values.detach().cpu().long()
+    demand.assumed[assumed] = None
+    return torch.zeros(index.shape, dtype=torch.long)
+
+
+def written_to(index: View, size: int, demand: Demand) -> Tensor:
+    """An index's values; as many different ones as there can be where they are not known."""
+    if index.known() is not None:
+        return known(index, demand)
+    demand.assumed[WRITTEN_APART] = None
+    return torch.arange(torch.Size(index.shape).numel()).remainder(max(size, 1)).view(index.shape)
+
+
+LARGE: dict[str, Rule] = {
+    "embedding": rows, "index_select": rows, "gather": gather, "index": indexed, "_unsafe_index": indexed,
+}  # fmt: skip
+"""What counts for those of `REARRANGING` that copy too much to be called once more."""
+
+REARRANGING = (*LARGE, "masked_select", "take", "roll", "flip", "repeat", "tril", "triu", "diag_embed",
+               "constant_pad_nd", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",
+               "pixel_shuffle", "pixel_unshuffle", "im2col", "upsample_nearest1d", "upsample_nearest2d")  # fmt: skip

@@ -1,0 +1,95 @@
+"""The least work of a forward: bytes that it has to read and write, and FLOP of its products by dtype.
+
+Read is what the outputs depend on, element by element where an operator has a rule in `needs`; written is every output
+that is not the memory of something given. FLOP are those of the operators that forward itself calls.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+
+from torch import Tensor
+
+from kernelwright.model import TensorRead
+from kernelwright.worker.bounds.demand import Demand
+from kernelwright.worker.bounds.indices import NONE_IGNORED, READ_ALIKE, WRITTEN_APART
+from kernelwright.worker.bounds.needs import follow
+from kernelwright.worker.bounds.tape import Tape, View
+from kernelwright.worker.reference.instance import Instance, given, outputs
+
+
+@dataclass(frozen=True)
+class Work:
+    """reads: one for each input, parameter and buffer. flop: by the dtype of the operands. assumed: what was taken for
+    granted, because values were not there."""
+
+    reads: tuple[TensorRead, ...]
+    written_bytes: int
+    flop: dict[str, int]
+    assumed: tuple[str, ...]
+
+    @property
+    def bytes(self) -> int:
+        return sum(read.bytes for read in self.reads) + self.written_bytes
+
+    @property
+    def depends_on_values(self) -> bool:
+        """Whether the values of an index would have made it exact."""
+        return not {READ_ALIKE, WRITTEN_APART, NONE_IGNORED}.isdisjoint(self.assumed)
+
+
+@dataclass(frozen=True)
+class Taped:
+    """One call of a reference, before anything is followed. tensors: what it is given, by name."""
+
+    tape: Tape
+    tensors: list[tuple[str, View]]
+    results: list[View]
+
+
+def taped(instance: Instance, drawn: dict[str, Tensor] | None = None) -> Taped:
+    """Run the reference once and note what it does; on fake tensors too. drawn: values of inputs, by their names."""
+    tape = Tape()
+    for name, value in zip(instance.input_names, instance.inputs, strict=True):
+        if isinstance(value, Tensor) and drawn and name in drawn:
+            tape.draw(value, drawn[name])
+    tensors = [(name, tape.view(tensor)) for name, tensor in given(instance)]
+    with tape:
+        made = outputs(instance)
+    return Taped(tape=tape, tensors=tensors, results=[tape.view(output) for output in made])
+
+
+def least_work(call: Taped) -> Work:
+    """The work of a taped call; outside of every mode that makes tensors fake, because masks have values."""
+    tape, tensors, results = call.tape, call.tensors, call.results
+    own = frozenset(view.storage for _, view in tensors)
+    demand, written = Demand(tape, own), Demand(tape)
+    for result in results:
+        if result.storage not in own:  # else it is handed on: neither read nor written
+            demand.add(result)
+            written.add(result)
+    written_bytes = sum(written.bytes(storage) for storage in {result.storage for result in results})
+    flop: Counter[str] = Counter()
+    for step in reversed(tape.steps):
+        share = follow(step, demand)
+        if step.flop:
+            flop[step.dtype] += int(step.flop * share)
+    return Work(
+        reads=_reads(tensors, demand), written_bytes=written_bytes,
+        flop={dtype: count for dtype, count in flop.items() if count}, assumed=tuple(demand.assumed),
+    )  # fmt: skip
+
+
+def _reads(tensors: list[tuple[str, View]], demand: Demand) -> tuple[TensorRead, ...]:
+    """What is read of each tensor; memory that several share is read with the first of them."""
+    found, seen = [], set()
+    for name, view in tensors:
+        read = 0 if view.storage in seen else demand.bytes(view.storage)
+        wanted = demand.of(view)
+        rows = None
+        if isinstance(wanted, Tensor) and len(view.shape) > 1:
+            rows = int(wanted.flatten(1).any(1).sum())
+        found.append(TensorRead(name=name, bytes=read, of_bytes=demand.extent(view), rows=rows))
+        seen.add(view.storage)
+    return tuple(found)

@@ -1,0 +1,232 @@
+"""The compiler: one launch of a plan to machine code for a named target, with its resources. Needs no GPU.
+
+Confined, because compiling executes what the text of a kernel says. It gets the text, works in an empty folder of its
+own, and answers with the machine code or with a failure; it is killed after its one job.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import subprocess
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+import triton
+from triton.compiler import ASTSource
+
+from kernelwright import codec
+from kernelwright.devices import Target, find_target, occupancy
+from kernelwright.model import KernelResources, Status
+from kernelwright.worker import confine
+from kernelwright.worker.compile.branches import watching
+from kernelwright.worker.compile.code import code_counters
+from kernelwright.worker.compile.kernels import arguments, given, load_kernels
+from kernelwright.worker.compile.machine_code import MachineCode, Metadata
+from kernelwright.worker.compile.target import install
+from kernelwright.worker.plan import plan as plans
+from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.rules.outside import unfair_calls
+
+CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    target, scratch = find_target(options["target"]), Path(options["scratch"])
+    confine.enter(scratch, (channel.socket.fileno(),), confine.ALLOWANCES["compiler"])
+    install(target)
+    job = channel.receive(None)
+    launch = codec.record(job["launch"], plans.Launch)
+    if job.get("front"):
+        channel.send(front(job["kernels"], launch, scratch))
+    else:
+        asked = {name: job.get(name, False) for name in ("counters", "branches")}
+        channel.send(compiled(job["kernels"], launch, target, scratch, **asked))
+
+
+def compiled(
+    source: str,
+    launch: plans.Launch,
+    target: Target,
+    folder: Path,
+    counters: bool = False,
+    branches: bool = False,
+) -> dict[str, Any]:
+    """{"code": …, "resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}.
+
+    source: the extracted module. folder: an empty one of its own. counters: {"counters": …} instead, what the machine
+    code holds. branches: with {"branches": …}, for the interpreter.
+    """
+    try:
+        kernels = load_kernels(source, folder)
+        with watching(kernels, source if branches else None) as report:
+            binary = launched(kernels, launch)
+    except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
+        return failure(launch.kernel, error)
+    if counters:
+        return {"counters": codec.plain(code_counters(binary.asm["cubin"], binary.asm["ptx"]))}
+    unfair = unfair_in(binary.asm["ttir"], binary.asm["ptx"])
+    if unfair:
+        return {"status": Status.REJECTED.value, "reason": f"{launch.kernel} {unfair}"}
+    resources = resources_of(launch.kernel, binary, target)
+    if resources.shared_bytes > target.shared_bytes_per_block:
+        reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
+                  f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
+        return {"status": Status.COMPILE_ERROR.value, "reason": reason}
+    answer = {"code": codec.plain(machine_code_of(binary)), "resources": codec.plain(resources),
+              "untrue": untrue_on_interpreter(binary.asm["ttir"])}  # fmt: skip
+    return answer | {"branches": report} if branches else answer
+
+
+def machine_code_of(binary: Any) -> MachineCode:
+    """What a bench needs to launch a kernel that Triton compiled."""
+    known = binary.metadata._asdict()
+    metadata = {name: known[name] for name in Metadata.__struct_fields__ if name in known}
+    return MachineCode(
+        cubin=binary.asm["cubin"], metadata=codec.record(metadata, Metadata),
+        signature=tuple(binary.src.signature.items()),
+    )  # fmt: skip
+
+
+def launched(kernels: ModuleType, launch: plans.Launch) -> Any:
+    args, kwargs = given(launch, arguments(launch, kernels, Pointer))
+    return getattr(kernels, launch.kernel).run(*args, grid=launch.grid, warmup=True, **kwargs)
+
+
+class FrontEnd(Exception):
+    """Ends a compilation after Triton's own IR was made."""
+
+
+def front(source: str, launch: plans.Launch, folder: Path) -> dict[str, Any]:
+    """{"branches": …} of a launch that only the interpreter runs, or {"status": …, "reason": …}."""
+    make_ir = ASTSource.make_ir
+
+    def stopping(*arguments: Any, **keywords: Any) -> Any:
+        make_ir(*arguments, **keywords)
+        raise FrontEnd
+
+    report: list[dict[str, Any]] = []
+    ASTSource.make_ir = stopping
+    try:
+        kernels = load_kernels(source, folder)
+        with watching(kernels, source) as report, suppress(FrontEnd):
+            launched(kernels, launch)
+    except Exception as error:  # noqa: BLE001 - as above
+        return failure(launch.kernel, error)
+    finally:
+        ASTSource.make_ir = make_ir
+    return {"branches": report}
+
+
+UNFAIR = {
+    "reads the clock of the device (%clock, %globaltimer): a call must do the same whenever it runs":
+        r"%(?:clock|globaltimer)",
+    "reads the number of the launch (%gridid): a call must do the same however often it ran": r"%gridid\b",
+    "takes an address for a number, or a number for an address: where memory lies must not matter":
+        r"tt\.ptr_to_int\b|tt\.int_to_ptr\b|tt\.ptr<!tt\.ptr|tt\.(?:elementwise_inline_asm|extern_elementwise)\b.*!tt\.ptr",
+    "prints from the device, without end where it is timed": r"\btt\.print\b",
+}  # fmt: skip
+"""What no kernel may do, mostly because it could tell one call from another by it, as it reads in Triton's IR or in
+PTX: whatever way it was written, it ends there."""
+
+
+def unfair_in(ttir: str, ptx: str) -> str:
+    """Which of UNFAIR a kernel does, or what its inline assembly holds but arithmetic; "" where none."""
+    text = "\n".join([*_operations(ttir), ptx])
+    return next((what for what, pattern in UNFAIR.items() if re.search(pattern, text)), "") or unfair_calls(ttir)
+
+
+def _operations(ttir: str) -> list[str]:
+    """Its lines less where something stood in a file and what it was called there: a candidate may call it anything.
+
+    Only such text is taken away as holds no quote: what assembly says stays.
+    """
+    lines = [line for line in ttir.splitlines() if not line.startswith("#loc")]
+    return [re.sub(r'loc\("[^"]*"\(#loc\d*\)\)', "", line) for line in lines]
+
+
+UNTRUE = {
+    "bf16 arithmetic": r"(?:x|<|: )bf16\b",
+    "fp8 arithmetic": r"(?:x|<|: )f8E\w+",
+    "TF32 in tl.dot (input_precision='ieee' is not)": r"tt\.dot\b.*inputPrecision = (?!ieee).*tensor<\w+xf32> \*",
+    "tl.dot adding up in fp16": r"tt\.dot\b.*-> tensor<\w+xf16>",
+    "scaled products": r"tt\.dot_scaled\b",
+    "inline assembly": r"tt\.elementwise_inline_asm\b",
+    "libdevice": r"tt\.extern_elementwise\b",
+}
+"""What Triton's CPU interpreter computes otherwise than a GPU, or not at all, as it reads in Triton's own IR: found
+after names, aliases and constants were resolved, so that no way of writing it is missed."""
+
+
+def untrue_on_interpreter(ttir: str) -> list[str]:
+    """Which of UNTRUE a kernel's code holds."""
+    return [what for what, pattern in UNTRUE.items() if any(re.search(pattern, line) for line in _operations(ttir))]
+
+
+def failure(kernel: str, error: Exception) -> dict[str, Any]:
+    """A compile error in few words: the innermost message and the source line it points at."""
+    text = str(error).strip() or type(error).__name__
+    cause = error.__cause__
+    if cause is not None:
+        text += f"\n{type(cause).__name__}: {cause}".rstrip(": ")
+    return {"status": Status.COMPILE_ERROR.value, "reason": f"{kernel}: {type(error).__name__}: {text}"[:1500]}
+
+
+class Pointer:
+    """Stands for a tensor argument: what Triton's specialisation looks at, and nothing else."""
+
+    def __init__(self, view: plans.View) -> None:
+        self.dtype = getattr(torch, view.dtype)
+        self.shape, self.strides = view.shape, view.stride
+        self.offset_bytes = view.offset * plans.itemsize(view.dtype)
+
+    def data_ptr(self) -> int:
+        return (1 << 30) + self.offset_bytes
+
+    def element_size(self) -> int:
+        return int(self.dtype.itemsize)
+
+    def stride(self) -> tuple[int, ...]:
+        return self.strides
+
+
+def resources_of(name: str, binary: Any, target: Target) -> KernelResources:
+    """Registers and spills from the machine code, shared memory from Triton's metadata."""
+    cubin: bytes = binary.asm["cubin"]
+    registers, spill_bytes = usage(cubin)
+    warps, shared = int(binary.metadata.num_warps), int(binary.metadata.shared)
+    threads = warps * 32
+    fraction, limited_by = occupancy(target, warps, registers, shared)
+    if registers * threads > target.registers_per_multiprocessor:
+        fraction, limited_by = 0.0, "registers"
+    return codec.record(
+        {"kernel": name, "target": target.name, "registers": registers, "spill_bytes": spill_bytes,
+         "shared_bytes": shared, "num_warps": warps, "num_stages": int(binary.metadata.num_stages),
+         "occupancy": fraction, "limited_by": limited_by, "cubin_sha": hashlib.sha256(code_of(binary)).hexdigest()},
+        KernelResources,
+    )  # fmt: skip
+
+
+def code_of(binary: Any) -> bytes:
+    """What makes two kernels the same code: PTX without comments, names and line information."""
+    text = re.split(r"\.section\s+\.debug", binary.asm["ptx"])[0]  # holds the file's name
+    lines = [line for line in text.splitlines() if not re.match(r"\s*(//|\.loc|\.file)", line)]
+    return "\n".join(lines).replace(binary.metadata.name, "kernel").encode()
+
+
+def usage(cubin: bytes) -> tuple[int, int]:
+    """Registers per thread and local-memory (stack and spill) bytes per thread, from `cuobjdump`."""
+    with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
+        file.write(cubin)
+        file.flush()
+        text = subprocess.run([str(CUOBJDUMP), "--dump-resource-usage", file.name], capture_output=True, text=True,
+                              check=True, timeout=60).stdout  # fmt: skip
+    found = re.search(r"REG:(\d+)\s+STACK:(\d+).*?LOCAL:(\d+)", text, re.S)
+    if found is None:
+        raise RuntimeError(f"cuobjdump printed no resource usage: {text[:200]!r}")
+    registers, stack, local = (int(group) for group in found.groups())
+    return registers, stack + local

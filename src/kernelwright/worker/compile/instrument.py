@@ -1,0 +1,308 @@
+"""Instrumented kernels: extracted source in which every expression reports its value to `activation.Activation`.
+
+Pure syntax. The compiler records what each of these expressions is (`branches`), under the index that it has here; the
+CPU interpreter runs the text made here, which asserts the same. Where Python and Triton's compiler read a construct
+differently (`and`, `or`, `not`, loops, augmented assignments, `assert`), the text does what the compiler does.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from kernelwright.worker.rules.scope import Scope, bindings, scope_of
+
+ACTIVATION, ENTER, LOCALS, LANGUAGE = "__activation", "__enter", "__locals", "__language"
+RESERVED = {ACTIVATION, ENTER, LOCALS, LANGUAGE}
+"""Names in the instrumented module that the source may not use."""
+
+Position = tuple[int, int, int, int]
+"""Line of an expression, 1 being the function's `def`, and column; of its start and of its end."""
+
+
+class NotInstrumented(Exception):
+    """A part of a source that is not given to the interpreter, because what it does there cannot be compared."""
+
+
+@dataclass
+class Sites:
+    """The expressions of one function that are compared, by position, and their text by index."""
+
+    parameters: tuple[str, ...]
+    index: dict[Position, int] = field(default_factory=dict)
+    text: list[str] = field(default_factory=list)
+
+    def add(self, node: ast.expr | ast.stmt, start: int) -> int:
+        position = position_of(node, start)
+        if position not in self.index:
+            self.index[position] = len(self.text)
+            self.text.append(ast.unparse(node))
+        return self.index[position]
+
+
+@dataclass(frozen=True)
+class Instrumented:
+    """source: what the interpreter runs. sites: by function."""
+
+    source: str
+    sites: dict[str, Sites]
+
+
+def position_of(node: ast.AST, start: int) -> Position:
+    """Where a node stands in its function, whose `def` is on line `start`."""
+    first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
+    if first is None or last is None:  # made by the compiler itself
+        return 0, 0, 0, 0
+    return first - start + 1, getattr(node, "col_offset", 0), last - start + 1, getattr(node, "end_col_offset", 0)
+
+
+def instrument(source: str) -> Instrumented:
+    """Instrument a module of extracted kernels; raises NotInstrumented where it uses the names that this adds.
+
+    A statement that cannot be compared is replaced by one that says so: it may stand where nothing comes to it.
+    """
+    tree = ast.parse(source)
+    if taken := RESERVED & {name for node in ast.walk(tree) for name in _identifiers(node)}:
+        raise NotInstrumented(f"{sorted(taken)[0]!r} is a name of the interpreter's")
+    scope = scope_of(tree)
+    sites: dict[str, Sites] = {}
+    for function in tree.body:
+        if isinstance(function, ast.FunctionDef):
+            sites[function.name] = _Rewriter(function, scope).rewritten()
+    return Instrumented(ast.unparse(ast.fix_missing_locations(tree)) + "\n", sites)
+
+
+class _Rewriter:
+    """Rewrites one function in place."""
+
+    def __init__(self, function: ast.FunctionDef, scope: Scope) -> None:
+        self.function, self.scope, self.start = function, scope, function.lineno
+        arguments = function.args
+        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+        self.sites = Sites(parameters=tuple(argument.arg for argument in every))
+        bound = Counter(binding.name for statement in function.body for binding in bindings(statement))
+        bound.update(self.sites.parameters)
+        comprehended = {name for node in ast.walk(function) for name in _comprehended(node)}
+        self.clash = sorted(comprehended & bound.keys())
+        self.local = bound.keys() | comprehended
+        self.rebound = {name for name, count in bound.items() if count > 1}
+
+    def rewritten(self) -> Sites:
+        names = [ast.Name(id=name, ctx=ast.Store()) for name in self.sites.parameters]
+        given: list[ast.expr] = [ast.Name(id=name, ctx=ast.Load()) for name in self.sites.parameters]
+        entered = ast.Assign(
+            targets=[ast.Tuple(elts=[ast.Name(id=ACTIVATION, ctx=ast.Store()), *names], ctx=ast.Store())],
+            value=_call(ast.Name(id=ENTER, ctx=ast.Load()), ast.Constant(self.function.name), *given),
+        )
+        body = self.block(self.function.body)
+        if self.clash:  # compiled, a comprehension's variable is one of the function's
+            body = [self.refused(f"{self.clash[0]!r} is bound in a comprehension and outside of it")]
+        self.function.body = [entered, *body]
+        return self.sites
+
+    # --- statements ------------------------------------------------------------------------------------------
+
+    def block(self, statements: list[ast.stmt]) -> list[ast.stmt]:
+        made: list[ast.stmt] = []
+        for statement in statements:
+            try:
+                made += list(self.statement(statement))
+            except NotInstrumented as error:
+                made.append(self.refused(str(error)))
+        return made
+
+    def refused(self, why: str) -> ast.stmt:
+        return ast.Expr(value=self._method("refused", ast.Constant(why)))
+
+    def statement(self, node: ast.stmt) -> Iterator[ast.stmt]:
+        match node:
+            case ast.Pass() | ast.Expr(value=ast.Constant()) | ast.Return(value=None):
+                yield node
+            case ast.Expr(value=value):
+                yield ast.Expr(value=self.unused(value))
+            case ast.Return(value=ast.expr() as value):
+                yield ast.Return(value=self.value(value, always=True))
+            case ast.Assert(test=test, msg=message):  # compiled, an assertion is nothing but its operands
+                operands = [test] if message is None else [test, message]
+                yield from (ast.Expr(value=self.value(operand)) for operand in operands)
+            case ast.Assign(targets=[target], value=value):
+                yield self.assigned(target, self.value(value, always=True))
+            case ast.AugAssign(target=ast.Name() as target, op=operator, value=value):
+                left = ast.copy_location(ast.Name(id=target.id, ctx=ast.Load()), target)
+                made = ast.BinOp(left=self.value(left), op=operator, right=self.value(value))
+                yield self.assigned(target, self._at(node, made))
+            case ast.AnnAssign(target=ast.Name() as target, annotation=annotation, value=ast.expr() as value):
+                if self.scope.dotted(annotation) == "triton.language.constexpr":
+                    yield ast.AnnAssign(target=target, annotation=ast.Constant("constexpr"),
+                                        value=self.value(value, always=True), simple=1)  # fmt: skip
+                else:  # compiled, its value is computed twice
+                    yield ast.Expr(value=self.value(value, always=True))
+                    yield self.assigned(target, self.value(value, always=True))
+            case ast.If(test=test, body=body, orelse=orelse):
+                yield ast.If(test=self.value(test, always=True), body=self.block(body), orelse=self.block(orelse))
+            case ast.While(test=test, body=body, orelse=[]):
+                every = _call(ast.Name(id=LOCALS, ctx=ast.Load()))
+                number = ast.Constant(self.sites.add(test, self.start))
+                turn = self._method("turn", number, self.value(test, always=True), every)
+                yield ast.While(test=turn, body=self.block(body), orelse=[])
+            case ast.For(target=ast.Name(), iter=ast.Call() as call, orelse=[]):
+                yield from self.loop(node, call)
+            case _:
+                raise NotInstrumented(
+                    f"{self.function.name}: {ast.unparse(node)[:60]!r} cannot be compared with what was compiled"
+                )
+
+    def assigned(self, target: ast.expr, value: ast.expr) -> ast.stmt:
+        return ast.Assign(targets=[target], value=self._method("assigned", value))
+
+    def loop(self, node: ast.For, call: ast.Call) -> Iterator[ast.stmt]:
+        """A loop over `range`, `tl.range` or `tl.static_range`: the compiler says which of them it was."""
+        if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
+            k.arg is None for k in call.keywords
+        ):
+            raise _not_compared(call)
+        if isinstance(call.func, ast.Name) and call.func.id == "range" and len(call.args) == 1:
+            yield ast.Expr(value=self.value(call.args[0]))  # compiled, it is computed twice
+        index = ast.Constant(self.sites.add(call, self.start))
+        keywords = [ast.keyword(arg=keyword.arg, value=self.value(keyword.value)) for keyword in call.keywords]
+        items = self._method("loop", index, *(self.value(argument) for argument in call.args))
+        items.keywords = keywords
+        yield ast.For(target=node.target, iter=items, body=self.block(node.body), orelse=[])
+
+    # --- expressions -----------------------------------------------------------------------------------------
+
+    def unused(self, node: ast.expr) -> ast.expr:
+        """A call whose result is dropped: it only has to be where the compiler has been."""
+        if not isinstance(node, ast.Call):
+            return self.value(node, always=True)
+        if self._is_global(node.func) and self.scope.dotted(node.func) == "triton.language.static_assert":
+            return self.value(node.args[0], always=True)  # the message is evaluated only where it fails
+        index = ast.Constant(self.sites.add(node, self.start))
+        return self._method("passed", index, self.inside(node))
+
+    def value(self, node: ast.expr, always: bool = False) -> ast.expr:
+        """An expression that reports its value. always: also where it is a name or a literal, whose value was reported
+        when it was bound, or cannot differ."""
+        bare = isinstance(node, ast.Constant) or self._is_global(node) or _is_number(node)
+        if bare or isinstance(node, ast.Tuple | ast.List):
+            compared = always
+        elif isinstance(node, ast.Name):
+            compared = always or node.id in self.rebound
+        else:
+            compared = not isinstance(node, ast.JoinedStr)
+        made = node if bare else self.inside(node)
+        return self._at(node, made) if compared else made
+
+    def inside(self, node: ast.expr) -> ast.expr:
+        """The same expression, its parts reporting theirs."""
+        match node:
+            case ast.Name() | ast.Constant():
+                return node
+            case ast.Attribute(value=value, attr=attr):
+                return ast.Attribute(value=self.value(value), attr=attr, ctx=ast.Load())
+            case ast.Call():
+                return self.call(node)
+            case ast.BinOp(left=left, op=operator, right=right):
+                return ast.BinOp(left=self.value(left), op=operator, right=self.value(right))
+            case ast.Compare(left=left, ops=[operator], comparators=[right]):
+                return ast.Compare(left=self.value(left), ops=[operator], comparators=[self.value(right)])
+            case ast.UnaryOp(op=ast.Not(), operand=operand):
+                return self._method("negated", self.value(operand))
+            case ast.UnaryOp(op=operator, operand=operand):
+                return ast.UnaryOp(op=operator, operand=self.value(operand))
+            case ast.BoolOp(op=operator, values=values):
+                return self._method("either" if isinstance(operator, ast.Or) else "both",
+                                    *(_later(self.value(value)) for value in values))  # fmt: skip
+            case ast.IfExp(test=test, body=body, orelse=orelse):
+                return ast.IfExp(test=self.value(test, always=True), body=self.value(body), orelse=self.value(orelse))
+            case ast.Subscript(value=value, slice=index):
+                return ast.Subscript(value=self.value(value), slice=self.index(index), ctx=ast.Load())
+            case ast.Tuple(elts=elements):
+                return ast.Tuple(elts=[self.value(element) for element in elements], ctx=ast.Load())
+            case ast.List(elts=elements):
+                return ast.Tuple(elts=[self.value(element) for element in elements], ctx=ast.Load())
+            case ast.ListComp(
+                elt=element, generators=[ast.comprehension(target=ast.Name() as target, iter=items, ifs=[])]
+            ):
+                each = self._method("each", ast.Constant(self.sites.add(node, self.start)), self.value(items))
+                generator = ast.comprehension(target=target, iter=each, ifs=[], is_async=0)
+                return ast.ListComp(elt=self.value(element, always=True), generators=[generator])
+            case ast.JoinedStr(values=values) if all(_is_plain(value) for value in values):
+                return node
+        raise NotInstrumented(
+            f"{self.function.name}: {ast.unparse(node)[:60]!r} cannot be compared with what was compiled"
+        )
+
+    def call(self, node: ast.Call) -> ast.expr:
+        function = node.func
+        if isinstance(function, ast.Attribute) and not self._is_global(function):
+            function = ast.Attribute(value=self.value(function.value), attr=function.attr, ctx=ast.Load())
+        elif not isinstance(function, ast.Name | ast.Attribute):
+            function = self.value(function)
+        arguments = [
+            ast.Starred(value=self.value(argument.value), ctx=ast.Load())
+            if isinstance(argument, ast.Starred)
+            else self.value(argument)
+            for argument in node.args
+        ]
+        keywords = [ast.keyword(arg=keyword.arg, value=self.value(keyword.value)) for keyword in node.keywords]
+        return ast.Call(func=function, args=arguments, keywords=keywords)
+
+    def index(self, node: ast.expr) -> ast.expr:
+        match node:
+            case ast.Tuple(elts=elements):
+                return ast.Tuple(elts=[self.index(element) for element in elements], ctx=ast.Load())
+            case ast.Slice(lower=lower, upper=upper, step=step):
+                parts = [None if part is None else self.value(part) for part in (lower, upper, step)]
+                return ast.Slice(lower=parts[0], upper=parts[1], step=parts[2])
+        return self.value(node)
+
+    def _is_global(self, node: ast.expr) -> bool:
+        """Whether a chain of attributes begins at a name of the module's: the same for compiler and interpreter."""
+        while isinstance(node, ast.Attribute):
+            node = node.value
+        return isinstance(node, ast.Name) and node.id not in self.local
+
+    def _at(self, node: ast.expr | ast.stmt, made: ast.expr) -> ast.expr:
+        return self._method("at", ast.Constant(self.sites.add(node, self.start)), made)
+
+    def _method(self, name: str, *arguments: ast.expr) -> ast.Call:
+        activation = ast.Name(id=ACTIVATION, ctx=ast.Load())
+        return _call(ast.Attribute(value=activation, attr=name, ctx=ast.Load()), *arguments)
+
+
+def _call(function: ast.expr, *arguments: ast.expr) -> ast.Call:
+    return ast.Call(func=function, args=list(arguments), keywords=[])
+
+
+def _later(value: ast.expr) -> ast.expr:
+    nothing = ast.arguments(posonlyargs=[], args=[], kwonlyargs=[], kw_defaults=[], defaults=[])
+    return ast.Lambda(args=nothing, body=value)
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub) and isinstance(node.operand, ast.Constant)
+
+
+def _is_plain(value: ast.expr) -> bool:
+    """A part of an f-string that computes nothing. Before Python 3.12 its parts have no reliable positions."""
+    inner = value.value if isinstance(value, ast.FormattedValue) else value
+    while isinstance(inner, ast.Attribute):
+        inner = inner.value
+    return isinstance(inner, ast.Name | ast.Constant)
+
+
+def _not_compared(node: ast.AST) -> NotInstrumented:
+    return NotInstrumented(f"`{ast.unparse(node)[:80]}` cannot be compared with what was compiled")
+
+
+def _identifiers(node: ast.AST) -> set[str]:
+    return {name for field in ("id", "arg", "name", "asname") if isinstance(name := getattr(node, field, None), str)}
+
+
+def _comprehended(node: ast.AST) -> set[str]:
+    if not isinstance(node, ast.comprehension):
+        return set()
+    return {name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)}

@@ -1,0 +1,260 @@
+"""One call of an instrumented kernel in Triton's CPU interpreter, held to what the compiler found.
+
+`instrument` puts a call of one of these methods around each expression. A value has to be what the compiler took it
+for: a constant equal to the compiler's, or a tensor of the compiler's type. A Python number where the compiler had a
+value on the device becomes a tensor of that type, so that it is computed as on the device.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import triton.language as tl
+from triton.language import core
+from triton.runtime import interpreter as triton_interpreter
+
+from kernelwright.worker.compile.branches import DIFFERS, UNROLLED, Branches, Kind, Path, Way, kind_of, type_name
+from kernelwright.worker.compile.instrument import Sites
+
+
+class Diverged(Exception):
+    """The interpreter came to something else than the compiler."""
+
+
+class Unsupported(Exception):
+    """What Triton's CPU interpreter cannot run."""
+
+
+class Mismatch(Exception):
+    """A value that is not of the kind that was expected."""
+
+
+class Memory:
+    """How often an interpreter read memory, and how often what it wrote was new."""
+
+    def __init__(self) -> None:
+        self.reads = 0
+        self.changes = 0
+
+
+class Activation:
+    """One call of a function."""
+
+    def __init__(self, way: Way, sites: Sites, memory: Memory) -> None:
+        self.way, self.sites, self.memory = way, sites, memory
+        self.path: Path = ()
+        self.here = way.paths.get((), {})
+        self.turns = 0
+        self.last: tuple[int, int, int, dict[str, bytes]] | None = None
+
+    def at(self, index: int, value: Any) -> Any:
+        """An expression's value, as the compiler took it."""
+        kind = self.here.get(index)
+        if kind is None:
+            raise Diverged(f"{self._where(index)} was not compiled, and the CPU interpreter came to it")
+        try:
+            return taken(kind, value)
+        except Mismatch as mismatch:
+            raise Diverged(f"{self._where(index)} is {mismatch} in the CPU interpreter and "
+                           f"{_shown(kind)} when compiled") from None  # fmt: skip
+
+    def passed(self, index: int, value: Any) -> Any:
+        """A call whose result is not used."""
+        if index not in self.here:
+            raise Diverged(f"{self._where(index)} was not compiled, and the CPU interpreter came to it")
+        return value
+
+    def refused(self, why: str) -> None:
+        raise Diverged(f"{why}, in {self.way.function}")
+
+    def assigned(self, value: Any) -> Any:
+        """What a variable holds after `x = value`: compiled, a number becomes a tensor, also in a tuple."""
+        if isinstance(value, tuple | list | core.tuple):
+            return tuple(self.assigned(item) for item in value)
+        return triton_interpreter.interpreter_semantic.to_tensor(value, False)
+
+    def loop(self, index: int, *arguments: Any, **keywords: Any) -> Iterator[Any]:
+        """The items of `range`, `tl.range` or `tl.static_range`."""
+        kind = self.here.get(index)
+        if not isinstance(kind, str) or kind == DIFFERS:
+            raise Diverged(f"the loop over {self._where(index)} was not compiled")
+        start, stop, step = _bounds(*arguments, **keywords)
+        items = range(*(_whole(bound) for bound in (start, stop, step)))
+        if not kind.startswith(UNROLLED):
+            if isinstance(step, tl.tensor) and _whole(step) < 0:  # scf.for knows no negative step
+                raise Diverged(f"the loop over {self._where(index)} goes backwards by a step that is no constant")
+            return (taken(kind, item) for item in items)
+        if kind != f"{UNROLLED} {len(items)}":
+            raise Diverged(f"the loop over {self._where(index)} has {len(items)} turns in the CPU interpreter and was "
+                           f"{kind} times when compiled")  # fmt: skip
+        return self._iterations(index, items)
+
+    def each(self, index: int, items: Iterable[Any]) -> Iterator[Any]:
+        """The items of a comprehension."""
+        return self._iterations(index, items)
+
+    def _iterations(self, index: int, items: Iterable[Any]) -> Iterator[Any]:
+        outer = self.path
+        for count, item in enumerate(items):
+            self.path = (*outer, (index, count))
+            self.here = self.way.paths.get(self.path, {})
+            yield item
+        self.path, self.here = outer, self.way.paths.get(outer, {})
+
+    def turn(self, loop: int, test: Any, variables: dict[str, Any]) -> Any:
+        """The test of a `while` loop; raises Unsupported where it waits for a program that has not run yet.
+
+        Nothing else runs meanwhile: where turns that read memory changed neither memory nor a variable, the next ones
+        will not either.
+        """
+        test = getattr(test, "condition", test)  # of `tl.condition(test)`
+        self.turns += 1
+        if self.turns % PATIENCE or not test:
+            return test
+        state = (self.memory.reads, loop, self.memory.changes, _bytes_of(variables))
+        if self.last and self.last[0] < state[0] and self.last[1:] == state[1:]:
+            raise Unsupported("a loop waits for what another program writes, and programs run one after the other")
+        self.last = state
+        return test
+
+    @staticmethod
+    def negated(value: Any) -> Any:
+        return value.__not__() if isinstance(value, tl.tensor) else not value
+
+    @staticmethod
+    def both(*values: Callable[[], Any]) -> Any:
+        return _combined(values, stops=False)
+
+    @staticmethod
+    def either(*values: Callable[[], Any]) -> Any:
+        return _combined(values, stops=True)
+
+    def _where(self, index: int) -> str:
+        return f"`{self.sites.text[index][:120]}` in {self.way.function}"
+
+
+PATIENCE = 256
+"""Turns of a `while` loop between two looks at whether anything has changed."""
+
+
+def entered(
+    function: str, branches: Branches, sites: Sites, memory: Memory, launched: bool, values: tuple[Any, ...]
+) -> tuple[Any, ...]:
+    """An activation and the arguments as the compiler took them. launched: by the host, where numbers that are 1 become
+    constants and floats become fp32; otherwise by another kernel."""
+    ways = branches.ways.get(function, [])
+    if not launched:
+        exact = branches.exact.get((function, str([kind_of(value) for value in values])))
+        ways = [exact] if exact else ways
+    for way in ways:
+        try:
+            arguments = [taken(kind, value) for kind, value in zip(way.arguments, values, strict=True)]
+        except Mismatch:
+            continue
+        return Activation(way, sites, memory), *arguments
+    given = ", ".join(_shown(kind_of(value)) for value in values)
+    raise Diverged(f"{function} is called in the CPU interpreter with ({given}), for which it was not compiled")
+
+
+def taken(kind: Kind, value: Any) -> Any:
+    """A value as what the compiler took it for; raises Mismatch."""
+    if type(value) is core.constexpr:
+        value = value.value
+    if isinstance(kind, list):
+        if not isinstance(value, tuple | list | core.tuple) or len(value) != len(kind):
+            raise Mismatch(_shown(kind_of(value)))
+        items = [taken(one, item) for one, item in zip(kind, value, strict=True)]
+        same = all(made is item for made, item in zip(items, value, strict=True))
+        return value if same else tuple(items)
+    if kind.startswith("tensor "):
+        if isinstance(value, tl.tensor):
+            if type_name(str(value.type)) == kind[7:]:
+                return value
+        elif isinstance(value, bool | int | float):
+            return _number_as(kind[7:], value)
+    elif isinstance(value, tl.tensor):
+        if value.handle is not None and _is_constant(kind, value):
+            return ast.literal_eval(kind.partition(" ")[2])
+    elif kind_of(value) == kind:
+        return value
+    raise Mismatch(_shown(kind_of(value)))
+
+
+def _is_constant(kind: str, value: tl.tensor) -> bool:
+    """Whether a tensor holds the one number that the compiler had for a constant."""
+    name, _, text = kind.partition(" ")
+    data = value.handle.data
+    if name not in ("int", "bool", "float") or not isinstance(data, np.ndarray) or data.size != 1:
+        return False
+    return bool(
+        math.isfinite(float(text != "False" if name == "bool" else text)) and data.item() == ast.literal_eval(text)
+    )
+
+
+def _number_as(name: str, value: float) -> tl.tensor:
+    """A number as a scalar of the named type."""
+    if name not in SCALARS or (isinstance(value, float) and not name.startswith("fp")):
+        raise Mismatch(_shown(kind_of(value)))
+    dtype = tl.dtype(name)
+    try:
+        data: Any = np.array([value], dtype=SCALARS[name])
+    except OverflowError as error:
+        raise Mismatch(_shown(kind_of(value))) from error
+    return tl.tensor(triton_interpreter.TensorHandle(data, dtype), dtype)
+
+
+SCALARS = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int32, "int64": np.int64,
+           "uint8": np.uint8, "uint16": np.uint16, "uint32": np.uint32, "uint64": np.uint64, "fp16": np.float16,
+           "fp32": np.float32, "fp64": np.float64}  # fmt: skip
+
+
+def _bounds(*arguments: Any, **keywords: Any) -> tuple[Any, Any, Any]:
+    """Start, stop and step of a loop, by position or by the names that `tl.range` has for them."""
+    values = list(arguments)
+    for name in ("arg1", "arg2", "step")[len(values) :]:
+        values.append(keywords.get(name))
+    first, second, step = (value.value if isinstance(value, core.constexpr) else value for value in values[:3])
+    return (0, first, 1 if step is None else step) if second is None else (first, second, 1 if step is None else step)
+
+
+def _whole(bound: Any) -> int:
+    return int(bound.handle.data.item() if isinstance(bound, tl.tensor) else bound)
+
+
+def _combined(values: tuple[Callable[[], Any], ...], stops: bool) -> Any:
+    """`and` (stops: False) or `or` (True) as compiled: constants end it, tensors are all computed and combined."""
+    tensors: list[Any] = []
+    value: Any = None
+    for later in values:
+        value = later()
+        if isinstance(value, tl.tensor):
+            tensors.append(value)
+        elif bool(value) is stops:
+            return value
+    while len(tensors) > 1:
+        right, left = tensors.pop(), tensors.pop()
+        tensors.append(left.logical_or(right) if stops else left.logical_and(right))
+    return tensors[0] if tensors else value
+
+
+def _bytes_of(variables: dict[str, Any]) -> dict[str, bytes]:
+    """Contents of all variables that can change."""
+    found = {}
+    for name, value in variables.items():
+        data = getattr(getattr(value, "handle", None), "data", value)
+        found[name] = data.tobytes() if isinstance(data, np.ndarray) else repr(data).encode()
+    return found
+
+
+def _shown(kind: Kind) -> str:
+    """A kind for a reader: "the number 3" or "a tensor of fp32"."""
+    if isinstance(kind, list):
+        return f"({', '.join(_shown(one) for one in kind)})"
+    name, _, text = kind.partition(" ")
+    if name == "tensor":
+        return f"a tensor of {text}"
+    return text if name in ("int", "float", "bool", "NoneType", "str") else kind

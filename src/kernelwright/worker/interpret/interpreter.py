@@ -1,0 +1,267 @@
+"""Triton's CPU interpreter, kept to the arena and to what was compiled.
+
+`install` patches the interpreter once in a process; `load` loads instrumented kernels; a replay runs inside `running`.
+Only where TRITON_INTERPRET was set before Triton was imported.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+import torch
+import triton.language as tl
+from triton.language import core
+from triton.runtime import interpreter as triton_interpreter
+from triton.runtime.errors import InterpreterError
+
+from kernelwright.worker.compile.branches import Branches
+from kernelwright.worker.compile.instrument import ENTER, LANGUAGE, LOCALS, NotInstrumented, Sites, instrument
+from kernelwright.worker.compile.kernels import load_kernels
+from kernelwright.worker.interpret.activation import Diverged, Memory, Unsupported, entered
+
+__all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
+
+UNTRUE_TENSORS = ("validate", "materialize_pointers")
+"""Functions of the interpreter whose assertions are the hardware's rules for descriptors, not limits of its own."""
+
+
+class Outside(Exception):
+    """Device code that reaches memory that is not the arena's."""
+
+
+@dataclass
+class _State:
+    """first and end: addresses of the arena's memory. launched: the next function to be called is a kernel's launch."""
+
+    first: int = 0
+    end: int = 0
+    branches: Branches = field(default_factory=lambda: Branches([]))
+    launched: bool = False
+    memory: Memory = field(default_factory=Memory)
+
+
+_state = _State()
+_sites: dict[str, dict[str, Sites]] = {}
+
+
+@contextmanager
+def running(arena: torch.Tensor, reports: list[list[dict[str, Any]]]) -> Iterator[None]:
+    """Replay kernels in here. arena: all memory that they may reach. reports: what compilers reported of every launch.
+
+    Raises Outside, Diverged or Unsupported; AssertionError for what device code would not survive either.
+    """
+    storage = arena.untyped_storage()
+    _state.first, _state.end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
+    _state.branches = Branches(reports)
+    try:
+        yield
+    except InterpreterError as error:
+        raise cause_of(error) from error
+    finally:
+        _state.first = _state.end = 0
+
+
+def cause_of(error: BaseException) -> Exception:
+    """What an error of the interpreter's goes back to. The kernel was compiled: what is not named here is a limit of
+    the interpreter, not a fault of the kernel's."""
+    inner = error
+    while inner.__cause__ is not None:
+        inner = inner.__cause__
+    if isinstance(inner, Outside | Diverged | Unsupported):
+        return inner
+    if isinstance(inner, AssertionError) and _is_hardware(inner):
+        return inner
+    return Unsupported(f"{type(inner).__name__}: {inner}")
+
+
+def _is_hardware(error: AssertionError) -> bool:
+    """Whether an assertion is one that the hardware makes as well: alignment of descriptors, what `tl.assume` says."""
+    trace, name = error.__traceback__, ""
+    while trace is not None:
+        name, trace = trace.tb_frame.f_code.co_name, trace.tb_next
+    return name in (*UNTRUE_TENSORS, "create_assume")
+
+
+# --- memory --------------------------------------------------------------------------------------------------
+
+
+class Checked:
+    """In the place of the module of C++ through which the interpreter reads and writes memory. Every way to memory
+    (masked and block pointers, descriptors, atomics) ends in one of its four functions, each with an array of
+    addresses."""
+
+    def __init__(self, native: Any) -> None:
+        self.native = native
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("MEM_SEMANTIC", "RMW_OP"):
+            raise Unsupported(f"this Triton's interpreter uses {name}, which kernelwright does not check")
+        return getattr(self.native, name)
+
+    def load(self, addresses: Any, mask: Any, other: Any, dtype: Any) -> Any:
+        _check(addresses, mask, np.dtype(dtype).itemsize, "reads", np.asarray(other).size)
+        _state.memory.reads += 1
+        return self.native.load(addresses, mask, other, dtype)
+
+    def store(self, addresses: Any, value: Any, mask: Any) -> Any:
+        value = np.asarray(value)
+        _check(addresses, mask, value.itemsize, "writes", value.size)
+        _state.memory.changes += 1
+        return self.native.store(addresses, value, mask)
+
+    def atomic_cas(self, addresses: Any, compared: Any, value: Any, semantic: Any) -> Any:
+        value = np.asarray(value)
+        everywhere = np.ones(np.asarray(addresses).shape, dtype=bool)
+        _check(addresses, everywhere, value.itemsize, "writes", np.asarray(compared).size, value.size)
+        return self._atomic(addresses, everywhere, self.native.atomic_cas, addresses, compared, value, semantic)
+
+    def atomic_rmw(self, operation: Any, addresses: Any, value: Any, mask: Any, semantic: Any) -> Any:
+        value = np.asarray(value)
+        _check(addresses, mask, value.itemsize, "writes", value.size)
+        return self._atomic(addresses, mask, self.native.atomic_rmw, operation, addresses, value, mask, semantic)
+
+    def _atomic(self, addresses: Any, mask: Any, run: Callable[..., Any], *arguments: Any) -> Any:
+        """What was there before. Only a value that is new counts as a change: a lock that stays taken is none."""
+        _state.memory.reads += 1
+        before = run(*arguments)
+        after = self.native.load(addresses, mask, np.asarray(before), np.asarray(before).dtype)
+        _state.memory.changes += np.asarray(after).tobytes() != np.asarray(before).tobytes()
+        return before
+
+
+def _check(addresses: Any, mask: Any, width: int, does: str, *sizes: int) -> None:
+    """Raises Outside unless every address under the mask lies in the arena, with the `width` bytes that follow."""
+    addresses, mask = np.asarray(addresses), np.asarray(mask)
+    if addresses.dtype != np.uint64 or {addresses.size, *sizes} != {mask.size}:
+        raise Unsupported(
+            f"{addresses.size} addresses of {addresses.dtype} under a mask of {mask.size}, for {sizes} values"
+        )
+    active = addresses.reshape(-1)[mask.reshape(-1).astype(bool)]
+    if active.size == 0:
+        return
+    lowest, highest = int(active.min()), int(active.max())
+    if lowest < _state.first or highest + width > _state.end:
+        wrong = lowest if lowest < _state.first else highest
+        distance = _state.first - wrong if wrong < _state.first else wrong + width - _state.end
+        raise Outside(f"out of bounds: a kernel {does} {distance} bytes outside of all memory that it was given")
+
+
+# --- patches -------------------------------------------------------------------------------------------------
+
+
+def install() -> None:
+    """Patch Triton's interpreter in this process."""
+    builder = triton_interpreter.InterpreterBuilder
+    if isinstance(triton_interpreter._interpreter, Checked):
+        return
+    triton_interpreter._interpreter = Checked(triton_interpreter._interpreter)
+    builder.create_int_to_ptr = _refused_cast
+    builder.create_ptr_to_int = _refused_cast
+    builder.create_bitcast = _within_kind(builder.create_bitcast)
+    builder.set_grid_idx = _launching(builder.set_grid_idx)
+    triton_interpreter._implicit_cvt = _with_flags(triton_interpreter._implicit_cvt)
+    executor = triton_interpreter.GridExecutor
+    executor.__call__ = _named(executor.__call__)
+
+
+def _refused_cast(self: Any, source: Any, target: Any) -> Any:
+    raise Outside("a kernel takes an address for a number, or a number for an address")
+
+
+def _within_kind(bitcast: Callable[..., Any]) -> Callable[..., Any]:
+    """A bitcast that makes no pointer of a number, and no number of a pointer."""
+
+    def checked(self: Any, source: Any, target: Any) -> Any:
+        if source.dtype.scalar.is_ptr() != target.scalar.is_ptr():
+            return _refused_cast(self, source, target)
+        return bitcast(self, source, target)
+
+    return checked
+
+
+def _launching(set_grid_idx: Callable[..., Any]) -> Callable[..., Any]:
+    """What the interpreter calls right before it calls a kernel for one program."""
+
+    def launching(self: Any, *index: int) -> Any:
+        _state.launched = True
+        return set_grid_idx(self, *index)
+
+    return launching
+
+
+def _with_flags(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What makes a tensor of an argument, also of a bool: the interpreter's own takes it for 32 bits."""
+
+    def converted(argument: Any) -> Any:
+        if not isinstance(argument, bool):
+            return convert(argument)
+        return tl.tensor(triton_interpreter.TensorHandle(np.array([argument]), tl.int1), tl.int1)
+
+    return converted
+
+
+def _named(launch: Callable[..., Any]) -> Callable[..., Any]:
+    """A launch in which each failure is the interpreter's error, also one while it prepares the arguments."""
+
+    def launched(self: Any, *arguments: Any, **keywords: Any) -> Any:
+        try:
+            return launch(self, *arguments, **keywords)
+        except InterpreterError:
+            raise
+        except Exception as error:
+            raise InterpreterError(repr(error)) from error
+
+    return launched
+
+
+# --- kernels -------------------------------------------------------------------------------------------------
+
+
+def load(source: str, folder: Path) -> ModuleType:
+    """The module of extracted kernels, instrumented, in a file in `folder`; raises Unsupported where that cannot be."""
+    try:
+        made = instrument(source)
+    except NotInstrumented as error:
+        raise Unsupported(str(error)) from error
+    names = {ENTER: _entering(made.sites), LOCALS: locals, LANGUAGE: tl, "min": _builtin("min"), "max": _builtin("max")}
+    module = load_kernels(made.source, folder, names)
+    for own, value in list(vars(module).items()):
+        if core.is_builtin(value):
+            setattr(module, own, _late(value))
+    return module
+
+
+def _entering(sites: dict[str, Sites]) -> Callable[..., tuple[Any, ...]]:
+    def enter(function: str, *values: Any) -> tuple[Any, ...]:
+        launched, _state.launched = _state.launched, False
+        return entered(function, _state.branches, sites[function], _state.memory, launched, values)
+
+    return enter
+
+
+def _late(builtin: Any) -> Callable[..., Any]:
+    """A function of the language that was imported by its name. The interpreter replaces it in `triton.language` while
+    a kernel runs: looked up only when it is called."""
+    modules = [module for module in (tl, core, tl.math) if getattr(module, builtin.__name__, None) is builtin]
+    if not modules:
+        return builtin  # type: ignore[no-any-return]
+
+    def called(*arguments: Any, **keywords: Any) -> Any:
+        return getattr(modules[0], builtin.__name__)(*arguments, **keywords)
+
+    return called
+
+
+def _builtin(name: str) -> Callable[..., Any]:
+    """`min` or `max` as compiled: by elements where one of the values is a tensor."""
+
+    def called(*values: Any, **keywords: Any) -> Any:
+        return getattr(core, f"builtin_{name}")(*values, **keywords, _semantic=triton_interpreter.interpreter_semantic)
+
+    return called

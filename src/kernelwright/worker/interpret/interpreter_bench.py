@@ -1,0 +1,73 @@
+"""The interpreter's bench: replays launch plans of one candidate on Triton's CPU interpreter, for values only.
+
+Confined, because the interpreter executes a kernel's text as Python. It shares one piece of memory with the judge (see
+`arena`), holds no expected output, and is killed when its candidate has been judged.
+"""
+
+from __future__ import annotations
+
+import mmap
+import warnings
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelwright import codec
+from kernelwright.model import Status
+from kernelwright.worker import confine
+from kernelwright.worker.compile.kernels import interpreted
+from kernelwright.worker.interpret import interpreter
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Plan
+from kernelwright.worker.plan.replay import Launcher, Replay
+from kernelwright.worker.processes.channel import Channel
+
+
+class InterpreterBench:
+    """descriptor: of the arena's memory, which the supervisor makes and lets grow. folder: an empty one of its own."""
+
+    def __init__(self, descriptor: int, folder: Path) -> None:
+        self.descriptor, self.folder = descriptor, folder
+        self.arena = torch.empty(0, dtype=torch.uint8)
+        self.launcher: Launcher | None = None
+
+    def run(self, message: dict[str, Any]) -> None:
+        """One call of the plan on the arena's first `nbytes`. branches: what compilers reported of its launches."""
+        if self.launcher is None:
+            self.launcher = interpreted(interpreter.load(message["kernels"], self.folder))
+        if self.arena.numel() < message["nbytes"]:
+            self.arena = torch.frombuffer(mmap.mmap(self.descriptor, message["nbytes"]), dtype=torch.uint8)
+        plan = codec.record(message["plan"], Plan)
+        with interpreter.running(self.arena, message["branches"]):
+            Replay(plan, self.launcher, self.arena, Layout(plan.buffers)).run()
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    scratch, descriptor = Path(options["scratch"]), int(options["descriptors"][0])
+    warnings.filterwarnings("ignore", category=UserWarning)
+    torch.set_num_threads(1)  # small arrays: threads would only get in its way, and none can be started
+    confine.enter(scratch, (channel.socket.fileno(), descriptor), confine.ALLOWANCES["interpreter"])
+    interpreter.install()
+    bench = InterpreterBench(descriptor, scratch)
+    while True:
+        message = channel.receive(None)
+        with torch.no_grad():
+            channel.send(answer_to(bench, message))
+
+
+def answer_to(bench: InterpreterBench, message: dict[str, Any]) -> dict[str, Any]:
+    """{"ok": None}, or {"status", "reason", "whole"} for whatever the interpreted kernels brought about."""
+    try:
+        bench.run(message)
+    except interpreter.Outside as error:
+        return {"status": Status.RUNTIME_ERROR.value, "reason": str(error)}
+    except interpreter.Diverged as error:
+        reason = f"not verified here: {error}"[:800]
+        return {"status": Status.NOT_VERIFIED.value, "reason": reason, "whole": True}
+    except interpreter.Unsupported as error:
+        reason = f"not verified here: Triton's CPU interpreter cannot run this ({error})"[:800]
+        return {"status": Status.NOT_VERIFIED.value, "reason": reason}
+    except Exception as error:  # noqa: BLE001 - kernels fail in every way; each is a result
+        return {"status": Status.RUNTIME_ERROR.value, "reason": f"{type(error).__name__}: {error}"[:800]}
+    return {"ok": None}

@@ -1,0 +1,1 @@
+"""The judge: secret inputs, expected outputs, and whether a candidate's outputs are right."""

@@ -1,0 +1,205 @@
+"""One draw of a case as the judge knows it: inputs, expected outputs in float64, and how far the framework is off.
+
+It judges nothing. The one rule: a distribution that the reference does not bear in the problem's dtype (it overflows,
+or gives NaN nearly everywhere) is not held against a candidate; the next milder one is drawn instead. Of the strict
+ones (zeros, ties, very large or small values) more is asked: that all outputs are finite and precise, that no
+operator in the reference leaves the answer open, and of large values that no rounding of an intermediate result does.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import torch
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case
+from kernelwright.worker.judge import elementwise, rounding, tolerance
+from kernelwright.worker.reference import values, weights
+from kernelwright.worker.reference.instance import Instance, cast, outputs
+from kernelwright.worker.reference.load import LoadedProblem
+
+LEAST_FINITE = 0.5
+"""Where fewer of the expected outputs are finite, a comparison says little."""
+
+UNORDERED = ("topk", "sort", "kthvalue", "median", "mode", "unique", "multinomial")
+"""Parts of names of operators that may choose any of several equal values, so that ties have no one answer."""
+
+SQUARING = ("norm", "std", "var", "hypot", "dist")
+"""The same of operators that take the root of squares, where PyTorch may compute in a wider type than a kernel does."""
+
+OPEN = {values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED, values.HUGE: SQUARING,
+        values.PLAIN[values.HUGE]: SQUARING}  # fmt: skip
+
+HEADROOM = 0.5
+"""Expected values above this share of the dtype's largest leave a rounding error away from infinity."""
+
+
+@dataclass
+class Answer:
+    """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
+    framework's own error for each output. dtypes: what a candidate has to return. rounded: the framework's own result
+    where it is whole numbers other than float64's, as right as those; None elsewhere. sensitive: see `elementwise`,
+    None where it was not asked for. floors, units: then the typical size of each output on the problem's own inputs,
+    and the framework's largest error in units."""
+
+    instance: Instance
+    distribution: str
+    expected: list[torch.Tensor]
+    own: list[tolerance.Errors]
+    dtypes: list[torch.dtype]
+    rounded: list[torch.Tensor | None]
+    nbytes: int
+    sensitive: list[torch.Tensor | None]
+    floors: list[float]
+    units: list[float]
+
+    @property
+    def as_given(self) -> bool:
+        return self.distribution == values.AS_GIVEN
+
+
+def answered(
+    problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str,
+    operators: frozenset[str] = frozenset(), sensitive: bool = False, floors: list[float] | None = None,
+) -> Answer:  # fmt: skip
+    """A draw from `distribution`, or from the mildest that the reference bears. operators: the names of those that it
+    calls. sensitive: whether each element's sensitivity is wanted; floors: the outputs' typical sizes, where known."""
+
+    def drawn(tried: str) -> Instance:
+        instance = problem.instance(case, seed=seed, device=device, dtype=dtype)
+        weights.redraw(instance.module, tried, seed)
+        values.redraw(instance.inputs, tried, seed)
+        return instance
+
+    def measured(answer: Answer) -> Answer:
+        return with_sensitivity(answer, seed, floors) if sensitive else answer
+
+    for tried in values.fallbacks(distribution):
+        answer = None  # the memory of one that was not usable is needed for the next
+        if tried == values.AS_GIVEN:
+            break
+        if any(part in name for part in OPEN.get(tried, ()) for name in operators):
+            continue
+        try:
+            answer = judged(drawn(tried), tried)
+            if tried in values.MAGNITUDES and not steady(answer, seed):
+                continue
+        except ProblemError as error:
+            if out_of_memory(error):
+                raise
+            continue  # the reference asserts something about its inputs
+        if tried == values.SPECIAL and any(map(tolerance.is_whole, answer.dtypes)):
+            continue  # what a NaN becomes as a whole number, no two devices agree on
+        if all(map(precise if tried in values.STRICT else usable, answer.own, answer.dtypes)):
+            return measured(answer)
+    return measured(judged(drawn(values.AS_GIVEN)))
+
+
+def out_of_memory(error: BaseException) -> bool:
+    """Whether memory ran out, in our own code or in the problem's."""
+    return isinstance(error, torch.OutOfMemoryError) or isinstance(error.__cause__, torch.OutOfMemoryError)
+
+
+def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
+    """Expected outputs in float64 and the framework's own error in the instance's dtype."""
+    produced = framework_outputs(instance)
+    exact = as_before(instance, produced, outputs(cast(instance, "float64")))
+    lenient = distribution != values.AS_GIVEN
+    own = [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
+    widest = [p.dtype in tolerance.WIDEST for p in produced]
+    if any(widest):
+        coarse = in_float32(instance, exact, lenient) or own
+        own = [_narrowed(o, c) if w else o for o, c, w in zip(own, coarse, widest, strict=True)]
+    halves = (torch.float16, torch.bfloat16)
+    expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
+                for p, e in zip(produced, exact, strict=True)]  # fmt: skip
+    rounded = [p if o.max_abs and tolerance.is_whole(p.dtype) else None for p, o in zip(produced, own, strict=True)]
+    tensors = [t for t in (*instance.inputs, *expected, *rounded) if isinstance(t, torch.Tensor)]
+    return Answer(
+        instance=instance, distribution=distribution, expected=expected, own=own,
+        dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
+        sensitive=[None] * len(produced), floors=[], units=[],
+    )  # fmt: skip
+
+
+def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> Answer:
+    """The same draw, knowing of each element how far rounding may move it. floors: None where these inputs are the
+    problem's own."""
+    wide = cast(answer.instance, "float64")
+    exact = outputs(wide)
+    found = elementwise.sensitivities(wide, exact, seed)
+    moved = rounding.deviations(answer.instance, exact, answer.dtypes, seed)
+    found = [None if s is None else torch.maximum(s, m.to(s.dtype)) for s, m in zip(found, moved, strict=True)]
+    floors = [elementwise.typical(e) for e in exact] if floors is None else floors
+    units = [0.0 if s is None else float(elementwise.in_units(p, e, s, f, p.dtype).amax()) if p.numel() else 0.0
+             for p, e, s, f in zip(framework_outputs(answer.instance), exact, found, floors, strict=True)]  # fmt: skip
+    nbytes = answer.nbytes + sum(tensor.nbytes for tensor in found if tensor is not None)
+    return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes)
+
+
+def as_before(
+    instance: Instance, before: tuple[torch.Tensor, ...], made: tuple[torch.Tensor, ...]
+) -> tuple[torch.Tensor, ...]:
+    """`made`; raises `ProblemError` where the same inputs gave outputs of other sizes before."""
+    first, second = [[tuple(one.shape) for one in outputs] for outputs in (before, made)]
+    if first != second:
+        raise ProblemError(
+            f"{instance.file}: forward gives outputs of sizes {first}, and {second} when it is called again",
+            "what it returns may depend on its inputs only",
+        )
+    return made
+
+
+def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: bool) -> list[tolerance.Errors]:
+    """The framework's errors in float32; none where it refuses float32."""
+    try:
+        produced = as_before(instance, exact, outputs(cast(instance, "float32")))
+    except ProblemError as error:
+        if out_of_memory(error):
+            raise
+        return []
+    return [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
+
+
+def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Errors:
+    """The framework's error in float64, for want of anything wider to compare with: that of float32, by the ratio of
+    the two precisions; where it does not bear float32, what two runs in float64 differ by."""
+    if coarse.special:
+        return own
+    ratio = torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
+    return replace(own, max_abs=coarse.max_abs * ratio, rms_abs=coarse.rms_abs * ratio)
+
+
+def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
+    """Whether the framework, in `dtype`, agrees with float64 on where the output is finite, and most of it is."""
+    if own.special or own.finite < LEAST_FINITE:
+        return False
+    return tolerance.is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
+
+
+def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
+    """Whether the framework, in `dtype`, is finite everywhere and keeps at least half of its digits."""
+    if not usable(own, dtype) or own.finite < 1.0:
+        return False
+    return own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= torch.finfo(dtype).eps ** 0.5
+
+
+def steady(answer: Answer, seed: int) -> bool:
+    """Whether outputs keep half of their digits however intermediate results are rounded."""
+    floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_whole(dtype)]
+    made = rounding.roughly(answer.instance, floats[0] if floats else torch.float32, seed)
+    found = [tolerance.errors(m, e) for m, e in zip(made, answer.expected, strict=True)]
+    return all(map(precise, found, answer.dtypes))
+
+
+def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:
+    """What eager PyTorch gives; where the CPU has no half-precision kernel, float32 rounded to the dtype."""
+    try:
+        return outputs(instance)
+    except ProblemError as error:
+        if "not implemented for" not in str(error):
+            raise
+        wide = outputs(cast(instance, "float32"))
+        dtype = next(v.dtype for v in instance.inputs if isinstance(v, torch.Tensor) and v.is_floating_point())
+        return tuple(w.to(dtype) if w.is_floating_point() else w for w in wide)

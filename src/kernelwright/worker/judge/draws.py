@@ -1,0 +1,231 @@
+"""The draws of a problem's cases: which a candidate meets, what is expected of it, and how far it may deviate.
+
+Nothing of a candidate comes here but its name. The one rule: seeds are drawn here and never leave the process; with
+those of one process every candidate meets the same values, and a confirmation gets a process of its own.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import secrets
+from collections import OrderedDict
+from dataclasses import replace
+
+import torch
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case, TensorSpec
+from kernelwright.worker.bounds.case_work import case_work
+from kernelwright.worker.judge import tolerance
+from kernelwright.worker.judge.answer import Answer, answered, out_of_memory
+from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW
+from kernelwright.worker.reference import values
+from kernelwright.worker.reference.instance import Specs, compulsory_bytes
+from kernelwright.worker.reference.load import LoadedProblem
+
+AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
+"""Up to here a case that is not small meets every distribution too: its reference takes milliseconds on a GPU."""
+
+OTHERS = 3
+"""Distributions beside the inputs as given that a case between affordable and large meets."""
+
+LARGE_BYTES = 1 << 28
+"""Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
+
+FEW_OUTPUTS = 64
+"""Fewer say little of their own scale: of one normal value in a thousand draws, one is a thousandth of the others."""
+
+KEPT_FRACTION = 0.25
+"""Share of the device's memory for inputs and expected outputs kept between candidates."""
+
+KEPT_ON_CPU_BYTES = 1 << 30
+"""The same without a GPU, where only small cases are judged."""
+
+PERIOD = len(values.DISTRIBUTIONS)
+"""Draw d is from distribution d % PERIOD. Draws d and d + PERIOD differ in their seed and in the poison around them."""
+
+FOLLOWING = {AGAIN_FEW: values.FEW, AGAIN: values.PARTLY}
+"""What follows draw 0, in this order, and how it is made from its inputs."""
+
+
+class Draws:
+    """cases: with the dtype that was asked for in place of their own, None for theirs. work: derived from forward;
+    flop: of its products."""
+
+    def __init__(self, problem: LoadedProblem, dtype: str | None, device: str) -> None:
+        self.problem, self.device = problem, device
+        self.secret = secrets.randbits(62)
+        self.cases: dict[str, tuple[Case, str | None]] = {
+            case.name: (case, None if case.small else dtype) for case in problem.cases
+        }
+        self.specs = {name: problem.specs(case, own) for name, (case, own) in self.cases.items()}
+        self.work = {
+            name: case_work(problem, case, own, self.specs[name], self.secret, device)
+            for name, (case, own) in self.cases.items()
+        }
+        self.flop = {name: sum(work.flop.values()) for name, work in self.work.items()}
+        self.operators = {name: problem.operators(case) for name, (case, _) in self.cases.items()}
+        self.answers: OrderedDict[tuple[str, int], Answer] = OrderedDict()
+        self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
+        self.units: dict[tuple[str, int], list[float]] = {}
+        self.floors: dict[str, list[float]] = {}
+
+    def input_bytes(self, case: str) -> int:
+        inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
+        return compulsory_bytes(Specs(inputs=tuple(inputs), outputs=(), parameters={}))
+
+    def is_large(self, case: str) -> bool:
+        return self.input_bytes(case) > LARGE_BYTES
+
+    def is_affordable(self, case: str) -> bool:
+        """Whether every distribution is drawn, and each element's sensitivity measured."""
+        if self.cases[case][0].small:
+            return True
+        return compulsory_bytes(self.specs[case]) <= AFFORDABLE_BYTES and self.flop[case] <= AFFORDABLE_FLOP
+
+    def draws_for(self, case: str) -> list[int]:
+        """Which draws judge every candidate on a case: the inputs as given, then all other distributions, or as many as
+        its size affords. Fixed by the secret and the case, whatever the candidate. Odd and even draws alternate."""
+        order = [draw for draw in range(1, PERIOD) if self._changes(case, values.DISTRIBUTIONS[draw])]
+        random.Random(f"{self.secret} {case}").shuffle(order)
+        if self.is_large(case):
+            order = [draw for draw in order if values.DISTRIBUTIONS[draw] in values.CHEAP][:1]
+        elif not self.is_affordable(case):
+            order = order[:OTHERS]
+        return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(order, 1))]
+
+    def _changes(self, case: str, distribution: str) -> bool:
+        """Whether a distribution can make a difference; one of parameters does nothing where there are none."""
+        floats = [spec for spec in self.specs[case].parameters.values() if "float" in spec.dtype]
+        return bool(floats) or distribution not in values.WEIGHTS
+
+    def following(self, case: str) -> list[int]:
+        """Which draws follow draw 0; of a large case one, because of what each takes."""
+        return [AGAIN] if self.is_large(case) else list(FOLLOWING)
+
+    def answer(self, case: str, draw: int) -> Answer:
+        """Inputs and expected outputs of one draw, from memory or made now."""
+        key = (case, draw)
+        if key not in self.answers:
+            self._make_room()
+            try:
+                self.answers[key] = self._made(case, draw)
+            except (ProblemError, torch.OutOfMemoryError) as error:
+                if not (out_of_memory(error) and self.answers):
+                    raise
+                self.answers.clear()
+                torch.cuda.empty_cache()
+                self.answers[key] = self._made(case, draw)
+            self.errors[key] = (self.answers[key].distribution, self.answers[key].own)
+            self.units[key] = self.answers[key].units
+            if draw == 0:
+                self.floors[case] = self.answers[key].floors
+            if self.device != "cpu":
+                torch.cuda.empty_cache()  # float64 intermediates of a large case would starve the bench
+        self.answers.move_to_end(key)
+        return self.answers[key]
+
+    def keep_only(self, case: str, draw: int) -> Answer:
+        """This answer, and room for other things where the rest were."""
+        answer = self.answer(case, draw)
+        self.answers = OrderedDict({(case, draw): answer})
+        if self.device != "cpu":
+            torch.cuda.empty_cache()
+        return answer
+
+    def _made(self, case: str, draw: int) -> Answer:
+        known, dtype = self.cases[case]
+        sensitive = self.is_affordable(case)
+        if sensitive and draw != 0 and case not in self.floors:
+            self.answer(case, 0)
+        seed, distribution = self.secret + draw, values.DISTRIBUTIONS[draw % PERIOD]
+        if draw in FOLLOWING:
+            seed, distribution = self.secret, FOLLOWING[draw]
+        try:
+            made = answered(
+                self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
+                operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
+            )  # fmt: skip
+        except torch.OutOfMemoryError:
+            raise
+        except (RuntimeError, ValueError, IndexError) as error:
+            raise ProblemError(
+                f"{self.problem.file}: case {case!r}: what forward gives in two precisions cannot be compared: "
+                f"{type(error).__name__}: {error}",
+                "it returns dense tensors whose sizes depend on the case only",
+            ) from error
+        return as_described(made, case, self.specs[case])
+
+    def _make_room(self) -> None:
+        limit: float = KEPT_ON_CPU_BYTES
+        if self.device != "cpu":
+            limit = KEPT_FRACTION * torch.cuda.get_device_properties(0).total_memory
+        while self.answers and sum(answer.nbytes for answer in self.answers.values()) > limit:
+            self.answers.popitem(last=False)
+            if self.device != "cpu":
+                torch.cuda.empty_cache()
+
+    # --- tolerance ------------------------------------------------------------------------------------------
+
+    def limit(self, case: str, draw: int, output: int) -> tolerance.Allowed:
+        """What a candidate may deviate on a draw: from the framework's errors, and the output's scale, on inputs of
+        that distribution."""
+        dtype = getattr(torch, self.specs[case].outputs[output].dtype)
+        exact = tolerance.is_exact(self._own(case, 0, output))
+        own = self._own(case, draw, output)
+        if self.errors[case, draw][0] == values.NEGATIVE:  # what is left of an activation there, elements judge
+            own.append(replace(self._own(case, 0, output)[0], max_abs=0.0, rms_abs=0.0))
+        return tolerance.allowed(own, dtype, self._reduction(case), exact)
+
+    def own_units(self, case: str, draw: int, output: int) -> float:
+        """The framework's largest error in units of its element, on the same draws as `limit`."""
+        others = [0] if draw in FOLLOWING else [(draw + PERIOD) % (2 * PERIOD)]
+        for other in others:
+            self._errors(case, other)
+        pooled = [one for one in others if draw in FOLLOWING or self.errors[case, one][0] == self.errors[case, draw][0]]
+        return max(self.units[case, one][output] for one in [draw, *pooled])
+
+    def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
+        """The framework's errors on this draw and on another of its distribution (as given, for what follows 0)."""
+        if draw in FOLLOWING:
+            return [self._errors(case, draw)[output], *self._own(case, 0, output)]
+        pooled = [draw]
+        if not self.is_large(case) or math.prod(self.specs[case].outputs[output].shape) < FEW_OUTPUTS:
+            pooled.append((draw + PERIOD) % (2 * PERIOD))
+        drawn = [(self._errors(case, one)[output], self.errors[case, one][0]) for one in pooled]
+        return [own for own, distribution in drawn if distribution == drawn[0][1]]
+
+    def _errors(self, case: str, draw: int) -> list[tolerance.Errors]:
+        if (case, draw) not in self.errors:
+            self.answer(case, draw)
+        return self.errors[case, draw][1]
+
+    def _reduction(self, case: str) -> float:
+        """Terms summed into one output: from FLOP, or from how many inputs there are to an output."""
+        specs = self.specs[case]
+        produced = max(1, sum(math.prod(s.shape) for s in specs.outputs))
+        consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
+        longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
+        return max(self.flop[case] / (2 * produced), consumed / produced, float(longest))
+
+
+def as_described(answer: Answer, case: str, described: Specs) -> Answer:
+    """Raises `ProblemError` where inputs or outputs are of other sizes than for another seed: no plan fits both."""
+    inputs = [one for one in answer.instance.inputs if isinstance(one, torch.Tensor)]
+    before = [one for one in described.inputs if isinstance(one, TensorSpec)]
+    found = [("input", inputs, before), ("output", list(answer.expected), list(described.outputs))]
+    for what, tensors, specs in found:
+        shapes, known = [tuple(one.shape) for one in tensors], [one.shape for one in specs]
+        if shapes != known:
+            maker = "get_inputs" if what == "input" else "forward"
+            raise ProblemError(
+                f"{answer.instance.file}: case {case!r}: the sizes of {what}s differ from draw to draw: "
+                f"{_sizes(known)}, then {_sizes(shapes)}",
+                f"the sizes that {maker} gives may depend on the case only, not on random numbers or on values",
+            )
+    return answer
+
+
+def _sizes(shapes: list[tuple[int, ...]]) -> str:
+    return ", ".join("×".join(map(str, shape)) or "a scalar" for shape in shapes) or "none"

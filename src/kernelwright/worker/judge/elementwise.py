@@ -1,0 +1,120 @@
+"""The error of each element, in units of what rounding its inputs would change there.
+
+Beside the criterion of `tolerance`, which is relative to the scale of the whole output: a kernel may give 0 for exp(-6)
+where another element is 10,000. The unit of an element is eps times the sum of its own size, the typical size of the
+output on the problem's own inputs, and its sensitivity: how far it moves when every input and parameter moves by its
+own size, found in float64 along random directions. An element that has no finite sensitivity decides nothing, and one
+whose result is below the smallest normal number may be 0.
+"""
+
+from __future__ import annotations
+
+import random
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from kernelwright.errors import ProblemError
+from kernelwright.worker.judge.tolerance import describe, is_whole, real
+from kernelwright.worker.reference.instance import Input, Instance, outputs
+
+MULTIPLE = 48.0
+"""Units allowed, and times the framework's own largest error in units, where that is above 1. Of honest kernels on the
+CPU nearly all stay under 4; x tanh(log(1 + exp(x))) for Mish comes to 27 (docs/evaluation.md)."""
+
+EXPLAINED = 16.0
+"""How many eps of its sensitivity an element may be off before it counts on the scale of the output."""
+
+DIRECTIONS = 8
+"""Of the largest of eight normal values, less than a tenth comes up once in 10^9 elements; it is 1.5 in the median."""
+
+STEP = 2.0**-30
+"""Relative. In float64 what is left of the difference has 7 digits, and a step of 1e-9 is within any curvature."""
+
+
+def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[Tensor | None]:
+    """For each output how far its elements move, per relative change of all inputs, parameters and buffers.
+
+    wide: in float64; exact: its outputs. None for whole numbers, and where the reference refuses a moved input.
+    """
+    largest = [
+        None if is_whole(output.dtype) else torch.zeros_like(output, dtype=real(output.dtype)) for output in exact
+    ]
+    kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
+    try:
+        for direction in range(DIRECTIONS):
+            own_seed = random.Random(f"{seed} direction {direction}").getrandbits(62)
+            made = _moved_outputs(wide, kept, own_seed)
+            if made is None:
+                return [None] * len(exact)
+            for known, moved, output in zip(largest, made, exact, strict=True):
+                if known is not None:
+                    torch.maximum(known, (moved - output).abs() / STEP, out=known)
+    finally:
+        for tensor, data in kept:
+            tensor.data = data
+    return list(largest)
+
+
+def _moved_outputs(wide: Instance, kept: list[tuple[Tensor, Tensor]], seed: int) -> tuple[Tensor, ...] | None:
+    """Outputs after a step along one random direction; None where the reference refuses it."""
+    generators: dict[torch.device, torch.Generator] = {}
+
+    def moved(value: Tensor) -> Tensor:
+        if is_whole(value.dtype) or (value.is_floating_point() and bool((value == value.round()).all())):
+            return value  # labels and masks are not known up to rounding, but exactly
+        generator = generators.setdefault(value.device, torch.Generator(device=value.device).manual_seed(seed))
+        return value + STEP * value * torch.randn(value.shape, generator=generator, device=value.device).to(value.dtype)
+
+    inputs: tuple[Input, ...] = tuple(moved(v) if isinstance(v, Tensor) else v for v in wide.inputs)
+    for tensor, data in kept:
+        tensor.data = moved(data)
+    try:
+        return outputs(replace(wide, inputs=inputs))
+    except ProblemError as error:
+        if isinstance(error.__cause__, torch.OutOfMemoryError):
+            raise
+        return None
+
+
+def typical(expected: Tensor) -> float:
+    """The median size of the finite elements that are not zero; 0 where there are none, and of whole numbers."""
+    if is_whole(expected.dtype):
+        return 0.0
+    size = expected.abs().flatten()
+    size = size[size.isfinite() & (size > 0)]
+    return float(size.median()) if size.numel() else 0.0
+
+
+def in_units(actual: Tensor, expected: Tensor, sensitivity: Tensor, floor: float, dtype: torch.dtype) -> Tensor:
+    """The error of each element in its unit; 0 where that cannot be said. floor: the output's typical size."""
+    info = torch.finfo(real(dtype))
+    error = (actual.to(expected.dtype) - expected).abs().double()
+    unit = info.eps * (sensitivity.double() + expected.abs().double() + floor)
+    sure = error.isfinite() & unit.isfinite() & (error > info.smallest_normal)
+    return torch.where(sure, error / unit, 0.0)
+
+
+def allowed(own: float) -> float:
+    """Units that an element may be off. own: the framework's largest error in units."""
+    return MULTIPLE * max(own, 1.0)
+
+
+def verdict(actual: Tensor, expected: Tensor, units: Tensor, allowed: float) -> str:
+    """Why an output whose errors are `units` does not pass, or ""."""
+    worst = int(units.argmax()) if units.numel() else 0
+    if not units.numel() or float(units.flatten()[worst]) <= allowed:
+        return ""
+    got, wanted = actual.reshape(-1)[worst], expected.reshape(-1)[worst]
+    if actual.is_complex():
+        got, wanted = got.abs(), wanted.abs()
+    return (f"an element is off by {float(units.flatten()[worst]):.3g} times what rounding explains there, "
+            f"at most {allowed:.3g} is allowed: {describe(actual, worst, float(got), float(wanted))}")  # fmt: skip
+
+
+def without_explained(actual: Tensor, expected: Tensor, sensitivity: Tensor, dtype: torch.dtype) -> Tensor:
+    """`actual` with what rounding of the inputs explains at an element put right, for a comparison on one scale."""
+    error = (actual.to(expected.dtype) - expected).abs().double()
+    explained = EXPLAINED * torch.finfo(real(dtype)).eps * sensitivity.double()
+    return torch.where(error <= explained, expected.to(actual.dtype), actual)

@@ -1,0 +1,293 @@
+"""The judge: holds the reference, the secret inputs and the expected outputs, and runs nothing of a candidate.
+
+It writes inputs into an arena that a bench replays on, and afterwards reads outputs, inputs and guard zones through
+its own mapping. It also times the framework's own implementations, since only it has them. Nothing that it says holds a
+seed.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import traceback
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from kernelwright import codec
+from kernelwright.errors import KernelwrightError, ProblemError
+from kernelwright.model import Case, CaseQualification, CaseResult, Status
+from kernelwright.worker.bench import peaks
+from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
+from kernelwright.worker.bounds.work import Work
+from kernelwright.worker.judge import elementwise, tolerance
+from kernelwright.worker.judge.answer import Answer
+from kernelwright.worker.judge.draws import PERIOD, Draws
+from kernelwright.worker.judge.trivial import qualification
+from kernelwright.worker.plan.arena import attach, window
+from kernelwright.worker.plan.binding import as_it_lies, bound
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Plan
+from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.reference import load
+from kernelwright.worker.reference.baseline import Baselines
+from kernelwright.worker.reference.instance import Specs, compulsory_bytes
+from kernelwright.worker.reference.problem_module import note, words_of
+from kernelwright.worker.reference.strided import with_strided
+
+POISONS = (0xFF, 0x5A)
+"""Byte patterns for memory that a call must write: 0xFF is NaN in every float format, 0x5A a large finite number."""
+
+
+class Judge:
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.arenas: dict[str, torch.Tensor] = {}
+        self.baselines = Baselines()
+        self.poison = POISONS[0]
+        torch.backends.cudnn.allow_tf32 = False
+        torch.backends.cuda.matmul.allow_tf32 = False
+
+    def load(self, path: str, dtype: str | None) -> dict[str, Any]:
+        """Read the problem; returns what the coordinator may know of it, bounds still missing."""
+        self.problem = load.load_problem(path)
+        self.draws = Draws(self.problem, dtype, self.device)
+        self.specs, self.strided = with_strided(self.draws)
+        described = []
+        for name, (case, case_dtype) in self.draws.cases.items():
+            specs = self.specs[name]
+            flop, size = self.problem.work(case)
+            described.append({
+                "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
+                "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
+                **described_work(self.draws.work[name], specs, flop, size),
+            })  # fmt: skip
+        first = self.specs[self.problem.cases[0].name]
+        return {
+            "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
+            "docstring": self.problem.docstring, "cases": described,
+            "parameters": {name: spec.shape for name, spec in first.parameters.items()},
+        }  # fmt: skip
+
+    def shapes(self) -> list[dict[str, Any]]:
+        """Per case, what a recorder is told: no values, no reference. After the problem's own cases, one whose inputs
+        lie in memory otherwise."""
+        found = []
+        for name, specs in self.specs.items():
+            case, dtype = self.draws.cases[self.strided.get(name, name)]
+            instance = self.problem.outline(case, dtype)
+            found.append({
+                "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
+                "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
+                "init": [codec.plain(as_it_lies(v)) if isinstance(v, torch.Tensor) else v
+                         for v in instance.init_inputs],
+            })  # fmt: skip
+        return found
+
+    def draws_for(self, case: str) -> list[int]:
+        """Which draws judge a candidate; inputs laid out otherwise are drawn as given."""
+        return [0] if case in self.strided else self.draws.draws_for(case)
+
+    def answer(self, case: str, draw: int) -> Answer:
+        return self.draws.answer(self.strided.get(case, case), draw)
+
+    def arena(self, handle: dict[str, Any]) -> torch.Tensor:
+        """Our mapping of a bench's arena; only the newest is kept."""
+        key = str(handle)
+        if key not in self.arenas:
+            self.arenas.clear()
+            self.arenas[key] = attach(handle)
+        return self.arenas[key]
+
+    def fill(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], fresh: bool = True) -> None:
+        """Write inputs and parameters where the plan wants them; all else is poisoned where `fresh`, and otherwise as
+        the call before has left it."""
+        arena, layout = self.arena(handle), Layout(plan.buffers)
+        if fresh:
+            self.poison = POISONS[draw % len(POISONS)]
+            arena[: layout.nbytes].fill_(self.poison)
+        for target, source in self._bound(case, draw, plan, arena, layout):
+            target.copy_(source)
+        self._settle()
+
+    def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any]) -> CaseResult:
+        """Compare what the plan left in the arena: outputs, unchanged inputs, untouched guard zones."""
+        arena, layout = self.arena(handle), Layout(plan.buffers)
+        self._settle()
+
+        def wrong(reason: str) -> CaseResult:
+            return CaseResult(case=case, status=Status.WRONG if reason else Status.PASSED, reason=reason)
+
+        outputs = self.specs[case].outputs
+        if len(plan.outputs) != len(outputs):
+            return wrong(f"{len(plan.outputs)} outputs, {len(outputs)} expected")
+        for i, (view, spec) in enumerate(zip(plan.outputs, outputs, strict=True)):
+            if view.shape != spec.shape or view.dtype != spec.dtype:
+                return wrong(f"output {i} is {view.dtype}{list(view.shape)}, {spec.dtype}{list(spec.shape)} expected")
+            if any(stride == 0 and size > 1 for size, stride in zip(view.shape, view.stride, strict=True)):
+                return wrong(f"output {i} is expanded (stride 0), not written")
+        worst: CaseResult | None = None
+        for i, view in enumerate(plan.outputs):
+            result = self._compared(case, draw, i, window(arena, layout, view))
+            if result.status is Status.WRONG:
+                return result
+            if worst is None or (result.max_rel_error or 0) > (worst.max_rel_error or 0):
+                worst = result
+        for start, end in layout.guards():
+            if bool((arena[start:end] != self.poison).any()):
+                return wrong("memory outside every buffer was written: an unmasked store")
+        for target, source in self._bound(case, draw, plan, arena, layout):
+            if not _same_bits(target, source):
+                return wrong("an input or parameter was changed by the call")
+        if worst is None:
+            return wrong("the candidate returned no outputs")
+        return worst
+
+    def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
+        """What one output comes to. Where each element's sensitivity is known, what rounding of the inputs explains at
+        an element is not held against it, and what it does not explain is."""
+        answer, original = self.answer(case, draw), self.strided.get(case, case)
+        expected, sensitive = answer.expected[output], answer.sensitive[output]
+        limit = self.draws.limit(original, draw, output)
+
+        def compared(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
+            found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output]).against(limit.scale)
+            return found, tolerance.verdict(found, limit)
+
+        found, why = compared(actual)
+        element = allowed = None
+        if sensitive is not None and not limit.exact:
+            if why:
+                rest, still = compared(elementwise.without_explained(actual, expected, sensitive, actual.dtype))
+                found, why = (found, why) if still else (rest, "")
+            units = elementwise.in_units(actual, expected, sensitive, answer.floors[output], actual.dtype)
+            allowed = elementwise.allowed(self.draws.own_units(original, draw, output))
+            element = float(units.amax()) if units.numel() else 0.0
+            why = why or elementwise.verdict(actual, expected, units, allowed)
+        inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
+        return CaseResult(
+            case=case, status=Status.WRONG if why else Status.PASSED, reason=why and inputs + why,
+            max_abs_error=found.max_abs, max_rel_error=found.max_rel, allowed_rel_error=limit.max_rel,
+            element_error=element, allowed_element_error=allowed,
+        )  # fmt: skip
+
+    def qualify(self, case: str) -> CaseQualification | str:
+        """Whether trivial answers would pass on this case; a reason where this machine cannot tell."""
+        known, _ = self.draws.cases[case]
+        size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
+        if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
+            return "too large to be computed without a GPU"
+        answers = [self.answer(case, 0), self.answer(case, PERIOD)]
+        limits = [self.draws.limit(case, 0, output) for output in range(len(self.specs[case].outputs))]
+        return qualification(case, answers, limits)
+
+    def _bound(
+        self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
+    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
+        """(window in the arena, our pristine tensor) of each input and parameter."""
+        return bound(self.answer(case, draw).instance, self.specs[case].inputs, plan, arena, layout)
+
+    def _settle(self) -> None:
+        if self.device != "cpu":
+            torch.cuda.synchronize()
+
+    def prepare_baseline(self, case: str, name: str) -> dict[str, Any]:
+        """Make an implementation of the framework ready to be sampled."""
+        instance = self.draws.keep_only(case, 0).instance
+        return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]))
+
+
+def described_work(work: Work, specs: Specs, flop: int | None, size: int | None) -> dict[str, Any]:
+    """The fields of a case that say what it has to do. flop, size: what the problem states, None where it states
+    nothing. Stated bytes are taken to divide into read and written ones as the derived do."""
+    by_dtype = work.flop if flop is None else flop_stated(flop, work.flop, specs)
+    total = work.bytes if size is None else size
+    return {
+        "bytes": total, "written_bytes": round(total * work.written_bytes / max(work.bytes, 1)),
+        "flop": sum(by_dtype.values()), "flop_by_dtype": by_dtype,
+        "stated": [name for name, value in (("bytes", size), ("flop", flop)) if value is not None],
+        "reads": codec.plain(work.reads), "assumed": work.assumed,
+    }  # fmt: skip
+
+
+def _with_dtype(case: Case, dtype: str) -> Case:
+    return codec.record(codec.plain(case) | {"dtype": dtype}, Case)
+
+
+def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
+    """Whether the same elements lie in both, as integers: NaN equals itself and −0 differs from 0."""
+    if one.is_floating_point():
+        integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[one.element_size()]
+        one, other = one.view(integers), other.view(integers)
+    if one.is_contiguous() and other.is_contiguous():
+        pairs = zip(one.view(-1).split(tolerance.CHUNK), other.view(-1).split(tolerance.CHUNK), strict=True)
+        return all(torch.equal(a, b) for a, b in pairs)
+    return torch.equal(one, other)
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    warnings.filterwarnings("ignore", category=UserWarning)
+    judge = Judge(options["device"])
+    note.file = os.open(options["note"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW, 0o600)
+    path = ""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(torch.no_grad())
+        while True:
+            message = channel.receive(None)
+            path = message["path"] if message["verb"] == "load" else path
+            try:
+                channel.send({"ok": respond(judge, message)})
+            except KernelwrightError as error:
+                channel.send({"error": str(error), "kind": type(error).__name__})
+            except torch.OutOfMemoryError as error:
+                torch.cuda.empty_cache()
+                channel.send({"error": str(out_of_memory(message["verb"], error)), "kind": "ProblemError"})
+            except Exception as error:  # noqa: BLE001 - our own fault, told before this process ends
+                traceback.print_exc()
+                where = f"{path}: the judge failed at {message['verb']}: " if path else ""
+                channel.send({"error": f"{where}{type(error).__name__}: {words_of(error)}", "kind": "WorkerError"})
+                return
+
+
+def out_of_memory(verb: str, error: torch.OutOfMemoryError) -> ProblemError:
+    """What PyTorch says of memory in one line, without its advice on how to allocate."""
+    said = str(error).split(" Of the allocated memory")[0].split(" See documentation")[0]
+    return ProblemError(
+        f"the GPU's memory does not hold what the judge needs to {verb}: {said}",
+        "the reference is computed in float64, beside what the candidate holds: take smaller cases, or a larger GPU",
+    )
+
+
+def respond(judge: Judge, message: dict[str, Any]) -> Any:
+    verb = message["verb"]
+    if verb == "load":
+        return judge.load(message["path"], message["dtype"])
+    if verb == "shapes":
+        return judge.shapes()
+    if verb == "peaks":
+        return peaks.measured(Path(message["file"]))
+    if verb == "draws":
+        return judge.draws_for(message["case"])
+    if verb == "again":
+        return judge.draws.following(judge.strided.get(message["case"], message["case"]))
+    if verb == "qualify":
+        return codec.plain(judge.qualify(message["case"]))
+    if verb in ("fill", "check"):
+        given = message["case"], message["draw"], codec.record(message["plan"], Plan), message["arena"]
+        return judge.fill(*given, message["fresh"]) if verb == "fill" else codec.plain(judge.check(*given))
+    if verb == "prepare":
+        return judge.prepare_baseline(message["case"], message["name"])
+    if verb == "capture again":
+        return judge.baselines.capture_again(message["case"], message["name"])
+    if verb == "sample":
+        return judge.baselines.sample_us(message["case"], message["name"])
+    if verb == "call":
+        return judge.baselines.call_us(message["case"], message["name"])
+    if verb == "warm":
+        return judge.baselines.warm_us(message["case"], message["name"])
+    if verb == "forget":
+        return judge.baselines.forget()
+    raise ProblemError(f"the judge has no verb {verb!r}")

@@ -1,0 +1,103 @@
+"""Whether what the reference answers hangs on how its intermediate results are rounded.
+
+A fused multiply-add, or a sum made twice in different orders, gives two readers of one intermediate result values that
+differ by a rounding error. Where scores are about 1e12, that error is 1e5, and the exponential of a score minus the
+largest one overflows in an honest kernel. So the reference is computed in float64 while each read of an intermediate
+result is off by up to an eps of its own. What the dtype holds exactly (inputs, whole numbers, maxima of inputs) no
+kernel has to round, and it stays as it is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_map
+
+from kernelwright.worker.reference.instance import Instance, cast, outputs
+
+READINGS = 4
+"""How often the reference is computed with rounded intermediate results: by chance, one may move an element little."""
+
+
+def roughly(instance: Instance, dtype: torch.dtype, seed: int) -> tuple[Tensor, ...]:
+    """The outputs in float64, as far as they are known when intermediate results are rounded to `dtype`."""
+    wide = cast(instance, "float64")
+    with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed):
+        return outputs(wide)
+
+
+def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
+    """For each output how far its elements move by rounding of intermediate results, in eps of its dtype. exact: the
+    outputs in float64. 0 where the output is whole numbers, or not a number."""
+    found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
+    dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
+    for number in range(READINGS):
+        for position, made in enumerate(roughly(instance, dtype, seed + number)):
+            if dtypes[position].is_floating_point and made.shape == exact[position].shape:
+                moved = (made.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
+                torch.maximum(found[position], moved.nan_to_num(0.0, 0.0, 0.0), out=found[position])
+    return found
+
+
+class _Rough(TorchDispatchMode):
+    """Shifts by the maximum are made as kernels make them: with two reads of what is shifted."""
+
+    def __init__(self, dtype: torch.dtype, seed: int) -> None:
+        super().__init__()
+        self.eps = torch.finfo(dtype).eps
+        self.held = torch.float32 if dtype == torch.float64 else dtype  # nothing wider tells what float64 rounds
+        self.seed = seed
+        self.generators: dict[torch.device, torch.Generator] = {}
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func.is_view or func._schema.is_mutable:
+            return func(*args, **kwargs)
+        name = func._schema.name.partition("::")[2]
+        if name in SHIFTED:
+            with self:
+                return SHIFTED[name](*args, **kwargs)
+        return func(*tree_map(self._read, args), **tree_map(self._read, kwargs))
+
+    def _read(self, value: Any) -> Any:
+        if not isinstance(value, Tensor) or value.dtype != torch.float64:
+            return value
+        device = value.device
+        generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
+        part = torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
+        exact = (value.to(self.held).to(value.dtype) == value) | ~value.isfinite()
+        return torch.where(exact, value, value * (1 + self.eps * part))
+
+
+def _softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
+    """A compiler may make the scores once for the quotient and once for the sum, in two orders of adding up."""
+    above = torch.exp(x - torch.amax(x, dim, keepdim=True))
+    below = torch.exp(x - torch.amax(x, dim, keepdim=True))
+    return above / below.sum(dim, keepdim=True)
+
+
+def _safe_softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
+    nothing = (x == -torch.inf).all(dim, keepdim=True)
+    return torch.where(nothing, 0.0, _softmax(x, dim))
+
+
+def _log_softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
+    shifted = x - torch.amax(x, dim, keepdim=True)
+    return shifted - shifted.exp().sum(dim, keepdim=True).log()
+
+
+def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+    largest = torch.amax(x, dim, keepdim=True)
+    made = torch.exp(x - largest).sum(dim, keepdim=True).log() + largest
+    return made if keepdim else made.sum(dim)
+
+
+SHIFTED: dict[str, Callable[..., Tensor]] = {
+    "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
+}  # fmt: skip
+"""Operators that subtract a maximum inside."""

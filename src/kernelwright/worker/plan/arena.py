@@ -1,0 +1,41 @@
+"""The memory that a judge and a bench share, and where each buffer of a plan lies in it.
+
+One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file in memory that has no name, made
+by the supervisor. The judge writes inputs and reads outputs through its own mapping; kernels can reach nothing else of
+the judge's.
+"""
+
+from __future__ import annotations
+
+import base64
+import pickle
+from typing import Any
+
+import torch
+from torch.multiprocessing.reductions import reduce_tensor
+
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import View
+
+
+def window(arena: torch.Tensor, layout: Layout, view: View) -> torch.Tensor:
+    """The tensor that `view` names. arena: (nbytes,) uint8."""
+    dtype = getattr(torch, view.dtype)
+    start, size = layout.offsets[view.buffer], layout.sizes[view.buffer]
+    flat = arena[start : start + size - size % dtype.itemsize].view(dtype)
+    return flat.as_strided(view.shape, view.stride, flat.storage_offset() + view.offset)
+
+
+def create(nbytes: int, device: str) -> tuple[torch.Tensor, dict[str, Any]]:
+    """A new arena on a GPU and the handle by which another process opens it; raises torch.OutOfMemoryError."""
+    arena = torch.empty(nbytes, dtype=torch.uint8, device=device)
+    return arena, {"cuda": base64.b64encode(pickle.dumps(reduce_tensor(arena))).decode(), "nbytes": nbytes}
+
+
+def attach(handle: dict[str, Any]) -> torch.Tensor:
+    """The arena behind a handle of `create` or of `memory.SharedMemory`."""
+    if "file" in handle:
+        return torch.from_file(handle["file"], shared=True, size=handle["nbytes"], dtype=torch.uint8)
+    rebuild, arguments = pickle.loads(base64.b64decode(handle["cuda"]))
+    tensor: torch.Tensor = rebuild(*arguments)
+    return tensor

@@ -1,0 +1,58 @@
+"""Replaying a launch plan on an arena.
+
+It knows nothing of the candidate's host code or of expected outputs. How a kernel is launched comes from outside:
+machine code on a GPU (`launching`), Triton's interpreter without one (`kernels`).
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kernelwright.worker.plan import plan as plans
+from kernelwright.worker.plan.arena import window
+from kernelwright.worker.plan.layout import Layout
+
+Tensors = Callable[[plans.View], Any]
+"""What a kernel is given for a view."""
+
+Launcher = Callable[[plans.Launch, Tensors], Callable[[], Any]]
+"""Binds one launch to memory; the result launches it."""
+
+
+class Replay:
+    """A plan bound to memory. `run` does what one call of the candidate would do on the device."""
+
+    def __init__(self, plan: plans.Plan, launcher: Launcher, arena: torch.Tensor, layout: Layout) -> None:
+        self.tensor = lambda view: window(arena, layout, view)
+        self.steps = [self._bound(step, launcher) for step in plan.steps]
+
+    def run(self) -> None:
+        for step in self.steps:
+            step()
+
+    def _bound(self, step: plans.Fill | plans.Copy | plans.Launch, launcher: Launcher) -> Callable[[], Any]:
+        match step:
+            case plans.Fill(view=view, value=value):
+                target = self.tensor(view)
+                number = float(value) if value in ("inf", "-inf", "nan") else ast.literal_eval(value)
+                return lambda: target.fill_(number)
+            case plans.Copy(target=target_view, source=source_view):
+                to, source = self.tensor(target_view), self.tensor(source_view)
+                return lambda: to.copy_(source)
+            case plans.Launch():
+                if 0 in step.grid:
+                    return lambda: None
+                return launcher(step, self.tensor)
+
+
+def descriptor(argument: plans.Descriptor, tensor: Tensors) -> Any:
+    """A host-made tensor descriptor (TMA)."""
+    from triton.tools.tensor_descriptor import TensorDescriptor
+
+    view = argument.view
+    extra = {"padding": argument.padding} if argument.padding != "zero" else {}
+    return TensorDescriptor(tensor(view), list(view.shape), list(view.stride), list(argument.block_shape), **extra)

@@ -1,0 +1,1 @@
+"""Processes of the worker: starting, limiting and ending them, and the channels to them. Imports no torch."""

@@ -1,0 +1,146 @@
+"""The fork server: torch and Triton imported once, CUDA never initialised; each child is a fork of it.
+
+A fresh process pays about 4.5 s for these imports, a fork milliseconds. It runs nothing of a problem or a
+candidate itself. It reads commands from its control socket (file descriptor given in argv, before the process id of
+the supervisor): a `spawn` comes with the child's own socket as an ancillary descriptor, a `poll` collects a child's
+exit status.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import faulthandler
+import importlib
+import os
+import signal
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from kernelwright.worker.confine.libc import PR_SET_CHILD_SUBREAPER, PR_SET_PDEATHSIG, libc
+from kernelwright.worker.processes.channel import Channel
+
+ROLES = {
+    "probe": "kernelwright.worker.processes.probe",
+    "judge": "kernelwright.worker.judge.judge",
+    "bench": "kernelwright.worker.bench.bench",
+    "interpreter": "kernelwright.worker.interpret.interpreter_bench",
+    "recorder": "kernelwright.worker.record.recorder",
+    "intruder": "kernelwright.worker.confine.intruder",
+    "compiler": "kernelwright.worker.compile.compiler",
+}
+"""Role to the module whose `main(channel, options)` the child runs."""
+
+MOST_DESCRIPTORS = 2
+"""With a command: the child's channel, and memory that it is given."""
+
+
+def main(argv: list[str]) -> int:
+    control = socket.socket(fileno=int(argv[0]))
+    end_with(int(argv[1]))
+    os.dup2(2, 1)  # what anything prints is log, never data
+    import torch
+    import torch._dynamo  # torch imports it at the first call under a mode; once here, not 1.1 s in every recorder
+    import triton
+    import triton.compiler
+    import triton.language
+
+    for module in ROLES.values():
+        importlib.import_module(module)
+    if threading.active_count() != 1:
+        raise RuntimeError(f"forking needs one thread, found {threading.active_count()} after the imports")
+    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    adopt_orphans()
+    children: set[int] = set()
+    ended: dict[int, int] = {}
+    reply(control, {"ready": True, "torch": str(torch.__version__), "triton": str(triton.__version__)})
+    while True:
+        data, descriptors, _, _ = socket.recv_fds(control, 1 << 16, MOST_DESCRIPTORS)
+        if not data:
+            return 0
+        command = msgspec.json.decode(data)
+        if command["verb"] == "spawn":
+            pid = spawn(command, descriptors, control)
+            children.add(pid)
+            reply(control, {"pid": pid})
+        else:
+            for pid, status in reaped():
+                if pid in children:
+                    ended[pid] = status
+            reply(control, {"exit": ended.pop(command["pid"], None)})
+
+
+def adopt_orphans() -> None:
+    """Be the parent of what a killed child leaves behind, so that it is reaped whatever the machine's init does."""
+    with contextlib.suppress(OSError):  # without it they go to init
+        libc("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
+
+
+def end_with(parent: int) -> None:
+    """Be killed when the process that started this one ends, however that happens: an import of torch would go on for
+    seconds, an endless kernel for ever."""
+    with contextlib.suppress(OSError):  # without it, only `ForkServer.close`, `Child.kill` and limits end it
+        libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
+
+
+def reaped() -> Iterator[tuple[int, int]]:
+    """Process id and exit status of everything of ours that has ended."""
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        yield pid, os.waitstatus_to_exitcode(status)
+
+
+def reply(control: socket.socket, message: dict[str, Any]) -> None:
+    control.sendall(msgspec.json.encode(message))
+
+
+def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socket) -> int:
+    """Fork one child in a session of its own; the parent returns its process id.
+
+    descriptors: the child's channel, then what its options name as `descriptors`.
+    """
+    server = os.getpid()
+    pid = os.fork()
+    if pid:
+        for descriptor in descriptors:
+            os.close(descriptor)
+        return pid
+    status = 1
+    try:
+        end_with(server)
+        os.setsid()
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+        control.close()
+        channel = Channel(socket.socket(fileno=descriptors[0]))
+        if command["log"]:
+            log = os.open(command["log"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o600)
+            os.dup2(log, 1)
+            os.dup2(log, 2)
+            os.close(log)
+        faulthandler.enable()
+        options = command["options"] | {"descriptors": descriptors[1:]}
+        importlib.import_module(ROLES[command["role"]]).main(channel, options)
+        status = 0
+    except BaseException:
+        traceback.print_exc()  # into its log; the supervisor sees the exit status
+        raise
+    finally:
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # a problem may have taken it away
+            sys.stderr.flush()
+        os._exit(status)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

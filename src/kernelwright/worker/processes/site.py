@@ -1,0 +1,357 @@
+"""The processes of one GPU (or of one machine without) and the lease that covers what must not be disturbed.
+
+Imports no torch. It starts children when they are first needed, replaces those that died, and keeps what is shared
+between evaluations: the loaded problem, peaks, compiled launches, the best time per case.
+"""
+
+from __future__ import annotations
+
+import datetime
+import json
+import os
+import threading
+from concurrent.futures import Future, ThreadPoolExecutor
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+from kernelwright import __version__, codec, roofline
+from kernelwright.devices import TARGETS, Target, device_file, find_target
+from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
+from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
+from kernelwright.worker.compile import machine_code
+from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
+from kernelwright.worker.processes import answers
+from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.processes.lease import Lease
+from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.memory import SharedMemory
+from kernelwright.worker.processes.outcome import Ended
+
+DEFAULT_TARGET = "sm_90"
+
+NOTE = "judge.note"
+"""Where a judge says what of the problem it runs; read when it has ended."""
+
+
+def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
+    """Names of the scored cases that are not among `timed`; raises `ProblemError` for a name that is no scored case."""
+    scored = [case.name for case in cases if case.timed]
+    unknown = [name for name in timed if name not in scored]
+    if unknown:
+        raise ProblemError(f"no timed case {unknown[0]!r}", f"known: {', '.join(scored)}")
+    return {name for name in scored if timed and name not in timed}
+
+
+def wider(cases: list[Case]) -> set[str]:
+    """Names of small and held-out cases whose elements take more room than those of any scored case.
+
+    A tile that is best for two-byte elements may not fit into shared memory with four. Nothing is named where no small
+    case would be left.
+    """
+    widths = [width_of(case) for case in cases if case.timed]
+    if not widths or not any(case.small and width_of(case) <= max(widths) for case in cases):
+        return set()
+    return {case.name for case in cases if not case.timed and width_of(case) > max(widths)}
+
+
+def width_of(case: Case) -> int:
+    return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
+
+
+def arguments(shape: dict[str, Any]) -> dict[str, Any]:
+    """What a case's module and its forward are given, of what a recorder is told."""
+    return {key: shape[key] for key in ("input_names", "parameters", "init", "init_names")}
+
+
+def peaks_file(machine: dict[str, Any]) -> Path:
+    """Where the peaks of one GPU are kept: two of a name in one machine differ by some percent, and so may drivers."""
+    cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
+    return (
+        cache
+        / f"{device_file(machine['device'])}-{machine['uuid']}-driver{machine['driver']}-torch{machine['torch']}.json"
+    )
+
+
+class Site:
+    def __init__(self, scratch: Path, target: str | None, limits: Limits) -> None:
+        """scratch: an empty folder, which the caller removes."""
+        self.limits = limits
+        self.scratch = scratch
+        self.code = scratch / "code"
+        self.compilers = ForkServer(self.scratch)
+        try:
+            probe = self.compilers.spawn("probe")  # waits for the import of torch
+        except BaseException:
+            self.compilers.close()
+            raise
+        self.machine: dict[str, Any] = probe.channel.receive(120.0)
+        probe.kill()
+        self.on_gpu = self.machine["device"] is not None
+        self.device = "cuda" if self.on_gpu else "cpu"
+        self.target = self._target(target)
+        self.replayers = self.compilers
+        self.memory = SharedMemory()
+        self.replays_for: object = None
+        self.judges_lost = 0
+        if not self.on_gpu:
+            (self.scratch / "interpreter").mkdir()
+            self.replayers = ForkServer(self.scratch / "interpreter", interpret=True)
+        self.lease = Lease(self.machine["uuid"])
+        self.threads = ThreadPoolExecutor(max_workers=os.cpu_count() or 2)
+        self.compiled: dict[str, Future[dict[str, Any]]] = {}
+        self.compiled_lock = threading.Lock()
+        self.children: dict[str, Child] = {}
+        self.problem: tuple[str, str | None] | None = None
+        self.info: ProblemInfo | None = None
+        self.shapes: list[dict[str, Any]] = []
+        self.known_peaks: dict[str, Any] | None = None
+        self.best_us: dict[str, float] = {}
+        self.profiles: dict[str, Profile] = {}
+        self.qualified: dict[str, CaseQualification | str] = {}
+        self.unqualified = ""
+
+    def _target(self, name: str | None) -> Target:
+        if not self.on_gpu:
+            return find_target(name or DEFAULT_TARGET)
+        found = f"sm_{self.machine['capability']}"
+        if name not in (None, found):
+            raise ConfigError(f"target {name} was asked for, the GPU here is {found}", "leave --target out")
+        known = TARGETS.get(found)
+        if known is None:
+            raise MachineError(f"{self.machine['device']} is {found}, which kernelwright has no limits for",
+                               f"known: {', '.join(TARGETS)}; add an entry to kernelwright/devices")  # fmt: skip
+        return codec.record(codec.plain(known) | {
+            "device": self.machine["device"], "multiprocessors": self.machine["multiprocessors"],
+            "l2_bytes": self.machine["l2_bytes"]}, Target)  # fmt: skip
+
+    # --- what it is ------------------------------------------------------------------------------------------
+
+    def peaks(self) -> tuple[dict[str, float], str]:
+        """Measured peaks: of this GPU, or (without one) those recorded for the target's device."""
+        if self.on_gpu:
+            if self.known_peaks is None:  # asked once: every bound of this worker and its environment say the same
+                with self.lease:
+                    self.known_peaks = self.ask_judge({"verb": "peaks", "file": str(peaks_file(self.machine))})
+            return self.known_peaks["peaks"], self.known_peaks["source"]
+        name = device_file(self.target.device) + ".json"
+        recorded = resources.files("kernelwright.devices").joinpath("peaks").joinpath(name)
+        if not recorded.is_file():
+            raise MachineError(f"no peaks were recorded for {self.target.device} ({self.target.name})",
+                               f"use --target {DEFAULT_TARGET}, or run on such a GPU")  # fmt: skip
+        found = json.loads(recorded.read_text())
+        return found["peaks"], found["source"]
+
+    def versions(self) -> tuple[str, ...]:
+        """Of what compiles and launches: part of every name of machine code."""
+        found = self.compilers.ready()
+        return (found["torch"], found["triton"])
+
+    def environment(self) -> Environment:
+        versions = self.compilers.ready()
+        peaks, source = self.peaks()
+        return Environment(
+            device=self.machine["device"], target=self.target.name, python=self.machine["python"],
+            torch=versions["torch"], triton=versions["triton"], driver=self.machine["driver"],
+            kernelwright=__version__, peaks=peaks, peaks_source=source,
+            date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        )  # fmt: skip
+
+    # --- the problem -----------------------------------------------------------------------------------------
+
+    def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = (), narrow: bool = False) -> ProblemInfo:
+        """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
+        those out that are `wider`."""
+        with self.lease:
+            self.problem = (path, dtype)
+            self.drop("judge")
+            self.drop("bench")  # it holds the best of the last problem's cases, whose names may come again
+            self.best_us.clear()
+            self.qualified.clear()
+            self.unqualified = ""
+            told = self.ask_judge({"verb": "describe"})
+            self.shapes = self.ask_judge({"verb": "shapes"})
+            peaks, source = self.peaks()
+            shapes = {shape["name"]: shape for shape in self.shapes}
+            cases = [self._case(case | arguments(shapes[case["case"]["name"]]), peaks, source)
+                     for case in told.pop("cases")]  # fmt: skip
+            dropped = left_out([info.case for info in cases], timed)
+            if narrow:
+                dropped |= wider([info.case for info in cases if info.case.name not in dropped])
+            kept = [info for info in cases if info.case.name not in dropped]
+            self.shapes = [shape for shape in self.shapes if shape["name"].partition("/")[0] not in dropped]
+            self.info = codec.record(told | {"cases": codec.plain(kept)}, ProblemInfo)
+            return self.info
+
+    def _case(self, told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:
+        case = codec.record(told["case"], Case)
+        written_bytes, flop_by_dtype, stated = (told.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
+        least = roofline.bound(told["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
+        return codec.record(told | {"case": codec.plain(case), "bound": codec.plain(least)}, CaseInfo)
+
+    def loaded(self) -> ProblemInfo:
+        if self.info is None:
+            raise WorkerError("no problem is loaded; `load` comes first")
+        return self.info
+
+    # --- children --------------------------------------------------------------------------------------------
+
+    def child(self, role: str) -> Child:
+        """The living judge or bench."""
+        found = self.children.get(role)
+        if found is None or not found.alive:
+            self.drop(role)
+            if role == "judge":
+                options = {"device": self.device, "note": str(self.scratch / NOTE)}
+                found = self.compilers.spawn("judge", options, log=True)
+            elif self.on_gpu:
+                found = self.compilers.spawn("bench", {"code": str(self.code)}, log=True)
+            else:
+                self.memory.close()
+                self.memory = SharedMemory()
+                found = self.replayers.spawn("interpreter", log=True, descriptors=[self.memory.descriptor])
+            self.children[role] = found
+        return found
+
+    def replay_for(self, candidate: object) -> None:
+        """From here on the bench serves this candidate. The interpreter executes text, so each gets a process of its
+        own; a GPU's bench holds machine code only and goes on."""
+        if not self.on_gpu and self.replays_for is not candidate:
+            self.drop("bench")
+            self.replays_for = candidate
+
+    def drop(self, role: str) -> None:
+        """End it, and remove its log: a long run has one for each candidate."""
+        found = self.children.pop(role, None)
+        if found is None:
+            return
+        if found.alive:
+            found.kill()
+        if found.log is not None:
+            found.log.unlink(missing_ok=True)
+
+    def ask_judge(self, message: dict[str, Any], timeout_s: float | None = None) -> Any:
+        """The judge's answer; a judge that has not read the problem yet reads it first."""
+        timeout_s = timeout_s or self.limits.judge_s
+        with self.lease:
+            fresh = "judge" not in self.children or not self.children["judge"].alive
+            judge = self.child("judge")
+            described = None
+            if fresh and self.problem is not None:
+                path, dtype = self.problem
+                described = self._answer(judge, {"verb": "load", "path": path, "dtype": dtype}, timeout_s)
+            return described if message["verb"] == "describe" else self._answer(judge, message, timeout_s)
+
+    def ask_bench(self, message: dict[str, Any], timeout_s: float | None = None) -> Any:
+        """The bench's answer; what the replayed device code brought about is raised as Ended."""
+        timeout_s = timeout_s or self.limits.prepare_s
+        with self.lease:
+            try:
+                bench = self.child("bench")
+                if message["verb"] == "reserve" and not self.on_gpu:
+                    return self.memory.reserve(message["nbytes"])
+                answer = bench.ask(message, timeout_s)
+            except ChildTimeout as error:
+                raise Ended(Status.TIMEOUT, f"the kernels did not finish in {timeout_s:g} s") from error
+            except ChildDied as error:
+                raise Ended(Status.CRASHED, f"the process that ran the kernels {error.how}", lost=True) from error
+            if answer.get("sticky"):
+                self.drop("bench")
+        if "ok" in answer:
+            return answer["ok"]
+        raise answers.of_replay(answer)
+
+    def renew(self) -> None:
+        """New processes with new secret seeds, for a confirmation."""
+        with self.lease:
+            self.drop("bench")
+            self.drop("judge")
+
+    def _answer(self, judge: Child, message: dict[str, Any], timeout_s: float) -> Any:
+        try:
+            answer = judge.ask(message, timeout_s)
+        except (ChildDied, ChildTimeout) as error:
+            self.judges_lost += isinstance(error, ChildDied)
+            raise self._judge_ended(judge, message["verb"], error) from error
+        if "error" in answer:
+            raise (ProblemError if answer["kind"] == "ProblemError" else WorkerError)(answer["error"])
+        return answer["ok"]
+
+    def _judge_ended(self, judge: Child, verb: str, error: ChildDied | ChildTimeout) -> WorkerError | ProblemError:
+        """Whose fault it is that the judge ended: the problem's where its code ran, and else ours."""
+        file = self.problem[0] if self.problem is not None else ""
+        how = error.how if isinstance(error, ChildDied) else "did not answer in time and was killed"
+        note = self.scratch / NOTE
+        what = note.read_bytes().rstrip(b"\0").decode(errors="replace") if note.exists() else ""
+        said = judge.printed(800).strip()
+        if file and what:
+            return ProblemError(f"{file}: the process that runs it {how} in {what}", said or "run the file by itself")
+        return WorkerError(f"the judge of {file or 'no problem'} {how} at {verb}", said or None)
+
+    # --- compiling -------------------------------------------------------------------------------------------
+
+    def compile(self, key: str, job: dict[str, Any]) -> Future[dict[str, Any]]:
+        """Machine code and resources of one launch, or the failure; compiled once per key, on any free core.
+
+        key: see `machine_code.key_of`.
+        """
+        with self.compiled_lock:
+            if key not in self.compiled:
+                self.compiled[key] = self.threads.submit(self._compile, key, job)
+            return self.compiled[key]
+
+    def _compile(self, key: str, job: dict[str, Any]) -> dict[str, Any]:
+        """What a compiler said of a job. What may be the machine's fault (a process that was killed, a time limit, a
+        full disk) is not kept: the next candidate that asks may have better luck."""
+        lasts = False
+        try:
+            answer = self._compiled(job)
+            lasts = answer.get("status") != Status.TIMEOUT.value
+        except Ended as ended:
+            return {"status": ended.status.value, "reason": ended.reason}
+        finally:
+            if not lasts:
+                with self.compiled_lock:
+                    del self.compiled[key]
+        return answer
+
+    def _compiled(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The same; a compiler that died is replaced once, since it may have been killed from outside."""
+        try:
+            answer = self._asked_of_compiler(job)
+        except Ended:
+            answer = self._asked_of_compiler(job)
+        if "code" not in answer:
+            return answer
+        try:
+            code = machine_code.read(answer["code"])
+        except ValueError as error:  # msgspec's too
+            reason = f"what the compiler made is not machine code: {error}"[:400]
+            return {"status": Status.REJECTED.value, "reason": reason}
+        return answer | {"code": machine_code.store(code, self.code)}
+
+    def _asked_of_compiler(self, job: dict[str, Any]) -> dict[str, Any]:
+        """The answer of a compiler of its own; raises Ended where that died."""
+        child = self.compilers.spawn("compiler", {"target": self.target.name}, log=True)
+        try:
+            return answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name)
+        except ChildTimeout:
+            reason = f"compiling took over {self.limits.compile_s:g} s"
+            return {"status": Status.TIMEOUT.value, "reason": reason}
+        except ChildDied as error:
+            reason = f"the compiler was {error.how}: {child.printed(600)}"
+            raise Ended(Status.COMPILE_ERROR, reason, lost=True) from error
+        finally:
+            if child.alive:
+                child.kill()
+            if child.log is not None:
+                child.log.unlink(missing_ok=True)
+
+    def close(self) -> None:
+        for role in list(self.children):
+            self.drop(role)
+        self.threads.shutdown(wait=False, cancel_futures=True)
+        self.compilers.close()
+        if self.replayers is not self.compilers:
+            self.replayers.close()
+        self.memory.close()

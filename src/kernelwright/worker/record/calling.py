@@ -1,0 +1,91 @@
+"""What host code is called with: inputs, parameters and constructor arguments of a case, without values.
+
+Not the call (`recorder`). The one rule: parameters are the reference's, found by name; what a candidate brings along
+under another name is nobody's.
+"""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import torch
+
+from kernelwright.model import Record, Scalar, TensorSpec
+from kernelwright.worker.record.trace import Refused
+
+
+class CaseShape(Record, frozen=True, kw_only=True):
+    """All that a candidate learns of a case: shapes, dtypes, strides and plain arguments."""
+
+    name: str
+    inputs: tuple[TensorSpec | Scalar | None, ...]
+    input_names: tuple[str, ...]
+    parameters: dict[str, TensorSpec]
+    init: tuple[Any, ...]
+    init_names: tuple[str, ...]
+
+
+def meta(spec: TensorSpec) -> torch.Tensor:
+    dtype = getattr(torch, spec.dtype)
+    if not spec.offset:
+        return torch.empty_strided(spec.shape, spec.stride, dtype=dtype, device="meta")
+    reach = spec.offset + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.stride, strict=True)) + 1
+    storage = torch.empty(reach, dtype=dtype, device="meta")
+    return storage.as_strided(spec.shape, spec.stride, spec.offset)
+
+
+def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
+    """Give a candidate's module the reference's parameters and buffers, by name; refuses a differing shape.
+
+    One that the reference does not have is refused when a kernel or copy uses it.
+    """
+    own = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
+    for name, tensor in own:
+        same = [other for other, shared in own if shared is tensor and other in parameters]
+        if not same:
+            continue
+        given = parameters[name if name in same else same[0]]
+        if tuple(tensor.shape) != tuple(given.shape):
+            raise Refused(f"the parameter {name} has shape {tuple(tensor.shape)}, the reference's {tuple(given.shape)}")
+        holder, leaf = model.get_submodule(name.rpartition(".")[0]), name.rpartition(".")[2]
+        is_parameter = isinstance(tensor, torch.nn.Parameter)
+        setattr(holder, leaf, torch.nn.Parameter(given, requires_grad=False) if is_parameter else given)
+
+
+def bound(
+    call: Any, case: CaseShape, inputs: list[Any], parameters: dict[str, torch.Tensor], init: list[Any]
+) -> tuple[list[Any], dict[str, Any]]:
+    """The arguments of `kernel_function`, by name: forward arguments, parameters (dots as underscores, or a unique
+    last part), constructor arguments; what is left takes the inputs not yet named, in order, and then its default."""
+    named: dict[str, Any] = dict(zip(case.init_names, init, strict=False))
+    leaves = [name.rpartition(".")[2] for name in parameters]
+    named |= {
+        name.rpartition(".")[2]: t for name, t in parameters.items() if leaves.count(name.rpartition(".")[2]) == 1
+    }
+    named |= {name.replace(".", "_"): tensor for name, tensor in parameters.items()}
+    by_input = dict(zip(case.input_names, inputs, strict=False))
+    named |= by_input
+    wanted = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
+    unnamed = [value for name, value in by_input.items() if name not in {p.name for p in wanted}]
+    args: list[Any] = []
+    kwargs: dict[str, Any] = {}
+    for parameter in wanted:
+        if parameter.kind is parameter.VAR_POSITIONAL:
+            args += unnamed
+            unnamed = []
+            continue
+        if parameter.name in named:
+            value = named[parameter.name]
+        elif unnamed and parameter.default in (parameter.empty, None):
+            value = unnamed.pop(0)
+        elif parameter.default is not parameter.empty:
+            value = parameter.default
+        else:
+            known = ", ".join(named)
+            raise Refused(f"kernel_function's argument {parameter.name!r} is none of the problem's: {known}")
+        if parameter.kind is parameter.KEYWORD_ONLY:
+            kwargs[parameter.name] = value
+        else:
+            args.append(value)
+    return args, kwargs

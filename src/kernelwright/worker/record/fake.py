@@ -1,0 +1,110 @@
+"""Tensors without data that say they are on a GPU.
+
+They are torch's own meta tensors: shapes, strides, views and storages are exact and no memory is taken. Two modes
+are laid over them: one answers "cuda" wherever Python asks for a device (so that a CPU-only torch build serves),
+the other (`trace`) sees every ATen operator. The one rule: nothing here has a value to give.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import types
+from collections.abc import Iterator
+from typing import Any
+from unittest import mock
+
+import torch
+from torch.overrides import TorchFunctionMode
+from torch.utils._device import _device_constructors
+
+from kernelwright.devices import Target
+from kernelwright.worker.record.trace import Refused, Trace
+
+CUDA = torch.device("cuda", 0)
+
+
+class SayCuda(TorchFunctionMode):
+    """Answers questions about devices as if every tensor were on GPU 0."""
+
+    def __init__(self, trace: Trace) -> None:
+        super().__init__()
+        self.trace = trace
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = dict(kwargs or {})
+        name = getattr(func, "__name__", "")
+        if name == "__get__":
+            attribute = getattr(func.__self__, "__name__", "")
+            if attribute in ANSWERS:
+                return ANSWERS[attribute]
+        elif name == "get_device":
+            return 0
+        elif name == "data_ptr":
+            return (1 << 30) + args[0].storage_offset() * args[0].element_size()
+        elif name in ("cuda", "pin_memory"):
+            return args[0]
+        elif name in ("cpu", "numpy", "tolist", "item", "__repr__", "__format__"):
+            raise Refused(f"the host code reads values ({name}()); what it does may depend on shapes only")
+        elif name == "to":
+            args, kwargs = self._without_device(args, kwargs)
+            if len(args) == 1 and not kwargs:
+                return args[0]
+        elif func in _device_constructors():
+            if self.trace.recording and torch.device(kwargs.get("device") or "cpu").type == "cpu":
+                raise Refused(f"torch.{name} without device=: it would allocate on the CPU")
+            kwargs["device"] = "meta"
+        elif kwargs.get("device") is not None:
+            self._on_gpu(kwargs["device"])
+            kwargs["device"] = "meta"
+        return func(*args, **kwargs)
+
+    def _without_device(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
+        """The arguments of `Tensor.to` less the device."""
+        rest = [args[0]]
+        for argument in args[1:]:
+            if isinstance(argument, str | torch.device | int) and not isinstance(argument, bool):
+                self._on_gpu(argument)
+            elif isinstance(argument, torch.Tensor):
+                rest.append(argument.dtype)
+            elif argument is not None:
+                rest.append(argument)
+        if kwargs.get("device") is not None:
+            self._on_gpu(kwargs["device"])
+        kwargs = {k: v for k, v in kwargs.items() if k not in ("device", "non_blocking") and v is not None}
+        return tuple(a for a in rest if not isinstance(a, bool)), kwargs
+
+    def _on_gpu(self, device: Any) -> None:
+        if self.trace.recording and not isinstance(device, int) and torch.device(device).type == "cpu":
+            raise Refused("the host code moves a tensor to the CPU")
+
+
+ANSWERS = {"device": CUDA, "is_cuda": True, "is_cpu": False, "is_meta": False}
+
+
+@contextlib.contextmanager
+def faked(target: Target) -> Iterator[Trace]:
+    """Within: tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator."""
+    properties = types.SimpleNamespace(
+        name=target.device, major=target.capability // 10, minor=target.capability % 10,
+        multi_processor_count=target.multiprocessors, L2_cache_size=target.l2_bytes, warp_size=32,
+        shared_memory_per_block_optin=target.shared_bytes_per_block, total_memory=64 << 30,
+        shared_memory_per_multiprocessor=target.shared_bytes_per_multiprocessor,
+        max_threads_per_multi_processor=target.warps_per_multiprocessor * 32,
+        regs_per_multiprocessor=target.registers_per_multiprocessor,
+    )  # fmt: skip
+    answers: dict[str, Any] = {
+        "is_available": lambda: True, "device_count": lambda: 1, "current_device": lambda: 0,
+        "get_device_properties": lambda device=None: properties,
+        "get_device_capability": lambda device=None: (properties.major, properties.minor),
+        "get_device_name": lambda device=None: target.device,
+        "device": lambda device: contextlib.nullcontext(), "device_of": lambda tensor: contextlib.nullcontext(),
+        "set_device": lambda device: None,
+    }  # fmt: skip
+    trace = Trace()
+    with contextlib.ExitStack() as stack:
+        for name, answer in answers.items():
+            stack.enter_context(mock.patch.object(torch.cuda, name, answer))
+        stack.enter_context(torch.no_grad())
+        stack.enter_context(trace)
+        stack.enter_context(SayCuda(trace))
+        yield trace

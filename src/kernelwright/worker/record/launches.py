@@ -1,0 +1,127 @@
+"""Triton launches caught on their way and written into a plan, with their arguments as data.
+
+Nothing is compiled or run. The one rule: only module-level `@triton.jit` functions of the candidate can be launched,
+because only those are rebuilt on the trusted side.
+"""
+
+from __future__ import annotations
+
+import inspect
+from types import ModuleType
+from typing import Any
+from unittest import mock
+
+import torch
+import triton
+from triton.runtime.autotuner import Autotuner
+from triton.runtime.jit import JITFunction
+
+from kernelwright.worker.plan import plan
+from kernelwright.worker.plan.faults import MAX_GRID
+from kernelwright.worker.record.trace import Refused, Trace
+
+
+def kernel_names(module: ModuleType) -> dict[int, str]:
+    """id of each module-level JIT function to its name."""
+    found: dict[int, str] = {}
+    for value in vars(module).values():
+        while not isinstance(value, JITFunction) and hasattr(value, "fn"):
+            value = value.fn
+        if isinstance(value, JITFunction):
+            found[id(value)] = value.fn.__name__
+    return found
+
+
+class launches_to:  # noqa: N801 - reads as a verb at its use
+    """Within: Triton launches are appended to the trace instead of being run."""
+
+    def __init__(self, trace: Trace, choices: dict[str, int], tuned: dict[str, int]) -> None:
+        self.trace, self.choices, self.tuned = trace, choices, tuned
+        self.names: dict[int, str] = {}
+
+    def __enter__(self) -> dict[int, str]:
+        recorder = self
+
+        def run(self: JITFunction[Any], *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> None:
+            recorder.launch(self, grid, args, kwargs)
+
+        def run_autotuned(self: Autotuner, *args: Any, **kwargs: Any) -> Any:
+            return recorder.autotuned(self, args, kwargs)
+
+        self.patches: list[Any] = [
+            mock.patch.object(JITFunction, "run", run),
+            mock.patch.object(Autotuner, "run", run_autotuned),
+            mock.patch.object(triton, "set_allocator"),
+        ]
+        for patch in self.patches:
+            patch.start()
+        return self.names
+
+    def __exit__(self, *exception: object) -> None:
+        for patch in self.patches:
+            patch.stop()
+
+    def autotuned(self, tuner: Autotuner, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        name = tuner.base_fn.__name__
+        self.tuned[name] = len(tuner.configs)
+        index = self.choices.get(name, 0)
+        if not 0 <= index < len(tuner.configs):
+            raise Refused(f"autotune:{name} = {index}, but there are {len(tuner.configs)} configs")
+        config = tuner.configs[index]
+        if config.pre_hook is not None:
+            config.pre_hook({**dict(zip(tuner.arg_names, args, strict=False)), **kwargs, **config.all_kwargs()})
+        return tuner.fn.run(*args, **kwargs, **config.all_kwargs())
+
+    def launch(self, kernel: JITFunction[Any], grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+        name = self.names.get(id(kernel))
+        if name is None:
+            raise Refused("a kernel was launched that is not a module-level @triton.jit function of the candidate")
+        signature = inspect.signature(kernel.fn)
+        if kwargs.pop("launch_pdl", False):
+            raise Refused(
+                f"{name} is launched with launch_pdl: it would begin before what was launched before it has ended, so "
+                "that calls in a row overlap and no clock could tell what one of them takes"
+            )
+        options = {k: kwargs[k] for k in plan.OPTIONS if k in kwargs}
+        kwargs = {k: v for k, v in kwargs.items() if k not in options or k in signature.parameters}
+        arguments = signature.bind(*args, **kwargs)
+        arguments.apply_defaults()
+        if callable(grid):
+            grid = grid({**arguments.arguments, **options})
+        grid = tuple(grid) if isinstance(grid, tuple | list | torch.Size) else (grid,)
+        if not 1 <= len(grid) <= 3 or not all(isinstance(g, int) for g in grid):
+            shown = [g if isinstance(g, int | float | str) else type(g).__name__ for g in grid]
+            raise Refused(f"the grid of {name} is {shown}; one to three integers were expected")
+        if not all(0 <= g <= most for g, most in zip(grid, MAX_GRID, strict=False)):
+            raise Refused(f"the grid of {name} is {grid!r}; a device takes at most {MAX_GRID}")
+        self.trace.append(
+            plan.Launch(
+                kernel=name,
+                grid=grid,
+                arguments={k: self.argument(v, f"{name}'s argument {k}") for k, v in arguments.arguments.items()},
+                options={k: v for k, v in options.items() if v is not None},
+            )
+        )
+
+    def argument(self, value: Any, what: str) -> plan.Argument:
+        if isinstance(value, triton.language.constexpr):
+            value = value.value
+        if isinstance(value, torch.Tensor):
+            return plan.Tensor(view=self.trace.view(value, what))
+        if value is None or isinstance(value, bool | int | float | str):
+            kind: Any = "none" if value is None else type(value).__name__
+            return plan.Value(kind=kind, text=repr(value) if kind not in ("str", "none") else str(value or ""))
+        if isinstance(value, triton.language.dtype):
+            return plan.Value(kind="dtype", text=value.name)
+        if isinstance(value, JITFunction) and id(value) in self.names:
+            return plan.Value(kind="kernel", text=self.names[id(value)])
+        if isinstance(value, tuple | list):
+            return plan.Tuple(items=tuple(self.argument(item, what) for item in value))
+        if type(value).__name__ == "TensorDescriptor":
+            view = self.trace.view(value.base, what)
+            shaped = plan.View(buffer=view.buffer, dtype=view.dtype, shape=tuple(value.shape),
+                               stride=tuple(value.strides), offset=view.offset)  # fmt: skip
+            padding = getattr(value, "padding", "zero")
+            return plan.Descriptor(view=shaped, block_shape=tuple(value.block_shape), padding=str(padding))
+        raise Refused(f"{what} is a {type(value).__name__}; tensors, numbers, strings, Triton dtypes, tensor "
+                      "descriptors and kernels can be passed")  # fmt: skip

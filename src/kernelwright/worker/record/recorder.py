@@ -1,0 +1,153 @@
+"""The recorder: runs a candidate's host code once per case, confined and without data, and reports launch plans.
+
+Nothing it says is believed: a plan only names buffers and the candidate's own kernels, and is judged by what its
+replay computes. The process is killed after use.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import torch
+
+from kernelwright import codec
+from kernelwright.devices import find_target
+from kernelwright.model import Record, Status, TensorSpec
+from kernelwright.source import parse as syntax
+from kernelwright.worker import confine
+from kernelwright.worker.compile.target import install
+from kernelwright.worker.plan import plan
+from kernelwright.worker.plan.plan import Recorded, Recording
+from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.record.calling import CaseShape, adopt, bound, meta
+from kernelwright.worker.record.fake import faked
+from kernelwright.worker.record.launches import kernel_names, launches_to
+from kernelwright.worker.record.trace import Refused, Trace
+
+
+class Job(Record, frozen=True, kw_only=True):
+    source: str
+    autotune: dict[str, int]
+    """Which config to take for a kernel under `triton.autotune`; the first where not said."""
+    target: str
+    cases: tuple[CaseShape, ...]
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    scratch = Path(options["scratch"])
+    torch.set_num_threads(1)  # no more can be started, and OpenMP ends the process over that
+    in_force = confine.enter(scratch, (channel.socket.fileno(),), confine.RECORDER)
+    channel.send({"confinement": in_force})
+    job = codec.record(channel.receive(30.0), Job)
+    channel.send(codec.plain(record(job, scratch)))
+
+
+def record(job: Job, scratch: Path) -> Recorded:
+    """One recording per case, and the number of configs of each autotuned kernel."""
+    target = find_target(job.target)
+    install(target)
+    torch.set_grad_enabled(False)
+    recordings: list[Recording] = []
+    tuned: dict[str, int] = {}
+    module: ModuleType | None = None
+    for case in job.cases:
+        with faked(target) as trace, launches_to(trace, job.autotune, tuned) as names:
+            try:
+                if module is None:
+                    module = imported(job.source, scratch)
+                names.update(kernel_names(module))
+                recordings.append(Recording(case=case.name, plan=planned(module, case, trace)))
+            except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a result
+                status, reason = blame(error)
+                recordings.append(Recording(case=case.name, status=status, reason=reason))
+    return Recorded(recordings=tuple(recordings), autotune=tuned)
+
+
+def imported(source: str, scratch: Path) -> ModuleType:
+    """The candidate as a module (Triton wants its source in a file)."""
+    path = scratch / "candidate.py"
+    path.write_text(source)
+    spec = importlib.util.spec_from_file_location("candidate", path)
+    if spec is None or spec.loader is None:
+        raise Refused("the candidate cannot be imported")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["candidate"] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
+    """Construct (where there is a ModelNew) and call twice; the plan, if both calls do the same."""
+    parameters = {name: meta(spec) for name, spec in case.parameters.items()}
+    init = [meta(value) if isinstance(value, TensorSpec) else value for value in case.init]
+    if hasattr(module, "ModelNew"):
+        model = module.ModelNew(*init)
+        adopt(model, parameters)
+        model.eval()
+        first, second = (one_call(model, lambda inputs: (inputs, {}), case, parameters, trace) for _ in range(2))
+    elif hasattr(module, "kernel_function"):
+        call = module.kernel_function
+        first, second = (
+            one_call(call, lambda inputs: bound(call, case, inputs, parameters, init), case, parameters, trace)
+            for _ in range(2)
+        )
+    else:
+        raise Refused("the candidate defines neither a class ModelNew nor a function kernel_function")
+    if first != second:
+        raise Refused("a second call with inputs of the same shapes does something else than the first; nothing may be "
+                      "kept between calls")  # fmt: skip
+    return first
+
+
+def one_call(
+    call: Callable[..., Any],
+    arguments: Callable[[list[Any]], tuple[list[Any], dict[str, Any]]],
+    case: CaseShape,
+    parameters: dict[str, torch.Tensor],
+    trace: Trace,
+) -> plan.Plan:
+    """Record one call on inputs of its own."""
+    trace.start()
+    inputs = [meta(spec) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
+    for name, tensor in zip(case.input_names, inputs, strict=False):
+        if isinstance(tensor, torch.Tensor):
+            trace.bind(tensor, "input", name)
+    for name, tensor in parameters.items():
+        trace.bind(tensor, "parameter", name)
+    args, kwargs = arguments(inputs)
+    trace.recording = True
+    result = call(*args, **kwargs)
+    trace.recording = False
+    outputs = [result] if isinstance(result, torch.Tensor) else result
+    if not isinstance(outputs, tuple | list) or not all(isinstance(o, torch.Tensor) for o in outputs):
+        raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected")
+    return plan.Plan(
+        buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps),
+        outputs=tuple(trace.view(o, "an output") for o in outputs), single=isinstance(result, torch.Tensor),
+    )  # fmt: skip
+
+
+def described(result: Any) -> str:
+    """The type of what a call returned, and of what is in it."""
+    inside = ", ".join(type(item).__name__ for item in result[:8]) if isinstance(result, tuple | list) else ""
+    return f"{type(result).__name__}({inside})" if inside else type(result).__name__
+
+
+def blame(error: BaseException) -> tuple[Status, str]:
+    """The status and a short reason for whatever the candidate raised, with the line in its source."""
+    if isinstance(error, SyntaxError):
+        return Status.COMPILE_ERROR, syntax.complaint(error)
+    lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith("candidate.py")]
+    where = f"line {lines[-1]}: " if lines else ""
+    if isinstance(error, Refused):
+        return Status.REJECTED, f"{where}{error}"
+    text = f"{type(error).__name__}: {error}".strip()[:600]
+    if "meta" in str(error).lower() and isinstance(error, RuntimeError | NotImplementedError):
+        return Status.REJECTED, f"{where}the host code depends on values, which a launch plan cannot hold ({text})"
+    return Status.RUNTIME_ERROR, f"{where}{text}"

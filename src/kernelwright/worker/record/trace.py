@@ -1,0 +1,183 @@
+"""A launch plan while it is being written: what each ATen operator of host code becomes in it.
+
+It sees operators and not the functions they were called by (`fake` does), on tensors without data. The one rule: an
+operator that is not on the short list below is refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.worker.plan.plan import MAX_STEPS, Buffer, Copy, Fill, Launch, View
+
+aten = torch.ops.aten
+
+ALLOCATE = {
+    aten.empty,
+    aten.empty_strided,
+    aten.empty_like,
+    aten.new_empty,
+    aten.new_empty_strided,
+    aten.empty_permuted,
+}
+"""New memory; nothing is computed."""
+
+ALLOCATE_AND_FILL: dict[Any, Callable[[tuple[Any, ...]], Any]] = {
+    aten.zeros: lambda args: 0, aten.zeros_like: lambda args: 0, aten.new_zeros: lambda args: 0,
+    aten.ones: lambda args: 1, aten.ones_like: lambda args: 1, aten.new_ones: lambda args: 1,
+    aten.full: lambda args: args[1], aten.full_like: lambda args: args[1], aten.new_full: lambda args: args[2],
+}  # fmt: skip
+"""New memory holding one constant: split-K and atomics need zeros."""
+
+FILL = {aten.zero_: lambda args: 0, aten.fill_: lambda args: args[1]}
+"""Existing memory set to one constant."""
+
+COPY = {aten.clone, aten._to_copy, aten.contiguous}
+"""New memory holding the same values, possibly in another dtype or layout."""
+
+VIEW_WITHOUT_ALIAS = {aten._unsafe_view, aten._reshape_alias}
+"""Views that the schema does not mark as such (the others are recognised by `is_view`)."""
+
+
+class Refused(Exception):
+    """Host code did something that a launch plan cannot hold."""
+
+
+class Trace(TorchDispatchMode):
+    """The plan being written. While `recording` is False (construction of a module) operators run unseen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.alive: list[torch.Tensor] = []
+        self.start()
+
+    def start(self) -> None:
+        """Begin a plan anew; tensors of earlier ones are unknown to it."""
+        self.recording = False
+        self.buffers: dict[int, Buffer] = {}
+        self.by_storage: dict[int, int] = {}
+        self.constants: dict[int, Any] = {}
+        self.steps: list[Fill | Copy | Launch] = []
+
+    def bind(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
+        """Declare a tensor's storage as an input or parameter."""
+        storage = tensor.untyped_storage()
+        if storage._cdata not in self.by_storage:
+            self._new_buffer(tensor, origin, name)
+
+    def view(self, tensor: torch.Tensor, what: str) -> View:
+        """Where a tensor lies; refuses one whose memory the plan does not know."""
+        buffer = self.by_storage.get(tensor.untyped_storage()._cdata)
+        if buffer is None:
+            raise Refused(
+                f"{what} is a tensor made outside the call that is neither an input nor a parameter or buffer of the "
+                "reference; what is computed from weights at construction cannot be replayed"
+            )
+        return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
+                    stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
+
+    def append(self, step: Fill | Copy | Launch) -> None:
+        if len(self.steps) >= MAX_STEPS:
+            raise Refused(f"one call takes more than {MAX_STEPS} launches, fills and copies")
+        self.steps.append(step)
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if not self.recording:
+            return func(*args, **kwargs)
+        if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
+            with self:  # under torch.inference_mode these come whole, otherwise as what they are made of
+                return func.decompose(*args, **kwargs)
+        packet = func.overloadpacket
+        if func.is_view or packet in VIEW_WITHOUT_ALIAS or packet in (aten.detach, aten.alias, aten.lift_fresh):
+            return self._same_storage(func, args, kwargs)
+        if packet in FILL:
+            self._fill(args[0], FILL[packet](args))
+            return args[0]
+        if packet is aten.copy_:
+            self._copy(args[0], args[1])
+            return args[0]
+        if packet is aten.scalar_tensor:  # the right side of `y[:, 0] = 0`, on its way to copy_
+            result = func(*args, **kwargs)
+            self.alive.append(result)
+            self.constants[result.untyped_storage()._cdata] = args[0]
+            return result
+        if packet is aten._local_scalar_dense:
+            raise Refused("the host code reads a value of a tensor; what it does may depend on shapes only")
+        if packet in ALLOCATE or packet in ALLOCATE_AND_FILL or packet in COPY:
+            result = func(*args, **kwargs)
+            self._new_buffer(result, "scratch", "")
+            if packet in ALLOCATE_AND_FILL:
+                self._fill(result, ALLOCATE_AND_FILL[packet](args))
+            elif packet in COPY:
+                self._copy(result, args[0])
+            return result
+        if packet is aten.constant_pad_nd:
+            return self._pad(func, args, kwargs)
+        if packet in (aten.cat, aten.stack):
+            return self._join(func, args, kwargs)
+        raise Refused(
+            f"the host code calls {func}; it may only allocate, fill with a constant, view, copy and cast, and launch "
+            "its own kernels"
+        )
+
+    def _same_storage(self, func: Any, args: Any, kwargs: Any) -> Any:
+        result = func(*args, **kwargs)
+        if isinstance(result, torch.Tensor) and result.untyped_storage()._cdata not in self.by_storage:
+            source = args[0]
+            known = isinstance(source, torch.Tensor) and source.untyped_storage()._cdata in self.by_storage
+            if known:
+                raise Refused(f"{func} copied where a view was expected")
+        return result
+
+    def _new_buffer(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
+        storage = tensor.untyped_storage()
+        number = len(self.buffers)
+        self.alive.append(tensor)  # a freed storage's address could come back as another buffer
+        self.by_storage[storage._cdata] = number
+        self.buffers[number] = Buffer(id=number, nbytes=storage.nbytes(), origin=origin, name=name)
+
+    def _fill(self, target: torch.Tensor, value: Any) -> None:
+        if isinstance(value, torch.Tensor):
+            raise Refused("a fill value is a tensor; it has to be a plain number")
+        self.append(Fill(view=self.view(target, "what is filled"), value=repr(value)))
+
+    def _copy(self, target: torch.Tensor, source: torch.Tensor) -> None:
+        constant = self.constants.get(source.untyped_storage()._cdata)
+        if constant is not None:
+            self._fill(target, constant)
+            return
+        if source.shape != target.shape:
+            source = source.expand(target.shape)
+        self.append(Copy(target=self.view(target, "what is copied to"), source=self.view(source, "what is copied")))
+
+    def _pad(self, func: Any, args: Any, kwargs: Any) -> Any:
+        source, pad, value = args[0], args[1], args[2] if len(args) > 2 else 0
+        if min(pad) < 0:
+            raise Refused("padding by a negative amount; slice instead")
+        result = func(*args, **kwargs)
+        self._new_buffer(result, "scratch", "")
+        self._fill(result, value)
+        interior = result
+        for i in range(len(pad) // 2):
+            dim = source.dim() - 1 - i
+            interior = interior.narrow(dim, pad[2 * i], source.shape[dim])
+        self._copy(interior, source)
+        return result
+
+    def _join(self, func: Any, args: Any, kwargs: Any) -> Any:
+        parts, dim = args[0], (args[1] if len(args) > 1 else kwargs.get("dim", 0))
+        result = func(*args, **kwargs)
+        self._new_buffer(result, "scratch", "")
+        start = 0
+        for i, part in enumerate(parts):
+            if func.overloadpacket is aten.stack:
+                self._copy(result.select(dim, i), part)
+            else:
+                self._copy(result.narrow(dim, start, part.shape[dim]), part)
+                start += part.shape[dim]
+        return result

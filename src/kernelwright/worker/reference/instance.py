@@ -1,0 +1,169 @@
+"""One case of a problem made ready to call: the reference and its inputs, and what can be asked of them.
+
+Not how it is made (`load`), nor how it is judged. The one rule: nothing here looks at values, so everything
+works on fake tensors too and then takes no memory.
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Scalar, TensorSpec
+from kernelwright.worker.reference.problem_module import call, floating_dtype
+
+Input = Tensor | Scalar | None
+
+
+@dataclass(frozen=True)
+class Instance:
+    """The reference with what it is called with, for one case and seed.
+
+    module: in eval mode, no gradients. input_names: forward's argument names, one for each of `inputs`;
+    init_names likewise for the constructor. file: the problem's, for error messages.
+    """
+
+    module: nn.Module
+    inputs: tuple[Input, ...]
+    init_inputs: tuple[Any, ...]
+    input_names: tuple[str, ...]
+    init_names: tuple[str, ...]
+    file: Path
+
+
+@dataclass(frozen=True)
+class Specs:
+    """An instance without its values. parameters: buffers too, by the module's own names ("conv.weight")."""
+
+    inputs: tuple[TensorSpec | Scalar | None, ...]
+    outputs: tuple[TensorSpec, ...]
+    parameters: dict[str, TensorSpec]
+
+
+def outputs(instance: Instance) -> tuple[Tensor, ...]:
+    """What the reference gives for its inputs, as a tuple also where it is one tensor.
+
+    A forward that changes what it is given is refused: float64 and the candidate would get other values than it did.
+    """
+    before = [(what, tensor, version_of(tensor)) for what, tensor in given(instance)]
+    with torch.no_grad():
+        made = call(instance.file, "forward", instance.module, *instance.inputs)
+    after = dict(given(instance))
+    for what, tensor, version in before:
+        if after.get(what) is not tensor or version_of(tensor) != version:
+            kind, name = what.split(maxsplit=1)
+            value = name if kind == "input" else f"self.{name}"
+            raise ProblemError(
+                f"{instance.file}: forward changes {what} in place, so a second call would be of other values",
+                f"work on a copy: {name.split('.')[-1]} = {value}.clone()",
+            )
+    several = tuple(made) if isinstance(made, list | tuple) else (made,)
+    if not several:
+        raise ProblemError(f"{instance.file}: forward returns an empty {type(made).__name__}", "return a tensor")
+    for position, output in enumerate(several):
+        if not isinstance(output, Tensor):
+            raise ProblemError(
+                f"{instance.file}: output {position} of forward is a {type(output).__name__}, expected a tensor",
+                "forward returns a tensor, or a flat list or tuple of tensors",
+            )
+        if kind := unusual(output):
+            raise ProblemError(f"{instance.file}: output {position} of forward is {kind}", "expected a dense tensor")
+    return several
+
+
+def unusual(tensor: Tensor) -> str:
+    """What keeps a tensor from being read element by element; "" where nothing does."""
+    if tensor.is_nested:
+        return "a nested tensor"
+    if tensor.layout is not torch.strided:
+        return f"a sparse tensor ({tensor.layout})"
+    if tensor.is_quantized:
+        return "a quantized tensor"
+    return "a tensor without data (device meta)" if tensor.is_meta else ""
+
+
+def given(instance: Instance) -> list[tuple[str, Tensor]]:
+    """Every tensor that a kernel is given, by the name that reports give it: inputs, then parameters and buffers."""
+    named = zip(instance.input_names, instance.inputs, strict=True)
+    found = [(f"input {name}", value) for name, value in named if isinstance(value, Tensor)]
+    found += [(f"parameter {name}", parameter) for name, parameter in instance.module.named_parameters()]
+    return found + [(f"buffer {name}", buffer) for name, buffer in instance.module.named_buffers()]
+
+
+def version_of(tensor: Tensor) -> int:
+    """How often PyTorch has changed it in place, through views too; what inference mode made cannot be changed."""
+    return 0 if tensor.is_inference() else tensor._version
+
+
+def cast(instance: Instance, dtype: str) -> Instance:
+    """A copy of `instance` with the same values in another floating-point dtype (float64, to judge by); complex numbers
+    in the complex dtype of that precision."""
+    wanted = floating_dtype(instance.file, dtype)
+    assert wanted is not None
+
+    def converted(tensor: Tensor) -> Tensor:
+        if tensor.is_complex():
+            return tensor.to(wanted.to_complex())
+        return tensor.to(wanted) if tensor.is_floating_point() else tensor
+
+    module = copy.deepcopy(instance.module)
+    for tensor in [*module.parameters(), *module.buffers()]:
+        tensor.data = converted(tensor.data)
+    inputs = tuple(converted(value) if isinstance(value, Tensor) else value for value in instance.inputs)
+    return replace(instance, module=module, inputs=inputs)
+
+
+def specs(instance: Instance) -> Specs:
+    """The shapes, dtypes and strides in `instance`; runs its module once."""
+    named = [*instance.module.named_parameters(), *instance.module.named_buffers()]
+    return Specs(
+        inputs=tuple(_spec(value) if isinstance(value, Tensor) else value for value in instance.inputs),
+        outputs=tuple(_spec(output) for output in outputs(instance)),
+        parameters={name: _spec(tensor) for name, tensor in named},
+    )
+
+
+class _Operators(TorchDispatchMode):
+    """Collects the names of the operators that run."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.names: set[str] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.names.add(func.__name__.partition(".")[0])
+        return func(*args, **(kwargs or {}))
+
+
+def operators(instance: Instance) -> frozenset[str]:
+    """The names of the operators in forward, such as "native_layer_norm"."""
+    with _Operators() as seen:
+        outputs(instance)
+    return frozenset(seen.names)
+
+
+def compulsory_bytes(specs: Specs) -> int:
+    """Bytes of every input, parameter and output, once each; what is expanded counts once. What of them has to move is
+    `work.least_work`."""
+    inputs = [spec for spec in specs.inputs if isinstance(spec, TensorSpec)]
+    return sum(_bytes(spec) for spec in [*inputs, *specs.parameters.values(), *specs.outputs])
+
+
+def _spec(tensor: Tensor) -> TensorSpec:
+    dtype = str(tensor.dtype).removeprefix("torch.")
+    return TensorSpec(shape=tuple(tensor.shape), dtype=dtype, stride=tuple(tensor.stride()))
+
+
+def _bytes(spec: TensorSpec) -> int:
+    dtype = getattr(torch, spec.dtype)
+    # A dimension of stride 0 repeats the same memory.
+    sizes = (min(size, 1) if stride == 0 else size for size, stride in zip(spec.shape, spec.stride, strict=True))
+    return int(dtype.itemsize) * math.prod(sizes)

@@ -1,0 +1,279 @@
+"""A problem file, imported: its cases, and the reference with inputs for any of them.
+
+Runs inside a worker process, because it executes the user's file; it judges no candidate and times nothing. The
+one rule: an instance depends only on the problem, the case, the seed, the dtype and the device. Two seeds give
+different inputs *and* different parameters, and a parameter that the file initialises to a constant (a bias of
+zeros, a norm weight of ones) is drawn again around that constant, so that no kernel can leave it out. Buffers
+stay as the file makes them.
+"""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import math
+import types
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
+from torch.nn.parameter import is_lazy
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case
+from kernelwright.text.escape import encodable
+from kernelwright.worker.bounds.work import Work, least_work, taped
+from kernelwright.worker.reference.instance import (
+    Input,
+    Instance,
+    Specs,
+    cast,
+    compulsory_bytes,
+    operators,
+    outputs,
+    specs,
+    unusual,
+)
+from kernelwright.worker.reference.problem_module import (
+    argument_names,
+    call,
+    call_with,
+    check_cases,
+    execute,
+    floating_dtype,
+    read_source,
+    seeded,
+    stated_cases,
+)
+
+__all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
+
+T = TypeVar("T")
+
+REDRAWN_SPREAD = 0.1
+"""Standard deviation of the values added to a constant parameter: wide enough that leaving it out is far above
+any tolerance, small enough that a norm weight of one stays near one."""
+REAL_LIMIT_ELEMENTS = 1 << 24
+"""Largest tensor that is made for real where a case cannot be described on fake tensors: 64 MiB in float32."""
+
+
+def load_problem(path: str) -> LoadedProblem:
+    """Import the problem at `path`, a file or a folder with `problem.py`; raises `ProblemError`."""
+    given = Path(path)
+    file = (given / "problem.py" if given.is_dir() else given).resolve()
+    source, tree = read_source(file)
+    module = execute(file, tree, {})
+    missing = [name for name in ("Model", "get_inputs", "get_init_inputs") if not callable(getattr(module, name, None))]
+    if missing:
+        raise ProblemError(
+            f"{file} does not define {', '.join(missing)}",
+            "a problem has a class Model(nn.Module) and the functions get_inputs() and get_init_inputs()",
+        )
+    if not (isinstance(module.Model, type) and issubclass(module.Model, nn.Module)):
+        raise ProblemError(f"{file}: Model is {module.Model!r}, expected a subclass of torch.nn.Module")
+    owns_folder = file.name == "problem.py"
+    cases = stated_cases(file, module)
+    arguments = frozenset({**argument_names(module.get_inputs), **argument_names(module.get_init_inputs)})
+    check_cases(file, tree, module, cases, arguments)
+    return LoadedProblem(
+        name=file.parent.name if owns_folder else file.stem,
+        format="native" if owns_folder or hasattr(module, "CASES") else "kernelbench",
+        source=source,
+        docstring=docstring_of(module),
+        cases=cases,
+        file=file,
+        tree=tree,
+        arguments=arguments,
+    )
+
+
+@dataclass(frozen=True)
+class LoadedProblem:
+    """A problem whose file was imported once and found sound.
+
+    Each method executes the file anew with the case's constants, so that nothing is kept between calls.
+    arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants.
+    """
+
+    name: str
+    format: Literal["native", "kernelbench"]
+    source: str
+    docstring: str
+    cases: tuple[Case, ...]
+    file: Path
+    tree: ast.Module
+    arguments: frozenset[str]
+
+    def instance(self, case: Case, *, seed: int, device: str = "cpu", dtype: str | None = None) -> Instance:
+        """Reference and inputs of `case`; the same for the same arguments. `dtype` goes before the case's own.
+
+        Everything is made on `device` directly. Floating-point inputs, parameters and buffers are cast one by
+        one; other tensors stay as they are. The caller's random state is left as it was.
+        """
+        wanted = floating_dtype(self.file, dtype or case.dtype)
+        module = self._module(case)
+        with torch.no_grad():
+            with seeded("parameters", seed, device) as given:
+                init_inputs = self._sequence("get_init_inputs", module.get_init_inputs, case)
+                init_names = _bind(self.file, "Model", module.Model, init_inputs)
+                reference = call(self.file, "Model", module.Model, *init_inputs)
+                _refuse_own_seed(self.file, "Model", given)
+                _settle(self.file, reference, device, wanted)
+            with seeded("inputs", seed, device) as given:
+                inputs = self._sequence("get_inputs", module.get_inputs, case)
+                _refuse_own_seed(self.file, "get_inputs", given)
+            input_names = _bind(self.file, "forward", reference.forward, inputs)
+            for position, name in enumerate(input_names):
+                inputs[position] = _input(self.file, name, inputs[position], device, wanted)
+        return Instance(reference, tuple(inputs), tuple(init_inputs), input_names, init_names, self.file)
+
+    def work(self, case: Case) -> tuple[int | None, int | None]:
+        """FLOP and bytes that the problem states for `case`; None where it states nothing."""
+        module = self._module(case)
+        if not hasattr(module, "work"):
+            return None, None
+        stated = call_with(self.file, "work", module.work, {**case.params, "dtype": case.dtype})
+        if not isinstance(stated, dict) or not set(stated) <= {"flop", "bytes"}:
+            raise ProblemError(f"{self.file}: work returned {stated!r}, expected a dict with flop, bytes or both")
+        for key, value in stated.items():
+            if type(value) is not int or value < 0:
+                raise ProblemError(f"{self.file}: work states {key} = {value!r}, expected a whole number from 0")
+        return stated.get("flop"), stated.get("bytes")
+
+    def specs(self, case: Case, dtype: str | None = None) -> Specs:
+        """What `case` takes and gives, found without making its tensors."""
+        return self._asked(case, dtype, specs)
+
+    def least_work(self, case: Case, dtype: str | None = None) -> Work:
+        """What `case` has to read, write and multiply at least, without making its tensors."""
+        return self.work_with(case, dtype, {})
+
+    def work_with(self, case: Case, dtype: str | None, drawn: dict[str, Tensor]) -> Work:
+        """The same with values of inputs, by name, that decide which elements of others are read."""
+        return least_work(self._asked(case, dtype, lambda instance: taped(instance, drawn)))
+
+    def whole_numbers(self, case: Case, *, seed: int) -> dict[str, Tensor]:
+        """The inputs of `case` that are of whole numbers, by name, on the CPU, without the module being made."""
+        module = self._module(case)
+        with torch.no_grad(), seeded("inputs", seed, "cpu"):
+            made = self._sequence("get_inputs", module.get_inputs, case)
+        names = self.outline(case).input_names
+        tensors = {name: value for name, value in zip(names, made, strict=True) if isinstance(value, Tensor)}
+        return {name: value for name, value in tensors.items() if not (value.is_floating_point() or value.is_complex())}
+
+    def operators(self, case: Case) -> frozenset[str]:
+        """The names of the operators in forward, without making tensors."""
+        return self._asked(case, None, operators)
+
+    def outline(self, case: Case, dtype: str | None = None) -> Instance:
+        """An instance for its names and shapes: fake tensors, or small real ones where that cannot be."""
+        return self._asked(case, dtype, lambda instance: instance)
+
+    def _asked(self, case: Case, dtype: str | None, ask: Callable[[Instance], T]) -> T:
+        """`ask` of an instance on fake tensors, or on small real ones where the problem looks at values."""
+        try:
+            with FakeTensorMode(allow_non_fake_inputs=True):
+                return ask(self.instance(case, seed=0, dtype=dtype))
+        except ProblemError as error:
+            on_fake = error
+        try:
+            with _OnlySmallTensors():
+                return ask(self.instance(case, seed=0, dtype=dtype))
+        except _TooLargeError as error:
+            raise ProblemError(
+                f"case {case.name!r} cannot be described without its values: {on_fake}",
+                f"a tensor of {error} elements is too large for that; avoid .item() and conditions on values",
+            ) from on_fake
+
+    def _module(self, case: Case) -> types.ModuleType:
+        constants = {name: value for name, value in case.params.items() if name not in self.arguments}
+        return execute(self.file, self.tree, constants)
+
+    def _sequence(self, what: str, function: Callable[..., object], case: Case) -> list[Any]:
+        made = call_with(self.file, what, function, case.params)
+        if not isinstance(made, list | tuple):
+            raise ProblemError(f"{self.file}: {what} returned a {type(made).__name__}, expected a list")
+        return list(made)
+
+
+def docstring_of(module: types.ModuleType) -> str:
+    """The problem's, else its model's; the file may have assigned anything to either."""
+    found = next((doc for doc in (module.__doc__, module.Model.__doc__) if doc and isinstance(doc, str)), "")
+    return inspect.cleandoc(encodable(found))
+
+
+def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> None:
+    """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time."""
+    module.eval()
+    for name, parameter in module.named_parameters():
+        if is_lazy(parameter):
+            raise ProblemError(f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules")
+        parameter.requires_grad_(False)
+        has_values = not (parameter.is_meta or isinstance(parameter, FakeTensor)) and parameter.numel() > 0
+        if has_values and (parameter.is_floating_point() or parameter.is_complex()):
+            value = parameter.flatten()[0]
+            if bool((parameter == value).all()) and bool(value.isfinite()):
+                parameter.add_(torch.randn_like(parameter), alpha=REDRAWN_SPREAD)
+    for tensor in [*module.parameters(), *module.buffers()]:
+        tensor.data = tensor.data.to(device, wanted if tensor.is_floating_point() else None)
+
+
+def _input(file: Path, name: str, value: object, device: str, wanted: torch.dtype | None) -> Input:
+    if isinstance(value, Tensor):
+        if kind := unusual(value):
+            raise ProblemError(f"{file}: get_inputs gives {kind} for {name}", "expected a dense tensor")
+        return value.detach().to(device, wanted if value.is_floating_point() else None)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ProblemError(
+        f"{file}: get_inputs gives a {type(value).__name__} for {name}, expected a tensor, a number or None",
+        "pass each tensor as an argument of its own",
+    )
+
+
+def _bind(file: Path, what: str, function: Callable[..., object], values: Sequence[object]) -> tuple[str, ...]:
+    """The names of the arguments of `function` that `values` go to; those of `*rest` are rest_0, rest_1, …"""
+    try:
+        bound = inspect.signature(function).bind(*values)
+    except TypeError as error:
+        maker = "get_inputs" if what == "forward" else "get_init_inputs"
+        raise ProblemError(f"{file}: {what} cannot take the {len(values)} values of {maker}: {error}") from error
+    names: list[str] = []
+    for name, value in bound.arguments.items():
+        rest = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
+        names += [f"{name}_{position}" for position in range(len(value))] if rest else [name]
+    return tuple(names)
+
+
+def _refuse_own_seed(file: Path, what: str, given: int) -> None:
+    if torch.initial_seed() != given:
+        raise ProblemError(
+            f"{file}: {what} calls torch.manual_seed, so that every seed gives the same values",
+            "remove that call: kernelwright seeds, and needs values that a candidate cannot foresee",
+        )
+
+
+class _TooLargeError(ProblemError):
+    """Its text is the number of elements."""
+
+
+class _OnlySmallTensors(TorchDispatchMode):
+    """Refuses tensors above REAL_LIMIT_ELEMENTS, before they take memory where their size is an argument."""
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        for argument in args:
+            if isinstance(argument, list | tuple) and all(type(size) is int for size in argument):
+                self._check(math.prod(argument))
+        made = func(*args, **(kwargs or {}))
+        if isinstance(made, Tensor):
+            self._check(made.numel())
+        return made
+
+    def _check(self, elements: int) -> None:
+        if elements > REAL_LIMIT_ELEMENTS:
+            raise _TooLargeError(str(elements))

@@ -1,0 +1,257 @@
+"""A problem file as a module: read, executed with a case's constants in place, called, and its cases.
+
+Knows nothing of the reference or its inputs. The one rule: whatever goes wrong in the user's file, in reading,
+importing or calling it, becomes one `ProblemError` that names the file and, where there is one, the line.
+"""
+
+from __future__ import annotations
+
+import ast
+import codecs
+import contextlib
+import hashlib
+import inspect
+import math
+import os
+import random
+import signal
+import sys
+import traceback
+import types
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case, Record, Scalar
+from kernelwright.source import parse as syntax
+from kernelwright.text.escape import encodable
+
+_MODULE_NAME = "kernelwright_problem"
+
+
+class _Sidecar(Record, frozen=True, kw_only=True):
+    """`NAME.cases.json`."""
+
+    cases: tuple[Case, ...]
+
+
+# --- reading and running ------------------------------------------------------------------------------------
+
+
+def read_source(file: Path) -> tuple[str, ast.Module]:
+    """Text and syntax tree of the problem file."""
+    if file.suffix != ".py":
+        raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
+    try:
+        source = file.read_text(encoding="utf-8-sig")
+        return source, syntax.parse(source)
+    except OSError as error:
+        raise ProblemError(f"cannot read {file}: {error.strerror}") from error
+    except SyntaxError as error:
+        raise ProblemError(syntax.complaint(error, file)) from error
+    except ValueError as error:
+        raise ProblemError(f"{file} is not Python source in UTF-8: {error}") from error
+
+
+def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> types.ModuleType:
+    """The problem's module, freshly executed, with `constants` in place of what the file assigns to them.
+
+    Each is set right after the statement that assigns it, so that what is computed from it follows.
+    """
+    body: list[ast.stmt] = []
+    for statement in tree.body:
+        body.append(statement)
+        for name in sorted(_assigned_names(statement) & set(constants)):
+            target = ast.Name(id=name, ctx=ast.Store())
+            override = ast.Assign(targets=[target], value=ast.Constant(value=constants[name]))
+            body.append(ast.fix_missing_locations(ast.copy_location(override, statement)))
+    code = compile(ast.Module(body=body, type_ignores=[]), str(file), "exec", dont_inherit=True)
+    module = types.ModuleType(_MODULE_NAME)
+    module.__file__ = str(file)
+    # dataclasses and pickling look a class's module up by name.
+    sys.modules[_MODULE_NAME] = module
+    with seeded("import", 0, "cpu"):
+        call(file, "importing it", exec, code, module.__dict__)
+    return module
+
+
+def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """`function(...)`; whatever the user's code raises becomes a `ProblemError` that names the line. Where it ends the
+    process instead, `running` has said what was called."""
+    process = os.getpid()
+    running(what)
+    try:
+        return function(*args, **kwargs)
+    except ProblemError:
+        raise
+    except BaseException as error:  # a real interrupt ends this process without raising
+        frames = traceback.extract_tb(error.__traceback__)
+        lines = [frame.lineno for frame in frames if frame.filename == str(file)]
+        where = f"{file}, line {lines[-1]}" if lines else str(file)
+        raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {words_of(error)}") from error
+    finally:
+        if os.getpid() != process:
+            os._exit(0)  # a fork that the user's code made: it may not go on as this process
+        signal.alarm(0)  # what the user's code wanted to be interrupted by would come later
+        running("")
+
+
+LONGEST_WORDS = 2000
+"""Characters of what an exception says."""
+
+
+def words_of(error: BaseException) -> str:
+    """What an exception of the user's code says, if it can say it."""
+    try:
+        said = str(error)
+    except BaseException as fault:  # noqa: BLE001 - it is the user's code again
+        return f"(its text cannot be had: {type(fault).__name__})"
+    return encodable(said[:LONGEST_WORDS])
+
+
+def running(what: str) -> None:
+    """Note what of the user's code runs now, "" for nothing: the supervisor reads it where this process has ended."""
+    if note.file is not None:
+        with contextlib.suppress(OSError):  # the user's code may have closed it
+            os.pwrite(note.file, what.encode().ljust(NOTE_BYTES, b"\0")[:NOTE_BYTES], 0)
+
+
+NOTE_BYTES = 200
+
+
+@dataclass
+class _Note:
+    """Where `running` writes: a descriptor, None where nobody reads it."""
+
+    file: int | None = None
+
+
+note = _Note()
+
+
+def argument_names(function: Callable[..., object]) -> dict[str, bool]:
+    """The arguments that `function` takes by name, and whether each has a default; none for most builtins."""
+    try:
+        parameters = inspect.signature(function).parameters.values()
+    except (ValueError, TypeError):
+        return {}
+    named = (inspect.Parameter.POSITIONAL_OR_KEYWORD, inspect.Parameter.KEYWORD_ONLY)
+    return {p.name: p.default is not p.empty for p in parameters if p.kind in named}
+
+
+def call_with(file: Path, what: str, function: Callable[..., Any], given: Mapping[str, Scalar | None]) -> Any:
+    """`function` called with those of `given` that it takes by name."""
+    names = argument_names(function)
+    missing = [name for name, has_default in names.items() if not has_default and name not in given]
+    if missing:
+        raise ProblemError(f"{file}: {what} needs {', '.join(missing)}", "give it a default, or a value in every case")
+    return call(file, what, function, **{name: given[name] for name in names if name in given})
+
+
+@contextmanager
+def seeded(part: str, seed: int, device: str) -> Iterator[int]:
+    """Random numbers from (part, seed) and new tensors on `device` inside; the caller's random state after.
+
+    Yields the seed that torch was given.
+    """
+    derived = int.from_bytes(hashlib.sha256(f"{part} {seed}".encode()).digest()[:7], "big")
+    python, numpy = random.getstate(), np.random.get_state()
+    gpus = [torch.device(device)] if torch.device(device).type == "cuda" else []
+    try:
+        with torch.random.fork_rng(devices=gpus), torch.device(device):
+            torch.manual_seed(derived)
+            random.seed(derived)
+            np.random.seed(derived % 2**32)
+            yield derived
+    finally:
+        random.setstate(python)
+        np.random.set_state(numpy)
+
+
+# --- cases --------------------------------------------------------------------------------------------------
+
+
+def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
+    """The cases in CASES, or in the sidecar, or one called "default" that changes nothing."""
+    sidecar = file.with_suffix(".cases.json")
+    if hasattr(module, "CASES"):
+        if sidecar.is_file():
+            raise ProblemError(f"{file} has CASES, and {sidecar.name} lies beside it", "keep one of the two")
+        if not isinstance(module.CASES, list | tuple):
+            raise ProblemError(f"{file}: CASES is a {type(module.CASES).__name__}, expected a list of dicts")
+        return tuple(_stated_case(file, entry) for entry in call(file, "reading CASES", list, module.CASES))
+    if not sidecar.is_file():
+        return (Case(name="default"),)
+    try:
+        return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=_Sidecar).cases
+    except msgspec.DecodeError as error:
+        raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
+
+
+def _stated_case(file: Path, entry: object) -> Case:
+    try:
+        fields = msgspec.convert(entry, dict[str, Scalar | None])
+        own: dict[str, Any] = {key: fields.pop(key) for key in ("name", "dtype", "held_out", "small") if key in fields}
+        return msgspec.convert({**own, "params": fields}, Case)
+    except msgspec.ValidationError as error:
+        shown = call(file, "showing an entry of CASES", repr, entry)
+        raise ProblemError(f"{file}: {encodable(shown)} in CASES: {error}", "expected dict(name=…, …)") from error
+
+
+def check_cases(
+    file: Path, tree: ast.Module, module: types.ModuleType, cases: tuple[Case, ...], arguments: frozenset[str]
+) -> None:
+    """Refuse names that are not unique, dtypes that do not exist, and parameters that nothing takes."""
+    names = [case.name for case in cases]
+    twice = sorted({name for name in names if names.count(name) > 1 or not name})
+    if twice:
+        raise ProblemError(f"{file}: the case name {twice[0]!r} is empty or used twice", "give each a name of its own")
+    if not any(case.timed for case in cases):
+        raise ProblemError(f"{file}: no case to time", "at least one is neither small nor held out")
+    assigned = {name for statement in tree.body for name in _assigned_names(statement)}
+    constants = {name for name in assigned if isinstance(getattr(module, name, None), bool | int | float | str)}
+    for case in cases:
+        for value in (case.name, case.dtype, *case.params, *case.params.values()):
+            if not _can_be_kept(value):
+                raise ProblemError(
+                    f"{file}: case {encodable(case.name)!r} holds {encodable(repr(value))[:100]}, which JSON cannot",
+                    "expected text in UTF-8, whole numbers of 63 bits, finite numbers",
+                )
+        floating_dtype(file, case.dtype)
+        for name in case.params:
+            if name not in arguments | constants:
+                raise ProblemError(
+                    f"{file}: nothing takes the parameter {name!r} of case {case.name!r}",
+                    "expected an argument of get_inputs or get_init_inputs, or a constant assigned at module level",
+                )
+
+
+def _can_be_kept(value: Scalar | None) -> bool:
+    if isinstance(value, str):
+        return encodable(value) == value
+    if isinstance(value, float):
+        return math.isfinite(value)
+    return not isinstance(value, int) or abs(value) < 1 << 63
+
+
+def floating_dtype(file: Path, name: str | None) -> torch.dtype | None:
+    """torch's dtype of that name, None for None."""
+    dtype = None if name is None else getattr(torch, name, None)
+    if name is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
+        raise ProblemError(f"{file}: {name!r} is no floating-point dtype of torch", 'expected such as "bfloat16"')
+    return dtype
+
+
+def _assigned_names(statement: ast.stmt) -> set[str]:
+    """Module-level names that `statement` assigns."""
+    if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+        return set()
+    nodes = ast.walk(statement)
+    return {node.id for node in nodes if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store)}

@@ -1,0 +1,215 @@
+"""A candidate's kernels, taken out of its source by syntax alone.
+
+The result is the only code of a candidate that ever meets data. It is built from the AST: imports of Triton,
+constants, and functions under `@triton.jit` whose bodies pass an allow-list (`body`). Nothing is executed here, and
+nothing in the result runs when it is imported but literals and `@triton.jit` itself.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import dataclass
+
+from kernelwright.source import parse as syntax
+from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
+from kernelwright.worker.rules.bound import INTERPRETER_NAMES, looked_up
+from kernelwright.worker.rules.scope import ALLOWED_IMPORTS, Finding, Scope, bindings, names_in, scope_of
+
+__all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract", "jit_decorator"]
+
+DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics")
+"""What may stand over a kernel. Any other decorator could put different code in its place."""
+
+KEPT_KEYWORDS = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
+"""Keywords of `@triton.jit` that decide the compiled code."""
+
+READ_BY_INTERPRETER = ("tl.constexpr", "constexpr")
+"""How an annotation has to be spelled for Triton's interpreter, which compares its text; the compiler looks further."""
+
+
+@dataclass(frozen=True)
+class Kernels:
+    """The extracted module text and its kernels: by name, whether each parameter is a constexpr."""
+
+    source: str
+    parameters: dict[str, dict[str, bool]]
+    findings: tuple[Finding, ...]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.parameters)
+
+
+def extract(source: str) -> Kernels:
+    """Take the kernels out of a candidate's source; raises SyntaxError where it does not parse."""
+    tree = syntax.parse(source)
+    scope = scope_of(tree)
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and jit_decorator(node)]
+    kernels = {function.name for function in functions}
+    constants: dict[str, ast.Assign | ast.AnnAssign] = {}
+    for node in tree.body:
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            constants |= dict.fromkeys(_constant_names(node, scope, set(constants)), node)
+    used = _used(functions, constants)
+    names = Names(scope, frozenset(kernels), {name: value_of(constants[name]) for name in used})
+    findings = _bound_twice(tree, kernels | used | scope.all)
+    findings += _taken(tree, (kernels | used | scope.all) & INTERPRETER_NAMES)
+    for function in functions:
+        findings += _decorated(function, scope)
+        findings += check_body(function, names)
+    body: list[ast.stmt] = [ast.Import(names=[ast.alias(name="triton")]), *scope.imports]
+    kept = {id(node): node for name, node in constants.items() if name in used}
+    body += [_plain(node, scope) for node in kept.values()]
+    bare = [_bare(function, scope, set(constants)) for function in functions]
+    findings += [finding for function in bare for finding in _one_definition(function)]
+    if any(isinstance(a, ast.arg) and _named(a) == "constexpr" for function in bare for a in ast.walk(function.args)):
+        body.insert(1, ast.ImportFrom(module="triton.language", names=[ast.alias(name="constexpr")], level=0))
+    body += bare
+    text = ast.unparse(ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))) + "\n"
+    parameters = {function.name: _parameters(function, scope) for function in functions}
+    return Kernels(source=text, parameters=parameters, findings=tuple(sorted(set(findings), key=_order)))
+
+
+def jit_decorator(function: ast.FunctionDef) -> ast.expr | None:
+    """The `@triton.jit` (or `@jit`) decorator of a function, None when it has none."""
+    for decorator in function.decorator_list:
+        if ast.unparse(_called(decorator)) in ("triton.jit", "jit"):
+            return decorator
+    return None
+
+
+def _called(decorator: ast.expr) -> ast.expr:
+    return decorator.func if isinstance(decorator, ast.Call) else decorator
+
+
+def _order(finding: Finding) -> tuple[int, str]:
+    return finding.line, finding.rule
+
+
+def _constant_names(node: ast.Assign | ast.AnnAssign, scope: Scope, known: set[str]) -> list[str]:
+    """Names of a module-level constant: numbers, strings, `tl.constexpr` of them, or an alias of a Triton dtype."""
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+    names = [target.id for target in targets if isinstance(target, ast.Name)]
+    if node.value is None or len(names) != len(targets) or not is_constant(node.value, scope, known):
+        return []
+    return names
+
+
+def value_of(node: ast.Assign | ast.AnnAssign) -> ast.expr:
+    """What a module-level constant is."""
+    assert node.value is not None  # _constant_names took no other
+    return node.value
+
+
+def _plain(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
+    """The assignment without an annotation that would run."""
+    if isinstance(node, ast.Assign) or is_annotation(node.annotation, scope, set()):
+        return node
+    return ast.Assign(targets=[node.target], value=value_of(node))
+
+
+def _used(functions: list[ast.FunctionDef], constants: dict[str, ast.Assign | ast.AnnAssign]) -> set[str]:
+    """Constants that kernels look up, and those that these are made of."""
+    used: set[str] = set()
+    looked = {name.id for function in functions for name in looked_up(function)}
+    found = (looked | {name for function in functions for name in names_in(function.args)}) & set(constants)
+    while found - used:
+        used |= found
+        found = {name for constant in used for name in names_in(constants[constant])} & set(constants)
+    return used
+
+
+def _bound_twice(tree: ast.Module, names: set[str]) -> list[Finding]:
+    """Names that the kernels rely on and that module-level code binds to a second thing."""
+    seen: dict[str, object] = {}
+    found = []
+    for binding in bindings(tree):
+        if binding.name in names and seen.setdefault(binding.name, binding.what) != binding.what:
+            found.append(Finding(binding.line, f"{binding.name!r} is bound more than once at module level"))
+    return found
+
+
+def _taken(tree: ast.Module, names: set[str]) -> list[Finding]:
+    """Bindings of names that the interpreter's rewriting relies on."""
+    return [Finding(b.line, f"the name {b.name!r} is the interpreter's") for b in bindings(tree) if b.name in names]
+
+
+def _one_definition(function: ast.FunctionDef) -> list[Finding]:
+    """The interpreter takes the last line that begins with `def` for the kernel's first, in a text too."""
+    lines = ast.unparse(ast.fix_missing_locations(function)).splitlines()
+    if sum(line.strip().startswith("def ") for line in lines) == 1:
+        return []
+    return [Finding(function.lineno, f"a text in the kernel {function.name!r} has a line that begins with 'def'")]
+
+
+def _decorated(function: ast.FunctionDef, scope: Scope) -> list[Finding]:
+    """Decorators that are not Triton's, and keywords of `@triton.jit` that are not literals."""
+    found = []
+    for decorator in function.decorator_list:
+        text, line = ast.unparse(_called(decorator)), decorator.lineno
+        if scope.dotted(_called(decorator)) in DECORATORS:
+            continue
+        if text in ("triton.jit", "jit"):
+            found.append(Finding(line, f"{text.partition('.')[0]!r} does not name Triton here; import it as usual"))
+        else:
+            found.append(Finding(line, f"the decorator {text!r} on a kernel; allowed: {', '.join(DECORATORS)}"))
+    if getattr(function, "type_params", None):  # Python 3.12
+        found.append(Finding(function.lineno, f"the kernel {function.name!r} has type parameters: Triton knows none"))
+    jit = jit_decorator(function)
+    for keyword in jit.keywords if isinstance(jit, ast.Call) else []:
+        if keyword.arg in KEPT_KEYWORDS and not _is_literal(keyword.value):
+            found.append(Finding(keyword.value.lineno, f"{keyword.arg} has to be a literal"))
+    return found
+
+
+def _is_literal(value: ast.expr) -> bool:
+    return all(isinstance(node, ast.Constant | ast.List | ast.Tuple | ast.Load) for node in ast.walk(value))
+
+
+def _parameters(function: ast.FunctionDef, scope: Scope) -> dict[str, bool]:
+    """Name of each parameter, and whether it is a constexpr."""
+    arguments = function.args
+    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+    return {argument.arg: _is_constexpr(argument, scope) for argument in every}
+
+
+def _bare(function: ast.FunctionDef, scope: Scope, constants: set[str]) -> ast.FunctionDef:
+    """The function under a plain `@triton.jit`, without what would run at its definition, and without docstrings."""
+    bare = copy.deepcopy(function)
+    _WithoutTexts().generic_visit(bare)
+    decorator = jit_decorator(bare)
+    keywords = [
+        keyword
+        for keyword in (decorator.keywords if isinstance(decorator, ast.Call) else [])
+        if keyword.arg in KEPT_KEYWORDS
+    ]
+    jit = ast.Attribute(value=ast.Name(id="triton", ctx=ast.Load()), attr="jit", ctx=ast.Load())
+    bare.decorator_list = [ast.Call(func=jit, args=[], keywords=keywords) if keywords else jit]
+    bare.returns = None
+    for argument in (node for node in ast.walk(bare.args) if isinstance(node, ast.arg)):
+        if _is_constexpr(argument, scope):
+            if ast.unparse(argument.annotation or argument) not in READ_BY_INTERPRETER:
+                argument.annotation = ast.Name(id="constexpr", ctx=ast.Load())
+        elif argument.annotation is not None and not is_annotation(argument.annotation, scope, constants):
+            argument.annotation = None
+    return bare
+
+
+class _WithoutTexts(ast.NodeTransformer):
+    """Replaces statements that are nothing but a constant. The interpreter would look for code in their lines."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt:
+        return ast.Pass() if isinstance(node.value, ast.Constant) else node
+
+
+def _named(argument: ast.arg) -> str | None:
+    return argument.annotation.id if isinstance(argument.annotation, ast.Name) else None
+
+
+def _is_constexpr(argument: ast.arg, scope: Scope) -> bool:
+    """Whether Triton takes an argument for a constexpr: its annotation's text says so, or what it names."""
+    annotation = argument.annotation
+    if annotation is None:
+        return False
+    return "constexpr" in ast.unparse(annotation) or scope.dotted(annotation) == "triton.language.constexpr"

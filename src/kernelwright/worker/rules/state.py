@@ -1,0 +1,219 @@
+"""What host code could keep from one call for the next, found by syntax.
+
+Not what a call does with its own values. The one rule: containers and attributes that outlive a call are neither
+made nor written; the recorder calls twice and compares, for whatever this does not see.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+
+from kernelwright.worker.rules.scope import Finding, bindings
+
+CACHES = frozenset({"lru_cache", "cache", "cached_property", "singledispatch"})
+
+CONTAINERS = frozenset({"dict", "list", "set", "bytearray", "defaultdict", "OrderedDict", "deque", "Counter"})
+
+ITERATORS = frozenset({"count", "cycle", "iter", "repeat", "chain", "islice", "product", "zip", "map", "filter",
+                       "enumerate", "reversed", "accumulate", "starmap", "takewhile", "dropwhile", "pairwise", "tee",
+                       "permutations", "combinations", "zip_longest", "groupby", "compress"})  # fmt: skip
+
+KEEPS_PLACE = "an iterator keeps its place between calls; use a tuple"
+
+CHANGES = frozenset({"append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove",
+                     "discard", "appendleft", "register_buffer", "register_parameter", "__setattr__",
+                     "__setitem__"})  # fmt: skip
+"""Methods that change what they are called on (a tensor's end in an underscore, and are the recorder's matter)."""
+
+MAKES_TENSORS = frozenset({"empty", "zeros", "ones", "full", "tensor", "arange", "rand", "randn", "empty_like"})
+
+CONSTRUCTORS = ("__init__", "__post_init__")
+
+Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+
+
+def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
+    """Every place where something could outlive a call. kernels: ids of nodes that are not host code."""
+    found = _containers(tree.body, "a module-level container could keep results between calls; use a tuple, or write "
+                                   "the values where they are used")  # fmt: skip
+    for node in (node for node in ast.walk(tree) if id(node) not in kernels):
+        if isinstance(node, ast.ClassDef):
+            found += _containers(node.body, "a container in a class could keep results between calls; use a tuple")
+        elif isinstance(node, Function):
+            found += _defaults(node)
+            if not (isinstance(node, ast.FunctionDef) and any(id(s) in kernels for s in node.body)):
+                found += _function(node)
+        elif isinstance(node, ast.Global | ast.Nonlocal):
+            found.append(Finding(node.lineno, "keeps state between calls through global or nonlocal"))
+        elif isinstance(node, ast.Yield | ast.YieldFrom):
+            found.append(Finding(node.lineno, "keeps state between calls in a generator"))
+        elif isinstance(node, ast.Name | ast.Attribute) and _last(node) in CACHES:
+            found.append(Finding(node.lineno, f"uses {_last(node)}: nothing may be kept between calls"))
+        elif isinstance(node, ast.ImportFrom):
+            found += [Finding(node.lineno, f"imports {a.name}: nothing may be kept between calls")
+                      for a in node.names if a.name in CACHES]  # fmt: skip
+    inside = {id(n) for node in ast.walk(tree) if isinstance(node, Function) for n in ast.walk(node)}
+    for node in ast.walk(tree):
+        if id(node) not in inside and isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            found.append(Finding(node.lineno, f"writes {ast.unparse(node)}: nothing may be patched"))
+    return found
+
+
+def _containers(body: list[ast.stmt], rule: str) -> list[Finding]:
+    found = []
+    for statement in body:
+        if not isinstance(statement, ast.Assign | ast.AnnAssign) or statement.value is None:
+            continue
+        targets = statement.targets if isinstance(statement, ast.Assign) else [statement.target]
+        if all(isinstance(target, ast.Name) and target.id.startswith("__") for target in targets):
+            continue  # __all__, __constants__: read by Python and torch
+        if _holds_container(statement.value):
+            found.append(Finding(statement.lineno, rule))
+        elif _holds_iterator(statement.value):
+            found.append(Finding(statement.lineno, KEEPS_PLACE))
+        elif isinstance(statement.value, ast.Call) and _makes_tensor(statement.value):
+            found.append(Finding(statement.lineno, "a tensor made outside of a call could keep results between calls"))
+    return found
+
+
+def _holds_container(value: ast.expr) -> bool:
+    """Whether a value is, or holds, something that can be filled later. Lists of `triton.Config` are fine."""
+    match value:
+        case ast.List(elts=elements):
+            return not elements or not all(_is_config(element) for element in elements)
+        case ast.ListComp(elt=element):
+            return not _is_config(element)
+        case ast.Dict() | ast.Set() | ast.DictComp() | ast.SetComp():
+            return True
+        case ast.Tuple(elts=elements):
+            return any(_holds_container(element) for element in elements)
+        case ast.BinOp(left=left, right=right):
+            return _holds_container(left) or _holds_container(right)
+        case ast.IfExp(body=body, orelse=orelse):
+            return _holds_container(body) or _holds_container(orelse)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            if _last(function) == "partial":
+                return any(_holds_container(a) for a in [*args, *(k.value for k in keywords)])
+            return _last(function) in CONTAINERS
+    return False
+
+
+def _holds_iterator(value: ast.expr) -> bool:
+    """Whether a value is, or holds, something that is another one each time it is asked."""
+    match value:
+        case ast.GeneratorExp():
+            return True
+        case ast.Tuple(elts=elements):
+            return any(_holds_iterator(element) for element in elements)
+        case ast.Call(func=function, args=args, keywords=keywords):
+            inside = [*args, *(k.value for k in keywords)] if _last(function) == "partial" else []
+            return _last(function) in ITERATORS or any(_holds_iterator(value) for value in inside)
+    return False
+
+
+def _is_config(value: ast.expr) -> bool:
+    return isinstance(value, ast.Call) and _last(value.func) == "Config"
+
+
+def _makes_tensor(value: ast.Call) -> bool:
+    return isinstance(value.func, ast.Attribute) and value.func.attr in MAKES_TENSORS
+
+
+def _defaults(function: Function) -> list[Finding]:
+    defaults = [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]
+    found = [Finding(d.lineno, "a container as a default could keep results between calls; use None or a tuple")
+             for d in defaults if _holds_container(d)]  # fmt: skip
+    return found + [Finding(d.lineno, KEEPS_PLACE) for d in defaults if _holds_iterator(d)]
+
+
+def _function(function: Function) -> list[Finding]:
+    """What one function (not those inside it) writes that is not its own."""
+    name = "" if isinstance(function, ast.Lambda) else function.name
+    body = [function.body] if isinstance(function, ast.Lambda) else function.body
+    nodes = [node for statement in body for node in _own(statement)]
+    arguments = [a.arg for a in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]]
+    first = arguments[0] if arguments else None
+    constructing = name in CONSTRUCTORS
+    local = {*arguments, *(b.name for statement in body for b in bindings(statement))} - {"self", "cls"}
+    local |= {a.arg for a in (function.args.vararg, function.args.kwarg) if a}
+    local |= {
+        n.id for c in nodes if isinstance(c, ast.comprehension) for n in ast.walk(c.target) if isinstance(n, ast.Name)
+    }
+    local -= _aliases(nodes, local)
+    if constructing:
+        local.add(str(first))
+    found = []
+    for node in nodes:
+        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
+            if not (_root(node) == first and (constructing or first == "ctx")):
+                found.append(Finding(node.lineno, f"writes {ast.unparse(node)}: attributes are written only in "
+                                                  "__init__, and only those of self"))  # fmt: skip
+        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _root(node) not in local:
+            found.append(Finding(node.lineno, f"writes into {ast.unparse(node.value)}, which outlives the call"))
+        elif (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES
+              and _root(node.func) not in local):  # fmt: skip
+            found.append(Finding(node.lineno, f"changes {ast.unparse(node.func.value)}, which outlives the call"))
+        elif constructing and isinstance(node, ast.Assign | ast.AnnAssign) and node.value and _is_empty(node.value):
+            found.append(Finding(node.lineno, "an empty container could keep results between calls"))
+        elif _takes_turns(node, local, constructing):
+            found.append(Finding(getattr(node, "lineno", function.lineno), KEEPS_PLACE))
+    return found
+
+
+def _takes_turns(node: ast.AST, local: set[str], constructing: bool) -> bool:
+    """Whether an iterator outlives the call: one that the constructor keeps, or one from elsewhere that is asked."""
+    match node:
+        case ast.Assign(targets=targets, value=value) if constructing:
+            return _holds_iterator(value) and any(isinstance(target, ast.Attribute) for target in targets)
+        case ast.Call(func=ast.Name(id="next"), args=[ast.Name() | ast.Attribute() as asked, *_]):
+            return _root(asked) not in local
+    return False
+
+
+def _own(node: ast.AST) -> Iterator[ast.AST]:
+    """A node and what is under it, less the functions and classes inside."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, Function | ast.ClassDef):
+            yield from _own(child)
+
+
+def _aliases(nodes: list[ast.AST], local: set[str]) -> set[str]:
+    """Local names for something that is not local, such as `cache` in `cache = self.cache`."""
+    return {
+        target.id
+        for node in nodes
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Attribute | ast.Name)
+        for target in node.targets
+        if isinstance(target, ast.Name) and _root(node.value) not in local
+    }
+
+
+def _is_empty(value: ast.expr) -> bool:
+    match value:
+        case ast.List(elts=[]) | ast.Dict(keys=[]):
+            return True
+        case ast.Call(func=function, args=[], keywords=[]):
+            return _last(function) in CONTAINERS
+    return False
+
+
+def _last(node: ast.expr) -> str | None:
+    """The name of a function or value, less the module in front."""
+    if isinstance(node, ast.Attribute):
+        return node.attr
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name at the start of a chain of attributes, subscripts and calls."""
+    while not isinstance(node, ast.Name):
+        match node:
+            case ast.Attribute(value=inner) | ast.Subscript(value=inner) | ast.Starred(value=inner):
+                node = inner
+            case ast.Call(func=inner):
+                node = inner
+            case _:
+                return None
+    return node.id

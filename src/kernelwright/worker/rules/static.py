@@ -1,0 +1,222 @@
+"""What a candidate's host code may not contain, found by syntax before anything runs.
+
+Replay makes most of these harmless; they are refused because people read and ship the source. What a call leaves
+behind is in `state`, kernels are in `body`. Each finding names a line and a rule in words that a model can act on.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from kernelwright.source import parse as syntax
+from kernelwright.text.escape import acting
+from kernelwright.worker.rules.extract import jit_decorator
+from kernelwright.worker.rules.scope import Finding, bindings
+from kernelwright.worker.rules.state import kept
+
+ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton.language", "math", "typing",
+                   "__future__", "collections.abc", "dataclasses", "functools", "itertools", "torch.nn.init",
+                   "torch.nn.parameter", "triton.language.extra", "triton.language.extra.libdevice",
+                   "triton.language.extra.cuda", "triton.language.extra.cuda.libdevice", "triton.language.math",
+                   "triton.tools.tensor_descriptor", "triton.runtime", "triton.testing")  # fmt: skip
+"""What a candidate may import: the framework's containers and shapes, Triton, and arithmetic."""
+
+ALLOWED_IMPORTS_OF = {"collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum"),
+                      "contextlib": ("nullcontext",)}  # fmt: skip
+"""What a candidate may import of modules that hold more than it needs."""
+
+FORBIDDEN_NAMES = frozenset({"exec", "eval", "compile", "open", "__import__", "globals", "locals", "vars", "setattr",
+                             "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__"})  # fmt: skip
+"""Builtins that host code may not even name, unless it binds the name itself (an argument called `vars`)."""
+
+FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id"})
+"""Builtins that are also ordinary names of arguments: calling them is what counts."""
+
+READS_VALUES = frozenset({"item", "tolist", "numpy", "cpu", "data_ptr", "untyped_storage", "storage", "set_"})
+"""What depends on more than shapes."""
+
+PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake",
+                    "is_current_stream_capturing"})  # fmt: skip
+"""What tells a recording from a call in use."""
+
+SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect", "ctypes", "gc", "threading",
+                    "multiprocessing", "socket", "pickle", "shutil", "tempfile", "traceback", "weakref", "atexit",
+                    "warnings", "platform", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
+                    "CUDAGraph"})  # fmt: skip
+"""Modules that the framework's own modules imported, reachable as attributes of them, and what schedules work."""
+
+FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "f_back", "f_locals", "f_globals",
+                    "f_builtins", "f_code", "gi_yieldfrom"})  # fmt: skip
+"""What leads from a generator or an exception to the code that called."""
+
+FRAMEWORK = frozenset({
+    "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
+    "serialization", "fx", "export", "profiler", "backends", "manual_seed", "seed", "script", "trace",
+    "use_deterministic_algorithms", "Event", "current_stream", "default_stream", "stream", "graph", "synchronize",
+    "do_bench", "make_graphed_callables", "detect_anomaly", "cudart", "swap_tensors",
+})  # fmt: skip
+"""Parts of the framework that compute, compile, keep, time or reorder: of `torch` and `triton`, not of tensors."""
+
+SETTERS = ("set_", "register_module_")
+ALLOWED_SETTERS = frozenset({"set_grad_enabled", "set_device", "set_allocator"})
+"""How names begin by which the framework is changed for everybody, and those that kernels need."""
+
+SETS_ATTRIBUTES = frozenset({"update_wrapper", "make_dataclass", "total_ordering"})
+DECORATORS_ONLY = frozenset({"wraps", "dataclass"})
+"""What sets attributes of whatever it is given, where no assignment shows it. Above a definition the latter is fine."""
+
+MAKES_CLASSES = frozenset({"type", "Enum", "IntEnum"})
+
+ALLOWED_SPECIAL = frozenset({"__init__", "__post_init__", "__version__", "__name__"})
+
+HOOKS = {
+    "__exit__": "could swallow a failure, which has to be seen", "__aexit__": "could swallow a failure",
+    "__torch_function__": "computes in place of the framework",
+    "__torch_dispatch__": "computes in place of the framework",
+    "__getitem__": "looks like the launch of a kernel", "__getattr__": "computes when it is looked at",
+    "__getattribute__": "computes when it is looked at", "__del__": "runs when nobody looks",
+}  # fmt: skip
+"""Special methods that host code may not define, and why."""
+
+
+def check(source: str) -> list[Finding]:
+    """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
+    tree = syntax.parse(source)
+    tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
+    jitted = [n for n in tree.body if isinstance(n, ast.FunctionDef) and jit_decorator(n)]
+    kernels = {id(node) for function in jitted for stmt in function.body for node in ast.walk(stmt)}
+    host = [node for node in ast.walk(tree) if id(node) not in kernels]
+    called = {id(node.func) for node in host if isinstance(node, ast.Call)}
+    own = {name for node in host for name in _bound(node)}
+    framework = {name for node in host for name in _framework_names(node)}
+    findings = [finding for node in host for finding in _node(node, own, framework)]
+    findings += [
+        Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
+        for node in host
+        if isinstance(node, ast.Name) and node.id in ("getattr", "hasattr") and id(node) not in called
+    ]
+    above = {id(n) for node in host for d in getattr(node, "decorator_list", []) for n in ast.walk(d)}
+    findings += [finding for node in host if id(node) not in above for finding in _only_above(node)]
+    findings += kept(tree, kernels)
+    hidden = acting(source)
+    if hidden is not None:
+        findings.append(
+            Finding(hidden[0], f"holds the character {hidden[1]}, which a reader does not see; write it so")
+        )
+    return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
+
+
+def _runs_as_script(node: ast.stmt, tree: ast.Module) -> bool:
+    """Whether it is an `if __name__ == "__main__":` that no import enters: what tries a kernel out, not host code."""
+    main = isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
+    return main and "__name__" not in {binding.name for binding in bindings(tree)}
+
+
+def _bound(node: ast.AST) -> list[str]:
+    """Names that functions take or bind for themselves."""
+    if isinstance(node, ast.FunctionDef):
+        inside = [b.name for statement in node.body for b in bindings(statement)]
+        return inside + [n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)]
+    return []
+
+
+def _framework_names(node: ast.AST) -> list[str]:
+    """Names that an import binds to (a part of) torch or Triton, the language of kernels aside."""
+    if isinstance(node, ast.Import):
+        paths = {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
+    elif isinstance(node, ast.ImportFrom):
+        paths = {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
+    else:
+        return []
+    return [name for name, path in paths.items()
+            if path.partition(".")[0] in ("torch", "triton") and not path.startswith("triton.language")]  # fmt: skip
+
+
+def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:
+    match node:
+        case ast.Import(names=names):
+            wrong = [a.name for a in names if a.name not in ALLOWED_MODULES]
+            return [Finding(node.lineno, f"imports {name}; {_allowed()}") for name in wrong]
+        case ast.ImportFrom(module=str(module), level=0, names=names) if module in ALLOWED_IMPORTS_OF:
+            wrong = [a.name for a in names if a.name not in ALLOWED_IMPORTS_OF[module]]
+            allowed = ", ".join(ALLOWED_IMPORTS_OF[module])
+            return [Finding(node.lineno, f"imports {name} from {module}; allowed: {allowed}") for name in wrong]
+        case ast.ImportFrom(module=module, level=level, names=names):
+            if level or module not in ALLOWED_MODULES:
+                return [Finding(node.lineno, f"imports from {module}; {_allowed()}")]
+            return [Finding(node.lineno, f"imports {a.name}: {why}") for a in names
+                    if (why := _attribute(a.name, module.startswith(("torch", "triton"))))]  # fmt: skip
+        case ast.Name(id=name) if name in FORBIDDEN_NAMES and name not in own:
+            return [Finding(node.lineno, f"uses {name}; host code may only allocate, view, copy, cast and launch")]
+        case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and name not in own:
+            return [Finding(node.lineno, f"calls {name}(); host code may only allocate, view, copy, cast and launch")]
+        case ast.Call(func=ast.Name(id=("getattr" | "hasattr") as name), args=args):
+            return _named_at_run_time(node, name, args, framework)
+        case ast.Attribute(attr=name):
+            why = _attribute(name, _root(node) in framework)
+            return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
+        case ast.Try():
+            return [Finding(node.lineno, "catches exceptions: a failure has to be seen, not replaced by a fallback")]
+        case ast.MatchClass(kwd_attrs=names):
+            return [Finding(node.lineno, f"uses .{name}: {why}") for name in names if (why := _attribute(name, True))]
+        case ast.ClassDef(body=body):
+            defined = [binding for statement in body for binding in bindings(statement) if binding.name in HOOKS]
+            return [Finding(b.line, f"defines {b.name}, which {HOOKS[b.name]}") for b in defined]
+        case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, _, *_]) if name in MAKES_CLASSES:
+            return [Finding(node.lineno, f"makes a class at run time with {name}(): write it out")]
+        case ast.AsyncFunctionDef():
+            return [Finding(node.lineno, "uses async code")]
+    if type(node).__name__ == "TryStar":  # Python 3.11
+        return [Finding(node.lineno, "catches exceptions: a failure has to be seen")]  # type: ignore[attr-defined]
+    return []
+
+
+def _allowed() -> str:
+    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more"
+
+
+def _attribute(name: str, of_framework: bool) -> str:
+    """Why host code may not use something of this name, "" where it may."""
+    if name in READS_VALUES:
+        return "host code may depend on shapes only and compute nothing"
+    if name in PROBES:
+        return "a call must do the same wherever it runs"
+    if name in SYSTEM or name in FRAMES:
+        return "host code may use the framework's tensors and Triton, and nothing behind them"
+    if name.startswith("__") and name not in ALLOWED_SPECIAL:
+        return "special attributes are not for host code"
+    if name in SETS_ATTRIBUTES:
+        return "it sets attributes that no assignment shows"
+    if of_framework and name.startswith(SETTERS) and name not in ALLOWED_SETTERS:
+        return "nothing of the framework may be changed"
+    if of_framework and (name in FRAMEWORK or (name.startswith("_") and name not in ALLOWED_SPECIAL)):
+        return "host code may only allocate, view, copy, cast and launch, on the current stream"
+    return ""
+
+
+def _only_above(node: ast.AST) -> list[Finding]:
+    """What is fine above a definition, found elsewhere or under another name."""
+    match node:
+        case ast.Name(id=name) | ast.Attribute(attr=name) if name in DECORATORS_ONLY:
+            return [Finding(node.lineno, f"uses {name} other than above a definition: it sets attributes of anything")]
+        case ast.ImportFrom(names=names):
+            renamed = [a.name for a in names if a.name in DECORATORS_ONLY and a.asname not in (None, a.name)]
+            return [Finding(node.lineno, f"imports {name} under another name") for name in renamed]
+    return []
+
+
+def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], framework: set[str]) -> list[Finding]:
+    name = args[1].value if len(args) > 1 and isinstance(args[1], ast.Constant) else None
+    if not isinstance(name, str):
+        return [Finding(node.lineno, f"calls {function}() with a name that is not a literal")]
+    why = _attribute(name, _root(args[0]) in framework)
+    if name in DECORATORS_ONLY:
+        why = "it sets attributes of anything"
+    return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
+
+
+def _root(node: ast.expr) -> str | None:
+    """The name at the start of a chain of attributes."""
+    while isinstance(node, ast.Attribute):
+        node = node.value
+    return node.id if isinstance(node, ast.Name) else None

@@ -1,0 +1,77 @@
+"""Texts in kernels: where they may be put together from values, and where they may hold a percent sign.
+
+A text made from a tensor holds an address in the interpreter and something else in the compiler. So values go into
+messages and inline assembly only, and a text that Python's `%` would fill in goes nowhere else. Pure syntax.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+
+from kernelwright.worker.rules.scope import Finding, Scope, names_in
+
+SHOWN = {
+    "triton.language.static_assert": (1, "msg"),
+    "triton.language.device_assert": (1, "msg"),
+    "triton.language.inline_asm_elementwise": (0, "asm"),
+}
+"""Position and name of the argument that is a text for a person or for the assembler."""
+
+
+def check_texts(function: ast.FunctionDef, scope: Scope, constants: Mapping[str, ast.expr]) -> list[Finding]:
+    """Where a kernel makes a text from values, or holds one with a percent sign, outside of SHOWN and of messages."""
+    shown = {id(node) for text in _shown(function, scope) for node in ast.walk(text)}
+    patterns = _patterns(constants)
+    fixed = {argument.arg for argument in function.args.args if _is_constexpr(argument)} | constants.keys()
+    findings = [
+        Finding(default.lineno, "the default of a kernel's argument may not hold a percent sign")
+        for default in [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]
+        if _has_pattern(default, patterns)
+    ]
+    for node in (n for statement in function.body for n in ast.walk(statement)):
+        match node:
+            case ast.FormattedValue():
+                if id(node) not in shown or not _is_fixed(node, fixed):
+                    rule = "an f-string in a kernel may hold constants only, and in a message or inline assembly only"
+                    findings.append(Finding(node.lineno, rule))
+            case ast.Constant() | ast.Name() if id(node) not in shown and _has_pattern(node, patterns):
+                findings.append(
+                    Finding(node.lineno, "a text with a percent sign belongs in messages and assembly only")
+                )
+    return findings
+
+
+def _shown(function: ast.FunctionDef, scope: Scope) -> Iterator[ast.expr]:
+    for node in ast.walk(function):
+        if isinstance(node, ast.Assert) and node.msg is not None:
+            yield node.msg
+        elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
+            yield node.value  # a docstring
+        elif isinstance(node, ast.Call) and (place := SHOWN.get(scope.dotted(node.func) or "")):
+            yield from node.args[place[0] : place[0] + 1]
+            yield from (keyword.value for keyword in node.keywords if keyword.arg == place[1])
+
+
+def _patterns(constants: Mapping[str, ast.expr]) -> set[str]:
+    """Constants with a percent sign somewhere in what they are made of."""
+    found: set[str] = set()
+    while more := {name for name, value in constants.items() if name not in found and _has_pattern(value, found)}:
+        found |= more
+    return found
+
+
+def _has_pattern(node: ast.expr, patterns: set[str]) -> bool:
+    return bool(names_in(node) & patterns) or any(
+        isinstance(n, ast.Constant) and isinstance(n.value, str) and "%" in n.value for n in ast.walk(node)
+    )
+
+
+def _is_fixed(value: ast.FormattedValue, fixed: set[str]) -> bool:
+    """Whether the compiler would put the same characters there: the bare name of a constant."""
+    return (isinstance(value.value, ast.Name) and value.value.id in fixed and value.conversion == -1
+            and value.format_spec is None)  # fmt: skip
+
+
+def _is_constexpr(argument: ast.arg) -> bool:
+    return argument.annotation is not None and "constexpr" in ast.unparse(argument.annotation)

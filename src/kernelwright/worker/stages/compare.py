@@ -1,0 +1,320 @@
+"""`bench`: the framework's own implementations and the candidates, sampled in turn, paired round by round.
+
+A copy of the fastest candidate is sampled with them and not shown: how far it differs from its original is the noise
+floor of the verdicts. Ratios are taken within a round, so that drift of clocks and temperature falls on all alike.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+import secrets
+from dataclasses import dataclass
+
+import msgspec
+
+from kernelwright import codec, stats
+from kernelwright.errors import ProblemError, WorkerError
+from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, CaseResult, Clocks, Implementation, Status
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.stages.evaluate import with_strided
+from kernelwright.worker.stages.measure import check_timed, estimate
+from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
+from kernelwright.worker.stages.rows import Row, candidate_row, framework_row, sample_in_halves
+from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verdicts import FLOOR, by_halves, noise_floor, verdict
+from kernelwright.worker.stages.verify import place, verify
+
+FRAMEWORK = ("eager", "compile", "compile_max_autotune")
+
+COPY = "/copy"
+"""What the bench calls the copy of the fastest candidate. No file that a row is named after has a slash in its stem."""
+
+
+@dataclass(frozen=True)
+class Floor:
+    """The noise floor of one case. fraction: None where no copy was sampled, and then there is no verdict."""
+
+    fraction: float | None
+    source: str
+
+
+def bench(
+    site: Site,
+    candidates: dict[str, Candidate],
+    names: tuple[str, ...],
+    framework: tuple[str, ...],
+    against: str | None = None,
+) -> BenchReport:
+    """Every implementation on every named case (all but the small ones where none is named).
+
+    against: the row that ratios and verdicts refer to; the fastest of the framework's own where None.
+    """
+    known = {info.case.name: info for info in site.loaded().cases}
+    unknown = [name for name in names if name not in known]
+    if unknown:
+        raise ProblemError(f"no case {unknown[0]!r}", f"known: {', '.join(known)}")
+    chosen = [known[n] for n in names] if names else [info for info in known.values() if not info.case.small]
+    subjects: dict[str, Subject | Implementation] = {}
+    for name, candidate in candidates.items():
+        try:
+            subject = Subject(site, candidate)
+            subject.prepare([info.case.name for info in chosen])
+            subjects[name] = subject
+        except Ended as ended:
+            subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
+    if site.on_gpu:
+        cases = tuple(measured_again(site, info, subjects, framework, against) for info in chosen)
+    else:
+        cases = tuple(estimated_case(info, subjects) for info in chosen)
+    return BenchReport(
+        problem=site.loaded().name, environment=site.environment(), cases=cases, unqualified=site.unqualified
+    )
+
+
+def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]) -> BenchCase:
+    """Without a GPU: an estimate per candidate from its resources, and no rows of the framework."""
+    rows = []
+    for name, subject in subjects.items():
+        if isinstance(subject, Implementation):
+            rows.append(subject)
+            continue
+        failed = subject.unplanned.get(info.case.name)
+        if failed is not None:
+            rows.append(Implementation(name=name, status=failed.status, reason=failed.reason))
+            continue
+        timing, result = estimate(subject, info.case.name), interpreted(subject, info)
+        rows.append(
+            Implementation(
+                name=name,
+                status=result.status,
+                reason=result.reason,
+                median_us=timing.median_us,
+                kind="estimate",
+                method=timing.method,
+                fraction_of_bound=info.bound.bound_us / timing.median_us,
+            )
+        )
+    return framed(info, rows)
+
+
+def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
+    """The interpreter's word on a case; what ends it for one candidate is nothing to the others. Asked once more where
+    its process was lost, which may have been killed from outside."""
+    for is_last in (False, True):
+        try:
+            return verify(subject, info.case)
+        except Ended as ended:
+            if is_last or not ended.lost:
+                return CaseResult(case=info.case.name, status=ended.status, reason=ended.reason)
+    raise AssertionError("the last one returns")
+
+
+def measured_again(
+    site: Site,
+    info: CaseInfo,
+    subjects: dict[str, Subject | Implementation],
+    framework: tuple[str, ...],
+    against: str | None,
+) -> BenchCase:
+    """`measured_case`, and once more where the bench was lost, which may have been killed from outside."""
+    try:
+        return measured_case(site, info, subjects, framework, against)
+    except Ended as ended:
+        if not ended.lost:
+            raise
+    try:
+        return measured_case(site, info, subjects, framework, against)
+    except Ended as ended:
+        raise WorkerError(f"case {info.case.name} was benched twice, and twice {ended.reason}") from ended
+
+
+def measured_case(
+    site: Site,
+    info: CaseInfo,
+    subjects: dict[str, Subject | Implementation],
+    framework: tuple[str, ...],
+    against: str | None,
+) -> BenchCase:
+    """Verify, then sample everything in turn, on one case.
+
+    Whatever needs the reference in float64 (four times the memory of bfloat16, and its intermediates as much) comes
+    before the framework's rows are prepared or after they are forgotten: 80 GB do not hold both for 3.5 GB of input.
+    """
+    case = info.case.name
+    rows: list[Row] = []
+    with site.lease:
+        site.drop("bench")
+        failed = [row for name, one in subjects.items() if (row := unverified(info, name, one)) is not None]
+        bad = {row.name for row in failed}
+        for name in framework:
+            try:
+                rows.append(framework_row(site, case, name))
+            except (ProblemError, WorkerError) as error:
+                failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
+        room = largest(subjects, case)
+        for name, subject in subjects.items():
+            if name in bad or isinstance(subject, Implementation):
+                continue
+            outcome = candidate_row(site, info, name, subject, room)
+            if isinstance(outcome, Row):
+                rows.append(outcome)
+            else:
+                failed.append(outcome)
+        copied = copy_of_fastest(site, info, rows, subjects, room)
+        seed = secrets.randbits(32)
+        sampled = [*rows, copied] if isinstance(copied, Row) else rows
+        half, kept, lost = sample_in_halves(sampled, random.Random(seed), lambda among: referred(among, against))
+        floor = floor_of(kept, copied, lost, half)
+        rows = [row for row in kept if row.name != COPY]
+        failed += [row for row in lost if row.name != COPY]
+        clocks = site.ask_bench({"verb": "clocks"})
+        reference = referred(rows, against)
+        observed = codec.record(clocks, Clocks) if clocks else None
+        finished = [concluded(info, row, reference, observed, half, floor) for row in rows]
+        site.ask_judge({"verb": "forget"})
+        failed += spoilt(info, subjects, finished)
+        site.drop("bench")
+    bad = {row.name for row in failed}
+    found = framed(info, [*(row for row in finished if row.name not in bad), *failed])
+    return msgspec.structs.replace(
+        found, order_seed=seed, exchanged_after=half, noise_floor=floor.fraction, noise_floor_source=floor.source
+    )
+
+
+def copy_of_fastest(
+    site: Site, info: CaseInfo, rows: list[Row], subjects: dict[str, Subject | Implementation], room: int
+) -> Row | Implementation | None:
+    """One more row of the candidate that was fastest as it was prepared; None where there is no candidate."""
+    candidates = [row for row in rows if isinstance(subjects.get(row.name), Subject)]
+    if not candidates:
+        return None
+    fastest = min(candidates, key=lambda row: stats.median(row.steady_us))
+    subject = subjects[fastest.name]
+    assert isinstance(subject, Subject)
+    row = candidate_row(site, info, COPY, subject, room)
+    if isinstance(row, Row):
+        row.original = fastest.name
+    return row
+
+
+def floor_of(kept: list[Row], copied: Row | Implementation | None, lost: list[Implementation], half: int) -> Floor:
+    """The noise floor by what the copy shows. kept, lost: the rows that were sampled to the end, and the others."""
+    if copied is None:
+        return Floor(None, "no candidate")
+    rows = {row.name: row for row in kept}
+    original = rows.get(copied.original) if isinstance(copied, Row) else None
+    if COPY not in rows or original is None:
+        why = [one.reason for one in (copied, *lost) if isinstance(one, Implementation)]
+        return Floor(None, f"the copy or its original was not sampled to the end: {why[0] if why else 'no reason'}")
+    copy_us = rows[COPY].rounds_us
+    before, after = (math.exp(ratio) for ratio in by_halves(original.rounds_us, copy_us, half))
+    source = f"{original.name!r} over a copy of it: {before:.4f}, {after:.4f} with places exchanged; at least {FLOOR}"
+    return Floor(noise_floor(original.rounds_us, copy_us, half), source)
+
+
+def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
+    """Why a candidate is not right on this case, or was not shown to be; None where it is."""
+    if isinstance(subject, Implementation):
+        return subject
+    try:
+        result = verify(subject, info.case)
+    except ProblemError as error:
+        return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
+    if result.status is Status.PASSED:
+        return None
+    return Implementation(name=name, status=result.status, reason=result.reason)
+
+
+def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:
+    """Bytes that the plans of a case need, which share their memory: as much as the largest."""
+    plans = [one.plans[case] for one in subjects.values() if isinstance(one, Subject) and case in one.plans]
+    return max((Layout(plan.buffers).nbytes for plan in plans), default=0)
+
+
+def referred(rows: list[Row], against: str | None) -> Row | None:
+    """The row that ratios refer to: the named one, or the fastest of the framework's own."""
+    own = [row for row in rows if (row.name in FRAMEWORK if against is None else row.name == against)]
+    return min(own, key=lambda row: stats.median(row.rounds_us), default=None)
+
+
+def concluded(
+    info: CaseInfo, row: Row, reference: Row | None, clocks: Clocks | None, half: int, floor: Floor
+) -> Implementation:
+    """A sampled row as an implementation, with its ratio to the reference. half: rounds before the exchange."""
+    middle = stats.median(row.rounds_us)
+    call_us, issue_us = row.call()
+    speedup, interval, word = None, None, None
+    if reference is not None:
+        speedup, interval = stats.paired_log_ratio_ci(reference.rounds_us, row.rounds_us)
+        if row.name not in FRAMEWORK and row is not reference and floor.fraction is not None:
+            word = verdict(reference.rounds_us, row.rounds_us, half, floor.fraction)
+    return Implementation(
+        name=row.name,
+        status=Status.PASSED,
+        median_us=middle,
+        ci95_us=stats.bootstrap_ci(row.rounds_us, stats.median),
+        call_us=call_us,
+        issue_us=issue_us,
+        warm_us=row.warm(),
+        speedup=speedup,
+        speedup_ci95=interval,
+        verdict=word,
+        fraction_of_bound=info.bound.bound_us / middle,
+        below_bound=below_bound(info.bound, middle),
+        samples_us=tuple(row.rounds_us),
+        method=row.method,
+        clocks=clocks,
+    )
+
+
+def spoilt(
+    info: CaseInfo, subjects: dict[str, Subject | Implementation], finished: list[Implementation]
+) -> list[Implementation]:
+    """Candidates whose timed runs left a wrong output, that beat the stated bound, or that beat the derived one and are
+    not right when all of it is verified once more."""
+    case, found = info.case.name, []
+    for row in finished:
+        subject = subjects.get(row.name)
+        if not isinstance(subject, Subject):
+            continue
+        try:
+            again = check_timed(subject, case, row.name, place(subject, case, draw=0))
+        except ProblemError as error:
+            found.append(Implementation(name=row.name, status=Status.NOT_VERIFIED, reason=str(error)[:400]))
+            continue
+        if again.status is not Status.PASSED:
+            found.append(
+                Implementation(name=row.name, status=again.status, reason=f"in the timed runs: {again.reason}")
+            )
+        elif row.median_us is not None and (reason := impossible(info.bound, row.median_us)):
+            found.append(Implementation(name=row.name, status=Status.REJECTED, reason=f"{reason}: a fault or a trick"))
+        elif row.below_bound and (doubt := doubted(subject)) is not None:
+            found.append(Implementation(name=row.name, status=doubt.status, reason=doubt.reason))
+    return found
+
+
+def doubted(subject: Subject) -> CaseResult | None:
+    """Why a candidate that was faster than a derived bound is not believed, None where it is."""
+    cases = [info.case for info in subject.site.loaded().cases]
+    try:
+        return verified_anew(subject, with_strided(subject.site, cases))
+    except Ended as ended:
+        if ended.lost:
+            raise
+        return CaseResult(case="", status=ended.status, reason=ended.reason)
+    except ProblemError as error:
+        return CaseResult(case="", status=Status.NOT_VERIFIED, reason=str(error)[:400])
+
+
+def framed(info: CaseInfo, rows: list[Implementation]) -> BenchCase:
+    return BenchCase(
+        case=info.case.name,
+        held_out=info.case.held_out,
+        bound_us=info.bound.bound_us,
+        bound_by=info.bound.bound_by,
+        bound_kind="stated" if info.bound.bound_by in info.bound.stated else "derived",
+        implementations=tuple(rows),
+    )

@@ -1,0 +1,196 @@
+"""How long does a verified candidate take? Measured on a GPU, otherwise estimated from the compiler's resources."""
+
+from __future__ import annotations
+
+import statistics
+from typing import Any
+
+import msgspec
+
+from kernelwright import codec, roofline, stats
+from kernelwright.model import CaseResult, Clocks, Status, Timing
+from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST, MOST
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import AGAIN
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.stages.physical import below_bound, impossible
+from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verify import STALE, check, place
+
+HOPELESS = 1.5
+"""A kernel this much slower than the best so far is not measured to precision."""
+
+TOO_SLOW = f"over {HOPELESS} times the best so far"
+
+LET_GO = (TOO_SLOW, LOST, BEHIND)
+"""Why a measurement ended that a candidate has lost: nothing more is asked about it."""
+
+MORE_SAMPLES, MAX_SAMPLES = 10, 124
+MOST_ROUNDS = 60
+"""Of a race before places are exchanged, each two samples of both."""
+
+RACE_US = 20_000_000.0
+"""What a race may take of `Limits.prepare_s`, a third of it: the request ends the candidate where it takes longer."""
+
+REPLAYS_PER_ROUND = 16
+"""Two samples of both, each after an untimed replay, and as many once places are exchanged."""
+
+SAVING = 1.2
+"""A call that takes this many times as long on memory made anew has lived on what earlier calls left there. Cold caches
+and clocks are the same for both, so honest kernels differ by their noise, some percent."""
+
+COLD_US = 0.5
+"""What memory made anew may cost any call besides. Twenty softmax kernels took 1.46 to 1.48 µs for a 1x3 matrix on it,
+and 1.14 on what was left, on an H200, where nothing could be kept."""
+
+KEY = "candidate"
+"""What the bench calls the plan that a search measures."""
+
+
+def measure(subject: Subject, result: CaseResult, alone: bool = False) -> CaseResult:
+    """Measured device time of a verified case. Where it may be the best, what the timed runs left is checked, too.
+
+    alone: held against nothing that was measured before, as a confirmation is; then it is never let go.
+    """
+    case = result.case
+    with subject.leased("time"):
+        try:
+            message = place(subject, case, draw=0)
+            timing, gained = _timing(subject, case, alone)
+            again = result if _is_lost(timing) else check_timed(subject, case, KEY, message)
+            judged = _judged(subject, result, timing, again)
+            _settle(subject, judged, gained)
+        except Ended as ended:
+            if ended.lost:
+                raise
+            return CaseResult(case=case, status=ended.status, reason=ended.reason)
+    return judged
+
+
+def _is_lost(timing: Timing) -> bool:
+    """Surely slower than the best so far of this case: a trick that only the timed runs show has gained nothing here.
+    What is chosen in the end is timed again alone, and then always checked."""
+    return timing.stopped in LET_GO
+
+
+def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseResult) -> CaseResult:
+    """The timed case, unless its timed runs left something wrong or it took less time than the stated work allows."""
+    if again.status is not Status.PASSED:
+        return msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
+    least = next(info.bound for info in subject.site.loaded().cases if info.case.name == result.case)
+    if reason := impossible(least, timing.median_us):
+        return CaseResult(case=result.case, status=Status.REJECTED, reason=reason, timing=timing)
+    return msgspec.structs.replace(result, timing=timing, below_bound=below_bound(least, timing.median_us))
+
+
+def check_timed(subject: Subject, case: str, key: str, message: dict[str, Any]) -> CaseResult:
+    """The judge's word on what the timed code itself leaves behind: run once more on fresh memory, and then, a part of
+    the inputs changed, on memory worn by many calls, so that no note of earlier ones can have saved work. Where both
+    are right, whether a call takes as long without what earlier ones left."""
+    recall = {"verb": "recall", "key": key, "nbytes": Layout(subject.plans[case].buffers).nbytes}
+    subject.site.ask_bench(recall | {"how": "timed"})
+    result = check(subject, message)
+    if result.status is not Status.PASSED:
+        return result
+    subject.site.ask_bench(recall | {"how": "worn"})
+    message = place(subject, case, AGAIN, fresh=False)
+    subject.site.ask_bench(recall | {"how": "once"})
+    again = check(subject, message)
+    if again.status is not Status.PASSED:
+        return msgspec.structs.replace(again, reason=f"{STALE}: {again.reason}")
+    saving = saved_between_calls(subject, case, key)
+    return CaseResult(case=case, status=Status.REJECTED, reason=saving) if saving else result
+
+
+def saved_between_calls(subject: Subject, case: str, key: str) -> str:
+    """Why the timed calls are not what a call takes, "" where they are.
+
+    In use, memory holds what others left there. A kernel that keeps notes, or finds its own output of the last call,
+    may be right and still do less in a timed loop than anywhere else: its time has to be the same without them.
+    Asked twice before a kernel is blamed.
+    """
+    nbytes = Layout(subject.plans[case].buffers).nbytes
+    for worn in (True, False):  # the first time by what came before
+        place(subject, case, draw=0)
+        told = subject.site.ask_bench({"verb": "forgetting", "key": key, "nbytes": nbytes, "wear": not worn})
+        # the mean, because a kernel may work in some of its calls only; a disturbed sample raises it and blames nobody
+        as_left_us, anew_us = statistics.fmean(told["as_left_us"]), stats.median(told["anew_us"])
+        if anew_us <= SAVING * as_left_us + COLD_US:
+            return ""
+    return (f"a call takes {anew_us:.4g} µs on memory made anew and {as_left_us:.4g} µs on what earlier calls left "
+            "there: it saves work between calls")  # fmt: skip
+
+
+def _timing(subject: Subject, case: str, alone: bool) -> tuple[Timing, bool | None]:
+    """The time, and whether it gained in a race against the best so far; None where there was no race."""
+    site = subject.site
+    prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case} | subject.runnable(subject.plans[case]))
+    samples: list[float] = prepared["steady_us"]
+    best_us, best = (None, None) if alone else (site.best_us.get(case), incumbent(case))
+    gained = None
+    if best_us and stats.median(samples) > HOPELESS * best_us:
+        stopped = TOO_SLOW
+    elif best in prepared["known"]:
+        most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
+        raced = site.ask_bench({"verb": "race", "key": KEY, "against": best, "most": most})
+        samples, stopped, gained = raced["ours_us"], raced["stopped"], raced["gained"]
+    else:
+        stopped = _sample_alone(subject, samples)
+    clocks = site.ask_bench({"verb": "clocks"})
+    call_us, issue_us = (None, None) if stopped in LET_GO else site.ask_bench({"verb": "call", "key": KEY})
+    timing = Timing(
+        kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
+        samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
+        method=f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache",
+        clocks=codec.record(clocks, Clocks) if clocks else None,
+    )  # fmt: skip
+    return timing, gained
+
+
+def rounds_within(race_us: float, rotation_us: float) -> int:
+    """Rounds of a race that takes about race_us, MOST_ROUNDS at most. rotation_us: one call of each copy, which is the
+    least that a replay takes."""
+    return max(stats.MIN_PAIRS, min(MOST_ROUNDS, int(race_us / (REPLAYS_PER_ROUND * max(rotation_us, 1.0)))))
+
+
+def _sample_alone(subject: Subject, samples: list[float]) -> str:
+    """Add samples until their median is known precisely; returns why that ended."""
+    while len(samples) < MAX_SAMPLES:
+        samples += subject.site.ask_bench({"verb": "sample", "key": KEY, "count": MORE_SAMPLES})
+        low, high = stats.bootstrap_ci(samples, stats.median)
+        if high - low <= stats.PRECISE * stats.median(samples):
+            return KNOWN
+    return MOST
+
+
+def _settle(subject: Subject, judged: CaseResult, gained: bool | None) -> None:
+    """The best so far of a case stays prepared, to be raced against; everything else is forgotten. Where there was a
+    race it decides, and not the two medians: an earlier and slower clock may have set the best's."""
+    site, best_us, timing = subject.site, subject.site.best_us.get(judged.case), judged.timing
+    passed_us = timing.median_us if timing is not None and judged.status is Status.PASSED else None
+    if passed_us is not None and (best_us is None or (passed_us < best_us if gained is None else gained)):
+        site.best_us[judged.case] = passed_us
+        site.ask_bench({"verb": "rename", "key": KEY, "name": incumbent(judged.case)})
+    else:
+        site.ask_bench({"verb": "forget", "key": KEY})
+
+
+def incumbent(case: str) -> str:
+    """What the bench calls the best plan so far of a case."""
+    return f"best of {case}"
+
+
+def disown(site: Site, case: str) -> None:
+    """Hold no later candidate of a case against what was its best so far."""
+    if site.best_us.pop(case, None) is not None:
+        site.ask_bench({"verb": "forget", "key": incumbent(case)})
+
+
+def estimate(subject: Subject, case: str) -> Timing:
+    """A guess at a recorded and compiled case's time; nothing ran."""
+    site = subject.site
+    least = next(info.bound for info in site.loaded().cases if info.case.name == case)
+    bandwidth_bytes_per_s = site.peaks()[0]["copy_bytes_per_s"]
+    us = roofline.estimate_us(least, subject.launches(subject.plans[case]), site.target, bandwidth_bytes_per_s)
+    return Timing(kind="estimate", median_us=us, method="roofline.estimate_us")

@@ -1,0 +1,64 @@
+"""Does a problem qualify? Asked of the judge case by case, once per worker and case.
+
+It tries nothing itself (`trivial`). The one rule: what this machine could not judge neither qualifies nor fails.
+"""
+
+from __future__ import annotations
+
+from kernelwright import codec
+from kernelwright.model import CaseInfo, CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.worker.processes.site import Site
+
+SHOWN = 3
+"""Reasons that are named; the report holds every answer."""
+
+
+def qualify(site: Site, every: bool) -> QualificationReport:
+    """The report on the small cases and the smallest timed one; on every case where asked for.
+
+    A problem that fails is remembered, and what is evaluated from then on says so.
+    """
+    info = site.loaded()
+    judged: list[CaseQualification] = []
+    missed: dict[str, str] = {}
+    for one in info.cases if every else gate(info.cases):
+        found = _case(site, one.case.name)
+        if isinstance(found, str):
+            missed[one.case.name] = found
+        else:
+            judged.append(found)
+    cases = {one.case.name: one for one in info.cases}
+    reasons = list(dict.fromkeys(in_words(cases[one.case], answer) for one in judged for answer in one.accepted))
+    more = [f"and {len(reasons) - SHOWN} more"] if len(reasons) > SHOWN else []
+    site.unqualified = "; ".join([*reasons[:SHOWN], *more])
+    return QualificationReport(
+        problem=info.name, qualifies=not reasons if judged else None, reason=site.unqualified,
+        cases=tuple(judged), not_judged=missed,
+    )  # fmt: skip
+
+
+def gate(cases: tuple[CaseInfo, ...]) -> list[CaseInfo]:
+    """The cases that decide before a run: cheap ones, and one of those that count."""
+    timed = min((one for one in cases if one.case.timed), key=lambda one: (one.bytes, one.flop))
+    return [*(one for one in cases if one.case.small), timed]
+
+
+def in_words(info: CaseInfo, answer: TrivialAnswer) -> str:
+    """Why an accepted answer disqualifies a case."""
+    case = info.case.name
+    if 0 in info.outputs[answer.output].shape:
+        output = "the output" if len(info.outputs) == 1 else f"output {answer.output}"
+        return f"on case {case} {output} has no elements, so that anything would pass"
+    what = answer.name.removeprefix("without ")
+    if answer.name.startswith("without "):
+        return f"on case {case} a kernel that ignores {what} would pass"
+    error = "exactly right" if not answer.max_rel_error else f"off by {answer.max_rel_error:.2g} of the output's scale"
+    return f"on case {case} {answer.name} would pass ({error})"
+
+
+def _case(site: Site, case: str) -> CaseQualification | str:
+    with site.lease:
+        if case not in site.qualified:
+            answer = site.ask_judge({"verb": "qualify", "case": case})
+            site.qualified[case] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
+        return site.qualified[case]

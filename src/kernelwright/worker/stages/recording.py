@@ -1,0 +1,115 @@
+"""The supervisor's side of a recording: have one made, and take over what is fit for replay.
+
+Not the recorder, which runs the candidate. The one rule: its answer is read as if the candidate had written it.
+It can name plans, which replay judges, and failures; it cannot say that anything passed.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from kernelwright import codec
+from kernelwright.errors import WorkerError
+from kernelwright.model import CaseResult, Status
+from kernelwright.text.escape import legible
+from kernelwright.worker.plan.faults import Expected, faults
+from kernelwright.worker.plan.plan import ITEMSIZE, Plan, Recorded, Recording, View, end_bytes
+from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
+from kernelwright.worker.processes.children import ChildDied, ChildTimeout
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.site import Site
+
+FAILURES = (Status.REJECTED, Status.RUNTIME_ERROR, Status.COMPILE_ERROR)
+"""What a recorder may say of a case that has no plan."""
+
+MAX_CONFIGS = 4096
+"""More configs under one autotune would take longer to count than to try."""
+
+REASON_LIMIT = 800
+
+
+@dataclass
+class Told:
+    """What came of a recording. answer: unchecked still, None where the process did not end well (then `ended`)."""
+
+    confinement: dict[str, str]
+    answer: Any
+    log: str
+    ended: Ended | None = None
+
+
+def told(site: Site, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]]) -> Told:
+    """Run the recorder over the cases of `shapes`, confined, and kill it."""
+    limit_s = site.limits.record_s
+    recorder = site.compilers.spawn("recorder", log=True)
+    found = Told(confinement={}, answer=None, log="")
+    try:
+        found.confinement = recorder.channel.receive(limit_s)["confinement"]
+        job = {"source": source, "autotune": autotune, "target": site.target.name, "cases": shapes}
+        found.answer = recorder.ask(job, limit_s)
+    except ChannelClosed:
+        found.ended = Ended(Status.CRASHED, f"the recorder did not start: {recorder.printed(800)}", lost=True)
+    except ChannelTimeout as error:
+        raise WorkerError("the recorder did not start", recorder.printed(800)) from error
+    except ChildTimeout:
+        found.ended = Ended(Status.TIMEOUT, f"the host code did not finish in {limit_s:g} s")
+    except ChildDied as error:
+        found.ended = Ended(Status.CRASHED, f"the host code's process {error.how}", lost=True)
+    finally:
+        if recorder.alive:
+            recorder.kill()
+        found.log = recorder.printed()
+        if recorder.log is not None:
+            recorder.log.unlink(missing_ok=True)
+    return found
+
+
+def read(answer: Any, cases: list[str]) -> Recorded:
+    """The recorder's answer as a record with one recording per case; raises Ended where it is none."""
+    try:
+        recorded = codec.record(answer, Recorded)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise Ended(Status.REJECTED, f"what the host code's process said cannot be read: {error}"[:400]) from error
+    wrong = [name for name, count in recorded.autotune.items() if not 0 < count <= MAX_CONFIGS]
+    if wrong:
+        raise Ended(Status.REJECTED, f"{wrong[0]} has {recorded.autotune[wrong[0]]} configs, at most {MAX_CONFIGS}")
+    if not all(name.isidentifier() for name in recorded.autotune):
+        raise Ended(Status.REJECTED, "what the host code's process said names a kernel that has no name")
+    by_case = {recording.case: recording for recording in recorded.recordings}
+    missing = Recording(case="", status=Status.REJECTED, reason="the host code's process said nothing of this case")
+    every = tuple(msgspec.structs.replace(by_case.get(case, missing), case=case) for case in cases)
+    return Recorded(recordings=every, autotune=recorded.autotune)
+
+
+def accepted(recording: Recording, expected: Expected) -> Plan | CaseResult:
+    """The plan if it is fit for replay, else why there is none."""
+    if recording.plan is None:
+        status = recording.status if recording.status in FAILURES else Status.REJECTED
+        return CaseResult(
+            case=recording.case, status=status, reason=legible(recording.reason[:REASON_LIMIT]) or "no plan"
+        )
+    found = faults(recording.plan, expected)
+    if found:
+        return CaseResult(case=recording.case, status=Status.REJECTED, reason="; ".join(found[:3])[:REASON_LIMIT])
+    return recording.plan
+
+
+def given(shape: dict[str, Any]) -> dict[tuple[str, str], int]:
+    """(origin, name) of every input and parameter of a case to the bytes of its storage."""
+    inputs = zip(shape["input_names"], shape["inputs"], strict=True)
+    tensors = [("input", name, spec) for name, spec in inputs if isinstance(spec, dict)]
+    tensors += [("parameter", name, spec) for name, spec in shape["parameters"].items()]
+    return {(origin, name): _storage_bytes(spec) for origin, name, spec in tensors}
+
+
+def _storage_bytes(spec: dict[str, Any]) -> int:
+    view = View(
+        buffer=0, dtype=spec["dtype"], shape=tuple(spec["shape"]), stride=tuple(spec["stride"]),
+        offset=spec.get("offset", 0),
+    )  # fmt: skip
+    if spec["dtype"] not in ITEMSIZE:
+        raise WorkerError(f"a plan cannot hold a tensor of {spec['dtype']}", f"known: {', '.join(ITEMSIZE)}")
+    return end_bytes(view)

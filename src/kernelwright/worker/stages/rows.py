@@ -1,0 +1,143 @@
+"""The rows of a bench while they are sampled: which can be asked for samples, in which order, and for how long.
+
+What follows from the samples is `verdicts`'. A round samples every row once, in an order of a balanced design. After
+half of the rounds every row is captured again, the last one first and its copies in the opposite order: whichever was
+prepared before another comes after it, and no row keeps the place that its first capture had.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from kernelwright import stats
+from kernelwright.errors import ProblemError, WorkerError
+from kernelwright.model import CaseInfo, Implementation, Status
+from kernelwright.worker.bench.order import design, orders
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.stages.subject import Subject
+from kernelwright.worker.stages.verify import place
+
+MIN_ROUNDS, MAX_ROUNDS = 12, 60
+"""Of each half."""
+
+HALF_US = 10_000_000.0
+"""Sampling of one half stops after about this much timed device time; the conditioning takes as much again."""
+
+REPLAY_US = 1000.0
+"""What a sample of a short call takes at least, as in `clock`, which needs torch."""
+
+Failed = list[Implementation]
+
+
+@dataclass
+class Row:
+    """One implementation while it is being sampled.
+
+    rounds_us: its samples, round by round. steady_us: its samples as it was prepared. original: the row that it is a
+    copy of. capture_again: a new capture of the same work, its copies in the opposite order.
+    """
+
+    name: str
+    method: str
+    sample: Callable[[], float]
+    warm: Callable[[], float]
+    call: Callable[[], tuple[float, float]]
+    capture_again: Callable[[], Any]
+    steady_us: list[float] = field(default_factory=list)
+    original: str = ""
+    rounds_us: list[float] = field(default_factory=list)
+
+
+def framework_row(site: Site, case: str, name: str) -> Row:
+    message = {"case": case, "name": name}
+    prepared = site.ask_judge({"verb": "prepare"} | message, site.limits.baseline_s)
+    return Row(
+        name=name,
+        method=described(prepared),
+        sample=lambda: float(site.ask_judge({"verb": "sample"} | message)),
+        warm=lambda: float(site.ask_judge({"verb": "warm"} | message)),
+        call=lambda: site.ask_judge({"verb": "call"} | message),
+        capture_again=lambda: site.ask_judge({"verb": "capture again"} | message, site.limits.baseline_s),
+    )
+
+
+def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room: int) -> Row | Implementation:
+    """A verified candidate ready to be sampled, or why it is not. room: bytes, see `largest`."""
+    try:
+        place(subject, info.case.name, draw=0)
+        runnable = subject.runnable(subject.plans[info.case.name])
+        prepared = site.ask_bench({"verb": "prepare", "key": name, "case": info.case.name, "room": room} | runnable)
+    except Ended as ended:
+        if ended.lost:
+            raise
+        return Implementation(name=name, status=ended.status, reason=ended.reason)
+    except ProblemError as error:
+        return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
+    return Row(
+        name=name,
+        method=described(prepared),
+        sample=lambda: float(site.ask_bench({"verb": "sample", "key": name, "count": 1})[0]),
+        warm=lambda: float(site.ask_bench({"verb": "warm", "key": name})),
+        call=lambda: site.ask_bench({"verb": "call", "key": name}),
+        capture_again=lambda: site.ask_bench({"verb": "capture again", "key": name}),
+        steady_us=prepared["steady_us"],
+    )
+
+
+def described(prepared: dict[str, Any]) -> str:
+    return f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache"
+
+
+def sample_in_halves(
+    rows: list[Row], draw: random.Random, reference: Callable[[list[Row]], Row | None]
+) -> tuple[int, list[Row], Failed]:
+    """Sample until every ratio to the reference is known precisely or time is up, and as many rounds again with places
+    exchanged. Returns the number of rounds of the first half, the rows that have both, and what became of the others.
+    """
+    half = sample_rounds(rows, draw, lambda: all_known(rows, reference(rows)))
+    kept, failed = exchange(rows)
+    sample_rounds(kept, draw, lambda: True, exactly=half)
+    return half, kept, failed
+
+
+def sample_rounds(rows: list[Row], draw: random.Random, enough: Callable[[], bool], exactly: int | None = None) -> int:
+    """Sample whole blocks, so that the order is balanced, unless a block takes longer than HALF_US; returns the number
+    of rounds. exactly: this many rounds, whatever the time."""
+    if not rows:
+        return 0
+    spent_us, block = 0.0, len(design(len(rows)))
+    for count, order in enumerate(orders(len(rows), draw), 1):
+        for row in order:
+            rows[row].rounds_us.append(rows[row].sample())
+            spent_us += max(rows[row].rounds_us[-1], REPLAY_US)
+        if exactly is not None:
+            if count == exactly:
+                return count
+        elif count >= MIN_ROUNDS and (spent_us > HALF_US or (count % block == 0 and (count >= MAX_ROUNDS or enough()))):
+            return count
+    raise AssertionError("rounds follow each other without end")
+
+
+def exchange(rows: list[Row]) -> tuple[list[Row], Failed]:
+    """Capture every row again, the last first."""
+    failed: dict[str, Implementation] = {}
+    for row in reversed(rows):
+        try:
+            row.capture_again()
+        except Ended as ended:
+            if ended.lost:
+                raise
+            failed[row.name] = Implementation(name=row.name, status=ended.status, reason=ended.reason)
+        except (ProblemError, WorkerError) as error:
+            failed[row.name] = Implementation(name=row.name, status=Status.RUNTIME_ERROR, reason=str(error)[:400])
+    return [row for row in rows if row.name not in failed], list(failed.values())
+
+
+def all_known(rows: list[Row], reference: Row | None) -> bool:
+    return reference is None or all(
+        stats.is_known(stats.paired_log_ratio_ci(reference.rounds_us, row.rounds_us)[1]) for row in rows
+    )

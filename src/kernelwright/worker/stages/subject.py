@@ -1,0 +1,197 @@
+"""A candidate on its way to a GPU: checked, recorded and compiled, without data and without touching a device.
+
+static → record → compile. Each stage either ends the evaluation (`Ended`) or hands on plain data; what the recorder
+says is checked before it is used.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import time
+from collections.abc import Iterator
+from concurrent.futures import Future
+from contextlib import contextmanager
+from typing import Any
+
+from kernelwright import codec
+from kernelwright import source as tunables
+from kernelwright.model import Candidate, CaseResult, KernelResources, Status
+from kernelwright.source import parse as syntax
+from kernelwright.worker.compile import machine_code
+from kernelwright.worker.plan.faults import Expected
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Launch, Plan, dtypes, launch_identity
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.rules import extract, static
+from kernelwright.worker.stages.recording import accepted, given, read, told
+
+AUTOTUNE = "autotune:"
+"""Prefix of the config keys that choose among the configs of a kernel under `triton.autotune`."""
+
+
+class Subject:
+    """A candidate on its way: what each stage found out. One per evaluation."""
+
+    def __init__(self, site: Site, candidate: Candidate) -> None:
+        self.site = site
+        self.autotune_choice = {
+            k.removeprefix(AUTOTUNE): v for k, v in candidate.config.items() if k.startswith(AUTOTUNE)
+        }
+        self.source = self._rendered(candidate)
+        self.stages_s: dict[str, float] = {}
+        self.replayed_s = 0.0
+        self.plans: dict[str, Plan] = {}
+        self.unplanned: dict[str, CaseResult] = {}
+        self.unfinished: dict[str, CaseResult] = {}
+        self.resources: dict[str, KernelResources] = {}
+        self.code: dict[str, str] = {}
+        self.untrue: dict[tuple[str, ...], set[str]] = {}
+        self.branches: dict[str, list[dict[str, Any]]] = {}
+        self.confinement: dict[str, str] = {}
+        self.autotune: dict[str, int] = {}
+        self.necessary: set[str] = set()
+        self.log = ""
+        self.kernels_source = ""
+        self.kernels_sha = ""
+        self.kernels: dict[str, dict[str, bool]] = {}
+
+    def _rendered(self, candidate: Candidate) -> str:
+        config = {k: v for k, v in candidate.config.items() if not k.startswith(AUTOTUNE)}
+        return tunables.apply_config(candidate.source, config) if config else candidate.source
+
+    @contextmanager
+    def stage(self, name: str) -> Iterator[None]:
+        start = time.monotonic()
+        try:
+            yield
+        finally:
+            self.stages_s[name] = round(self.stages_s.get(name, 0.0) + time.monotonic() - start, 4)
+
+    @contextmanager
+    def leased(self, name: str) -> Iterator[None]:
+        """A stage that holds the lease; waiting for it is counted apart."""
+        with self.stage("wait"):
+            self.site.lease.acquire()
+        try:
+            self.site.replay_for(self)
+            with self.stage(name):
+                yield
+        finally:
+            self.site.lease.release()
+
+    # --- static, record, compile -----------------------------------------------------------------------------
+
+    def prepare(self, cases: list[str]) -> None:
+        """Everything up to compiled kernels, without touching a GPU; raises Ended."""
+        with self.stage("static"):
+            self._check()
+        with self.stage("record"):
+            self._record(cases)
+        with self.stage("compile"):
+            self._compile()
+
+    def _check(self) -> None:
+        try:
+            kernels = extract.extract(self.source)
+            findings = [*static.check(self.source), *kernels.findings]
+            kernels.source.encode()
+        except SyntaxError as error:
+            raise Ended(Status.COMPILE_ERROR, syntax.complaint(error)) from error
+        except (ValueError, RecursionError, MemoryError) as error:  # a zero byte, a lone surrogate, endless nesting
+            raise Ended(Status.COMPILE_ERROR, f"not Python source: {error or type(error).__name__}") from error
+        if not kernels.names:
+            raise Ended(Status.REJECTED, "there is no module-level function under @triton.jit")
+        if findings:
+            raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in findings[:8]))
+        self.kernels_sha, self.kernels_source = codec.sha(kernels.source), kernels.source
+        self.kernels = kernels.parameters
+
+    def _record(self, cases: list[str]) -> None:
+        shapes = [shape for shape in self.site.shapes if shape["name"] in cases]
+        found = told(self.site, self.source, self.autotune_choice, shapes)
+        if found.ended is not None and found.ended.lost:  # it may have been killed from outside
+            found = told(self.site, self.source, self.autotune_choice, shapes)
+        self.confinement, self.log = found.confinement, found.log
+        if found.ended is not None:
+            raise Ended(found.ended.status, found.ended.reason)
+        recorded = read(found.answer, [shape["name"] for shape in shapes])
+        self.autotune = recorded.autotune
+        for shape, recording in zip(shapes, recorded.recordings, strict=True):
+            outcome = accepted(recording, Expected(kernels=self.kernels, given=given(shape)))
+            if isinstance(outcome, Plan):
+                self.plans[recording.case] = outcome
+            else:
+                self.unplanned[recording.case] = outcome
+
+    def key(self, launch: Launch) -> str:
+        """Names the machine code of a launch."""
+        identity = launch_identity(launch, self.kernels[launch.kernel])
+        return machine_code.key_of(self.kernels_sha, identity, self.site.target.name, *self.site.versions())
+
+    def runnable(self, plan: Plan) -> dict[str, Any]:
+        """What a bench is given to replay `plan`: the names of its machine code; for the interpreter, the text."""
+        plain = {"plan": codec.plain(plan)}
+        if self.site.on_gpu:
+            return plain | {"code": [self.code[self.key(launch)] for launch in plan.launches]}
+        branches = [self.branches[key] for key in {self.key(launch): None for launch in plan.launches}]
+        return plain | {"kernels": self.kernels_source, "nbytes": Layout(plan.buffers).nbytes, "branches": branches}
+
+    def _plans_of_problem(self) -> dict[str, Plan]:
+        """Without those for inputs laid out otherwise, which are never timed."""
+        return {info.case.name: self.plans[info.case.name] for info in self.site.loaded().cases
+                if info.case.name in self.plans}  # fmt: skip
+
+    def _compile(self) -> None:
+        of_problem = self._plans_of_problem()
+        launches = {self.key(launch): launch for plan in self.plans.values() for launch in plan.launches}
+        whole = {self.key(launch) for plan in of_problem.values() for launch in plan.launches}
+        pending = {key: self._compiling(key, launch, key in whole) for key, launch in launches.items()}
+        failed: dict[str, Ended] = {}
+        for key, future in pending.items():
+            answer = future.result()
+            if "status" in answer:
+                failed[key] = Ended(Status(answer["status"]), answer["reason"])
+                continue
+            self.branches[key] = answer.get("branches", [])
+            if "resources" in answer:
+                self.code[key] = answer["code"]
+                self.resources[key] = codec.record(answer["resources"], KernelResources)
+                self.untrue.setdefault(dtypes(launches[key]), set()).update(answer["untrue"])
+        for case, plan in list(self.plans.items()):
+            ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
+            if ended is not None and case in of_problem:
+                raise ended
+            if ended is not None:  # inputs laid out otherwise: nothing is run, so nothing can be wrong
+                self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason)
+                del self.plans[case]
+
+    def _compiling(self, key: str, launch: Launch, whole: bool) -> Future[dict[str, Any]]:
+        """A compiler at work on one launch. whole: to machine code, also where only the interpreter runs it."""
+        job = {"kernels": self.kernels_source, "launch": codec.plain(launch)}
+        if self.site.on_gpu:
+            return self.site.compile(key, job)
+        if whole:
+            return self.site.compile(key, job | {"branches": True})
+        return self.site.compile(f"{key}:front", job | {"front": True})
+
+    def untrue_on_interpreter(self, plan: Plan) -> list[str]:
+        """What a plan's kernels do that the interpreter does otherwise, by what the compiler found in their code."""
+        every = {what for found in self.untrue.values() for what in found}
+        return sorted({what for launch in plan.launches for what in self.untrue.get(dtypes(launch), every)})
+
+    def launches(self, plan: Plan) -> list[tuple[KernelResources, int]]:
+        """Resources and number of blocks of each launch of a plan."""
+        return [(self.resources[self.key(launch)], math.prod(launch.grid)) for launch in plan.launches]
+
+    def identity(self) -> str | None:
+        """Hash over the machine code and the order and grids of launches: two sources with it are one kernel."""
+        launched = {self.key(launch) for plan in self._plans_of_problem().values() for launch in plan.launches}
+        if not launched or not launched <= self.resources.keys():  # one of them did not compile
+            return None
+        described = [
+            [case, [[r.cubin_sha, r.num_warps, blocks] for r, blocks in self.launches(plan)]]
+            for case, plan in sorted(self._plans_of_problem().items())
+        ]
+        return hashlib.sha256(codec.encode(described)).hexdigest()[:16]

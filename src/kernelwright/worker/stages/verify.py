@@ -1,0 +1,150 @@
+"""Are a candidate's values right? Replayed by the bench on the judge's inputs, compared by the judge.
+
+On a machine without a GPU the replay runs on Triton's CPU interpreter, for small cases; what that cannot judge is
+"not verified here", never "passed".
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import msgspec
+
+from kernelwright import codec
+from kernelwright.model import Case, CaseResult, Status
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Plan, views
+from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.stages.subject import Subject
+
+INTERPRET_BYTES = 64 << 20
+"""A case with larger buffers is not for the interpreter."""
+
+STALE = "on memory that an earlier call left behind"
+
+
+def verify(subject: Subject, case: Case) -> CaseResult:
+    """Replay on every draw of the case and let the judge compare; of either criterion what came closest to its limit.
+
+    The draws are the same for every candidate. One that is too slow for them is not verified, nor is its evaluation.
+    """
+    if case.name in subject.unplanned:
+        return subject.unplanned[case.name]
+    site, plan = subject.site, subject.plans[case.name]
+    why = "" if site.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
+    if why:
+        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
+    results: list[CaseResult] = []
+    with subject.leased("verify"):
+        before_s = subject.replayed_s
+        draws = site.ask_judge({"verb": "draws", "case": case.name})
+        for count, draw in enumerate(draws):
+            spent_s = subject.replayed_s - before_s
+            if spent_s > site.limits.draws_s:
+                reason = f"not verified: {count} of {len(draws)} draws in {spent_s:.0f} s"
+                subject.unfinished[case.name] = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
+                return subject.unfinished[case.name]
+            results.append(replayed(subject, case.name, plan, draw))
+            if results[-1].status is Status.PASSED and draw == 0:
+                results.append(_called_again(subject, case.name, plan))
+            if results[-1].status is not Status.PASSED:
+                return results[-1]
+    element = max(results, key=element_closeness)
+    return msgspec.structs.replace(
+        max(results, key=closeness),
+        element_error=element.element_error, allowed_element_error=element.allowed_element_error,
+    )  # fmt: skip
+
+
+def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
+    """Replayed right after draw 0, with scratch and outputs as each call left them, and a few and then some of its
+    inputs changed; the first that does not pass, else the last.
+
+    A note there that the work is done, the answer itself, or a part by which the input is taken for known must not be
+    taken for this call's work: in a timed loop it would cost nothing.
+    """
+    for draw in subject.site.ask_judge({"verb": "again", "case": case}):
+        result = replayed(subject, case, plan, draw, fresh=False)
+        if result.status is Status.PASSED:
+            continue
+        if replayed(subject, case, plan, draw).status is not Status.PASSED:
+            return result
+        return msgspec.structs.replace(result, reason=f"{STALE}: {result.reason}")
+    return result
+
+
+def verify_strided(subject: Subject, case: Case) -> CaseResult:
+    """A case whose inputs are padded and not aligned: what the host code accepts it must compute right.
+
+    Refusing such inputs (an assertion, an error) is fine: whoever uses the kernel hears of it. Wrong values are not.
+    """
+    refusal = subject.unplanned.get(case.name)
+    if refusal is not None:
+        reason = f"the host code refuses inputs that are not contiguous: {refusal.reason}"
+        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
+    result = verify(subject, case)
+    if result.status in (Status.PASSED, Status.NOT_VERIFIED):
+        return result
+    advice = "inputs that are not contiguous are read wrongly: pass their strides, call .contiguous(), or refuse them"
+    return msgspec.structs.replace(result, reason=f"{advice} ({result.reason})")
+
+
+def closeness(result: CaseResult) -> float:
+    """How much of what is allowed a result takes up, on the scale of the output."""
+    return (result.max_rel_error or 0.0) / (result.allowed_rel_error or 1.0)
+
+
+def element_closeness(result: CaseResult) -> float:
+    """The same for a single element."""
+    return (result.element_error or 0.0) / (result.allowed_element_error or 1.0)
+
+
+def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fresh: bool = True) -> dict[str, Any]:
+    """Have the judge put inputs where the bench will replay; returns the message with which it checks afterwards.
+
+    plan: where it is not the case's own. fresh: whether all other memory is poisoned.
+    """
+    plan = plan or subject.plans[case]
+    arena = subject.site.ask_bench({"verb": "reserve", "nbytes": Layout(plan.buffers).nbytes})
+    message = {"case": case, "draw": draw, "plan": codec.plain(plan), "arena": arena}
+    subject.site.ask_judge(message | {"verb": "fill", "fresh": fresh})
+    return message | {"verb": "check"}
+
+
+def check(subject: Subject, message: dict[str, Any]) -> CaseResult:
+    """The judge's word on what a replay left behind."""
+    return codec.record(subject.site.ask_judge(message), CaseResult)
+
+
+def replayed(
+    subject: Subject, case: str, plan: Plan, draw: int, limit_s: float | None = None, fresh: bool = True
+) -> CaseResult:
+    """The judge's word on one call of `plan`.
+
+    Raises Ended where the interpreter came to something else than the compiler: a kernel could choose the cases in
+    which it does, and be judged by the others.
+    """
+    limits = subject.site.limits
+    limit_s = limit_s or (limits.replay_s if subject.site.on_gpu else limits.interpret_s)
+    try:
+        placed = place(subject, case, draw, plan, fresh)
+        start_s = time.monotonic()
+        subject.site.ask_bench({"verb": "run"} | subject.runnable(plan), limit_s)
+        subject.replayed_s += time.monotonic() - start_s
+    except Ended as ended:
+        if ended.whole:
+            raise
+        return CaseResult(case=case, status=ended.status, reason=ended.reason)
+    return check(subject, placed)
+
+
+def not_for_interpreter(case: Case, plan: Plan, untrue: list[str]) -> str:
+    """Why Triton's CPU interpreter cannot judge this case, "" where it can. untrue: what it would compute otherwise."""
+    if not case.small:
+        return "only small cases run on the CPU interpreter; a GPU is needed for this one"
+    if sum(buffer.nbytes for buffer in plan.buffers) > INTERPRET_BYTES:
+        return f"its buffers exceed {INTERPRET_BYTES >> 20} MiB"
+    if "bfloat16" in {view.dtype for view in views(plan)}:
+        return "the CPU interpreter computes bf16 wrongly"
+    return f"the CPU interpreter is not true to a GPU here: {', '.join(untrue)}" if untrue else ""

@@ -1,0 +1,149 @@
+"""The clock on a simulated device: the conditioning of a sample, the length of a replay, a new capture."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+from kernelwright.worker.bench import clock
+
+
+class Device:
+    """Plain calls take a time of the host's and one of the device's, in µs, captured ones the device's alone."""
+
+    def __init__(self, host_us: float) -> None:
+        self.host_us, self.now_us = host_us, 0.0
+        self.captured: list[tuple[str, float]] | None = None
+        self.done: list[str] = []
+        self.capturable = True
+
+    def piece(self, name: str, us: float) -> Callable[[], None]:
+        def call() -> None:
+            if self.captured is not None:
+                self.captured.append((name, us))
+            else:
+                self.run(name, max(us, self.host_us))
+
+        return call
+
+    def run(self, name: str, us: float) -> None:
+        self.done.append(name)
+        self.now_us += us
+
+
+@pytest.fixture
+def device(monkeypatch: pytest.MonkeyPatch) -> Device:
+    found = Device(host_us=20.0)
+
+    class Event:
+        def __init__(self, enable_timing: bool) -> None:
+            assert enable_timing
+
+        def record(self) -> None:
+            found.done.append("event")
+            self.at_us = found.now_us
+
+        def synchronize(self) -> None:
+            return None
+
+        def elapsed_time(self, end: Event) -> float:
+            return (end.at_us - self.at_us) / 1000
+
+    class Graph:
+        def __init__(self) -> None:
+            self.calls: list[tuple[str, float]] = []
+
+        def replay(self) -> None:
+            for call in self.calls:
+                found.run(*call)
+
+    class Stream:
+        def synchronize(self) -> None:
+            return None
+
+    class Flush:
+        def zero_(self) -> None:
+            found.run("flush", 40.0)
+
+    @contextlib.contextmanager
+    def graph(into: Graph, stream: Stream) -> Iterator[None]:
+        if not found.capturable:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        found.captured = into.calls
+        yield
+        found.captured = None
+
+    fakes: dict[str, Any] = {
+        "Event": Event, "CUDAGraph": Graph, "Stream": Stream, "graph": graph, "synchronize": lambda: None,
+        "stream": lambda stream: contextlib.nullcontext(),
+    }  # fmt: skip
+    for name, fake in fakes.items():
+        monkeypatch.setattr(torch.cuda, name, fake)
+    monkeypatch.setattr(clock, "shared_stream", Stream)
+    monkeypatch.setattr(clock, "flush_buffer", Flush)
+    return found
+
+
+def done_in(device: Device, work: Callable[[], Any]) -> list[str]:
+    device.done.clear()
+    work()
+    return list(device.done)
+
+
+def test_a_sample_follows_a_flush_and_an_untimed_replay_of_the_same_work(device: Device) -> None:
+    timed = clock.Timed([device.piece("a", 100.0), device.piece("b", 150.0)])
+    replay = ["a", "b"] * 4
+    assert done_in(device, timed.sample_us) == ["flush", *replay, "event", *replay, "event"]
+    assert timed.sample_us() == pytest.approx(125.0)
+
+
+def test_other_work_before_a_sample_takes_the_conditioning_s_place(device: Device) -> None:
+    """A kernel that keeps notes would find those of an untimed replay."""
+    timed = clock.Timed([device.piece("a", 100.0)], rotations=1)
+    assert done_in(device, lambda: timed.sample_us(device.piece("fresh", 1.0))) == ["fresh", "event", "a", "event"]
+
+
+def test_replays_are_counted_with_those_that_are_not_timed(device: Device) -> None:
+    timed = clock.Timed([device.piece("a", 100.0)])
+    before = timed.replays
+    timed.sample_us()
+    timed.sample_us(device.piece("fresh", 1.0))
+    assert timed.replays - before == 3
+
+
+@pytest.mark.parametrize(("us", "rotations"), [(5.0, 100), (9.0, 56), (100.0, 5), (3000.0, 1)])
+def test_a_replay_takes_about_a_millisecond_whatever_a_plain_call_takes(
+    device: Device, us: float, rotations: int
+) -> None:
+    timed = clock.Timed([device.piece("a", us), device.piece("b", us)])
+    assert timed.calls == 2 * rotations
+    assert timed.sample_us() == pytest.approx(us)
+
+
+def test_a_stated_number_of_rotations_is_kept(device: Device) -> None:
+    assert clock.Timed([device.piece("a", 5.0)], rotations=1).calls == 1
+
+
+def test_a_new_capture_calls_the_copies_in_the_opposite_order_and_counts_on(device: Device) -> None:
+    timed = clock.Timed([device.piece("a", 200.0), device.piece("b", 300.0)])
+    timed.sample_us()
+    replays = timed.replays
+    again = timed.again()
+    assert again.replays >= replays
+    assert again.calls == timed.calls
+    assert done_in(device, again.replay) == ["b", "a"] * 2
+
+
+def test_where_plain_calls_are_faster_or_nothing_can_be_captured_they_are_timed(device: Device) -> None:
+    device.host_us = 1.0
+    device.capturable = False
+    timed = clock.Timed([device.piece("a", 100.0)], either=True)
+    assert timed.method == "events"
+    assert timed.sample_us() == pytest.approx(100.0)
+    device.capturable = True
+    assert clock.Timed([device.piece("a", 100.0)], either=True).method == "graph"
+    assert timed.again().method == "graph"

@@ -1,0 +1,171 @@
+"""Errors of elements in units of what rounding explains there."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor, nn
+
+from kernelwright.worker.judge import elementwise
+from kernelwright.worker.reference.instance import Instance
+
+EPS = torch.finfo(torch.float32).eps
+
+
+class Made(nn.Module):
+    def __init__(self, forward: Callable[[Tensor], Tensor]) -> None:
+        super().__init__()
+        self.made = forward
+
+    def forward(self, x: Tensor) -> Tensor:
+        return self.made(x)
+
+
+def sensitivity(forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor | None:
+    instance = Instance(Made(forward), (x.double(),), (), ("x",), (), Path("made.py"))
+    return elementwise.sensitivities(instance, (forward(x.double()),), seed=5)[0]
+
+
+def known(forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+    found = sensitivity(forward, x)
+    assert found is not None
+    return found
+
+
+def judged(forward: Callable[[Tensor], Tensor], x: Tensor, actual: Tensor, own: float = 1.0) -> str:
+    expected = forward(x.double())
+    floor = elementwise.typical(expected)
+    units = elementwise.in_units(actual, expected, known(forward, x), floor, torch.float32)
+    return elementwise.verdict(actual, expected, units, elementwise.allowed(own))
+
+
+def normal(*shape: int) -> Tensor:
+    return torch.randn(shape, generator=torch.Generator().manual_seed(8))
+
+
+def test_the_sensitivity_of_a_function_of_one_element_is_its_derivative_times_the_element() -> None:
+    x = torch.linspace(-8, 8, 4001)
+    ratio = known(lambda v: torch.exp(4 * v), x) / (4 * x * torch.exp(4 * x.double())).abs()
+    ratio = ratio[x != 0]
+    assert 0.2 < float(ratio.min()) < float(ratio.max()) < 6
+    assert 1 < float(ratio.median()) < 2
+
+
+def test_the_sensitivity_of_a_sum_is_that_of_a_random_walk_and_not_of_what_is_left() -> None:
+    x = normal(200, 64)
+    x[:, -1] -= x.sum(dim=1)  # everything cancels
+    found = known(lambda v: v.sum(dim=1), x) / x.double().norm(dim=1)
+    assert 0.3 < float(found.min()) < float(found.max()) < 4
+
+
+def test_a_difference_of_equal_values_is_as_uncertain_as_they_are() -> None:
+    x = torch.stack([normal(1000)] * 2)
+    found = known(lambda v: v[0] - v[1], x) / x[0].abs()
+    assert float(found.min()) > 0.1
+
+
+def test_masks_and_labels_are_not_moved() -> None:
+    labels = torch.tensor([3.0, 1.0, 2.0, 0.0])
+    assert not known(lambda v: v * 2.5, labels).any()
+
+
+def test_there_is_none_of_whole_numbers_and_where_the_reference_refuses_others() -> None:
+    assert sensitivity(lambda v: v.argmax(dim=-1), normal(4, 9)) is None
+    x = normal(9)
+
+    def picky(v: Tensor) -> Tensor:
+        if not torch.equal(v, x.double()):
+            raise RuntimeError("other values")
+        return v
+
+    assert sensitivity(picky, x) is None
+
+
+def test_parameters_are_moved_and_put_back() -> None:
+    layer = nn.Linear(6, 3).double().requires_grad_(False)
+    weight, before = layer.weight, layer.weight.clone()
+    x = torch.zeros(4, 6, dtype=torch.float64)
+    instance = Instance(layer, (x,), (), ("x",), (), Path("made.py"))
+    found = elementwise.sensitivities(instance, (layer(x),), seed=1)[0]
+    assert found is not None
+    assert bool((found > 0).all()), "the bias is rounded, too"
+    assert layer.weight is weight
+    assert torch.equal(layer.weight, before)
+
+
+def test_a_tail_set_to_zero_is_off_by_more_than_rounding_explains() -> None:
+    x = normal(300)
+
+    def exp4(v: Tensor) -> Tensor:
+        return torch.exp(4 * v)
+
+    honest = exp4(x)
+    assert judged(exp4, x, honest) == ""
+    said = judged(exp4, x, torch.where(x < -1.5, 0.0, honest))
+    assert said.startswith("an element is off by ")
+    assert "got 0, expected 0.00" in said
+
+
+def test_rounding_of_the_same_size_as_usual_results_is_honest() -> None:
+    x = normal(300)
+    x[:20] *= 1e-6
+    logistic = 2 * torch.sigmoid(2 * x) - 1  # 1 is taken away from 1.000001
+    assert judged(torch.tanh, x, logistic) == ""
+    x *= 16
+    assert judged(nn.functional.softplus, x, torch.log(1 + torch.exp(x.clamp(max=20))).where(x < 20, x)) == ""
+
+
+def test_an_ill_conditioned_element_may_be_further_off() -> None:
+    x = 1000 + normal(300)
+
+    def centred(v: Tensor) -> Tensor:
+        return v - 1000
+
+    rounded = x * (1 + EPS) - 1000
+    assert float((rounded - centred(x.double())).abs().max()) > 50 * EPS
+    assert judged(centred, x, rounded) == ""
+
+
+def test_what_is_below_the_smallest_normal_number_may_be_zero() -> None:
+    x = torch.linspace(-103, -80, 300)
+    exact = torch.exp(x)
+    flushed = torch.where(exact < torch.finfo(torch.float32).smallest_normal, 0.0, exact)
+    assert not torch.equal(flushed, exact)
+    assert judged(torch.exp, x, flushed) == ""
+    assert judged(torch.exp, x, torch.where(x < -86.0, 0.0, exact))
+
+
+def test_where_nothing_finite_is_known_nothing_is_decided() -> None:
+    expected = torch.tensor([1.0, math.nan, math.inf, 1.0], dtype=torch.float64)
+    actual = torch.tensor([9.0, 1.0, 1.0, 1.0])
+    unknown = torch.tensor([math.nan, 0.0, 0.0, math.inf], dtype=torch.float64)
+    assert not elementwise.in_units(actual, expected, unknown, 1.0, torch.float32).any()
+
+
+def test_the_limit_grows_with_the_framework_s_own_error() -> None:
+    assert elementwise.allowed(0.0) == elementwise.allowed(1.0) == elementwise.MULTIPLE
+    assert elementwise.allowed(5.0) == 5 * elementwise.MULTIPLE
+
+
+@pytest.mark.parametrize("dtype", [torch.bool, torch.int64])
+def test_whole_numbers_have_no_typical_size(dtype: torch.dtype) -> None:
+    assert elementwise.typical(torch.tensor([1, 0]).to(dtype)) == 0.0
+
+
+def test_the_typical_size_is_the_median_of_what_is_finite_and_not_zero() -> None:
+    assert elementwise.typical(torch.tensor([0.0, -1.0, 3.0, 100.0, math.inf, math.nan])) == 3.0
+    assert elementwise.typical(torch.zeros(4)) == 0.0
+    assert elementwise.typical(torch.tensor([3 + 4j])) == 5.0
+
+
+def test_what_rounding_explains_is_put_right_and_nothing_else() -> None:
+    expected = torch.tensor([1.0, 1.0, 1.0], dtype=torch.float64)
+    actual = torch.tensor([1 + 40 * EPS, 1 + 40 * EPS, math.nan])
+    sensitive = torch.tensor([1.0, 10.0, 10.0], dtype=torch.float64)
+    made = elementwise.without_explained(actual, expected, sensitive, torch.float32)
+    assert made[:2].tolist() == [actual[0].item(), 1.0]
+    assert bool(made[2].isnan())

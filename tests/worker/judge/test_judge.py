@@ -1,0 +1,462 @@
+"""The judge on its own: which draws there are, what it expects of them, and what it lets pass in an arena."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from kernelwright import codec
+from kernelwright.model import CaseResult, Status, TensorSpec
+from kernelwright.worker.judge import draws, tolerance
+from kernelwright.worker.judge.draws import OTHERS
+from kernelwright.worker.judge.judge import POISONS, Judge
+from kernelwright.worker.plan.arena import attach, window
+from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.plan import Buffer, Plan, View
+from kernelwright.worker.processes.memory import SharedMemory
+from kernelwright.worker.reference import values
+from kernelwright.worker.reference.instance import Specs
+from kernelwright.worker.reference.strided import strided
+
+PROBLEM = """\
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.scale = nn.Parameter(torch.ones(7))
+
+    def forward(self, x):
+        return {forward}
+
+
+CASES = [
+    dict(name="a", dtype="float32", small=True, rows=11),
+    dict(name="b", dtype="float16", small=True, rows=5),
+    dict(name="c", dtype="float32", rows=3000),
+]
+
+
+def get_inputs(rows):
+    return [torch.randn(rows, 7)]
+
+
+def get_init_inputs():
+    return []
+"""
+COUNT = len(values.DISTRIBUTIONS)
+
+
+def judge(folder: Path, forward: str = "torch.relu(x) * self.scale") -> Judge:
+    file = folder / "made.py"
+    file.write_text(PROBLEM.format(forward=forward))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    torch.set_grad_enabled(False)
+    return made
+
+
+@pytest.fixture(autouse=True)
+def _gradients() -> Any:
+    yield
+    torch.set_grad_enabled(True)
+
+
+# --- draws --------------------------------------------------------------------------------------------------
+
+
+def test_every_case_that_is_affordable_sees_every_distribution_and_both_poisons(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    for case in ("a", "b", "c"):
+        draws = made.draws_for(case)
+        assert draws[0] == 0
+        assert sorted(draw % COUNT for draw in draws) == list(range(COUNT))
+        assert [draw % len(POISONS) for draw in draws] == [i % 2 for i in range(len(draws))]
+
+
+def test_a_case_that_takes_longer_sees_some_and_a_small_one_still_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.worker.judge.draws.AFFORDABLE_BYTES", 1)
+    made = judge(tmp_path)
+    assert len(made.draws_for("a")) == COUNT
+    draws = made.draws_for("c")
+    assert draws[0] == 0
+    assert len({draw % COUNT for draw in draws}) == len(draws) == 1 + OTHERS
+    assert made.answer("c", draws[1]).sensitive == [None], "too large for it"
+    assert made.answer("a", draws[1]).sensitive != [None]
+
+
+def test_a_large_case_is_only_drawn_from_what_needs_no_sorting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("kernelwright.worker.judge.draws.LARGE_BYTES", 1000)
+    made = judge(tmp_path)
+    for _ in range(40):
+        made.draws.secret += 1
+        _, other = made.draws_for("c")
+        assert values.DISTRIBUTIONS[other % COUNT] in values.CHEAP
+
+
+def test_which_draws_there_are_depends_on_the_secret_and_the_case_alone(tmp_path: Path) -> None:
+    one, other = judge(tmp_path), judge(tmp_path)
+    assert one.draws.secret != other.draws.secret
+    assert one.draws_for("a") != other.draws_for("a")
+    assert one.draws_for("a") != one.draws_for("b")
+    assert one.draws_for("a") == one.draws_for("a")
+    assert list(inspect.signature(one.draws_for).parameters) == ["case"], "nothing of a candidate"
+
+
+def test_nothing_that_the_judge_tells_holds_its_secret(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    told = [
+        made.draws_for("a"),
+        codec.plain(made.qualify("a")),
+        made.shapes(),
+        made.load(str(tmp_path / "made.py"), None),
+    ]
+    for draw in (*range(3), COUNT):
+        assert str(made.draws.secret + draw) not in str(told)
+
+
+# --- answers ------------------------------------------------------------------------------------------------
+
+
+def test_every_draw_is_of_its_own_seed_and_distribution(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    inputs = []
+    for draw in range(2 * COUNT):
+        answer = made.answer("a", draw)
+        assert answer.distribution == values.DISTRIBUTIONS[draw % COUNT]
+        inputs.append(answer.instance.inputs[0])
+    assert len({str(tensor) for tensor in inputs}) == 2 * COUNT
+
+
+def test_what_overflows_in_the_problem_s_dtype_is_not_held_against_a_candidate(tmp_path: Path) -> None:
+    made = judge(tmp_path, "torch.exp(4 * x)")
+    scaled = values.DISTRIBUTIONS.index(values.SCALED_UP)
+    for case in ("a", "b"):  # exp(4 * 16 * 1.5) is infinite in both dtypes
+        answer = made.answer(case, scaled)
+        assert answer.distribution == values.AS_GIVEN
+        assert all(bool(expected.isfinite().all()) for expected in answer.expected)
+
+
+def test_where_one_special_value_spoils_everything_milder_ones_are_drawn(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x - x.sum()")
+    special = values.DISTRIBUTIONS.index(values.SPECIAL)
+    assert made.answer("a", special).distribution == values.FINITE_SPECIAL
+    assert judge(tmp_path).answer("a", special).distribution == values.SPECIAL
+
+
+def test_a_reference_that_refuses_a_distribution_is_asked_for_a_milder_one(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x * self.scale if x.abs().max() < 20 else 1 / 0")
+    scaled = values.DISTRIBUTIONS.index(values.SCALED_UP)
+    assert made.answer("a", scaled).distribution == values.AS_GIVEN
+
+
+def test_the_tolerance_of_a_draw_comes_from_the_framework_s_error_on_it(tmp_path: Path) -> None:
+    made = judge(tmp_path, "(x + 1000) - 1000")  # in float16 a rounding of 0.25, whatever x is
+    up, down = (values.DISTRIBUTIONS.index(name) for name in (values.SCALED_UP, values.SCALED_DOWN))
+    assert made.draws.limit("b", up, 0).max_rel < made.draws.limit("b", 0, 0).max_rel / 4
+    assert made.draws.limit("b", down, 0).max_rel > made.draws.limit("b", 0, 0).max_rel * 4
+
+
+def test_the_error_of_float64_follows_from_that_of_float32(tmp_path: Path) -> None:
+    file = tmp_path / "wide.py"
+    text = PROBLEM.format(forward="torch.exp(x) * self.scale, x.argmax(1), x * 2")
+    file.write_text(text.replace('"float16"', '"float64"'))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    limits = [made.draws.limit("b", 0, output) for output in range(3)]
+    assert [limit.exact for limit in limits] == [False, True, False]
+    answer = made.answer("b", 0)
+    x, scale = answer.instance.inputs[0], answer.instance.module.get_parameter("scale")
+    assert isinstance(x, torch.Tensor)
+    otherwise = torch.exp2(x * math.log2(math.e)) * scale
+    assert tolerance.verdict(tolerance.errors(otherwise, answer.expected[0]), limits[0]) == ""
+    for coarse in (torch.exp(x.float()).double() * scale, otherwise * (1 + 1e-12)):
+        assert tolerance.verdict(tolerance.errors(coarse, answer.expected[0]), limits[0])
+    eps = torch.finfo(torch.float64).eps
+    assert 0 < answer.own[0].max_rel < 10 * eps
+    assert not answer.own[0].special
+
+
+def test_a_reference_that_float32_does_not_bear_is_judged_in_float64_by_the_floor(tmp_path: Path) -> None:
+    for forward in ("x * 1e100", "x @ torch.eye(7, dtype=torch.float64)"):  # infinite, and of mixed dtypes
+        file = tmp_path / "wide.py"
+        file.write_text(
+            PROBLEM.format(forward=forward).replace('"float16"', '"float64"').replace('"float32"', '"float64"')
+        )
+        made = Judge("cpu")
+        made.load(str(file), None)
+        answer, limit = made.answer("a", 0), made.draws.limit("a", 0, 0)
+        assert (answer.own[0].max_abs, answer.own[0].special) == (0.0, False)
+        assert 0 < limit.max_rel < 100 * torch.finfo(torch.float64).eps
+
+
+QUANTISED = "torch.round(x * 12.7).clamp(-128, 127).to(torch.int8)"
+
+
+def quantised(folder: Path, forward: str = QUANTISED) -> Judge:
+    file = folder / "quantised.py"
+    file.write_text(PROBLEM.format(forward=forward).replace("rows=5", "rows=500"))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    return made
+
+
+@pytest.mark.parametrize("forward", [QUANTISED, "torch.sigmoid(8 * x).argmax(0)", "torch.sigmoid(8 * x) == 1"])
+def test_whole_numbers_that_follow_from_rounded_ones_may_be_the_framework_s_or_float64_s(
+    tmp_path: Path, forward: str
+) -> None:
+    made = quantised(tmp_path, forward)
+    answer = made.answer("b", 0)
+    x = answer.instance.inputs[0]
+    assert isinstance(x, torch.Tensor)
+    framework = eval(forward, {"torch": torch, "x": x})
+    exact = eval(forward, {"torch": torch, "x": x.double()})
+    assert torch.equal(answer.expected[0], exact)
+    also = answer.rounded[0]
+    assert also is not None
+    assert torch.equal(also, framework)
+    assert not torch.equal(framework, exact)
+    found = made.qualify("b")
+    assert not isinstance(found, str)
+    assert found.rounded == (0,)
+    for right in (framework, exact):
+        found = tolerance.errors(right, answer.expected[0], also=also)
+        assert tolerance.verdict(found, made.draws.limit("b", 0, 0)) == ""
+    assert answer.nbytes == x.nbytes + 2 * exact.nbytes
+
+
+def test_a_kernel_that_quantises_as_the_framework_does_passes_and_one_that_is_off_does_not(tmp_path: Path) -> None:
+    made = quantised(tmp_path)
+    plan = Plan(
+        buffers=(Buffer(id=0, nbytes=7000, origin="input", name="x"), Buffer(id=1, nbytes=3500, origin="scratch")),
+        steps=(), outputs=(View(buffer=1, dtype="int8", shape=(500, 7), stride=(7, 1)),), single=True,
+    )  # fmt: skip
+    layout = Layout(plan.buffers)
+    shared = SharedMemory()
+    handle = shared.reserve(layout.nbytes)
+    memory = attach(handle)
+    try:
+        for draw in range(COUNT):
+            made.fill("b", draw, plan, handle)
+            x = made.answer("b", draw).instance.inputs[0]
+            output = window(memory, layout, plan.outputs[0])
+            output.copy_(eval(QUANTISED, {"torch": torch, "x": x}))
+            assert made.check("b", draw, plan, handle).status is Status.PASSED, values.DISTRIBUTIONS[draw]
+            output[3, 3] += 2
+            assert "whole numbers" in made.check("b", draw, plan, handle).reason
+    finally:
+        shared.close()
+
+
+def test_no_nan_is_put_in_where_whole_numbers_come_out(tmp_path: Path) -> None:
+    special = values.DISTRIBUTIONS.index(values.SPECIAL)
+    for forward in (QUANTISED, "x.max(1)", "x > 0"):
+        assert quantised(tmp_path, forward).answer("b", special).distribution == values.FINITE_SPECIAL
+    assert quantised(tmp_path, "x.amax(1)").answer("b", special).distribution == values.SPECIAL
+
+
+def test_where_the_framework_is_exact_nothing_else_is_kept(tmp_path: Path) -> None:
+    made = quantised(tmp_path, "torch.relu(x), x.to(torch.int8), x.argmax(0), torch.exp(x)")
+    assert made.answer("b", 0).rounded == [None, None, None, None]
+    found = made.qualify("b")
+    assert not isinstance(found, str)
+    assert found.rounded == ()
+
+
+def test_what_the_framework_rounds_to_nothing_but_zeros_does_not_qualify(tmp_path: Path) -> None:
+    made = quantised(tmp_path, "((x * 1e-9) * 1e9 > 0.5)")  # 1e-9 is zero in float16
+    found = made.qualify("b")
+    assert not isinstance(found, str)
+    assert "zeros" in [answer.name for answer in found.accepted]
+
+
+def test_equality_is_asked_for_only_where_the_problem_s_own_inputs_are_exact(tmp_path: Path) -> None:
+    relu = judge(tmp_path, "torch.relu(x)")
+    assert all(relu.draws.limit("a", draw, 0).exact for draw in range(COUNT))
+    rounded = judge(tmp_path, "torch.relu(x).cumsum(1)")
+    assert not any(rounded.draws.limit("a", draw, 0).exact for draw in range(COUNT))
+
+
+def test_what_is_kept_stays_within_its_share_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = judge(tmp_path)
+    one = made.answer("c", 0).nbytes
+    monkeypatch.setattr("kernelwright.worker.judge.draws.KEPT_ON_CPU_BYTES", 2 * one)
+    for draw in range(6):
+        made.answer("c", draw)
+    assert len(made.draws.answers) <= 4
+    assert ("c", 5) in made.draws.answers
+
+
+def test_tolerances_are_known_without_what_they_were_found_on(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    before = made.draws.limit("c", 3, 0)
+    made.draws.answers.clear()
+    assert made.draws.limit("c", 3, 0) == before
+    assert not made.draws.answers
+
+
+def test_when_memory_runs_out_what_is_kept_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = judge(tmp_path)
+    made.answer("a", 0)
+    answered = draws.answered
+
+    def short(*args: Any, **kwargs: Any) -> Any:
+        if made.draws.answers:
+            raise torch.OutOfMemoryError("tried to allocate 20 GiB")
+        return answered(*args, **kwargs)
+
+    monkeypatch.setattr(draws, "answered", short)
+    assert made.answer("a", 1).distribution == values.DISTRIBUTIONS[1]
+    assert list(made.draws.answers) == [("a", 1)]
+
+
+# --- inputs laid out otherwise ------------------------------------------------------------------------------
+
+
+def test_one_small_case_is_told_twice_to_the_recorder_once_with_other_strides(tmp_path: Path) -> None:
+    shapes = {shape["name"]: shape for shape in judge(tmp_path).shapes()}
+    assert list(shapes) == ["a", "b", "c", "b/strided"]
+    assert shapes["b/strided"]["inputs"] == ({"shape": (5, 7), "dtype": "float16", "stride": (10, 1), "offset": 1},)
+    assert shapes["b/strided"]["parameters"] == shapes["b"]["parameters"]
+
+
+def test_padding_goes_between_rows_and_a_vector_takes_every_second_element() -> None:
+    def spec(*shape: int) -> TensorSpec:
+        return TensorSpec(shape=shape, dtype="float32", stride=torch.empty(shape).stride())
+
+    inputs = (spec(4), spec(2, 3, 5), spec(), spec(1), 3, None)
+    made = strided(Specs(inputs=inputs, outputs=(spec(4),), parameters={})).inputs
+    assert [one.stride for one in made[:2]] == [(2,), (24, 8, 1)]
+    assert [one.offset for one in made[:2]] == [1, 1]
+    assert made[2:] == inputs[2:]
+
+
+# --- an arena, as a kernel may leave it ---------------------------------------------------------------------
+
+
+class Arena:
+    """What a replay would leave: inputs as the judge put them, the output as a test writes it."""
+
+    def __init__(self, made: Judge, case: str, stride: tuple[int, int] = (7, 1), offset: int = 0) -> None:
+        self.made, self.case = made, case
+        rows = 5 if case.startswith("b") else 11
+        size = 2 if case.startswith("b") else 4
+        dtype = "float16" if size == 2 else "float32"
+        reach = offset + (rows - 1) * stride[0] + 7
+        self.plan = Plan(
+            buffers=(
+                Buffer(id=0, nbytes=reach * size, origin="input", name="x"),
+                Buffer(id=1, nbytes=7 * size, origin="parameter", name="scale"),
+                Buffer(id=2, nbytes=rows * 7 * size, origin="scratch"),
+            ),
+            steps=(), outputs=(View(buffer=2, dtype=dtype, shape=(rows, 7), stride=(7, 1)),), single=True,
+        )  # fmt: skip
+        self.x = View(buffer=0, dtype=dtype, shape=(rows, 7), stride=stride, offset=offset)
+        self.layout = Layout(self.plan.buffers)
+        self.shared = SharedMemory()
+        self.handle = self.shared.reserve(self.layout.nbytes)
+        self.memory = attach(self.handle)
+
+    def fill(self, draw: int) -> None:
+        self.made.fill(self.case, draw, self.plan, self.handle)
+
+    def write(self, draw: int) -> torch.Tensor:
+        """The right answer, where the output belongs."""
+        output = window(self.memory, self.layout, self.plan.outputs[0])
+        output.copy_(self.made.answer(self.case, draw).expected[0])
+        return output
+
+    def check(self, draw: int) -> CaseResult:
+        return self.made.check(self.case, draw, self.plan, self.handle)
+
+
+@pytest.fixture
+def arena(tmp_path: Path) -> Any:
+    made = Arena(judge(tmp_path), "a")
+    yield made
+    made.shared.close()
+
+
+@pytest.mark.parametrize("draw", range(COUNT))
+def test_the_right_answer_passes_on_every_distribution(arena: Arena, draw: int) -> None:
+    arena.fill(draw)
+    arena.write(draw)
+    assert arena.check(draw).status is Status.PASSED
+
+
+@pytest.mark.parametrize("draw", [0, 1])
+def test_what_is_not_written_is_poison_and_wrong(arena: Arena, draw: int) -> None:
+    arena.fill(draw)
+    output = arena.write(draw)
+    output.view(torch.uint8)[-1] = POISONS[draw]
+    assert arena.check(draw).status is Status.WRONG
+    arena.fill(draw)
+    assert arena.check(draw).status is Status.WRONG
+
+
+def test_a_wrong_value_on_other_inputs_names_their_distribution(arena: Arena) -> None:
+    draw = values.DISTRIBUTIONS.index(values.OUTLIER)
+    arena.fill(draw)
+    arena.write(draw)[3, 3] += 1e9
+    result = arena.check(draw)
+    assert result.status is Status.WRONG
+    assert result.reason.startswith("on inputs with an outlier at either end: ")
+
+
+def test_a_changed_input_and_a_stray_write_are_wrong(arena: Arena) -> None:
+    arena.fill(0)
+    arena.write(0)
+    window(arena.memory, arena.layout, arena.x)[0, 0] += 1
+    assert "was changed" in arena.check(0).reason
+    arena.fill(0)
+    arena.write(0)
+    arena.memory[arena.layout.guards()[1][0] + 3] = 7
+    assert "outside every buffer" in arena.check(0).reason
+
+
+def test_a_nan_put_in_may_be_lost_but_must_not_spread(tmp_path: Path) -> None:
+    draw = values.DISTRIBUTIONS.index(values.SPECIAL)
+    for _ in range(30):  # a place that holds a zero keeps it, so in some draws no NaN is put in
+        arena = Arena(judge(tmp_path), "a")
+        expected = arena.made.answer("a", draw).expected[0]
+        if bool(expected.isnan().any()):
+            break
+        arena.shared.close()
+    assert bool(expected.isnan().any())
+    arena.fill(draw)
+    output = arena.write(draw)
+    output.nan_to_num_(nan=0.0, posinf=torch.inf, neginf=-torch.inf)
+    assert arena.check(draw).status is Status.PASSED
+    at = int(expected.isfinite().flatten().nonzero()[0])
+    output.view(-1)[at] = torch.nan
+    assert arena.check(draw).status is Status.WRONG
+    arena.shared.close()
+
+
+def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: Path) -> None:
+    made = judge(tmp_path)
+    arena = Arena(made, "b/strided", stride=(10, 1), offset=1)
+    try:
+        assert made.draws_for("b/strided") == [0]
+        arena.fill(0)
+        x = made.answer("b/strided", 0).instance.inputs[0]
+        assert isinstance(x, torch.Tensor)
+        assert torch.equal(window(arena.memory, arena.layout, arena.x), x)
+        flat = View(buffer=0, dtype="float16", shape=(48,), stride=(1,))
+        around = window(arena.memory, arena.layout, flat)
+        assert bool(around[[0, 8, 9, 10]].isnan().all())
+        arena.write(0)
+        assert arena.check(0).status is Status.PASSED
+        window(arena.memory, arena.layout, arena.x)[4, 6] += 1
+        assert "was changed" in arena.check(0).reason
+    finally:
+        arena.shared.close()

@@ -1,0 +1,165 @@
+"""Large values decide only where the rounding of intermediate results does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from kernelwright.worker.judge.judge import Judge
+from kernelwright.worker.reference import values
+
+PROBLEM = """
+import torch
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def forward(self, q, k, v):
+        keep = torch.ones(8, 8, dtype=torch.bool, device=q.device).tril()
+        return {expression}
+
+CASES = [dict(name="small", small=True, d=24), dict(name="timed", d=16)]
+
+def get_inputs(d=24):
+    return [torch.randn(2, 8, d), torch.randn(2, 8, d), torch.randn(2, 8, d)]
+
+def get_init_inputs():
+    return []
+"""
+
+ATTENTION = "torch.softmax((q @ k.mT * {scale}).masked_fill(~keep, float('-inf')), dim=-1) @ v"
+
+
+def judge(folder: Path, expression: str) -> Judge:
+    file = folder / "problem.py"
+    file.write_text(PROBLEM.format(expression=expression))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    return made
+
+
+def decided(made: Judge) -> dict[str, str]:
+    """What was drawn for each distribution of large values."""
+    found = {}
+    for draw in made.draws_for("small"):
+        asked = values.DISTRIBUTIONS[draw % len(values.DISTRIBUTIONS)]
+        if asked in (values.LARGE, values.HUGE):
+            found[asked] = made.answer("small", draw).distribution
+    return found
+
+
+PRODUCTS = [
+    ATTENTION.format(scale=0.3),
+    "F.scaled_dot_product_attention(q, k, v, is_causal=True)",
+    "torch.log_softmax(q @ k.mT * 0.3, dim=-1)",
+    "torch.logsumexp(q @ k.mT * 0.3, dim=-1)",
+    "torch.exp(q * 0.3 - (q * 0.3).amax(dim=-1, keepdim=True)) + 0 * (k + v)",
+    "torch.sin(q * 0.3) + 0 * (k + v)",
+]
+
+
+@pytest.mark.parametrize("expression", PRODUCTS)
+def test_large_values_do_not_decide_where_rounding_of_what_is_exponentiated_does(
+    tmp_path: Path, expression: str
+) -> None:
+    asked = decided(judge(tmp_path, expression))
+    assert not {values.LARGE, values.HUGE, values.GREAT} & set(asked.values())
+
+
+@pytest.mark.parametrize("expression", [
+    ATTENTION.format(scale=0.25),
+    "torch.log_softmax(q @ k.mT, dim=-1)",
+    "torch.logsumexp(q @ k.mT, dim=-1)",
+])  # fmt: skip
+def test_scores_that_are_exact_in_any_order_decide_instead(tmp_path: Path, expression: str) -> None:
+    asked = decided(judge(tmp_path, expression))
+    assert asked == {values.LARGE: values.PLAIN[values.LARGE], values.HUGE: values.PLAIN[values.GREAT]}
+
+
+@pytest.mark.parametrize("expression", [
+    "torch.softmax(q, dim=-1) + 0 * (k + v).clamp(-1, 1)",
+    "torch.log_softmax(q.masked_fill(~keep[:, :1], 0.0), dim=-1) + 0 * (k + v).clamp(-1, 1)",
+    "q.amax(dim=-1) + 0 * (k + v).amax(dim=-1).clamp(-1, 1)",
+    "q * 0.3 + k + v",
+    "torch.relu(q) + k * 0.1 + F.silu(v)",
+])  # fmt: skip
+def test_large_values_decide_where_rounding_does_not(tmp_path: Path, expression: str) -> None:
+    assert decided(judge(tmp_path, expression)) == {values.LARGE: values.LARGE, values.HUGE: values.HUGE}
+
+
+def attention(q: Tensor, k: Tensor, v: Tensor, scale: float, fused: bool) -> Tensor:
+    """Honest causal attention in float32. fused: scores less the maximum by a fused multiply-add, of scores that were
+    summed once more in another order."""
+    keep = torch.ones(8, 8, dtype=torch.bool).tril()
+    scores = q @ k.mT
+    largest = (scores * scale).masked_fill(~keep, -torch.inf).amax(dim=-1, keepdim=True)
+    again = q.flip(-1) @ k.flip(-1).mT
+    shifted = (again.double() * scale - largest.double()).float() if fused else scores * scale - largest
+    e = shifted.exp().masked_fill(~keep, 0.0)
+    return (e / e.sum(dim=-1, keepdim=True)) @ v
+
+
+@pytest.mark.parametrize("scale", [0.25, 0.3, 24**-0.5])
+def test_an_honest_kernel_with_fused_multiply_adds_is_right_on_every_draw(tmp_path: Path, scale: float) -> None:
+    x = 2.0**20 * torch.randn(3, 64, 8, 24, generator=torch.Generator().manual_seed(1))
+    assert bool(attention(x[0], x[1], x[2], scale, fused=False).isfinite().all())
+    assert not bool(attention(x[0], x[1], x[2], scale, fused=True).isfinite().all()), (
+        "what the draw would hold against it"
+    )
+
+    made = judge(tmp_path, ATTENTION.format(scale=scale))
+    for draw in made.draws_for("small"):
+        q, k, v = (one for one in made.answer("small", draw).instance.inputs if isinstance(one, Tensor))
+        for fused in (False, True):
+            found = made._compared("small", draw, 0, attention(q, k, v, scale, fused))
+            assert not found.reason, found.reason
+
+
+def test_a_mask_of_a_finite_number_is_still_found(tmp_path: Path) -> None:
+    made = judge(tmp_path, ATTENTION.format(scale=0.25))
+    keep = torch.ones(8, 8, dtype=torch.bool).tril()
+    refused = set()
+    for draw in made.draws_for("small"):
+        q, k, v = (one for one in made.answer("small", draw).instance.inputs if isinstance(one, Tensor))
+        wrong = torch.softmax((q @ k.mT * 0.25).masked_fill(~keep, -1e30), dim=-1) @ v
+        if made._compared("small", draw, 0, wrong).reason:
+            refused.add(made.answer("small", draw).distribution)
+    assert refused == {values.PLAIN[values.GREAT]}
+
+
+def scores_in_two_orders(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
+    """The causal scores with their terms added up from one end, and in pairs."""
+    terms = q[:, :, None, :] * k[:, None, :, :]
+    one, pairs = terms[..., 0], terms
+    for number in range(1, terms.shape[-1]):
+        one = one + terms[..., number]
+    while pairs.shape[-1] > 1:
+        pairs = pairs[..., ::2] + pairs[..., 1::2]
+    keep = torch.ones(8, 8, dtype=torch.bool).tril()
+    found = [(made * 0.25).masked_fill(~keep, -torch.inf) for made in (one, pairs[..., 0])]
+    return found[0], found[1]
+
+
+def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(tmp_path: Path) -> None:
+    """As Triton compiles it for a GPU: once for the quotient and once for the sum, in two layouts. On an H200 an honest
+    attention was called wrong on inputs scaled by 16."""
+    file = tmp_path / "problem.py"
+    file.write_text(PROBLEM.format(expression=ATTENTION.format(scale=0.25)).replace("d=24", "d=16"))
+    compared = 0
+    for _ in range(3):
+        made = Judge("cpu")
+        made.load(str(file), None)
+        for draw in made.draws_for("small"):
+            q, k, v = made.answer("small", draw).instance.inputs
+            assert isinstance(q, Tensor)
+            assert isinstance(k, Tensor)
+            assert isinstance(v, Tensor)
+            one, other = scores_in_two_orders(q, k)
+            largest = other.amax(-1, keepdim=True)
+            share = torch.exp(one - largest) / torch.exp(other - largest).sum(-1, keepdim=True)
+            found = made._compared("small", draw, 0, (share[..., None] * v[:, None, :, :]).sum(-2))
+            assert found.reason == ""
+            compared += 1
+    assert compared > 30

@@ -1,0 +1,191 @@
+"""Trivial answers, tried on problems that accept some of them."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernelwright.model import CaseQualification
+from kernelwright.worker.judge import trivial
+from kernelwright.worker.judge.judge import CPU_BYTES, Judge
+
+GALLERY = sorted(file.parent for file in (Path(__file__).parents[3] / "gallery").glob("*/problem.py"))
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n\n"
+
+
+def judge(folder: Path, forward: str, inputs: str, setup: str = "pass", signature: str = "x") -> Judge:
+    """A judge of a problem with these parts, its case named default."""
+    file = folder / "made.py"
+    file.write_text(
+        f"{HEAD}\nclass Model(nn.Module):\n    def __init__(self):\n        super().__init__()\n        {setup}\n\n"
+        f"    def forward(self, {signature}):\n        return {forward}\n\n\n"
+        f"def get_inputs():\n    return [{inputs}]\n\n\ndef get_init_inputs():\n    return []\n"
+    )
+    made = Judge("cpu")
+    made.load(str(file), None)
+    return made
+
+
+def qualified(made: Judge, case: str = "default") -> CaseQualification:
+    with torch.no_grad():
+        found = made.qualify(case)
+    assert not isinstance(found, str), found
+    return found
+
+
+def passing(made: Judge) -> list[str]:
+    return [answer.name for answer in qualified(made).accepted]
+
+
+@pytest.mark.parametrize("folder", GALLERY, ids=[folder.name for folder in GALLERY])
+def test_every_gallery_problem_qualifies_on_its_small_cases(folder: Path) -> None:
+    made = Judge("cpu")
+    made.load(str(folder), None)
+    small = [case.name for case in made.problem.cases if case.small]
+    assert len(small) >= 2
+    for case in small:
+        found = qualified(made, case)
+        assert found.accepted == (), (case, found.accepted)
+        assert len(found.answers) >= 6
+        # five numbers may all round well: below 4 two times in a hundred, and 1 would be accepted
+        assert all(answer.margin is None or answer.margin > 2 for answer in (*found.answers, *found.ignored))
+        assert found.ignored
+        assert found.constant == ()
+
+
+def test_relu_of_positive_inputs_is_the_input_itself(tmp_path: Path) -> None:
+    assert passing(judge(tmp_path, "torch.relu(x)", "torch.rand(16, 300)")) == ["input x as it is"]
+
+
+def test_relu_of_normal_inputs_qualifies(tmp_path: Path) -> None:
+    assert passing(judge(tmp_path, "torch.relu(x)", "torch.randn(16, 300)")) == []
+
+
+def test_means_over_many_positive_bfloat16_values_accept_constants_and_other_inputs_answers(tmp_path: Path) -> None:
+    found = passing(judge(tmp_path, "x.mean(1)", "torch.rand(4, 1000000).bfloat16()"))
+    assert {"a constant", "the previous output", "without input x"} <= set(found)
+    assert passing(judge(tmp_path, "x.mean(1)", "torch.randn(64, 10000).bfloat16()")) == []
+
+
+def test_an_input_that_does_not_matter_is_named(tmp_path: Path) -> None:
+    made = judge(tmp_path, "torch.sin(x) + 0 * y", "torch.randn(40, 5), torch.randn(40, 5)", signature="x, y")
+    assert passing(made) == ["without input y"]
+
+
+def test_a_parameter_below_the_tolerance_is_named(tmp_path: Path) -> None:
+    setup = "self.scale, self.bias = nn.Parameter(torch.randn(5)), nn.Parameter(torch.randn(5))"
+    assert passing(judge(tmp_path, "x * self.scale + self.bias", "torch.randn(40, 5)", setup)) == []
+    made = judge(tmp_path, "x * self.scale + 1e-9 * self.bias", "torch.randn(40, 5)", setup)
+    assert passing(made) == ["without parameter bias"]
+
+
+def test_running_statistics_vary_so_that_no_kernel_can_leave_them_out(tmp_path: Path) -> None:
+    found = qualified(judge(tmp_path, "self.norm(x)", "torch.randn(40, 5)", "self.norm = nn.BatchNorm1d(5)"))
+    names = [answer.name for answer in found.ignored]
+    assert {"without buffer norm.running_mean", "without buffer norm.running_var"} <= set(names)
+    assert [answer.name for answer in found.accepted if "running" in answer.name] == []
+    assert "buffer norm.running_mean" not in found.constant
+
+
+def test_a_counter_that_inference_never_reads_does_not_disqualify(tmp_path: Path) -> None:
+    found = qualified(judge(tmp_path, "self.norm(x)", "torch.randn(40, 5)", "self.norm = nn.BatchNorm1d(5)"))
+    assert found.accepted == ()
+
+
+def test_a_constant_mask_matters_and_is_reported_as_constant(tmp_path: Path) -> None:
+    forward, inputs = "x.masked_fill(mask, -1.0)", "torch.randn(6, 6), torch.ones(6, 6).triu(1).bool()"
+    found = qualified(judge(tmp_path, forward, inputs, signature="x, mask"))
+    assert found.accepted == ()
+    assert found.constant == ("input mask",)
+    assert "without input mask" in [answer.name for answer in found.ignored]
+
+
+def test_one_output_of_several_that_is_trivial_disqualifies(tmp_path: Path) -> None:
+    found = qualified(judge(tmp_path, "(torch.sin(x), torch.zeros_like(x))", "torch.randn(30)"))
+    assert {answer.output for answer in found.accepted} == {1}
+    assert "zeros" in [answer.name for answer in found.accepted]
+
+
+def test_indices_are_compared_exactly(tmp_path: Path) -> None:
+    found = qualified(judge(tmp_path, "x.argmax(1)", "torch.randn(30, 50)"))
+    assert found.accepted == ()
+    assert all(answer.allowed_rel_error == 0 for answer in found.answers)
+
+
+def test_the_maximum_of_everything_may_ignore_most_of_its_input(tmp_path: Path) -> None:
+    assert passing(judge(tmp_path, "x.amax()", "torch.randn(30, 50)")) == []
+
+
+def test_what_would_take_too_long_without_a_gpu_is_not_judged(tmp_path: Path) -> None:
+    rows = CPU_BYTES // 4000
+    made = judge(tmp_path, "torch.relu(x)", f"torch.randn({rows}, 1000)")
+    assert "without a GPU" in str(made.qualify("default"))
+    made = judge(tmp_path, "x @ x", "torch.randn(1000, 1000)")
+    assert "without a GPU" in str(made.qualify("default"))
+
+
+def test_margins_say_at_which_tolerance_an_answer_would_pass(tmp_path: Path) -> None:
+    found = qualified(judge(tmp_path, "torch.relu(x)", "torch.rand(16, 300)"))
+    by_name = {answer.name: answer for answer in found.answers}
+    copied, zeros = by_name["input x as it is"], by_name["zeros"]
+    assert (copied.accepted, copied.margin, copied.allclose_from) == (True, 0.0, 0.0)
+    assert zeros.max_rel_error == pytest.approx(1, rel=1e-3), "of the larger of two draws"
+    assert zeros.allclose_from is not None
+    draw = made_answer(tmp_path)
+    assert torch.allclose(torch.zeros_like(draw), draw, atol=0.5, rtol=0.5)
+    assert not torch.allclose(torch.zeros_like(draw), draw, atol=0.4, rtol=0.4)
+    assert 0.4 < zeros.allclose_from <= 0.5
+
+
+def made_answer(folder: Path) -> torch.Tensor:
+    made = judge(folder, "torch.relu(x)", "torch.rand(16, 300)")
+    return made.answer("default", 0).expected[0]
+
+
+@pytest.mark.parametrize(
+    "forward",
+    ["torch.softmax(x, 1)", "x @ x.t()", "x.sum()", "torch.sinh(x) * 3", "(x - x.mean()) / x.std()", "x.t()[1:]"],
+)
+def test_an_honest_problem_in_float64_qualifies(tmp_path: Path, forward: str) -> None:
+    made = judge(tmp_path, forward, "torch.randn(30, 50, dtype=torch.float64)")
+    expected = made.answer("default", 0).expected[0].clone()
+    found = qualified(made)
+    assert found.accepted == ()
+    rounded = next(answer for answer in found.answers if answer.name == "rounded to 23 bits")
+    assert rounded.margin is None or rounded.margin > 1000
+    assert torch.equal(made.answer("default", 0).expected[0], expected), "what the judge expects stays as it was"
+
+
+@pytest.mark.parametrize("forward", ["z * z.conj()", "torch.fft.fft(z)", "z.abs()", "torch.sin(z) + 1j * z"])
+def test_a_complex_problem_is_judged_within_a_tolerance(tmp_path: Path, forward: str) -> None:
+    made = judge(tmp_path, forward, "torch.randn(30, 50, dtype=torch.complex64)", signature="z")
+    found = qualified(made)
+    assert found.accepted == ()
+    limit = made.draws.limit("default", 0, 0)
+    assert not limit.exact
+    assert 1e-7 < limit.max_rel < 1e-4
+    for answer in found.answers:
+        assert answer.allclose_from is not None
+        assert answer.allclose_from > (1e-4 if answer.name == "rounded to 10 bits" else 0.01)
+    assert "rounded to 10 bits" in [answer.name for answer in found.answers]
+
+
+def test_a_complex_answer_that_is_right_in_one_part_only_is_far_off(tmp_path: Path) -> None:
+    made = judge(tmp_path, "torch.complex(z.abs(), z.abs() * z.imag)", "torch.randn(50, dtype=torch.complex64)",
+                 signature="z")  # fmt: skip
+    expected = made.answer("default", 0).expected[0]
+    assert expected.dtype == torch.complex128
+    assert trivial._allclose_from(expected.real.to(torch.complex64), expected) > 0.1
+    assert trivial._mean(torch.tensor([1 + 4j, 3.0, math.inf])) == 2 + 2j
+    assert trivial._mean(torch.tensor([1.0, 3.0, math.inf])) == 2
+
+
+def test_rounding_keeps_the_leading_bits() -> None:
+    x = torch.tensor([1.0, 1.0625, 1.1, -3.3, 0.0, 240.0, 1e-30])
+    assert trivial._rounded(x.clone(), 3).tolist()[:6] == [1.0, 1.0, 1.125, -3.25, 0.0, 240.0]
+    halves = torch.randn(1000, generator=torch.Generator().manual_seed(0))
+    assert torch.equal(trivial._rounded(halves.clone(), 10), halves.half().float())

@@ -1,0 +1,128 @@
+"""A compiler or an interpreter that was taken over can fail; it cannot pass, nor bring down who listens to it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from kernelwright.model import Candidate, Evaluation, Status
+from kernelwright.worker.processes import answers
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.rules import extract, static
+from kernelwright.worker.stages.evaluate import evaluate
+from on_site import CANDIDATE, opened
+
+JOB = {"launch": {"kernel": "k"}}
+RESOURCES = {
+    "kernel": "k", "target": "sm_90", "registers": 8, "spill_bytes": 0, "shared_bytes": 0, "num_warps": 4,
+    "num_stages": 3, "occupancy": 0.5, "limited_by": "warps", "cubin_sha": "0" * 64,
+}  # fmt: skip
+COMPILED = {"code": {"cubin": ""}, "resources": RESOURCES, "untrue": ["libdevice"], "branches": [{"function": "k"}]}
+
+
+@pytest.fixture(scope="module")
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with opened(tmp_path_factory.mktemp("site")) as made:
+        yield made
+
+
+def test_what_a_compiler_says_is_read_as_it_is() -> None:
+    assert json.loads(json.dumps(answers.of_compiler(COMPILED, JOB, "sm_90"))) == COMPILED
+    failure = {"status": "compile_error", "reason": "k: no", "whole": False}
+    assert answers.of_compiler(failure, JOB, "sm_90") == failure
+
+
+def deep(levels: int) -> Any:
+    return [deep(levels - 1)] if levels else []
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        {"status": "passed", "reason": ""}, {"status": "not_verified", "reason": ""}, {"status": "odd", "reason": ""},
+        {"status": "rejected", "reason": 7}, {"status": "rejected"}, {"status": ["rejected"], "reason": ""}, {},
+        COMPILED | {"untrue": [["unhashable"]]}, COMPILED | {"untrue": None}, COMPILED | {"branches": [3]},
+        COMPILED | {"code": "text"}, {"branches": []}, {"counters": []},
+        *(COMPILED | {"resources": RESOURCES | changed} for changed in (
+            {"num_warps": 0}, {"registers": -1}, {"occupancy": 7.0}, {"kernel": "another"}, {"target": "\x1b[2J"},
+            {"cubin_sha": "another's"}, {"limited_by": "luck"}, {"shared_bytes": 1 << 70},
+        )),
+    ],
+)  # fmt: skip
+def test_what_no_compiler_says_is_a_rejection(said: dict[str, Any]) -> None:
+    found = answers.of_compiler(said, JOB, "sm_90")
+    assert (found["status"], found["reason"][:31]) == ("rejected", "what the compiler said cannot b")
+
+
+@pytest.mark.parametrize("job", [JOB | {"front": True}, JOB | {"counters": True}])
+def test_another_answer_than_was_asked_for_is_a_rejection(job: dict[str, Any]) -> None:
+    assert answers.of_compiler(COMPILED | {"branches": deep(900)}, job, "sm_90")["status"] == "rejected"
+
+
+@pytest.mark.parametrize("said", [{"status": "passed", "reason": ""}, {"status": "wrong"}, {"reason": "no"}, {}])
+def test_what_no_replay_says_is_a_failure(said: dict[str, Any]) -> None:
+    assert answers.of_replay(said).status is Status.RUNTIME_ERROR
+
+
+def test_a_long_reason_is_cut() -> None:
+    assert len(answers.of_replay({"status": "runtime_error", "reason": "x" * 10**6}).reason) == answers.REASON_LIMIT
+
+
+FORGING = """
+import os
+import struct
+import triton
+import triton.language as tl
+
+if @WHERE@:
+    data = @DATA@
+    for descriptor in range(3, 256):
+        try:
+            os.write(descriptor, struct.pack("!I", len(data)) + data)
+        except OSError:
+            pass
+    os._exit(0)
+
+
+@triton.jit
+def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    tl.store(out_ptr + at, tl.load(x_ptr + at, mask=at < n) * 2, mask=at < n)
+"""
+
+
+def forged(site: Site, monkeypatch: pytest.MonkeyPatch, where: str, data: bytes) -> Evaluation:
+    """An evaluation in which the processes `where` holds say `data`: the static rules are switched off, so that the
+    text runs as Python."""
+    text = FORGING.replace("@WHERE@", where).replace("@DATA@", repr(data))
+    parameters = extract.extract(CANDIDATE).parameters
+    with monkeypatch.context() as patch:
+        patch.setattr(static, "check", lambda source: [])
+        patch.setattr(extract, "extract", lambda source: extract.Kernels(text, parameters, ()))
+        return evaluate(site, Candidate(source=CANDIDATE), "verify")
+
+
+IN_COMPILER, IN_INTERPRETER = "'TRITON_INTERPRET' not in os.environ", "'TRITON_INTERPRET' in os.environ"
+
+
+@pytest.mark.parametrize("data", [b'{"status": "passed", "reason": ""}', b'{"untrue": [[]]}', b"[1, 2, 3]"])
+def test_a_compiler_that_was_taken_over_passes_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    found = forged(site, monkeypatch, IN_COMPILER, data)
+    assert found.status in (Status.REJECTED, Status.COMPILE_ERROR), found
+    assert evaluate(site, Candidate(source=CANDIDATE), "verify").status is Status.PASSED
+
+
+@pytest.mark.parametrize("data", [b'{"status": "passed", "reason": ""}', b"[1, 2, 3]", b'{"status": {}}'])
+def test_an_interpreter_that_was_taken_over_passes_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch, data: bytes
+) -> None:
+    if site.on_gpu:
+        pytest.skip("nothing is interpreted where there is a GPU")
+    found = forged(site, monkeypatch, IN_INTERPRETER, data)
+    assert found.status in (Status.RUNTIME_ERROR, Status.CRASHED), found
+    assert evaluate(site, Candidate(source=CANDIDATE), "verify").status is Status.PASSED

@@ -1,0 +1,173 @@
+"""Times below a bound: refused where it is stated, flagged and verified once more where it is derived."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import msgspec
+import pytest
+
+from kernelwright.model import Bound, Case, CaseInfo, CaseResult, ProblemInfo, Status
+from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
+from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.stages.compare import measured_case
+from kernelwright.worker.stages.evaluate import once_more
+from kernelwright.worker.stages.measure import incumbent, measure
+from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
+from kernelwright.worker.stages.subject import Subject
+
+PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
+DERIVED = Bound(bound_us=20.0, bound_by="bytes", bytes=4, flop=0, peaks="")
+STATED = msgspec.structs.replace(DERIVED, stated=("bytes",), stated_us=20.0)
+PARTLY = msgspec.structs.replace(DERIVED, stated=("flop",), stated_us=5.0)
+HONEST = msgspec.structs.replace(DERIVED, bound_us=9.0)
+
+
+@dataclass
+class FakeSite:
+    """Every time is 10 µs. judges: how many were started; wrong: (judge, case) whose values are not right."""
+
+    bound: Bound
+    wrong: tuple[tuple[int, str], ...] = ()
+    judges: int = 1
+    checked: list[tuple[int, str]] = field(default_factory=list)
+    limits: Limits = field(default_factory=Limits)
+    best_us: dict[str, float] = field(default_factory=dict)
+    shapes: list[dict[str, Any]] = field(default_factory=lambda: [{"name": "large"}, {"name": "odd"}])
+    forgotten: list[str] = field(default_factory=list)
+    on_gpu: bool = True
+    lease: Any = field(default_factory=contextlib.nullcontext)
+
+    def loaded(self) -> ProblemInfo:
+        cases = (Case(name="large"), Case(name="odd", held_out=True))
+        return ProblemInfo(
+            name="lookup", format="native", source="",
+            cases=tuple(CaseInfo(case=one, inputs=(), outputs=(), bytes=4, flop=0, bound=self.bound) for one in cases),
+        )  # fmt: skip
+
+    def ask_judge(self, message: dict[str, Any], timeout_s: float = 0.0) -> Any:
+        verb = message["verb"]
+        if verb == "check":
+            self.checked.append((self.judges, message["case"]))
+            status = "wrong" if self.checked[-1] in self.wrong else "passed"
+            return {"case": message["case"], "status": status, "reason": "off by 1" if status == "wrong" else ""}
+        answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0}
+        return answers.get(verb, (12.0, 3.0) if verb == "call" else 9.0)
+
+    def ask_bench(self, message: dict[str, Any], limit_s: float = 0.0) -> Any:
+        verb = message["verb"]
+        if verb == "forget":
+            self.forgotten.append(message["key"])
+        answers: dict[str, Any] = {
+            "prepare": {"method": "graph", "sets": 1, "steady_us": [10.0] * 6, "known": []},
+            "sample": [10.0] * message.get("count", 1), "clocks": None, "call": (12.0, 3.0),
+            "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]},
+        }  # fmt: skip
+        return answers.get(verb, 9.0)
+
+    def drop(self, role: str) -> None:
+        self.judges += role == "judge"
+
+
+class FakeSubject(Subject):
+    """A candidate with a plan for each case that it is prepared for, which nobody recorded or compiled."""
+
+    def __init__(self, site: FakeSite) -> None:
+        self.site = cast(Site, site)
+        self.plans, self.unplanned = {"large": PLAN}, {}
+        self.kernels_sha = self.kernels_path = ""
+        self.replayed_s = 0.0
+
+    def prepare(self, cases: list[str]) -> None:
+        self.plans = dict.fromkeys(cases, PLAN)
+
+    @contextlib.contextmanager
+    def leased(self, stage: str) -> Iterator[None]:
+        yield
+
+
+def measured(site: FakeSite) -> CaseResult:
+    return measure(FakeSubject(site), CaseResult(case="large", status=Status.PASSED))
+
+
+@pytest.mark.parametrize(
+    ("bound", "median_us", "refused", "flagged"),
+    [
+        (DERIVED, 10.0, "", "below the derived bound of 20 µs: state work()"),
+        (DERIVED, 19.1, "", ""),
+        (DERIVED, 18.9, "", "below the derived bound of 20 µs: state work()"),
+        (STATED, 18.9, "18.9 µs is less than the 20 µs that no kernel can beat by the stated work",
+         "below the stated bound of 20 µs: work() states too much, or the time is wrong"),
+        (PARTLY, 10.0, "", "below the derived bound of 20 µs: state work()"),
+        (PARTLY, 4.0, "4 µs is less than the 5 µs that no kernel can beat by the stated work",
+         "below the stated bound of 5 µs: work() states too much, or the time is wrong"),
+        (HONEST, 10.0, "", ""),
+    ],
+)  # fmt: skip
+def test_only_what_is_stated_makes_a_time_impossible(
+    bound: Bound, median_us: float, refused: str, flagged: str
+) -> None:
+    assert impossible(bound, median_us) == refused
+    assert below_bound(bound, median_us) == flagged
+
+
+def test_a_search_refuses_a_time_below_the_stated_bound_and_flags_one_below_the_derived() -> None:
+    assert measured(FakeSite(STATED)).status is Status.REJECTED
+    flagged = measured(FakeSite(DERIVED))
+    assert (flagged.status, flagged.below_bound) == (
+        Status.PASSED,
+        "below the derived bound of 20 µs: state work()",
+    )
+    assert measured(FakeSite(HONEST)).below_bound == ""
+
+
+def test_what_is_flagged_is_verified_on_every_case_by_a_new_judge() -> None:
+    site = FakeSite(DERIVED)
+    results = [measured(site)]
+    seen = len(site.checked)
+    assert once_more(FakeSubject(site), results) == results
+    assert {(2, "large"), (2, "odd")} == set(site.checked[seen:])
+    assert site.best_us == {"large": 10.0}
+
+
+def test_what_a_new_judge_finds_wrong_is_wrong_and_no_longer_the_best() -> None:
+    site = FakeSite(DERIVED, wrong=((2, "odd"),))
+    found = once_more(FakeSubject(site), [measured(site)])
+    assert [(one.case, one.status) for one in found] == [("large", Status.PASSED), ("odd", Status.WRONG)]
+    assert found[1].reason == "faster than the derived bound, and when verified once more: off by 1"
+    assert site.best_us == {}
+    assert site.forgotten == [incumbent("large")]
+
+
+def test_strided_inputs_may_be_refused_when_a_candidate_is_verified_once_more() -> None:
+    subject = FakeSubject(FakeSite(DERIVED))
+    subject.unplanned = {"odd/strided": CaseResult(case="odd/strided", status=Status.REJECTED, reason="not dense")}
+    assert verified_anew(subject, [Case(name="odd"), Case(name="odd/strided")]) is None
+    subject.unplanned["odd"] = CaseResult(case="odd", status=Status.NOT_VERIFIED, reason="no memory")
+    doubt = verified_anew(subject, [Case(name="odd"), Case(name="odd/strided")])
+    assert doubt is not None
+    assert doubt.status is Status.NOT_VERIFIED
+
+
+def benched(site: FakeSite) -> dict[str, tuple[Status, str]]:
+    info = site.loaded().cases[0]
+    found = measured_case(cast(Site, site), info, {"mine": FakeSubject(site)}, ("eager",), None)
+    assert found.bound_kind == ("stated" if site.bound is STATED else "derived")
+    return {row.name: (row.status, row.reason or row.below_bound) for row in found.implementations}
+
+
+def test_a_bench_flags_candidates_and_the_framework_below_a_derived_bound() -> None:
+    said = "below the derived bound of 20 µs: state work()"
+    assert benched(FakeSite(DERIVED)) == {"mine": (Status.PASSED, said), "eager": (Status.PASSED, said)}
+    assert benched(FakeSite(HONEST)) == {"mine": (Status.PASSED, ""), "eager": (Status.PASSED, "")}
+
+
+def test_a_bench_refuses_what_beats_the_stated_bound_or_is_wrong_when_verified_once_more() -> None:
+    status, reason = benched(FakeSite(STATED))["mine"]
+    assert (status, "no kernel can beat by the stated work" in reason) == (Status.REJECTED, True)
+    status, reason = benched(FakeSite(DERIVED, wrong=((2, "large"),)))["mine"]
+    assert (status, "when verified once more: off by 1" in reason) == (Status.WRONG, True)

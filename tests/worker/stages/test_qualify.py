@@ -1,0 +1,64 @@
+"""What is said of a problem that does not qualify, of what the judge found."""
+
+from __future__ import annotations
+
+import contextlib
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from msgspec.structs import replace
+
+from fakes import PROBLEM
+from kernelwright import codec
+from kernelwright.model import CaseQualification, ProblemInfo, TensorSpec, TrivialAnswer
+from kernelwright.worker.processes.site import Site
+from kernelwright.worker.stages.qualify import qualify
+
+NAMES = ("zeros", "a constant", "the previous output", "input x as it is")
+
+
+@dataclass
+class FakeSite:
+    """Whose judge finds that the answers of these names would pass on every case."""
+
+    info: ProblemInfo
+    names: tuple[str, ...]
+    lease: Any = field(default_factory=contextlib.nullcontext)
+    qualified: dict[str, Any] = field(default_factory=dict)
+    unqualified: str = ""
+
+    def loaded(self) -> ProblemInfo:
+        return self.info
+
+    def ask_judge(self, message: dict[str, Any]) -> Any:
+        answers = tuple(
+            TrivialAnswer(
+                name=name, output=0, accepted=True, max_rel_error=0.0, rms_rel_error=0.0, allowed_rel_error=0.0,
+                allowed_rms_error=0.0, margin=0.0, allclose_from=0.0,
+            )
+            for name in self.names
+        )  # fmt: skip
+        return codec.plain(CaseQualification(case=message["case"], answers=answers))
+
+
+def reason(shape: tuple[int, ...], *names: str) -> str:
+    """Of the problem with one case, whose output has this shape."""
+    output = TensorSpec(shape=shape, dtype="float32", stride=(4, 1))
+    case = replace(next(one for one in PROBLEM.cases if one.case.timed), outputs=(output,))
+    site = FakeSite(replace(PROBLEM, cases=(case,)), names)
+    report = qualify(cast(Site, site), every=True)
+    assert report.qualifies is (not names)
+    assert report.reason == site.unqualified
+    return report.reason.replace(f"on case {case.case.name} ", "")
+
+
+def test_the_first_answers_that_would_pass_are_named_and_the_others_counted() -> None:
+    assert reason((8, 4)) == ""
+    assert (
+        reason((8, 4), "zeros", "without x") == "zeros would pass (exactly right); a kernel that ignores x would pass"
+    )
+    assert reason((8, 4), *NAMES).endswith("the previous output would pass (exactly right); and 1 more")
+
+
+def test_an_output_without_elements_is_the_reason_not_what_would_be_right_for_it() -> None:
+    assert reason((0, 4), *NAMES) == "the output has no elements, so that anything would pass"
