@@ -175,6 +175,7 @@ def test_a_resumed_run_reads_no_file() -> None:
         ("minutes = inf\n", "kernelwright.toml, line 1: minutes cannot be used"),
         ("usd = nan\n", "kernelwright.toml, line 1: usd cannot be used"),
         ("trials = \n", "kernelwright.toml is not TOML"),
+        (f"trials = {'9' * 5000}\n", "kernelwright.toml is not TOML"),
     ],
 )
 def test_a_mistake_is_one_line_that_says_where_and_what_is_allowed(text: str, words: str) -> None:

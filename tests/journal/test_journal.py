@@ -96,6 +96,23 @@ def test_a_folder_that_holds_a_run_takes_no_second_one(tmp_path: Path) -> None:
         assert len(journal.events()) == 1
 
 
+def test_a_run_that_was_killed_while_its_journal_was_created_begins_again(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def killed(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+        patched.setattr(Path, "rename", killed)
+        Journal.create(tmp_path, run_info())
+    assert not (tmp_path / "journal.db").exists()
+    (tmp_path / "journal.db.new").write_bytes(b"of a process that was killed in the middle of a page")
+    Journal.create(tmp_path, run_info()).close()
+    with Journal.open(tmp_path) as journal:
+        assert journal.info == run_info()
+    assert not [path.name for path in tmp_path.iterdir() if "new" in path.name]
+
+
 def test_a_refused_opening_leaves_the_run_free_for_the_next_writer(tmp_path: Path) -> None:
     Journal.create(tmp_path, run_info()).close()
     alter(tmp_path, "UPDATE meta SET value = '99' WHERE key = 'schema_version'")

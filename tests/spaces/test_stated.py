@@ -90,6 +90,7 @@ def test_values_beyond_the_automatic_choices_are_taken(tmp_path: Path) -> None:
         ("parameters.BLOCK = [64]\nrestrictions = ['BLOCK > 9999']\n", "no config satisfies"),
         ("parameters.BLOCK = [64]\nsampler = 'x'\n", "'sampler', which means nothing here"),
         ("parameters = [\n", "is not TOML"),
+        (f"parameters = {'9' * 5000}\n", "is not TOML"),
     ],
 )
 def test_a_file_that_cannot_be_a_space_is_refused_with_the_reason(tmp_path: Path, text: str, said: str) -> None:

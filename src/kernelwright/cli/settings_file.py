@@ -73,7 +73,7 @@ def read_settings(file: str | None) -> RunFile:
         content = tomllib.loads(text)
     except (OSError, UnicodeDecodeError) as error:
         raise ConfigError(f"settings file {path} cannot be read: {error}", "give a TOML file") from error
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError is one; a number of more than 4300 digits is another
         raise ConfigError(f"settings file {path} is not TOML: {error}") from error
     except RecursionError as error:
         raise ConfigError(f"settings file {path} is nested too deeply", "its fields are flat") from error

@@ -30,6 +30,8 @@ from kernelwright.model import RunInfo
 SCHEMA_VERSION = 1
 
 NAME = "journal.db"
+UNFINISHED = "journal.db.new"
+"""A journal that is being created."""
 
 LARGEST_BYTES = 64 * 2**20
 """The most that one value may hold. A reply has kilobytes, an evaluation with its log at most some megabytes."""
@@ -71,17 +73,29 @@ _DIGEST = {True: ",\n    digest TEXT NOT NULL", False: ""}
 
 
 def create(path: Path, info: RunInfo) -> sqlite3.Connection:
-    """Raises `RunFolderError`, as all of these functions do."""
-    connection = _connect(path, "rwc")
+    """A new journal, complete under another name before it is renamed to `path`: a process that is killed here leaves
+    no journal, and the run can begin again. Raises `RunFolderError`, as all of these functions do."""
+    unfinished = path.with_name(UNFINISHED)
     try:
-        connection.executescript(f"BEGIN;{_script(True)}")
-        text = codec.encode(info).decode()
-        head = (("schema_version", str(SCHEMA_VERSION)), ("info", text), ("info_digest", codec.sha(text)))
-        connection.executemany("INSERT INTO meta VALUES (?, ?)", head)
-        connection.execute("COMMIT")
-        _write_ahead(connection)
-    except sqlite3.Error as error:
-        connection.close()
+        for suffix in ("", "-journal"):
+            unfinished.with_name(UNFINISHED + suffix).unlink(missing_ok=True)
+        connection = _connect(unfinished, "rwc")
+        try:
+            connection.executescript(f"BEGIN;{_script(True)}")
+            text = codec.encode(info).decode()
+            head = (("schema_version", str(SCHEMA_VERSION)), ("info", text), ("info_digest", codec.sha(text)))
+            connection.executemany("INSERT INTO meta VALUES (?, ?)", head)
+            connection.execute("COMMIT")
+        finally:
+            connection.close()
+        unfinished.rename(path)
+        connection = _connect(path, "rw")
+        try:
+            _write_ahead(connection)
+        except sqlite3.Error:
+            connection.close()
+            raise
+    except (sqlite3.Error, OSError) as error:
         raise RunFolderError(f"{path} cannot be written: {error}") from error
     return connection
 

@@ -115,7 +115,7 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def from_toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except tomllib.TOMLDecodeError as error:
+    except ValueError as error:  # TOMLDecodeError is one; a number of more than 4300 digits is another
         raise ConfigError(f"{path} is not TOML: {error}", f"write {SHAPE}") from error
     except RecursionError as error:
         raise ConfigError(f"{path} is nested too deeply", f"write {SHAPE}") from error
