@@ -102,9 +102,10 @@ def test_a_run_that_was_killed_while_its_journal_was_created_begins_again(
     def killed(*_: object) -> None:
         raise KeyboardInterrupt
 
-    with monkeypatch.context() as patched, pytest.raises(KeyboardInterrupt):
+    with monkeypatch.context() as patched:
         patched.setattr(Path, "rename", killed)
-        Journal.create(tmp_path, run_info())
+        with pytest.raises(KeyboardInterrupt):
+            Journal.create(tmp_path, run_info())
     assert not (tmp_path / "journal.db").exists()
     (tmp_path / "journal.db.new").write_bytes(b"of a process that was killed in the middle of a page")
     Journal.create(tmp_path, run_info()).close()
