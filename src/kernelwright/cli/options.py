@@ -14,6 +14,7 @@ from typing import Any
 import click
 
 from kernelwright.errors import RequestError
+from kernelwright.jobs.candidates import read_candidate
 from kernelwright.model import Candidate, Scalar
 from kernelwright.textfile import parse_json, read_text
 
@@ -76,23 +77,8 @@ def config(texts: Iterable[str]) -> dict[str, int]:
 
 
 def candidate(file: str, config_texts: Iterable[str] = ()) -> Candidate:
-    """The candidate whose source is in `file`. Whether it parses is for the worker to say, unless a config is to be
-    written into it: one that does not fit is a fault of the request, not of the kernel."""
-    path = Path(file)
-    if not path.is_file():
-        raise RequestError(
-            f"no candidate file at {file!r}", "give the path of a Python file with ModelNew or kernel_function"
-        )
-    try:
-        source = read_text(path)
-    except UnicodeDecodeError as error:
-        raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "give a Python file") from error
-    found = Candidate(source=source, config=config(config_texts))
-    if found.config:
-        from kernelwright.source import apply_config
-
-        apply_config(found.source, found.config)
-    return found
+    """The candidate whose source is in `file`, with the config that was typed."""
+    return read_candidate(file, config(config_texts))
 
 
 def _config_file(path: Path) -> dict[str, Scalar]:

@@ -1,6 +1,6 @@
-"""`verify`: does a candidate compute what the problem asks for, without cheating?
+"""`verify`: judges whether a candidate computes what the problem asks for.
 
-Not a timing (`bench`). The rule: what could not be judged here is status 2, never 0.
+A candidate that could not be judged on this machine ends with status 2, never 0.
 """
 
 from __future__ import annotations
@@ -8,12 +8,13 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import options
-from kernelwright.cli.gate import pass_gate, unqualified_option
-from kernelwright.cli.output import say, say_document
-from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import plain
 from kernelwright.errors import MachineError
+from kernelwright.jobs import verify as job
 from kernelwright.model import Status
+from kernelwright.report.evaluation import environment_settings, evaluation_text, settings_text
 
 
 @click.command()
@@ -49,22 +50,21 @@ def verify(
 
     PROBLEM's file is executed with your rights; a candidate's is confined.
     """
-    from kernelwright.problems import find_problem, read_problem_text
-    from kernelwright.report.evaluation import environment_settings, evaluation_text, settings_text
-
-    found = find_problem(problem)
-    read_problem_text(found.file)
-    judged = options.candidate(candidate, config)
-    with parts.start_worker(target) as worker:
-        info = worker.load(str(found.file), dtype)
-        pass_gate(worker, problem, unqualified)
-        environment = worker.environment()
-        evaluation = worker.evaluate(judged, "verify")
-    say(f"{candidate} for {info.name}\n\n{evaluation_text(evaluation, info.cases)}\n", as_json)
-    say(settings_text("environment", environment_settings(environment)), as_json)
+    judged = job.verify(
+        problem,
+        options.candidate(candidate, config),
+        start_worker=parts.start_worker,
+        notify=note,
+        target=target,
+        dtype=dtype,
+        unqualified=unqualified,
+    )
+    evaluation = judged.evaluation
+    say(f"{candidate} for {judged.problem.name}\n\n{evaluation_text(evaluation, judged.problem.cases)}\n", as_json)
+    say(settings_text("environment", environment_settings(judged.environment)), as_json)
     if as_json:
-        head = {"problem": info.name, "candidate": judged.id, "config": judged.config}
-        say_document({**head, **plain(evaluation), "environment": environment})
+        head = {"problem": judged.problem.name, "candidate": judged.candidate.id, "config": judged.candidate.config}
+        say_document({**head, **plain(evaluation), "environment": judged.environment})
     if evaluation.status is Status.NOT_VERIFIED:
         raise MachineError(
             f"{candidate} was not verified on this machine: {evaluation.reason}",

@@ -1,0 +1,31 @@
+"""Click context object: how commands start a worker (tests inject a fake), and the options of every such command."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import click
+
+from kernelwright.jobs.worker import StartWorker, local_worker
+
+
+@dataclass(frozen=True)
+class Parts:
+    """What the commands start, in click's context object."""
+
+    start_worker: StartWorker = local_worker
+
+
+pass_parts = click.make_pass_decorator(Parts, ensure=True)
+
+target_option = click.option(
+    "--target",
+    metavar="sm_NN",
+    help="Compile for this target; only on a machine without a GPU (default there: sm_90).",
+)
+
+unqualified_option = click.option(
+    "--unqualified",
+    is_flag=True,
+    help="Go on even if the problem accepts trivial answers (see `check`); every result is marked.",
+)

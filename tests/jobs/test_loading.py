@@ -1,0 +1,92 @@
+"""Starting a worker with a problem, and the check that the problem qualifies."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import PROBLEM
+from fakes import FakeWorker
+from kernelwright.errors import ProblemError, RequestError
+from kernelwright.jobs.loading import load_problem, load_qualified, read_problem
+from kernelwright.model import QualificationReport
+from started import starting
+
+POOR = QualificationReport(problem="double", qualifies=False, reason="zeros would pass")
+UNKNOWN = QualificationReport(problem="double", qualifies=None, not_judged={"big": "too large", "odd": "too large"})
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "double.py"
+    path.write_text(PROBLEM)
+    return path
+
+
+def test_a_problem_is_named_by_its_path_or_by_its_name_in_the_gallery(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, file: Path
+) -> None:
+    (tmp_path / "gallery" / "twice").mkdir(parents=True)
+    (tmp_path / "gallery" / "twice" / "problem.py").write_text(PROBLEM)
+    monkeypatch.chdir(tmp_path)
+    assert read_problem(file).name == "double"
+    assert read_problem("twice").name == "twice"
+    file.write_text("x = 1\n")
+    with pytest.raises(ProblemError, match="does not define Model"):
+        read_problem(file)
+
+
+def test_the_worker_is_started_for_the_target_and_ends_with_the_block(file: Path) -> None:
+    worker, targets = FakeWorker(), []
+
+    def start(target: str | None):  # type: ignore[no-untyped-def]
+        targets.append(target)
+        return starting(worker)(target)
+
+    with load_problem(read_problem(file), start_worker=start, target="sm_80", dtype="float16") as (given, info):
+        assert given is worker
+        assert info.name == "double"
+        assert not worker.closed
+    assert worker.closed
+    assert (targets, worker.dtypes) == (["sm_80"], ["float16"])
+
+
+def test_a_case_that_the_problem_does_not_have_is_refused_and_the_worker_ends(file: Path) -> None:
+    worker = FakeWorker(qualification=POOR)
+    with (
+        pytest.raises(RequestError, match=r"double has no case 'huge' \(its cases: small, big, odd\)"),
+        load_qualified(
+            read_problem(file), file, start_worker=starting(worker), notify=pytest.fail, cases=("big", "huge")
+        ),
+    ):
+        pass
+    assert worker.closed
+
+
+def test_a_problem_that_does_not_qualify_is_refused_by_the_name_that_the_user_gave(file: Path) -> None:
+    worker = FakeWorker(qualification=POOR)
+    with (
+        pytest.raises(ProblemError, match=r"mine does not qualify: zeros would pass .*kernelwright check mine"),
+        load_qualified(read_problem(file), "mine", start_worker=starting(worker), notify=pytest.fail),
+    ):
+        pass
+    assert worker.closed
+
+
+@pytest.mark.parametrize(
+    ("report", "said"),
+    [
+        (POOR, "going on although mine does not qualify: zeros would pass"),
+        (UNKNOWN, "whether mine tells a kernel from a trivial answer was not judged here: too large"),
+    ],
+)
+def test_what_was_allowed_and_what_could_not_be_judged_is_notified(
+    file: Path, report: QualificationReport, said: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    notes: list[str] = []
+    start = starting(FakeWorker(qualification=report))
+    with load_qualified(read_problem(file), "mine", start_worker=start, notify=notes.append, unqualified=True):
+        pass
+    assert notes == [said]
+    assert capsys.readouterr() == ("", "")
