@@ -2,29 +2,18 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
-from typing import cast
 
 import pytest
 
 from command_line import PROBLEM, fault, run
 from fakes import FakeWorker
-from kernelwright.cli.bench import named_candidates
-from kernelwright.cli.bench_series import check_writable, one_ahead
+from kernelwright.cli.bench import check_writable
 from kernelwright.codec import decode
-from kernelwright.errors import RequestError, WorkerError
-from kernelwright.evaluator.client import Worker
 from kernelwright.model import BenchReport, BenchSeries
-from kernelwright.problems import ProblemPath, find_problem
-
-SINGLE = ProblemPath(name="single", file=Path("single.py"))
-"""A problem with nothing beside it."""
 
 
 @pytest.fixture(autouse=True)
@@ -87,18 +76,6 @@ def test_the_best_kernel_of_the_problem_takes_part() -> None:
     assert [row["name"] for row in document["cases"][0]["implementations"]] == ["eager", "starter", "best"]
 
 
-def test_a_run_s_best_kernel_is_called_best_unless_the_problem_has_one() -> None:
-    Path("best_kernel.py").write_text("BLOCK = 256\n")
-    assert list(named_candidates(SINGLE, ("best_kernel.py", "mine.py"))) == ["best", "mine"]
-    Path("double/best.py").write_text("BLOCK = 512\n")
-    named = named_candidates(find_problem("double"), ("best_kernel.py",))
-    assert {name: candidate.source for name, candidate in named.items()} == {
-        "starter": "BLOCK = 64\n",
-        "best": "BLOCK = 512\n",
-        "best_kernel": "BLOCK = 256\n",
-    }
-
-
 def test_json_has_every_field_of_the_contract() -> None:
     document = json.loads(run("bench", "double", "--json").stdout)
     assert set(document) >= {"schema_version", "problem", "environment", "cases", "command"}
@@ -109,17 +86,6 @@ def test_json_has_every_field_of_the_contract() -> None:
                 "name", "median_us", "ci95_us", "call_us", "speedup", "speedup_ci95", "verdict", "fraction_of_bound",
                 "kind", "status",
             }  # fmt: skip
-
-
-def test_names_that_clash_are_refused() -> None:
-    Path("eager.py").write_text("")
-    Path("sub").mkdir()
-    Path("sub/mine.py").write_text("")
-    with pytest.raises(RequestError, match="framework's own"):
-        named_candidates(SINGLE, ("eager.py",))
-    with pytest.raises(RequestError, match="both be called 'mine'"):
-        named_candidates(SINGLE, ("mine.py", "sub/mine.py"))
-    assert list(named_candidates(find_problem("double"), ("double/starter.py",))) == ["starter"]
 
 
 def test_a_report_that_could_not_be_written_is_refused_before_anything_is_timed() -> None:
@@ -162,61 +128,6 @@ def test_a_folder_of_problems_is_benched_problem_by_problem_into_one_document() 
     assert series.command == "kernelwright bench several"
     assert "1 of 2: first" in result.stderr
     assert "timed cases" in result.stdout
-
-
-@dataclass
-class Starter:
-    """Starts numbered workers; started and ended: their numbers. The one called `fails` cannot start."""
-
-    fails: int | None = None
-    started: list[int] = field(default_factory=list)
-    ended: list[int] = field(default_factory=list)
-
-    @contextlib.contextmanager
-    def worker(self, number: int) -> Iterator[Worker]:
-        try:
-            yield cast(Worker, number)
-        finally:
-            self.ended.append(number)
-
-    def __call__(self) -> contextlib.AbstractContextManager[Worker]:
-        self.started.append(len(self.started))
-        if self.started[-1] == self.fails:
-            raise WorkerError("no room for another worker")
-        return self.worker(self.started[-1])
-
-
-def test_workers_are_started_one_ahead_and_one_that_nobody_takes_is_ended() -> None:
-    starter = Starter()
-    workers = one_ahead(starter, 3)
-    with next(workers)() as first, next(workers)() as second:
-        assert (first, second) == (0, 1)
-    workers.close()
-    assert starter.started == [0, 1, 2]
-    assert sorted(starter.ended) == [0, 1, 2]
-
-
-def test_a_worker_that_its_problem_made_no_use_of_is_ended_before_the_one_after_the_next_starts() -> None:
-    starter = Starter()
-    workers = one_ahead(starter, 3)
-    next(workers)
-    next(workers)
-    assert starter.ended == [0]
-    assert list(workers)
-    assert sorted(starter.ended) == [0, 1, 2]
-
-
-def test_a_worker_that_cannot_start_fails_its_own_problem_only() -> None:
-    starter = Starter(fails=1)
-    took: list[object] = []
-    for start in one_ahead(starter, 3):
-        try:
-            with start() as worker:
-                took.append(worker)
-        except WorkerError as error:
-            took.append(str(error))
-    assert took == [0, "no room for another worker", 2]
-    assert starter.ended == [0, 2]
 
 
 def test_a_wrong_kernel_in_a_folder_of_problems_makes_the_answer_no() -> None:

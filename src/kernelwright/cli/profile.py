@@ -11,11 +11,11 @@ from collections.abc import Iterator
 import click
 
 from kernelwright.cli import options
-from kernelwright.cli.bench import check_cases
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.errors import MachineError
 from kernelwright.evaluator.client import Worker
+from kernelwright.jobs.loading import require_cases
 from kernelwright.model import BenchCase, Candidate, CaseInfo, Implementation, ProblemInfo, Status, Timing
 
 OWN = "candidate"
@@ -72,7 +72,7 @@ def profile(
     rows = []
     with parts.start_worker(target) as worker:
         info = worker.load(str(found.file), dtype)
-        check_cases(info, cases)
+        require_cases(info, cases)
         environment = worker.environment()
         if framework and environment.device is None:
             raise MachineError("--framework needs a GPU, and there is none here", "profile the candidate alone")
