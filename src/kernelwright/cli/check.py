@@ -1,16 +1,20 @@
-"""`check`: can a problem tell a kernel from an answer that takes no computing, and what is the bound of its cases?
+"""`check`: says which trivial answers a problem would accept, and the bound of each case. No candidate takes part.
 
-No candidate takes part. The rule: it is the same question that the other verbs ask before they start, on more cases.
+It asks the question that the other verbs ask before they start, on more cases.
 """
 
 from __future__ import annotations
 
 import click
 
+from kernelwright.cli.context import Parts, pass_parts, target_option
 from kernelwright.cli.output import say, say_document
-from kernelwright.cli.parts import Parts, pass_parts, target_option
 from kernelwright.codec import plain
 from kernelwright.errors import MachineError
+from kernelwright.jobs import check as job
+from kernelwright.report.bounds import bounds_document, bounds_text
+from kernelwright.report.evaluation import environment_settings, settings_text
+from kernelwright.report.qualification import qualification_text
 
 
 @click.command()
@@ -31,23 +35,14 @@ def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, tar
 
     PROBLEM's file is executed with your rights.
     """
-    from kernelwright.problems import find_problem, read_problem_text
-    from kernelwright.report.bounds import bounds_document, bounds_text, eager_rows
-    from kernelwright.report.evaluation import environment_settings, settings_text
-    from kernelwright.report.qualification import qualification_text
-
-    found = find_problem(problem)
-    read_problem_text(found.file)
-    with parts.start_worker(target) as worker:
-        info = worker.load(str(found.file), dtype)
-        environment = worker.environment()
-        report = worker.qualify(every=True)
-        eager = eager_rows(worker.bench({}, compile=False)) if environment.device is not None else {}
+    found = job.check(problem, start_worker=parts.start_worker, target=target, dtype=dtype)
+    report, cases = found.qualification, found.problem.cases
     say(qualification_text(report) + "\n", as_json)
-    say(bounds_text(info.cases, eager) + "\n", as_json)
-    say(settings_text("environment", environment_settings(environment)), as_json)
+    say(bounds_text(cases, found.eager) + "\n", as_json)
+    say(settings_text("environment", environment_settings(found.environment)), as_json)
     if as_json:
-        say_document({**plain(report), "bounds": bounds_document(info.cases, eager), "environment": environment})
+        bounds = bounds_document(cases, found.eager)
+        say_document({**plain(report), "bounds": bounds, "environment": found.environment})
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         raise MachineError(f"no case of {problem} could be judged here: {reasons}", "use a machine with a GPU")

@@ -1,0 +1,37 @@
+"""Checks a problem: whether trivial answers would pass, and the bound of each case. No candidate takes part."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernelwright.jobs.loading import load_problem, read_problem
+from kernelwright.jobs.worker import StartWorker
+from kernelwright.model import Environment, Implementation, ProblemInfo, QualificationReport, Record
+from kernelwright.report.bounds import eager_rows
+
+
+class ProblemCheck(Record, frozen=True, kw_only=True):
+    """A problem with its bounds, and whether it tells a kernel from a trivial answer.
+
+    eager: the measured row of eager PyTorch by case; empty without a GPU.
+    """
+
+    problem: ProblemInfo
+    qualification: QualificationReport
+    eager: dict[str, Implementation]
+    environment: Environment
+
+
+def check(
+    problem: str | Path, *, start_worker: StartWorker, target: str | None = None, dtype: str | None = None
+) -> ProblemCheck:
+    """Try trivial answers on every case that this machine can compute; on a GPU, time eager PyTorch too.
+
+    problem: a file, a folder with `problem.py`, or a name in `./gallery`. target: compile target, only without a GPU.
+    dtype: of the full-size cases (torch's name), None for their own. Raises `ProblemError` for the problem.
+    """
+    with load_problem(read_problem(problem), start_worker=start_worker, target=target, dtype=dtype) as (worker, info):
+        environment = worker.environment()
+        report = worker.qualify(every=True)
+        eager = eager_rows(worker.bench({}, compile=False)) if environment.device is not None else {}
+    return ProblemCheck(problem=info, qualification=report, eager=eager, environment=environment)
