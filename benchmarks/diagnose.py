@@ -15,7 +15,7 @@ import sys
 from pathlib import Path
 
 from kernelwright.cli.output import document_text
-from kernelwright.cli.profile import timing_of
+from kernelwright.jobs.profile import timing_of
 from kernelwright.errors import KernelwrightError
 from kernelwright.evaluator.client import start_worker
 from kernelwright.model import Candidate, CaseInfo

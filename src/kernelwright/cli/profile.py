@@ -1,25 +1,17 @@
-"""`profile`: the bound, the gap, and the one thing that holds a candidate back, with the evidence.
+"""`profile`: says how far a candidate is from the bound, and the one bottleneck that holds it back, with the evidence.
 
-It verifies before it times, and finds nothing faster. The rule: where a counter comes from is said, and where nothing
-ran on a GPU that is said, too.
+Every counter is shown with the tool that read it, and without a GPU the text says that nothing ran.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import click
 
 from kernelwright.cli import options
+from kernelwright.cli.context import Parts, pass_parts, target_option
 from kernelwright.cli.output import note, say, say_document
-from kernelwright.cli.parts import Parts, pass_parts, target_option
-from kernelwright.errors import MachineError
-from kernelwright.evaluator.client import Worker
-from kernelwright.jobs.loading import require_cases
-from kernelwright.model import BenchCase, Candidate, CaseInfo, Implementation, ProblemInfo, Status, Timing
-
-OWN = "candidate"
-"""What the candidate is called among the framework's own."""
+from kernelwright.jobs import profile as job
+from kernelwright.report.profiled import document, profiled_text
 
 
 @click.command()
@@ -63,54 +55,20 @@ def profile(
 
     PROBLEM's file is executed with your rights; a candidate's is confined.
     """
-    from kernelwright.problems import find_problem, read_problem_text
-    from kernelwright.report.profiled import document, profiled, profiled_text
-
-    found = find_problem(problem)
-    read_problem_text(found.file)
-    own = options.candidate(candidate, config)
-    rows = []
-    with parts.start_worker(target) as worker:
-        info = worker.load(str(found.file), dtype)
-        require_cases(info, cases)
-        environment = worker.environment()
-        if framework and environment.device is None:
-            raise MachineError("--framework needs a GPU, and there is none here", "profile the candidate alone")
-        for case, timed in timings(worker, info, own, cases, framework):
-            for name, timing in timed.items():
-                if isinstance(timing, Implementation):
-                    note(f"{candidate if name == OWN else name} failed on {case.case.name}: {timing.reason}")
-                    if name == OWN:
-                        ctx.exit(1)
-                    continue
-                seen = worker.profile(own if name == OWN else name, case.case.name, full)
-                rows.append(profiled(candidate if name == OWN else name, case, timing, seen, environment))
-                say(profiled_text(rows[-1], full) + "\n", as_json)
+    found = job.profile(
+        problem,
+        options.candidate(candidate, config),
+        start_worker=parts.start_worker,
+        notify=note,
+        show=lambda one: say(profiled_text(one, full) + "\n", as_json),
+        name=candidate,
+        cases=cases,
+        framework=framework,
+        full=full,
+        target=target,
+        dtype=dtype,
+    )
+    if found.failure is not None:
+        ctx.exit(1)
     if as_json:
-        say_document(document(info.name, environment, rows))
-
-
-def timings(
-    worker: Worker, info: ProblemInfo, own: Candidate, cases: tuple[str, ...], framework: bool
-) -> Iterator[tuple[CaseInfo, dict[str, Timing | Implementation]]]:
-    """For each case, how long each implementation takes, or the row that says why it has no time."""
-    chosen = cases or tuple(one.case.name for one in info.cases if one.case.timed)
-    by_name = {one.case.name: one for one in info.cases}
-    report = worker.bench({OWN: own}, chosen, against=None if framework else OWN)
-    for bench_case in report.cases:
-        yield by_name[bench_case.case], timed_rows(bench_case)
-
-
-def timed_rows(case: BenchCase) -> dict[str, Timing | Implementation]:
-    """The candidate first."""
-    rows = sorted(case.implementations, key=lambda row: row.name != OWN)
-    return {row.name: timing_of(row) or row for row in rows}
-
-
-def timing_of(row: Implementation) -> Timing | None:
-    if row.median_us is None or row.status not in (Status.PASSED, Status.NOT_VERIFIED):
-        return None
-    return Timing(
-        kind=row.kind, median_us=row.median_us, ci95_us=row.ci95_us, call_us=row.call_us, issue_us=row.issue_us,
-        method=row.method, clocks=row.clocks,
-    )  # fmt: skip
+        say_document(document(found.problem.name, found.environment, found.profiles))

@@ -1,0 +1,106 @@
+"""Profiles a candidate: its time, its distance from the bound, and one bottleneck with the evidence.
+
+A candidate is verified before it is timed, and one that fails is not profiled.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+
+from kernelwright.errors import MachineError
+from kernelwright.jobs.loading import load_problem, read_problem
+from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.model import (
+    BenchCase,
+    BenchReport,
+    Candidate,
+    Environment,
+    Implementation,
+    ProblemInfo,
+    Record,
+    Status,
+    Timing,
+)
+from kernelwright.report.profiled import Profiled, profiled
+
+OWN = "candidate"
+"""The candidate's row in the bench that times it beside the framework's own."""
+
+
+class ProfileReport(Record, frozen=True, kw_only=True):
+    """The profiles of a candidate, case by case, and of the framework's own where that was asked for.
+
+    failure: how the candidate failed, on the case after the last one that was profiled; None where it did not.
+    """
+
+    problem: ProblemInfo
+    environment: Environment
+    profiles: tuple[Profiled, ...]
+    failure: str | None = None
+
+
+def profile(
+    problem: str | Path,
+    candidate: Candidate,
+    *,
+    start_worker: StartWorker,
+    notify: Notify,
+    show: Callable[[Profiled], None] = lambda one: None,
+    name: str = OWN,
+    cases: tuple[str, ...] = (),
+    framework: bool = False,
+    full: bool = False,
+    target: str | None = None,
+    dtype: str | None = None,
+) -> ProfileReport:
+    """Time a candidate, profile one call on each case, and diagnose what limits it.
+
+    problem: a file, a folder with `problem.py`, or a name in `./gallery`. name: the candidate's, in the report. show:
+    called with each profile as soon as it is there. cases: names, () for the timed ones. framework: profile eager and
+    torch.compile too; raises `MachineError` without a GPU. full: read every counter that the profiler has. target:
+    compile target, only without a GPU. dtype: of the full-size cases (torch's name), None for their own. Raises
+    `ProblemError` for the problem, `RequestError` for a case that it does not have.
+    """
+    found = read_problem(problem)
+    rows: list[Profiled] = []
+    failure = None
+    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, cases=cases) as (worker, info):
+        environment = worker.environment()
+        if framework and environment.device is None:
+            raise MachineError("--framework needs a GPU, and there is none here", "profile the candidate alone")
+        chosen = cases or tuple(one.case.name for one in info.cases if one.case.timed)
+        by_name = {one.case.name: one for one in info.cases}
+        report = worker.bench({OWN: candidate}, chosen, against=None if framework else OWN)
+        for case, row in candidate_first(report):
+            own = row.name == OWN
+            shown_name = name if own else row.name
+            timing = timing_of(row)
+            if timing is None:
+                text = f"{shown_name} failed on {case.case}: {row.reason}"
+                notify(text)
+                if own:
+                    failure = text
+                    break
+                continue
+            seen = worker.profile(candidate if own else row.name, case.case, full)
+            rows.append(profiled(shown_name, by_name[case.case], timing, seen, environment))
+            show(rows[-1])
+    return ProfileReport(problem=info, environment=environment, profiles=tuple(rows), failure=failure)
+
+
+def candidate_first(report: BenchReport) -> list[tuple[BenchCase, Implementation]]:
+    """Every row with its case; within a case the candidate comes first."""
+    return [
+        (case, row) for case in report.cases for row in sorted(case.implementations, key=lambda row: row.name != OWN)
+    ]
+
+
+def timing_of(row: Implementation) -> Timing | None:
+    """The time of a row; None where it failed or was not timed."""
+    if row.median_us is None or row.status not in (Status.PASSED, Status.NOT_VERIFIED):
+        return None
+    return Timing(
+        kind=row.kind, median_us=row.median_us, ci95_us=row.ci95_us, call_us=row.call_us, issue_us=row.issue_us,
+        method=row.method, clocks=row.clocks,
+    )  # fmt: skip

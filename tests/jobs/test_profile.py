@@ -1,0 +1,90 @@
+"""Profiling a candidate, called from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from command_line import PROBLEM
+from fakes import CASES, ENVIRONMENT, FakeWorker
+from kernelwright.errors import MachineError
+from kernelwright.jobs.profile import profile
+from kernelwright.model import BenchReport, Candidate, Status
+from kernelwright.report.profiled import Profiled
+from started import starting
+
+KERNEL = Candidate(source="BLOCK = 64\n")
+
+
+@pytest.fixture
+def problem(tmp_path: Path) -> Path:
+    (tmp_path / "double.py").write_text(PROBLEM)
+    return tmp_path / "double.py"
+
+
+def test_each_profile_is_shown_as_soon_as_it_is_there_and_nothing_is_printed(
+    problem: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    worker = FakeWorker()
+    seen: list[tuple[Profiled, int]] = []
+    found = profile(
+        problem,
+        KERNEL,
+        start_worker=starting(worker),
+        notify=pytest.fail,
+        show=lambda one: seen.append((one, len(worker.calls))),
+        name="mine",
+        cases=("big", "odd"),
+        framework=True,
+    )
+    assert [(one.name, one.case.case.name) for one in found.profiles] == [
+        ("mine", "big"),
+        ("eager", "big"),
+        ("mine", "odd"),
+        ("eager", "odd"),
+    ]
+    assert seen == list(zip(found.profiles, (1, 2, 3, 4), strict=True))
+    assert found.failure is None
+    assert worker.closed
+    assert capsys.readouterr() == ("", "")
+
+
+def test_the_timed_cases_are_profiled_where_none_is_named(problem: Path) -> None:
+    found = profile(problem, KERNEL, start_worker=starting(), notify=pytest.fail)
+    assert [one.case.case.name for one in found.profiles] == [case.name for case in CASES if case.timed]
+
+
+class Halting(FakeWorker):
+    """Its candidate fails on the second case, and its eager PyTorch on the first."""
+
+    def bench(self, *args: object, **kwargs: object) -> BenchReport:
+        report = super().bench(*args, **kwargs)  # type: ignore[arg-type]
+        failing = {("odd", "candidate"), ("big", "eager")}
+        cases = []
+        for case in report.cases:
+            rows = tuple(
+                msgspec.structs.replace(row, status=Status.WRONG, reason="off by one", median_us=None)
+                if (case.case, row.name) in failing
+                else row
+                for row in case.implementations
+            )
+            cases.append(msgspec.structs.replace(case, implementations=rows))
+        return msgspec.structs.replace(report, cases=tuple(cases))
+
+
+def test_a_candidate_that_fails_ends_the_profile_with_what_was_found_before(problem: Path) -> None:
+    notes: list[str] = []
+    cases = ("big", "odd")
+    found = profile(problem, KERNEL, start_worker=starting(Halting()), notify=notes.append, cases=cases, framework=True)
+    assert [(one.name, one.case.case.name) for one in found.profiles] == [("candidate", "big")]
+    assert notes == ["eager failed on big: off by one", "candidate failed on odd: off by one"]
+    assert found.failure == notes[-1]
+
+
+def test_the_framework_is_not_profiled_without_a_gpu(problem: Path) -> None:
+    nowhere = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None))
+    with pytest.raises(MachineError, match="--framework needs a GPU"):
+        profile(problem, KERNEL, start_worker=starting(nowhere), notify=pytest.fail, framework=True)
+    assert nowhere.closed
