@@ -1,0 +1,34 @@
+"""Runs a module of an exported package in a new process."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+from kernelwright.jobs.worker import Notify
+
+
+def run_module(folder: Path, module: str, words: list[str], notify: Notify) -> int:
+    """The exit status of `python -m MODULE WORDS`, with `folder` on the module path. Each line that it writes goes to
+    `notify`."""
+    path = os.pathsep.join([str(folder.resolve()), *filter(None, [os.environ.get("PYTHONPATH")])])
+    process = subprocess.Popen(
+        [sys.executable, "-m", module, *words],
+        env={**os.environ, "PYTHONPATH": path, "PYTHONUNBUFFERED": "1"},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        encoding="utf-8",
+        errors="replace",
+    )
+    assert process.stdout is not None
+    with process:
+        try:
+            for line in process.stdout:
+                notify(line.rstrip("\n"))
+        except BaseException:
+            process.kill()
+            raise
+    return process.returncode
