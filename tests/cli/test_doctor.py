@@ -3,68 +3,17 @@
 from __future__ import annotations
 
 import json
-import re
-from dataclasses import dataclass
 
 import msgspec
 
+from canary_worker import WITHOUT_GPU, Clock, known
 from command_line import run
-from fakes import ENVIRONMENT, MACHINE, FakeWorker
-from kernelwright.model import (
-    Attempt,
-    BenchCase,
-    BenchReport,
-    Candidate,
-    Evaluation,
-    Implementation,
-    Status,
-)
-
-WITHOUT_GPU = msgspec.structs.replace(ENVIRONMENT, device=None)
+from fakes import MACHINE, FakeWorker
+from kernelwright.model import Attempt, Candidate, Evaluation, Status
 
 
-def _known(candidate: Candidate, purpose: str) -> Evaluation:
-    """What a judge must say of the canaries' kernel and of what was changed in it."""
-    assert purpose == "verify"
-    assert "laps = 2\n" in candidate.source
-    if "torch.add" in candidate.source:
-        return Evaluation(status=Status.REJECTED, reason="the host code calls aten.add")
-    right = "2.0 * x" in candidate.source and "columns - 1" not in candidate.source
-    return Evaluation(status=Status.PASSED if right else Status.WRONG, reason="" if right else "off by much")
-
-
-@dataclass
-class Clock(FakeWorker):
-    """Times the canaries' kernel by its laps. resolution: the least difference that it tells from a tie."""
-
-    resolution: float = 0.005
-
-    def bench(
-        self,
-        candidates: dict[str, Candidate],
-        cases: tuple[str, ...] = (),
-        max_autotune: bool = False,
-        compile: bool = True,
-        against: str | None = None,
-    ) -> BenchReport:
-        assert cases == ("timed",)
-        assert against is not None
-        laps = {name: int(re.findall(r"laps = (\d+)", c.source)[0]) for name, c in candidates.items()}
-        rows = []
-        for name, count in laps.items():
-            ratio = laps[against] / count
-            verdict = "faster" if ratio > 1 + self.resolution else "slower" if ratio < 1 - self.resolution else "tie"
-            rows.append(
-                Implementation(
-                    name=name, status=Status.PASSED, speedup=ratio, speedup_ci95=(ratio, ratio), verdict=verdict
-                )
-            )
-        case = BenchCase(case="timed", held_out=False, bound_us=1.0, bound_by="bytes", implementations=tuple(rows))
-        return BenchReport(problem="canary", environment=self.where, cases=(case,))
-
-
-def test_canaries_that_get_their_known_verdicts_end_well_on_a_gpu() -> None:
-    result = run("doctor", "--json", worker=Clock(answer=_known))
+def test_canaries_that_get_theirknown_verdicts_end_well_on_a_gpu() -> None:
+    result = run("doctor", "--json", worker=Clock(answer=known))
     assert result.exit_code == 0, result.stderr
     document = json.loads(result.stdout)
     got = {canary["what"]: canary["got"] for canary in document["canaries"]}
@@ -77,7 +26,7 @@ def test_canaries_that_get_their_known_verdicts_end_well_on_a_gpu() -> None:
 
 
 def test_a_clock_too_coarse_for_one_percent_makes_the_answer_a_no() -> None:
-    result = run("doctor", worker=Clock(answer=_known, resolution=0.05))
+    result = run("doctor", worker=Clock(answer=known, resolution=0.05))
     assert result.exit_code == 1
     assert "tie, MUST BE faster (1.0101 times as fast" in result.stdout
     assert "Canaries with another verdict than the known one: 1. Trust no result of this machine." in result.stdout
@@ -95,7 +44,7 @@ def test_a_judge_that_lets_a_wrong_kernel_pass_makes_the_answer_a_no() -> None:
 
 
 def test_a_missing_gpu_is_said_and_is_no_failure() -> None:
-    result = run("doctor", "--json", worker=FakeWorker(answer=_known, where=WITHOUT_GPU))
+    result = run("doctor", "--json", worker=FakeWorker(answer=known, where=WITHOUT_GPU))
     assert result.exit_code == 0
     assert len(json.loads(result.stdout)["canaries"]) == 4
     assert "Nothing was timed: no GPU." in result.stderr
@@ -104,7 +53,7 @@ def test_a_missing_gpu_is_said_and_is_no_failure() -> None:
 def test_what_confinement_lets_through_is_named() -> None:
     hole = Attempt(what="open a port", refused=False, how="nothing stopped it")
     found = msgspec.structs.replace(MACHINE, attempts=(*MACHINE.attempts, hole))
-    result = run("doctor", worker=FakeWorker(answer=_known, where=WITHOUT_GPU, found=found))
+    result = run("doctor", worker=FakeWorker(answer=known, where=WITHOUT_GPU, found=found))
     assert result.exit_code == 0
     assert "refused: PermissionError" in result.stdout
     assert "POSSIBLE: nothing stopped it" in result.stdout
@@ -113,7 +62,7 @@ def test_what_confinement_lets_through_is_named() -> None:
 
 
 def test_keys_are_said_to_be_set_or_not_and_never_shown() -> None:
-    worker = FakeWorker(answer=_known, where=WITHOUT_GPU)
+    worker = FakeWorker(answer=known, where=WITHOUT_GPU)
     result = run("doctor", "--json", worker=worker, OPENAI_API_KEY="secret", ANTHROPIC_API_KEY="")
     document = json.loads(result.stdout)
     assert document["providers"]["OPENAI_API_KEY"] is True

@@ -1,0 +1,98 @@
+"""Examines this machine by trying it: attacks the confinement, and has canaries judged and timed.
+
+Canaries are candidates whose verdict is known. One with another verdict means that no result of this machine counts.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+from kernelwright.evaluator.client import Worker
+from kernelwright.jobs.loading import load_problem
+from kernelwright.jobs.worker import StartWorker
+from kernelwright.model import Environment, Machine
+from kernelwright.problems.canaries import (
+    TIMED_CASE,
+    canary_problem,
+    judged_canaries,
+    reference_canary,
+    timed_canaries,
+)
+
+KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
+
+
+@dataclass(frozen=True)
+class Canary:
+    """A candidate whose verdict is known, and the verdict that it got. detail: the worker's reason or figures."""
+
+    what: str
+    expected: str
+    got: str
+    detail: str
+
+    @property
+    def good(self) -> bool:
+        return self.got == self.expected
+
+
+@dataclass(frozen=True)
+class Examination:
+    """What this machine can do. providers: whether each environment variable of a model provider is set."""
+
+    environment: Environment
+    machine: Machine
+    providers: dict[str, bool]
+    canaries: tuple[Canary, ...]
+
+    @property
+    def failed(self) -> tuple[Canary, ...]:
+        """Canaries that got another verdict than the known one."""
+        return tuple(canary for canary in self.canaries if not canary.good)
+
+
+def examine(*, start_worker: StartWorker, target: str | None = None) -> Examination:
+    """Try everything that this machine should do. target: compile target, only without a GPU; without one no canary is
+    timed."""
+    with tempfile.TemporaryDirectory(prefix="kernelwright-doctor-") as folder:
+        problem = canary_problem(Path(folder))
+        with load_problem(problem, start_worker=start_worker, target=target) as (worker, _):
+            environment, machine = worker.environment(), worker.machine()
+            canaries = judge_canaries(worker)
+            if environment.device is not None:
+                canaries += time_canaries(worker)
+    return Examination(
+        environment=environment,
+        machine=machine,
+        providers={name: bool(os.environ.get(name)) for name in KEYS},
+        canaries=tuple(canaries),
+    )
+
+
+def judge_canaries(worker: Worker) -> list[Canary]:
+    """The canaries that are verified, on the device or on the interpreter."""
+    found = []
+    for what, candidate, expected in judged_canaries():
+        evaluation = worker.evaluate(candidate, "verify")
+        found.append(Canary(what, expected.value, evaluation.status.value, evaluation.reason))
+    return found
+
+
+def time_canaries(worker: Worker) -> list[Canary]:
+    """The canaries that are timed, all against the same kernel in one bench."""
+    canaries = timed_canaries()
+    candidates = {"reference": reference_canary()} | {canary.what: canary.candidate for canary in canaries}
+    report = worker.bench(candidates, cases=(TIMED_CASE,), against="reference")
+    rows = {row.name: row for row in report.cases[0].implementations}
+    found = []
+    for canary in canaries:
+        row = rows[canary.what]
+        detail = row.reason
+        if row.speedup is not None and row.speedup_ci95 is not None:
+            low, high = row.speedup_ci95
+            detail = f"{row.speedup:.4f} times as fast, 95 % interval {low:.4f} to {high:.4f}"
+        found.append(Canary(canary.what, canary.expected, row.verdict or row.status.value, detail))
+    return found
