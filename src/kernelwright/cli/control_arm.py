@@ -24,9 +24,9 @@ if TYPE_CHECKING:
 def run_control(journal: Journal, worker: Worker) -> None:
     """Make it, or go on with it where the run has taken more time since."""
     from kernelwright.cli.display import shown
-    from kernelwright.cli.progress import Progress
     from kernelwright.journal import NAME, Journal
     from kernelwright.propose import build_proposer
+    from kernelwright.report.progress import Progress
     from kernelwright.report.view import read_run
     from kernelwright.run import optimize
     from kernelwright.search import build_strategy

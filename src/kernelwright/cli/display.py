@@ -14,8 +14,8 @@ from datetime import datetime
 from typing import TYPE_CHECKING, Any, TextIO, cast
 
 from kernelwright.cli.output import dropped, note
-from kernelwright.cli.progress import Progress
 from kernelwright.journal import Event
+from kernelwright.report.progress import Progress
 
 if TYPE_CHECKING:
     from rich.table import Table

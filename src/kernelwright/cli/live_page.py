@@ -16,11 +16,11 @@ from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
-from kernelwright.cli.progress import Progress
 from kernelwright.codec import encode
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import NAME, Event, Journal
 from kernelwright.report.page import html_page
+from kernelwright.report.progress import Progress
 from kernelwright.report.view import read_run
 
 log = logging.getLogger(__name__)

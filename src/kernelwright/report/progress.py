@@ -1,7 +1,7 @@
-"""How a run stands, in words, from its events: lines for a log, rows for a live display.
+"""Progress of a run in words, computed from its journal's events: lines for a log, rows for a live display.
 
-Pure: it draws nothing (`display`) and reads no clock. The rule: it knows only what the journal was told, so what is
-shown is what a killed run would resume from.
+Pure: it draws nothing (`cli/display.py` does) and reads no clock. It knows only what is in the journal, so it shows
+what a killed run would resume from.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.journal import Abandoned, Event, EventKind, Profiles, SessionEnd, SessionStart
 from kernelwright.model import (
     Answered,
@@ -24,6 +23,7 @@ from kernelwright.model import (
     Trial,
     Usage,
 )
+from kernelwright.report.pace import Spent, ends_in_s
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.view import share_of_bound
 from kernelwright.run import StopReason
@@ -33,7 +33,7 @@ from kernelwright.text.units import count_text, duration_text, share_text, time_
 
 
 class Progress:
-    """What the events so far say. Thread-safe: one thread tells, another draws."""
+    """Progress after the events so far. Thread-safe: one thread calls `take`, another `rows`."""
 
     def __init__(self, info: RunInfo, earlier: Iterable[Event] = ()) -> None:
         """earlier: events of the run so far."""
@@ -58,7 +58,7 @@ class Progress:
             self._take(event)
 
     def take(self, event: Event) -> str | None:
-        """Note the event; the line that a log gets for it, None where it needs none."""
+        """Add the event; gives its line for a log, None where it has none."""
         with self._lock:
             self._take(event)
             return self._line(event)
@@ -80,7 +80,7 @@ class Progress:
             ]
 
     def _elapsed_s(self, now: datetime) -> float:
-        """Of the whole run; what lies between sessions, a pause too, is no time of it."""
+        """Time of all sessions; time between sessions, a pause included, does not count."""
         running_s = 0.0 if self._began is None else max((now - self._began).total_seconds(), 0.0)
         return self._spent_s + running_s
 

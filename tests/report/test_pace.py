@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from kernelwright.cli.pace import Spent, ends_in_s
 from kernelwright.model import Budget
+from kernelwright.report.pace import Spent, ends_in_s
 
 SPENT = Spent(seconds=100.0, trials=10, tokens=2000, usd=0.5, gpu_seconds=0.0)
 

@@ -6,12 +6,10 @@ from datetime import datetime, timedelta, timezone
 from pathlib import Path
 
 import msgspec
-import pytest
 
-from kernelwright.cli.display import wants_live
-from kernelwright.cli.progress import Progress
 from kernelwright.journal import Event, Journal, Profiles
 from kernelwright.model import Budget, Operator, Profile, Request, Usage
+from kernelwright.report.progress import Progress
 from samples import passed, run_info, short_run, trial
 
 
@@ -134,20 +132,3 @@ def test_after_the_last_telling_what_was_found_is_being_confirmed(tmp_path: Path
         assert progress.take(journal.append_stopped("finished", 2.0)) == "search stops: finished"
         assert dict(progress.rows(now))["running"] == "nothing"
         assert dict(progress.rows(now))["ends"] == "ended: finished"
-
-
-@pytest.mark.parametrize(
-    ("is_terminal", "environment", "live"),
-    [
-        (True, {"TERM": "xterm"}, True),
-        (False, {"TERM": "xterm"}, False),
-        (True, {"TERM": "dumb"}, False),
-        (True, {}, False),
-        (True, {"TERM": "xterm", "NO_COLOR": "1"}, False),
-        (True, {"TERM": "xterm", "NO_COLOR": ""}, True),
-    ],
-)
-def test_only_a_willing_terminal_gets_a_live_display(
-    is_terminal: bool, environment: dict[str, str], live: bool
-) -> None:
-    assert wants_live(is_terminal, environment) is live

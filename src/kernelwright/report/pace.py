@@ -1,7 +1,6 @@
-"""When a search will have spent its budget, if it goes on as it did. Pure arithmetic.
+"""Estimates when a search will have spent its budget, if it continues at its pace so far.
 
-It knows no strategy, which may end earlier. The rule: the limit that is reached first decides, and from fewer than two
-trials nothing is concluded.
+Pure arithmetic. The strategy may end the search earlier.
 """
 
 from __future__ import annotations
@@ -11,11 +10,11 @@ from typing import NamedTuple
 from kernelwright.model import Budget
 
 ENOUGH_TRIALS = 2
-"""The first one pays for starting everything up."""
+"""Fewer trials give no estimate: the first one also pays for starting everything."""
 
 
 class Spent(NamedTuple):
-    """By a run so far. trials: those that are finished."""
+    """What a run has spent so far. trials: the finished ones."""
 
     seconds: float
     trials: int
