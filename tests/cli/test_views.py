@@ -6,18 +6,14 @@ import json
 import shutil
 import sqlite3
 import sys
-from dataclasses import replace
 from pathlib import Path
 
-import msgspec
 import pytest
 
 from command_line import fault, run
-from kernelwright.cli.ending import write_views
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, Operator, Request
-from kernelwright.text.escape import acting
-from samples import passed, run_info, run_view, short_run
+from samples import passed, run_info, short_run
 
 
 @pytest.fixture
@@ -128,16 +124,3 @@ def test_a_run_that_cannot_be_read_is_one_line(verb: str) -> None:
     assert "half-written" in fault(run(verb, "half"))
     assert "schema version 99" in fault(run(verb, "other"))
     assert "does not exist" in fault(run(verb, "gone"))
-
-
-def test_the_files_that_people_read_in_a_terminal_cannot_act_on_it(tmp_path: Path) -> None:
-    seed, *others = short_run()
-    hidden = [
-        msgspec.structs.replace(one, proposal=msgspec.structs.replace(one.proposal, note="wider \x1b[2J rows"))
-        for one in others
-    ]
-    view = replace(run_view((seed, *hidden), {4: passed(26.0)}), folder=tmp_path)
-    write_views(view)
-    for name in ("report.txt", "EVOLUTION_LOG.md", "best_kernel.py"):
-        assert acting((tmp_path / name).read_text()) is None, name
-    assert "wider \\x1b[2J rows" in (tmp_path / "EVOLUTION_LOG.md").read_text()

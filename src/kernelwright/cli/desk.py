@@ -17,7 +17,6 @@ from typing import Any
 from msgspec.structs import replace
 
 from kernelwright.cli.control_arm import run_control
-from kernelwright.cli.ending import write_views
 from kernelwright.cli.parts import Parts
 from kernelwright.cli.session import (
     agree_to,
@@ -36,6 +35,7 @@ from kernelwright.journal import EventKind, Journal
 from kernelwright.model import Budget, RunSettings, Trial
 from kernelwright.problems import find_problem, read_problem_text
 from kernelwright.propose import build_proposer, deposit_reply, prompt_path, waiting, withdraw
+from kernelwright.report.files import write_views
 from kernelwright.report.profiled import profiled, profiled_text
 from kernelwright.report.text import KERNEL
 from kernelwright.report.trials import trial_text, trials_table

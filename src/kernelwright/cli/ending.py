@@ -1,59 +1,18 @@
-"""How `optimize` ends: the files that people look for in a run's folder, and the last words on the screen.
-
-Not the report, which it quotes. The rule: best_kernel.py is there only for a kernel that stands.
-"""
+"""How `optimize` ends, in words: the verdict, where the files are, and what to do next."""
 
 from __future__ import annotations
 
 import shlex
 
-from kernelwright.folders import make_folder, remove_file, write_file
 from kernelwright.model import Budget, Operator
 from kernelwright.propose import WRITERS, prompt_path
 from kernelwright.report.convergence import convergence_text, kind_of
-from kernelwright.report.evolution import evolution_log
-from kernelwright.report.kernel import kernel_text
-from kernelwright.report.page import html_page
-from kernelwright.report.plots import draw_plots, write_plots
-from kernelwright.report.text import KERNEL, command_on_best, report_text
-from kernelwright.report.trace_rounds import TraceRounds
+from kernelwright.report.files import PAGE, REPORT, TRACE
+from kernelwright.report.text import KERNEL, command_on_best
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
-from kernelwright.text.escape import legible
 from kernelwright.text.units import count_text
-
-REPORT = "report.txt"
-PAGE = "report.html"
-PLOTS = "plots"
-TRACE = "trace"
-LOG = "EVOLUTION_LOG.md"
-
-
-def write_answer(view: RunView) -> None:
-    """Write RUN/best_kernel.py and RUN/report.txt: what people look for first, so it is written first.
-
-    best_kernel.py is the kernel that stands. Of a search that was interrupted before one was confirmed it is the one
-    that leads, and its first lines say so; of one that goes on, waits or found nothing there is none.
-    """
-    kernel = view.best or (view.leader if view.was_interrupted else None)
-    if kernel is not None:
-        write_file(view.folder, KERNEL, kernel_text(kernel, view))
-    else:
-        remove_file(view.folder, KERNEL)
-    write_file(view.folder, REPORT, legible(report_text(view)))
-
-
-def write_views(view: RunView, trace: TraceRounds | None = None) -> None:
-    """Write the answer, then RUN/report.html, RUN/EVOLUTION_LOG.md, RUN/trace/ and, where matplotlib is installed,
-    RUN/plots/. trace: what the session wrote of it already."""
-    write_answer(view)
-    pictures = draw_plots(view)
-    write_file(view.folder, PAGE, html_page(view, pictures=pictures))
-    if pictures:
-        write_plots(pictures, make_folder(view.folder, PLOTS))
-    write_file(view.folder, LOG, legible(evolution_log(view)))
-    (trace or TraceRounds(view.folder)).write(view)
 
 
 def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:

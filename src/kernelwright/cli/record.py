@@ -10,11 +10,11 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
-from kernelwright.cli.ending import write_answer
 from kernelwright.cli.output import note
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import Event, EventKind, Journal, SessionEnd
 from kernelwright.model import Request
+from kernelwright.report.files import write_answer
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.trace_rounds import TraceRounds
 from kernelwright.report.view import RunView, view_of

@@ -141,11 +141,12 @@ def search(journal: Journal, worker: Worker, budget: Budget, as_json: bool) -> i
     """One session; whatever ends it, the run's views are written. Gives the exit status."""
     from kernelwright.cli.control_arm import run_control
     from kernelwright.cli.display import shown
-    from kernelwright.cli.ending import ending_text, write_answer, write_views
+    from kernelwright.cli.ending import ending_text
     from kernelwright.cli.record import Record
     from kernelwright.interruption import Ended
     from kernelwright.propose import build_proposer
     from kernelwright.report.document import report_document
+    from kernelwright.report.files import write_answer, write_views
     from kernelwright.report.progress import Progress
     from kernelwright.run import StopReason
     from kernelwright.run import optimize as run_session
