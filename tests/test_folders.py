@@ -10,6 +10,7 @@ import pytest
 
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import (
+    fresh_folder,
     make_folder,
     open_locked,
     read_file,
@@ -116,3 +117,10 @@ def test_a_file_that_cannot_be_written_is_named_and_leaves_nothing(tmp_path: Pat
 def test_a_folder_without_links_is_as_it_should_be(tmp_path: Path) -> None:
     write_file(tmp_path, "a/b", "x")
     refuse_links(tmp_path)
+
+
+def test_a_taken_folder_name_gets_a_number(tmp_path: Path) -> None:
+    (tmp_path / "a").mkdir()
+    (tmp_path / "a-2").mkdir()
+    assert fresh_folder(tmp_path, "a").name == "a-3"
+    assert fresh_folder(tmp_path, "b").name == "b"

@@ -54,6 +54,20 @@ def make_folder(root: Path, name: str) -> Path:
         return root / name
 
 
+def fresh_folder(home: Path, name: str) -> Path:
+    """Make the folder `home`/`name`, with a number appended where that is taken. No two calls get the same folder, also
+    from different processes."""
+    home.mkdir(parents=True, exist_ok=True)
+    for number in range(1, 10_000):
+        path = home / (name if number == 1 else f"{name}-{number}")
+        try:
+            path.mkdir()
+        except FileExistsError:
+            continue
+        return path
+    raise RunFolderError(f"{home / name} and 10 000 others with a number behind it are taken", "name one with --out")
+
+
 def remove_file(root: Path, name: str) -> None:
     """Remove the file or the link `root`/`name`, if it is there."""
     parent, last = _split(name)

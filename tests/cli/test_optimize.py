@@ -14,7 +14,6 @@ from click.testing import Result
 
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker, evaluation_of
-from kernelwright.cli.session import fresh_folder
 from kernelwright.errors import WorkerError
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, Candidate, Evaluation, Status
@@ -268,13 +267,6 @@ def test_without_a_limit_a_run_has_one_of_trials() -> None:
     with Journal.open(Path("run")) as journal:
         assert journal.info.settings.budget == Budget(trials=40)
         assert journal.info.settings.in_flight == 4
-
-
-def test_a_taken_folder_name_gets_a_number(tmp_path: Path) -> None:
-    (tmp_path / "a").mkdir()
-    (tmp_path / "a-2").mkdir()
-    assert fresh_folder(tmp_path, "a").name == "a-3"
-    assert fresh_folder(tmp_path, "b").name == "b"
 
 
 def test_a_proposer_that_writes_code_gets_a_choice_of_operators_and_nested_tuning_unless_told_otherwise() -> None:

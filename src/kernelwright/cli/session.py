@@ -17,6 +17,7 @@ from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.folders import fresh_folder
 from kernelwright.model import Budget, Candidate, RunInfo, RunSettings
 
 if TYPE_CHECKING:
@@ -259,16 +260,3 @@ def refuse_taken(out: str | None) -> None:
 
     if out is not None and (Path(out) / NAME).exists():
         raise RunFolderError(f"{out} already holds a run", f"go on with it: --resume {out}, or name another")
-
-
-def fresh_folder(home: Path, name: str) -> Path:
-    """Make `home`/`name`, or with a number behind it where that is taken; nobody else gets the same."""
-    home.mkdir(parents=True, exist_ok=True)
-    for number in range(1, 10_000):
-        path = home / (name if number == 1 else f"{name}-{number}")
-        try:
-            path.mkdir()
-        except FileExistsError:
-            continue
-        return path
-    raise RunFolderError(f"{home / name} and 10 000 others with a number behind it are taken", "name one with --out")

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 from kernelwright.cli.advice import ANSWER, advised
 from kernelwright.cli.output import document_text, note
 from kernelwright.errors import RequestError
+from kernelwright.folders import fresh_folder
 
 if TYPE_CHECKING:
     from kernelwright.model import CaseInfo, ProblemInfo
@@ -98,8 +99,6 @@ class Job:
 
     def _folder(self) -> Path:
         import datetime
-
-        from kernelwright.cli.session import fresh_folder
 
         if self.out is not None:
             folder = Path(self.out)
