@@ -33,6 +33,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     Implementation,
+    Incumbent,
     LaunchProfile,
     Machine,
     Operator,
@@ -139,7 +140,8 @@ def profile_of(implementation: Candidate | str, case: str, full: bool) -> Profil
 class FakeWorker:
     """`pool.Worker` as a function. look: `profile` as one, `profile_of` where None. calls: what `evaluate` and
     `profile` were asked, in order of arrival. log: the former's, one line each, in a file that outlives a killed
-    process. delay_s: how long an evaluation takes. dtypes: in which problems were loaded."""
+    process. delay_s: how long an evaluation takes. dtypes: in which problems were loaded. incumbents: what each
+    evaluation raced against."""
 
     answer: Callable[[Candidate, str], Evaluation] = evaluation_of
     where: Environment = ENVIRONMENT
@@ -151,6 +153,7 @@ class FakeWorker:
     delay_s: float = 0.0
     calls: list[tuple[str, str]] = field(default_factory=list)
     dtypes: list[str | None] = field(default_factory=list)
+    incumbents: list[Incumbent | None] = field(default_factory=list)
     closed: bool = False
 
     def environment(self) -> Environment:
@@ -175,8 +178,9 @@ class FakeWorker:
         runs = found.status not in (Status.COMPILE_ERROR, Status.REJECTED)
         return Evaluation(status=Status.NOT_VERIFIED) if runs else found
 
-    def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
         self.calls.append((candidate.id, purpose))
+        self.incumbents.append(incumbent)
         _note(self.log, f"{purpose} {candidate.id}")
         time.sleep(self.delay_s)
         return self.answer(candidate, purpose)

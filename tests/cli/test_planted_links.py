@@ -96,7 +96,7 @@ def test_a_link_put_there_while_the_search_is_at_work_leads_nowhere_either(home:
         def qualify(self, every: bool = False):  # type: ignore[no-untyped-def]
             return super().qualify(every)
 
-        def evaluate(self, candidate, purpose):  # type: ignore[no-untyped-def]
+        def evaluate(self, candidate, purpose, incumbent=None):  # type: ignore[no-untyped-def]
             place = home / "run" / name
             if not place.is_symlink() and not place.exists():
                 place.symlink_to(home / "outside" if "." not in name else home / "outside" / "precious")

@@ -25,6 +25,7 @@ from kernelwright.model import (
     CaseResult,
     Environment,
     Evaluation,
+    Incumbent,
     ProblemInfo,
     QualificationReport,
     Status,
@@ -270,7 +271,7 @@ def test_what_a_record_decides_cannot_be_asked_for(record: Path) -> None:
 
 def test_where_no_config_passes_the_answer_is_no_and_nothing_old_is_left() -> None:
     class Broken(TuneWorker):
-        def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+        def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
             return Evaluation(status=Status.CRASHED, reason="died")
 
     words = ("tune", "double", "--space", "space.toml", "--out", "out", "--trials", "3")
@@ -284,10 +285,10 @@ def test_where_no_config_passes_the_answer_is_no_and_nothing_old_is_left() -> No
 
 def test_what_was_tried_is_on_disk_when_the_worker_fails() -> None:
     class Dying(TuneWorker):
-        def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+        def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
             if len(self.calls) >= 5:
                 raise WorkerError("the worker ended without an answer")
-            return super().evaluate(candidate, purpose)
+            return super().evaluate(candidate, purpose, incumbent)
 
     words = ("tune", "double", "--space", "space.toml", "--out", "out", "--in-flight", "1", "--trials", "20")
     result = run(*words, worker=Dying())

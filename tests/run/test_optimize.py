@@ -336,6 +336,24 @@ def test_an_interrupt_does_not_wait_for_an_evaluation(create: Create) -> None:
     assert kinds(journal) == ["started", "asked", "proposed", "stopped"]
 
 
+def test_an_evaluation_is_given_the_best_so_far_also_after_a_resumption(create: Create) -> None:
+    journal = create(strategy="greedy")
+    first = FakeWorker()
+    run(journal, worker=first, budget=Budget(trials=4))
+    trials = journal.trials()
+    for number, given in enumerate(first.incumbents[: len(trials)]):
+        best = min((t for t in trials[:number] if t.score_us is not None), key=lambda t: t.score_us, default=None)
+        assert (given and given.candidate) == (best and best.proposal.candidate)
+    resumed = FakeWorker()
+    run(journal, worker=resumed, budget=Budget(trials=5))
+    best = min((t for t in trials if t.score_us is not None), key=lambda t: t.score_us)
+    searched = [given for given, (_, purpose) in zip(resumed.incumbents, resumed.calls, strict=True)
+                if purpose == "search"]  # fmt: skip
+    assert searched[0] is not None
+    assert searched[0].candidate == best.proposal.candidate
+    assert searched[0].times_us == {r.case: r.timing.median_us for r in best.evaluation.results if r.timing}
+
+
 def test_a_provider_that_gives_up_stops_the_run_which_can_be_resumed(create: Create) -> None:
     journal = create(strategy="greedy")
 

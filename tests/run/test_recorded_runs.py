@@ -16,7 +16,7 @@ import pytest
 
 from fakes import FakeProposer, FakeWorker, step
 from kernelwright.journal import Event, EventKind, Journal, profiles_of
-from kernelwright.model import Budget, Candidate, Evaluation, Operator, Profile, Proposal, Request, Scalar
+from kernelwright.model import Budget, Candidate, Evaluation, Incumbent, Operator, Profile, Proposal, Request, Scalar
 from kernelwright.propose import Context, build_proposer
 from kernelwright.report.text import report_text
 from kernelwright.report.trace import trace_files
@@ -63,7 +63,7 @@ class Recorded:
             self._wait(lambda event: event.number == request.number, f"proposal {request.number}")
         return self._proposer.propose(request, context)
 
-    def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
         kind = EventKind.CONFIRMED if purpose == "confirm" else EventKind.EVALUATED
         turn = self._wait(
             lambda event: event.kind is kind and self._candidates[event.number] == candidate,

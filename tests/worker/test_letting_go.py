@@ -1,4 +1,4 @@
-"""Whom a measurement lets go unchecked, who becomes the one to race against, and that a confirmation lets nobody go."""
+"""Which candidates a measurement leaves unchecked, and that one that is timed alone is always checked."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ import pytest
 
 from fakes import BOUND, SPEC
 from kernelwright import codec
-from kernelwright.model import Case, CaseInfo, CaseResult, ProblemInfo, Status
+from kernelwright.model import Candidate, Case, CaseInfo, CaseResult, Incumbent, ProblemInfo, Status
 from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST
 from kernelwright.worker.plan.plan import Buffer, Plan
-from kernelwright.worker.stages.measure import LET_GO, TOO_SLOW, incumbent, measure
+from kernelwright.worker.stages import evaluate
+from kernelwright.worker.stages.measure import LET_GO, TOO_SLOW, measure
 from kernelwright.worker.stages.subject import Subject
 
 CASE = "timed"
@@ -26,15 +27,13 @@ INFO = CaseInfo(case=Case(name=CASE), inputs=(SPEC,), outputs=(SPEC,), bytes=327
 
 @dataclass
 class FakeSite:
-    """A candidate takes `us`; a race against the best so far ends as `stopped`. said: the judge, of its
-    timed runs."""
+    """A candidate takes `us`; a race against the incumbent ends as `stopped`. said: the judge, of its timed runs."""
 
     us: float
     stopped: str = KNOWN
     said: CaseResult = PASSED
-    best_us: dict[str, float] = field(default_factory=dict)
-    prepared: list[str] = field(default_factory=list)
     raced: bool = False
+    kept: bool = False
 
     def loaded(self) -> ProblemInfo:
         return ProblemInfo(name="double", format="native", source="", cases=(INFO,))
@@ -45,20 +44,22 @@ class FakeSite:
     def ask_bench(self, message: dict[str, Any]) -> Any:
         verb = message["verb"]
         if verb == "prepare":
-            return {"steady_us": [self.us] * 6, "known": list(self.prepared), "method": "graph", "sets": 2}
+            return {"steady_us": [self.us] * 6, "method": "graph", "sets": 2}
         if verb == "race":
             self.raced = True
             return {"ours_us": [self.us] * 6, "stopped": self.stopped, "gained": self.stopped == KNOWN}
         if verb == "forgetting":
             return {"as_left_us": [self.us], "anew_us": [self.us]}
-        if verb == "rename":
-            self.prepared.append(message["name"])
+        if verb == "keep":
+            return bool(message["key"])
+        self.kept = self.kept or verb == "rename"
         return {"sample": [self.us] * message.get("count", 0), "call": (90.0, 5.0)}.get(verb)
 
 
 @dataclass
 class FakeSubject:
     site: FakeSite
+    candidate: Candidate = Candidate(source="ours")  # noqa: RUF009 - frozen
     plans: dict[str, Plan] = field(default_factory=lambda: {CASE: PLAN})
 
     def runnable(self, plan: Plan) -> dict[str, Any]:
@@ -69,47 +70,61 @@ class FakeSubject:
         yield
 
 
-def measured(site: FakeSite, alone: bool = False) -> CaseResult:
-    return measure(cast(Subject, FakeSubject(site)), PASSED, alone)
+INCUMBENT = Incumbent(candidate=Candidate(source="best"), times_us={CASE: 100.0})
+
+
+def measured(site: FakeSite, incumbent: Incumbent | None = INCUMBENT) -> CaseResult:
+    return measure(cast(Subject, FakeSubject(site)), PASSED, incumbent)
 
 
 @pytest.mark.parametrize("stopped", [LOST, BEHIND])
-def test_what_lost_its_race_is_never_the_next_to_race_against_whatever_its_median(stopped: str) -> None:
+def test_what_lost_its_race_is_forgotten_whatever_its_median(stopped: str) -> None:
     """The clock is faster than when the best was timed, so the slower of the two has the lower median."""
-    site = FakeSite(us=99.0, stopped=stopped, best_us={CASE: 100.0}, prepared=[incumbent(CASE)])
+    site = FakeSite(us=99.0, stopped=stopped)
     result = measured(site)
     assert site.raced
     assert result.timing is not None
     assert result.timing.stopped == stopped
-    assert site.best_us == {CASE: 100.0}
-    assert site.prepared == [incumbent(CASE)]
+    assert not site.kept
 
 
-def test_what_wins_its_race_is_the_next_to_race_against() -> None:
-    site = FakeSite(us=99.0, best_us={CASE: 100.0}, prepared=[incumbent(CASE)])
+def test_what_wins_its_race_is_kept() -> None:
+    site = FakeSite(us=99.0)
     assert measured(site).status is Status.PASSED
-    assert site.best_us == {CASE: 99.0}
+    assert site.kept
 
 
 def test_a_trick_of_a_contender_is_caught() -> None:
-    assert measured(FakeSite(us=99.0, said=TRICK)).status is Status.WRONG
+    site = FakeSite(us=99.0, said=TRICK)
+    assert measured(site).status is Status.WRONG
+    assert not site.kept
 
 
-def test_a_search_lets_go_what_is_far_slower_than_the_best_of_the_case() -> None:
-    result = measured(FakeSite(us=400.0, said=TRICK, best_us={CASE: 100.0}))
+def test_a_search_lets_go_what_is_far_slower_than_the_incumbent() -> None:
+    result = measured(FakeSite(us=400.0, said=TRICK))
     assert result.status is Status.PASSED
     assert result.timing is not None
     assert result.timing.stopped == TOO_SLOW
 
 
 @pytest.mark.parametrize("us", [99.0, 101.0, 400.0])
-def test_a_confirmation_lets_nobody_go_and_checks_what_the_timed_runs_left(us: float) -> None:
+def test_what_is_timed_alone_is_never_let_go_and_its_timed_runs_are_checked(us: float) -> None:
     """Also on a case where another candidate is far faster: over all cases the confirmed one may still be the best."""
-    site = FakeSite(us=us, stopped=LOST, best_us={CASE: 100.0}, prepared=[incumbent(CASE)])
-    result = measured(site, alone=True)
+    site = FakeSite(us=us, stopped=LOST)
+    result = measured(site, None)
     assert not site.raced
     assert result.timing is not None
     assert result.timing.stopped not in LET_GO
     assert result.timing.call_us == 90.0
     site.said = TRICK
-    assert measured(site, alone=True).status is Status.WRONG
+    assert measured(site, None).status is Status.WRONG
+
+
+@pytest.mark.parametrize(("purpose", "given"), [("search", INCUMBENT), ("tune", INCUMBENT), ("confirm", None)])
+def test_a_confirmation_is_timed_alone(monkeypatch: pytest.MonkeyPatch, purpose: str, given: Incumbent | None) -> None:
+    asked: list[Incumbent | None] = []
+    monkeypatch.setattr(evaluate, "verify", lambda subject, case: PASSED)
+    monkeypatch.setattr(evaluate, "superfluous", lambda subject, case: None)
+    monkeypatch.setattr(evaluate, "measure", lambda subject, result, incumbent: asked.append(incumbent))
+    evaluate.judged(cast(Subject, FakeSubject(FakeSite(us=99.0))), INFO.case, purpose, INCUMBENT)
+    assert asked == [given]

@@ -25,6 +25,7 @@ from kernelwright.model import (
     Candidate,
     Environment,
     Evaluation,
+    Incumbent,
     Machine,
     ProblemInfo,
     Profile,
@@ -64,10 +65,11 @@ class Worker(Protocol):
         kernels' resources, or the failure of one that could not run. Needs no GPU and waits for none."""
         ...
 
-    def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
         """purpose "search": small cases, then the timed ones, timed against the incumbent. "tune": the same without the
         small cases where there is a GPU, for another config of a known candidate.
-        "verify": every case, no timing. "confirm": fresh process, fresh seeds, every case (held-out ones too)."""
+        "verify": every case, no timing. "confirm": fresh process, fresh seeds, every case (held-out ones too), timed
+        alone. incumbent: None where there is none yet, and for a candidate that is to be timed alone."""
         ...
 
     def bench(
@@ -149,8 +151,9 @@ class ProcessWorker:
     def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
         return codec.record(self._ask("compile", candidate=codec.plain(candidate), purpose=purpose), Evaluation)
 
-    def evaluate(self, candidate: Candidate, purpose: str) -> Evaluation:
-        return codec.record(self._ask("evaluate", candidate=codec.plain(candidate), purpose=purpose), Evaluation)
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
+        asked = {"candidate": codec.plain(candidate), "purpose": purpose, "incumbent": codec.plain(incumbent)}
+        return codec.record(self._ask("evaluate", **asked), Evaluation)
 
     def bench(
         self,

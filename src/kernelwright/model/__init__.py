@@ -24,7 +24,7 @@ from kernelwright.model.proposal import (
 )
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
 from kernelwright.model.run import Budget, RunInfo, RunSettings
-from kernelwright.model.trial import Trial
+from kernelwright.model.trial import Incumbent, Trial, incumbent_of
 
 __all__ = [
     "Answered",
@@ -49,6 +49,7 @@ __all__ = [
     "Exchange",
     "Finding",
     "Implementation",
+    "Incumbent",
     "KernelResources",
     "LaunchProfile",
     "Limit",
@@ -71,4 +72,5 @@ __all__ = [
     "Trial",
     "TrivialAnswer",
     "Usage",
+    "incumbent_of",
 ]

@@ -1,10 +1,23 @@
-"""One step of a search: what was asked, what came back, and what it was worth."""
+"""One step of a search: what was asked, what came back, and what it was worth; and the best so far of many steps."""
 
 from __future__ import annotations
 
 from kernelwright.model.base import Record
 from kernelwright.model.evaluation import Evaluation, Status
-from kernelwright.model.proposal import Proposal, Request
+from kernelwright.model.proposal import Candidate, Proposal, Request
+
+
+class Incumbent(Record, frozen=True, kw_only=True):
+    """The best candidate so far, which later ones race against. times_us: its measured median, by timed case."""
+
+    candidate: Candidate
+    times_us: dict[str, float]
+
+
+def incumbent_of(candidate: Candidate, evaluation: Evaluation) -> Incumbent:
+    """A candidate that passed, by the times of its evaluation."""
+    times_us = {result.case: result.timing.median_us for result in evaluation.results if result.timing is not None}
+    return Incumbent(candidate=candidate, times_us=times_us)
 
 
 class Trial(Record, frozen=True, kw_only=True):

@@ -277,7 +277,8 @@ class Loop:
             self._record(self._journal.append_evaluated(number, repeated))
             self._advance(number)
         elif candidate not in [self.state.candidate(other) for other in self._evaluating.values()]:
-            self._evaluating[self._threads.submit(self._worker.evaluate, candidate, "search")] = number
+            evaluate, incumbent = self._worker.evaluate, self.state.incumbent()
+            self._evaluating[self._threads.submit(evaluate, candidate, "search", incumbent)] = number
 
     def _evaluated(self, number: int, evaluation: Evaluation) -> None:
         self._record(self._journal.append_evaluated(number, evaluation))

@@ -12,7 +12,7 @@ from pathlib import Path
 
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import Abandoned, Event, EventKind, Profiles
-from kernelwright.model import Answered, Candidate, Evaluation, Proposal, Request, Trial
+from kernelwright.model import Answered, Candidate, Evaluation, Incumbent, Proposal, Request, Trial, incumbent_of
 from kernelwright.search.protocol import Strategy
 
 
@@ -63,6 +63,15 @@ class State:
     def candidate(self, number: int) -> Candidate | None:
         proposal = self.proposals.get(number)
         return proposal.candidate if proposal else None
+
+    def incumbent(self) -> Incumbent | None:
+        """The candidate with the lowest score so far, the earlier of two equal ones; None while nothing has passed."""
+        scored = [(one.score_us, number) for number, one in self.evaluations.items() if one.score_us is not None]
+        if not scored:
+            return None
+        _, best = min(scored)
+        candidate = self.candidate(best)
+        return None if candidate is None else incumbent_of(candidate, self.evaluations[best])
 
     def twin(self, number: int) -> int | None:
         """Another trial with the same candidate that is evaluated already."""

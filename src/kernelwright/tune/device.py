@@ -6,13 +6,24 @@ the machine's.
 
 from __future__ import annotations
 
+import math
+import threading
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from typing import Protocol
 
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.evaluator.client import Worker
-from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo, Status
+from kernelwright.model import (
+    BenchReport,
+    Candidate,
+    Environment,
+    Evaluation,
+    Incumbent,
+    ProblemInfo,
+    Status,
+    incumbent_of,
+)
 from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace, places
 from kernelwright.spaces.space import Config
 from kernelwright.spaces.written import candidate_for
@@ -62,6 +73,9 @@ class LiveDevice:
         self.source = source
         self.cases = tuple(info.case.name for info in problem.cases if info.case.timed)
         self.environment = worker.environment()
+        self.incumbent: Incumbent | None = None
+        self.best_us = math.inf
+        self.lock = threading.Lock()
         on_gpu = self.environment.device is not None
         self.kind: Kind = "measured" if on_gpu else "estimate"
         self.name = self.environment.device or f"no GPU, estimates for {self.environment.target}"
@@ -70,7 +84,15 @@ class LiveDevice:
         return self._found(config, lambda candidate: self.worker.compile(candidate, "tune"))
 
     def measure(self, config: Config) -> Found:
-        return self._found(config, lambda candidate: self.worker.evaluate(candidate, "tune"))
+        return self._found(config, self._measured)
+
+    def _measured(self, candidate: Candidate) -> Evaluation:
+        """Timed against the fastest config so far."""
+        evaluation = self.worker.evaluate(candidate, "tune", self.incumbent)
+        with self.lock:
+            if evaluation.score_us is not None and evaluation.score_us < self.best_us:
+                self.incumbent, self.best_us = incumbent_of(candidate, evaluation), evaluation.score_us
+        return evaluation
 
     def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:
         if self.kind != "measured":

@@ -24,7 +24,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
-from kernelwright.model import Candidate
+from kernelwright.model import Candidate, Incumbent
 from kernelwright.worker.machine import machine
 from kernelwright.worker.processes.children import kill_all
 from kernelwright.worker.processes.forkserver import adopt_orphans
@@ -151,7 +151,9 @@ def respond(site: Site, request: dict[str, Any]) -> Any:
     if verb == "compile":
         return precompile(site, codec.record(request["candidate"], Candidate), request["purpose"])
     if verb == "evaluate":
-        return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"])
+        rival = request["incumbent"]
+        incumbent = None if rival is None else codec.record(rival, Incumbent)
+        return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"], incumbent)
     if verb == "bench":
         candidates = {name: codec.record(c, Candidate) for name, c in request["candidates"].items()}
         return bench(site, candidates, tuple(request["cases"]), tuple(request["framework"]), request["against"])

@@ -1,47 +1,75 @@
-"""Which candidate is the best so far of a case: a race decides, and not two times that were taken apart."""
+"""The incumbent comes with the request: the bench has its plan, or gets it again."""
 
 from __future__ import annotations
 
 import contextlib
 import itertools
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+import torch
 
 from kernelwright import stats
-from kernelwright.model import CaseResult, Status
+from kernelwright.model import Candidate, CaseResult, Incumbent, Status
 from kernelwright.worker.bench.bench import Bench, Prepared
-from kernelwright.worker.bench.race import KNOWN, UNCONFIRMED
+from kernelwright.worker.bench.race import KNOWN, LOST
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages import measure
 from kernelwright.worker.stages.subject import Subject
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 
 
-@dataclass
 class FakeSite:
-    """A bench with one best so far, of 10 µs, whose races end as told."""
+    """A bench that knows the plans of `prepared`, by name, and whose races end as told."""
 
-    raced: dict[str, Any]
-    best_us: dict[str, float] = field(default_factory=lambda: {"large": 10.0})
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    def __init__(self, prepared: list[str], raced: dict[str, Any] | None = None) -> None:
+        self.prepared, self.raced = prepared, raced
+        self.asked: list[dict[str, Any]] = []
 
     def ask_bench(self, message: dict[str, Any]) -> Any:
         self.asked.append(message)
-        known = [measure.incumbent("large")]
-        prepared = {"method": "graph", "sets": 1, "steady_us": [10.0] * 4, "known": known}
-        return {"prepare": prepared, "race": self.raced, "call": (12.0, 3.0)}.get(message["verb"])
+        match message["verb"]:
+            case "keep":
+                self.prepared = [name for name in self.prepared if name == message["key"]]
+                return bool(self.prepared)
+            case "prepare":
+                self.prepared.append(message["key"])
+                return {"method": "graph", "sets": 1, "steady_us": [10.0] * 4}
+            case "rename":
+                self.prepared[self.prepared.index(message["key"])] = message["name"]
+            case "forget":
+                self.prepared.remove(message["key"])
+            case "race":
+                return self.raced
+            case "call":
+                return (12.0, 3.0)
+            case "sample":
+                return [10.0] * message["count"]
+        return None
+
+    def verbs(self) -> list[str]:
+        return [message["verb"] for message in self.asked]
+
+
+OURS, BEST = Candidate(source="ours"), Candidate(source="best")
+INCUMBENT = Incumbent(candidate=BEST, times_us={"large": 10.0})
 
 
 class FakeSubject(Subject):
-    def __init__(self, site: FakeSite) -> None:
-        self.site = cast(Any, site)
-        self.plans = {"large": PLAN}
+    """Records and compiles whatever it is given to the same plan, unless its source says that it fails."""
+
+    def __init__(self, site: FakeSite, candidate: Candidate) -> None:
+        self.site, self.candidate, self.plans = cast(Any, site), candidate, {}
+
+    def prepare(self, cases: list[str]) -> None:
+        if "fails" in self.candidate.source:
+            raise Ended(Status.CRASHED, "the recorder ended")
+        self.plans = dict.fromkeys(cases, PLAN)
 
     def runnable(self, plan: Plan) -> dict[str, Any]:
         return {}
@@ -51,30 +79,89 @@ class FakeSubject(Subject):
         yield
 
 
-def settled(monkeypatch: pytest.MonkeyPatch, ours_us: float, stopped: str, gained: bool) -> FakeSite:
+def settled(
+    monkeypatch: pytest.MonkeyPatch, site: FakeSite, incumbent: Incumbent | None, ours: Candidate = OURS
+) -> CaseResult:
+    """The measurement of `ours`, which is right in whatever it is asked."""
     passed = CaseResult(case="large", status=Status.PASSED)
-    site = FakeSite({"ours_us": [ours_us] * 6, "theirs_us": [10.0] * 6, "stopped": stopped, "gained": gained})
+    monkeypatch.setattr(measure, "Subject", FakeSubject)
     monkeypatch.setattr(measure, "place", lambda subject, case, draw: {})
     monkeypatch.setattr(measure, "check_timed", lambda subject, case, key, message: passed)
     monkeypatch.setattr(measure, "_judged", lambda subject, result, timing, again: CaseResult(
         case="large", status=Status.PASSED, timing=timing))  # fmt: skip
-    measure.measure(FakeSubject(site), passed)
-    return site
+    subject = FakeSubject(site, ours)
+    subject.prepare(["large"])
+    return measure.measure(subject, passed, incumbent)
 
 
-def test_a_gain_that_was_confirmed_makes_a_new_best_whatever_the_clock_was_before(
+def raced(ours_us: float, stopped: str = KNOWN) -> dict[str, Any]:
+    return {"ours_us": [ours_us] * 6, "theirs_us": [10.0] * 6, "stopped": stopped, "gained": stopped == KNOWN}
+
+
+def test_an_incumbent_that_the_bench_has_is_raced_against_and_every_other_plan_is_forgotten(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    site = settled(monkeypatch, 10.3, KNOWN, gained=True)
-    assert site.best_us == {"large": 10.3}
-    assert site.asked[-1] == {"verb": "rename", "key": measure.KEY, "name": measure.incumbent("large")}
+    name = measure.bench_name(BEST, "large")
+    site = FakeSite([name, "large by an older one"], raced(10.3))
+    result = settled(monkeypatch, site, INCUMBENT)
+    assert result.timing is not None
+    assert result.timing.median_us == 10.3
+    assert site.verbs().count("prepare") == 1
+    assert next(message["against"] for message in site.asked if message["verb"] == "race") == name
+    assert site.prepared == [name, measure.bench_name(OURS, "large")], "it may be the next incumbent"
 
 
-def test_a_shorter_time_without_a_gain_in_the_race_makes_none(monkeypatch: pytest.MonkeyPatch) -> None:
-    for stopped in (KNOWN, UNCONFIRMED):
-        site = settled(monkeypatch, 9.8, stopped, gained=False)
-        assert site.best_us == {"large": 10.0}
-        assert site.asked[-1] == {"verb": "forget", "key": measure.KEY}
+def test_an_incumbent_that_the_bench_lacks_is_recorded_and_prepared_before_the_candidate(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """After a resumption, or in a new process: the request says all that a race needs."""
+    site = FakeSite([], raced(9.8))
+    settled(monkeypatch, site, INCUMBENT)
+    name = measure.bench_name(BEST, "large")
+    assert [message["key"] for message in site.asked if message["verb"] == "prepare"] == [name, measure.KEY]
+    assert "race" in site.verbs()
+
+
+def test_what_loses_its_race_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
+    site = FakeSite([], raced(12.0, LOST))
+    settled(monkeypatch, site, INCUMBENT)
+    assert site.prepared == [measure.bench_name(BEST, "large")]
+
+
+@pytest.mark.parametrize(
+    "incumbent",
+    [
+        None,
+        Incumbent(candidate=OURS, times_us={"large": 10.0}),
+        Incumbent(candidate=BEST, times_us={"other": 10.0}),
+        Incumbent(candidate=Candidate(source="fails"), times_us={"large": 10.0}),
+    ],
+    ids=["none", "itself", "not timed on this case", "cannot be recorded any more"],
+)
+def test_without_an_incumbent_to_race_against_the_candidate_is_sampled_alone(
+    monkeypatch: pytest.MonkeyPatch, incumbent: Incumbent | None
+) -> None:
+    site = FakeSite(["large by an older one"])
+    settled(monkeypatch, site, incumbent)
+    assert "race" not in site.verbs()
+    assert site.prepared == [measure.bench_name(OURS, "large")]
+
+
+def test_a_measurement_is_the_same_whatever_the_bench_did_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    known, fresh = FakeSite([measure.bench_name(BEST, "large")], raced(9.8)), FakeSite([], raced(9.8))
+    assert settled(monkeypatch, known, INCUMBENT) == settled(monkeypatch, fresh, INCUMBENT)
+
+
+@pytest.mark.parametrize(("nbytes", "is_there"), [(8, True), (9, False)])
+def test_the_bench_keeps_one_plan_of_a_case_where_its_copies_have_room(nbytes: int, is_there: bool) -> None:
+    bench = Bench("cpu")
+    for name, case in (("best", "large"), ("older", "large"), ("another", "small")):
+        bench.prepared[name] = Prepared(cast(Any, None), case, cast(Any, None))
+    bench.shared["large"] = [torch.empty(8, dtype=torch.uint8)]
+    assert bench.keep("large", "best", nbytes) is is_there
+    assert [*bench.prepared] == ["best", "another"]
+    assert not bench.keep("large", "", nbytes)
+    assert [*bench.prepared] == ["another"]
 
 
 class FakeTimed:

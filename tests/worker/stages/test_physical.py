@@ -10,13 +10,13 @@ from typing import Any, cast
 import msgspec
 import pytest
 
-from kernelwright.model import Bound, Case, CaseInfo, CaseResult, ProblemInfo, Status
+from kernelwright.model import Bound, Candidate, Case, CaseInfo, CaseResult, ProblemInfo, Status
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.site import Site
 from kernelwright.worker.stages.compare import measured_case
 from kernelwright.worker.stages.evaluate import once_more
-from kernelwright.worker.stages.measure import incumbent, measure
+from kernelwright.worker.stages.measure import measure
 from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
 from kernelwright.worker.stages.subject import Subject
 
@@ -36,9 +36,7 @@ class FakeSite:
     judges: int = 1
     checked: list[tuple[int, str]] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)
-    best_us: dict[str, float] = field(default_factory=dict)
     shapes: list[dict[str, Any]] = field(default_factory=lambda: [{"name": "large"}, {"name": "odd"}])
-    forgotten: list[str] = field(default_factory=list)
     on_gpu: bool = True
     lease: Any = field(default_factory=contextlib.nullcontext)
 
@@ -60,10 +58,8 @@ class FakeSite:
 
     def ask_bench(self, message: dict[str, Any], limit_s: float = 0.0) -> Any:
         verb = message["verb"]
-        if verb == "forget":
-            self.forgotten.append(message["key"])
         answers: dict[str, Any] = {
-            "prepare": {"method": "graph", "sets": 1, "steady_us": [10.0] * 6, "known": []},
+            "prepare": {"method": "graph", "sets": 1, "steady_us": [10.0] * 6},
             "sample": [10.0] * message.get("count", 1), "clocks": None, "call": (12.0, 3.0),
             "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]},
         }  # fmt: skip
@@ -77,7 +73,7 @@ class FakeSubject(Subject):
     """A candidate with a plan for each case that it is prepared for, which nobody recorded or compiled."""
 
     def __init__(self, site: FakeSite) -> None:
-        self.site = cast(Site, site)
+        self.site, self.candidate = cast(Site, site), Candidate(source="")
         self.plans, self.unplanned = {"large": PLAN}, {}
         self.kernels_sha = self.kernels_path = ""
         self.replayed_s = 0.0
@@ -91,7 +87,7 @@ class FakeSubject(Subject):
 
 
 def measured(site: FakeSite) -> CaseResult:
-    return measure(FakeSubject(site), CaseResult(case="large", status=Status.PASSED))
+    return measure(FakeSubject(site), CaseResult(case="large", status=Status.PASSED), None)
 
 
 @pytest.mark.parametrize(
@@ -131,16 +127,13 @@ def test_what_is_flagged_is_verified_on_every_case_by_a_new_judge() -> None:
     seen = len(site.checked)
     assert once_more(FakeSubject(site), results) == results
     assert {(2, "large"), (2, "odd")} == set(site.checked[seen:])
-    assert site.best_us == {"large": 10.0}
 
 
-def test_what_a_new_judge_finds_wrong_is_wrong_and_no_longer_the_best() -> None:
+def test_what_a_new_judge_finds_wrong_is_wrong() -> None:
     site = FakeSite(DERIVED, wrong=((2, "odd"),))
     found = once_more(FakeSubject(site), [measured(site)])
     assert [(one.case, one.status) for one in found] == [("large", Status.PASSED), ("odd", Status.WRONG)]
     assert found[1].reason == "faster than the derived bound, and when verified once more: off by 1"
-    assert site.best_us == {}
-    assert site.forgotten == [incumbent("large")]
 
 
 def test_strided_inputs_may_be_refused_when_a_candidate_is_verified_once_more() -> None:

@@ -86,7 +86,7 @@ class Bench:
         timed = clock.Timed([replay.run for replay in replays])
         steady_us = timed.warm_up()
         self.prepared[key] = Prepared(timed, case, replays[0])
-        return {"method": timed.method, "sets": len(replays), "steady_us": steady_us, "known": list(self.prepared)}
+        return {"method": timed.method, "sets": len(replays), "steady_us": steady_us}
 
     def _copies(self, case: str, nbytes: int, touched_bytes: int, room: int) -> list[torch.Tensor]:
         """Copies of the arena's first nbytes, each with that room or more, together several times the L2 cache."""
@@ -113,7 +113,7 @@ class Bench:
         def sampler(name: str) -> Callable[[], float]:
             return lambda: self.prepared[name].timed.sample_us()
 
-        def exchange() -> None:  # the best so far was captured before the candidate
+        def exchange() -> None:  # the incumbent was captured before the candidate
             self.capture_again(key)
             self.capture_again(against)
 
@@ -176,6 +176,11 @@ class Bench:
     def rename(self, key: str, name: str) -> None:
         self.prepared[name] = self.prepared.pop(key)
 
+    def keep(self, case: str, key: str, nbytes: int) -> bool:
+        """Forget every prepared plan of a case but `key`. Whether that one is there, on copies with room for nbytes."""
+        self.prepared = {name: one for name, one in self.prepared.items() if one.case != case or name == key}
+        return key in self.prepared and self.shared[case][0].numel() >= nbytes
+
     def forget(self, key: str) -> None:
         self.prepared.pop(key, None)
         torch.cuda.empty_cache()
@@ -234,6 +239,8 @@ def respond(bench: Bench, message: dict[str, Any]) -> Any:
         return bench.forgetting(message["key"], message["nbytes"], message["wear"])
     if verb == "rename":
         return bench.rename(message["key"], message["name"])
+    if verb == "keep":
+        return bench.keep(message["case"], message["key"], message["nbytes"])
     if verb == "clocks":
         return codec.plain(clock.observe())
     if verb == "forget":

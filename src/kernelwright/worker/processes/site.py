@@ -1,7 +1,7 @@
 """The processes of one GPU (or of one machine without) and the lease that covers what must not be disturbed.
 
 Imports no torch. It starts children when they are first needed, replaces those that died, and keeps what is shared
-between evaluations: the loaded problem, peaks, compiled launches, the best time per case.
+between evaluations: the loaded problem, peaks, compiled launches.
 """
 
 from __future__ import annotations
@@ -106,7 +106,6 @@ class Site:
         self.info: ProblemInfo | None = None
         self.shapes: list[dict[str, Any]] = []
         self.known_peaks: dict[str, Any] | None = None
-        self.best_us: dict[str, float] = {}
         self.profiles: dict[str, Profile] = {}
         self.qualified: dict[str, CaseQualification | str] = {}
         self.unqualified = ""
@@ -165,8 +164,7 @@ class Site:
         with self.lease:
             self.problem = (path, dtype)
             self.drop("judge")
-            self.drop("bench")  # it holds the best of the last problem's cases, whose names may come again
-            self.best_us.clear()
+            self.drop("bench")  # it holds copies of the last problem's cases, whose names may come again
             self.qualified.clear()
             self.unqualified = ""
             told = self.ask_judge({"verb": "describe"})

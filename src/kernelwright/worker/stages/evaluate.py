@@ -10,11 +10,11 @@ import msgspec
 
 from kernelwright import stats
 from kernelwright.errors import ConfigError, ProblemError, WorkerError
-from kernelwright.model import Candidate, Case, CaseResult, Evaluation, KernelResources, Status
+from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
 from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.site import Site
-from kernelwright.worker.stages.measure import disown, estimate, measure
+from kernelwright.worker.stages.measure import estimate, measure
 from kernelwright.worker.stages.necessity import superfluous
 from kernelwright.worker.stages.physical import verified_anew
 from kernelwright.worker.stages.subject import Subject
@@ -25,23 +25,25 @@ WHOLE = ("verify", "confirm")
 """Purposes that look at every case, whatever becomes of the others; the rest end at the first failure."""
 
 
-def evaluate(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
+def evaluate(site: Site, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
     """The whole way for one purpose: "search", "tune", "verify" or "confirm".
+
+    incumbent: what the candidate races against when it is timed; None where it is timed alone, as a confirmation is.
 
     Where a process ended that ran something of the candidate, or the judge, everything is done once more in fresh ones:
     it may have been killed from outside. Two such ends are the candidate's own, or the problem's.
     """
     judges_lost = site.judges_lost
     try:
-        found, lost = _evaluated(site, candidate, purpose)
+        found, lost = _evaluated(site, candidate, purpose, incumbent)
     except (ProblemError, WorkerError):
         if site.judges_lost == judges_lost:
             raise
         lost = True
-    return _evaluated(site, candidate, purpose)[0] if lost else found
+    return _evaluated(site, candidate, purpose, incumbent)[0] if lost else found
 
 
-def _evaluated(site: Site, candidate: Candidate, purpose: str) -> tuple[Evaluation, bool]:
+def _evaluated(site: Site, candidate: Candidate, purpose: str, incumbent: Incumbent | None) -> tuple[Evaluation, bool]:
     """The evaluation, and whether it ended because a process was lost."""
     ordered = sorted(cases_for(site, purpose), key=lambda case: (not case.small, case.held_out))
     try:
@@ -59,7 +61,7 @@ def _evaluated(site: Site, candidate: Candidate, purpose: str) -> tuple[Evaluati
         for case in ordered:
             if any(result.status not in GOOD and case.name.startswith(f"{result.case}/") for result in results):
                 continue  # wrong as its inputs are: laid out otherwise they say nothing more
-            results.append(judged(subject, case, purpose))
+            results.append(judged(subject, case, purpose, incumbent))
             if results[-1].status not in GOOD and purpose not in WHOLE:
                 break
         if any(result.below_bound for result in results) and all(result.status in GOOD for result in results):
@@ -75,9 +77,6 @@ def once_more(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
     doubt = verified_anew(subject, with_strided(site, [info.case for info in site.loaded().cases]))
     if doubt is None:
         return results
-    with site.lease:
-        for result in results:
-            disown(site, result.case)
     return [*(result for result in results if result.case != doubt.case), doubt]
 
 
@@ -106,9 +105,9 @@ def with_strided(site: Site, cases: list[Case]) -> list[Case]:
     return found
 
 
-def judged(subject: Subject, case: Case, purpose: str) -> CaseResult:
+def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | None) -> CaseResult:
     """One case verified, its kernels shown to be needed, and (where asked for and possible) timed. A confirmation is
-    timed alone: the best so far of a case may be another candidate's, and what it outruns would not be checked."""
+    timed alone: what loses a race is not checked to the end."""
     if case.name not in {info.case.name for info in subject.site.loaded().cases}:
         return verify_strided(subject, case)
     result = verify(subject, case)
@@ -118,7 +117,7 @@ def judged(subject: Subject, case: Case, purpose: str) -> CaseResult:
             return rejection
     if purpose != "verify" and not case.small:
         if result.status is Status.PASSED:
-            return measure(subject, result, alone=purpose == "confirm")
+            return measure(subject, result, None if purpose == "confirm" else incumbent)
         if result.status is Status.NOT_VERIFIED and case.name in subject.plans:
             return msgspec.structs.replace(result, timing=estimate(subject, case.name))
     return result

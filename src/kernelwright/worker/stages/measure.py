@@ -8,12 +8,11 @@ from typing import Any
 import msgspec
 
 from kernelwright import codec, roofline, stats
-from kernelwright.model import CaseResult, Clocks, Status, Timing
+from kernelwright.model import Candidate, CaseResult, Clocks, Incumbent, Status, Timing
 from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST, MOST
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import AGAIN
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
 from kernelwright.worker.stages.physical import below_bound, impossible
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import STALE, check, place
@@ -24,7 +23,7 @@ HOPELESS = 1.5
 TOO_SLOW = f"over {HOPELESS} times the best so far"
 
 LET_GO = (TOO_SLOW, LOST, BEHIND)
-"""Why a measurement ended that a candidate has lost: nothing more is asked about it."""
+"""Stop reasons that mean the candidate lost its race; no further checks are run."""
 
 MORE_SAMPLES, MAX_SAMPLES = 10, 124
 MOST_ROUNDS = 60
@@ -48,19 +47,22 @@ KEY = "candidate"
 """What the bench calls the plan that a search measures."""
 
 
-def measure(subject: Subject, result: CaseResult, alone: bool = False) -> CaseResult:
-    """Measured device time of a verified case. Where it may be the best, what the timed runs left is checked, too.
+def measure(subject: Subject, result: CaseResult, incumbent: Incumbent | None) -> CaseResult:
+    """Measured device time of a verified case. Unless it lost a race, what the timed runs left is checked, too.
 
-    alone: held against nothing that was measured before, as a confirmation is; then it is never let go.
+    incumbent: None for a candidate that is timed alone; then it cannot lose.
     """
     case = result.case
+    if incumbent is not None and (case not in incumbent.times_us or incumbent.candidate == subject.candidate):
+        incumbent = None
     with subject.leased("time"):
         try:
+            rival = prepared_rival(subject, case, incumbent)
             message = place(subject, case, draw=0)
-            timing, gained = _timing(subject, case, alone)
+            timing = _timing(subject, case, incumbent, rival)
             again = result if _is_lost(timing) else check_timed(subject, case, KEY, message)
             judged = _judged(subject, result, timing, again)
-            _settle(subject, judged, gained)
+            _settle(subject, judged)
         except Ended as ended:
             if ended.lost:
                 raise
@@ -69,7 +71,7 @@ def measure(subject: Subject, result: CaseResult, alone: bool = False) -> CaseRe
 
 
 def _is_lost(timing: Timing) -> bool:
-    """Surely slower than the best so far of this case: a trick that only the timed runs show has gained nothing here.
+    """Surely slower than the incumbent on this case: a trick that only the timed runs show has gained nothing here.
     What is chosen in the end is timed again alone, and then always checked."""
     return timing.stopped in LET_GO
 
@@ -122,30 +124,60 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
             "there: it saves work between calls")  # fmt: skip
 
 
-def _timing(subject: Subject, case: str, alone: bool) -> tuple[Timing, bool | None]:
-    """The time, and whether it gained in a race against the best so far; None where there was no race."""
+def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> str | None:
+    """What the bench calls the incumbent's plan, which is prepared there; None where there is nothing to race against.
+
+    A bench that does not have it (a new process, a resumed run) gets it again: the incumbent is recorded once more, and
+    its machine code is mostly known. Every other plan of the case is forgotten.
+    """
+    site, nbytes = subject.site, Layout(subject.plans[case].buffers).nbytes
+    name = "" if incumbent is None else bench_name(incumbent.candidate, case)
+    is_there = site.ask_bench({"verb": "keep", "case": case, "key": name, "nbytes": nbytes})
+    if incumbent is None:
+        return None
+    if is_there:
+        return name
+    rival = Subject(site, incumbent.candidate)
+    try:
+        rival.prepare([case])
+        if case not in rival.plans:
+            return None
+        place(rival, case, draw=0)
+        prepare = {"verb": "prepare", "key": name, "case": case, "room": nbytes}
+        site.ask_bench(prepare | rival.runnable(rival.plans[case]))
+    except Ended as ended:
+        if ended.lost:
+            raise
+        return None
+    return name
+
+
+def bench_name(candidate: Candidate, case: str) -> str:
+    """What the bench calls a candidate's plan of a case once it was measured."""
+    return f"{case} by {candidate.id}"
+
+
+def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str | None) -> Timing:
+    """rival: the incumbent's plan on the bench."""
     site = subject.site
     prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case} | subject.runnable(subject.plans[case]))
     samples: list[float] = prepared["steady_us"]
-    best_us, best = (None, None) if alone else (site.best_us.get(case), incumbent(case))
-    gained = None
-    if best_us and stats.median(samples) > HOPELESS * best_us:
+    if incumbent is not None and stats.median(samples) > HOPELESS * incumbent.times_us[case]:
         stopped = TOO_SLOW
-    elif best in prepared["known"]:
+    elif rival is not None:
         most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
-        raced = site.ask_bench({"verb": "race", "key": KEY, "against": best, "most": most})
-        samples, stopped, gained = raced["ours_us"], raced["stopped"], raced["gained"]
+        raced = site.ask_bench({"verb": "race", "key": KEY, "against": rival, "most": most})
+        samples, stopped = raced["ours_us"], raced["stopped"]
     else:
         stopped = _sample_alone(subject, samples)
     clocks = site.ask_bench({"verb": "clocks"})
     call_us, issue_us = (None, None) if stopped in LET_GO else site.ask_bench({"verb": "call", "key": KEY})
-    timing = Timing(
+    return Timing(
         kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
         samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
         method=f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache",
         clocks=codec.record(clocks, Clocks) if clocks else None,
     )  # fmt: skip
-    return timing, gained
 
 
 def rounds_within(race_us: float, rotation_us: float) -> int:
@@ -164,27 +196,13 @@ def _sample_alone(subject: Subject, samples: list[float]) -> str:
     return MOST
 
 
-def _settle(subject: Subject, judged: CaseResult, gained: bool | None) -> None:
-    """The best so far of a case stays prepared, to be raced against; everything else is forgotten. Where there was a
-    race it decides, and not the two medians: an earlier and slower clock may have set the best's."""
-    site, best_us, timing = subject.site, subject.site.best_us.get(judged.case), judged.timing
-    passed_us = timing.median_us if timing is not None and judged.status is Status.PASSED else None
-    if passed_us is not None and (best_us is None or (passed_us < best_us if gained is None else gained)):
-        site.best_us[judged.case] = passed_us
-        site.ask_bench({"verb": "rename", "key": KEY, "name": incumbent(judged.case)})
+def _settle(subject: Subject, judged: CaseResult) -> None:
+    """Keep the plan of a candidate that may be the next incumbent, until the next measurement of the case."""
+    if judged.status is Status.PASSED and judged.timing is not None and not _is_lost(judged.timing):
+        name = bench_name(subject.candidate, judged.case)
+        subject.site.ask_bench({"verb": "rename", "key": KEY, "name": name})
     else:
-        site.ask_bench({"verb": "forget", "key": KEY})
-
-
-def incumbent(case: str) -> str:
-    """What the bench calls the best plan so far of a case."""
-    return f"best of {case}"
-
-
-def disown(site: Site, case: str) -> None:
-    """Hold no later candidate of a case against what was its best so far."""
-    if site.best_us.pop(case, None) is not None:
-        site.ask_bench({"verb": "forget", "key": incumbent(case)})
+        subject.site.ask_bench({"verb": "forget", "key": KEY})
 
 
 def estimate(subject: Subject, case: str) -> Timing:

@@ -36,6 +36,7 @@ class Subject:
 
     def __init__(self, site: Site, candidate: Candidate) -> None:
         self.site = site
+        self.candidate = candidate
         self.autotune_choice = {
             k.removeprefix(AUTOTUNE): v for k, v in candidate.config.items() if k.startswith(AUTOTUNE)
         }
