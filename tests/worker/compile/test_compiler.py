@@ -5,13 +5,15 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
+from triton.runtime import cache
 from triton.runtime.driver import driver
 
 from kernelwright.devices import find_target
-from kernelwright.worker.compile.compiler import compiled, unfair_in, untrue_on_interpreter
+from kernelwright.worker.compile.compiler import compiled, leave_installation_unread, unfair_in, untrue_on_interpreter
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan.plan import Argument, Descriptor, Launch, Tensor, Value, View
 
@@ -31,6 +33,18 @@ def compiles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Compile]:
         yield lambda *body, **more: one(folder, *body, **more)
         if before is not None:
             driver.set_active(before)
+
+
+def test_a_compiler_names_cache_entries_without_reading_tritons_installation(monkeypatch: pytest.MonkeyPatch) -> None:
+    def read_everything() -> str:
+        raise AssertionError("all files of Triton were to be read")
+
+    monkeypatch.setattr(cache, "triton_key", read_everything)
+    leave_installation_unread()
+    source, backend, options = (
+        SimpleNamespace(hash=lambda part=part: part) for part in ("source", "backend", "options")
+    )
+    assert "source-backend-options" in cache.get_cache_key(source, backend, options, {})
 
 
 def one(
