@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import codec
+from kernelwright.worker.bench.messages import AddText, Run
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Argument, Buffer, Launch, Plan, Tensor, Value, View
@@ -90,9 +91,8 @@ class Interpreted:
             arena = attach(memory.reserve(LAYOUT.nbytes))
             arena.zero_()
             window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
-            message = {"kernels": source, "plan": codec.plain(plan), "nbytes": LAYOUT.nbytes,
-                       "branches": [answer["branches"]]}  # fmt: skip
-            ended = bench.ask(message, seconds)
+            bench.ask(AddText(name="plan", plan=plan, kernels=source, branches=(answer["branches"],)), seconds)
+            ended = bench.ask(Run(plan="plan"), seconds)
             found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
         finally:
             bench.kill()

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from kernelwright.model import Candidate, Status
+from kernelwright.worker.bench.messages import Reserve
 from kernelwright.worker.processes.children import Child
 from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, opened
@@ -20,8 +21,8 @@ def test_no_process_that_runs_a_kernels_text_can_pass_it(
 ) -> None:
     ask = Child.ask
 
-    def forged(child: Child, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
-        if child.role != role or message.get("verb") == "reserve":
+    def forged(child: Child, message: Any, timeout_s: float) -> dict[str, Any]:
+        if child.role != role or isinstance(message, Reserve):
             return ask(child, message, timeout_s)
         return {"status": "passed", "reason": ""}
 

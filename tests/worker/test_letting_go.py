@@ -12,8 +12,10 @@ import pytest
 from fakes import BOUND, SPEC
 from kernelwright import codec
 from kernelwright.model import Candidate, Case, CaseInfo, CaseResult, Incumbent, ProblemInfo, Status
+from kernelwright.worker.bench.messages import AddPlan
 from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST
 from kernelwright.worker.plan.plan import Buffer, Plan
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages import evaluate
 from kernelwright.worker.stages.measure import LET_GO, TOO_SLOW, measure
 from kernelwright.worker.stages.subject import Subject
@@ -38,11 +40,11 @@ class FakeSite:
     def loaded(self) -> ProblemInfo:
         return ProblemInfo(name="double", format="native", source="", cases=(INFO,))
 
-    def ask_judge(self, message: dict[str, Any]) -> Any:
-        return codec.plain(self.said) if message["verb"] == "check" else None
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+        return codec.plain(self.said) if message.verb == "check" else None
 
-    def ask_bench(self, message: dict[str, Any]) -> Any:
-        verb = message["verb"]
+    def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+        verb = message.verb
         if verb == "prepare":
             return {"steady_us": [self.us] * 6, "method": "graph", "sets": 2}
         if verb == "race":
@@ -51,9 +53,9 @@ class FakeSite:
         if verb == "forgetting":
             return {"as_left_us": [self.us], "anew_us": [self.us]}
         if verb == "keep":
-            return bool(message["key"])
+            return bool(message.key)
         self.kept = self.kept or verb == "rename"
-        return {"sample": [self.us] * message.get("count", 0), "call": (90.0, 5.0)}.get(verb)
+        return {"sample": [self.us] * getattr(message, "count", 0), "call": (90.0, 5.0)}.get(verb)
 
 
 @dataclass
@@ -62,8 +64,8 @@ class FakeSubject:
     candidate: Candidate = Candidate(source="ours")  # noqa: RUF009 - frozen
     plans: dict[str, Plan] = field(default_factory=lambda: {CASE: PLAN})
 
-    def runnable(self, plan: Plan) -> dict[str, Any]:
-        return {}
+    def replayable(self, plan: Plan) -> AddPlan:
+        return AddPlan(name="plan", plan=plan, code=())
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:

@@ -8,7 +8,9 @@ from typing import Any, cast
 
 import pytest
 
+from kernelwright.worker.bench.messages import AddPlan
 from kernelwright.worker.plan.plan import Buffer, Plan
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages.measure import SAVING, saved_between_calls
 from kernelwright.worker.stages.subject import Subject
 
@@ -21,11 +23,11 @@ class FakeSite:
 
     calls_us: Iterator[tuple[float, float]]
 
-    def ask_judge(self, message: dict[str, Any]) -> None:
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> None:
         pass
 
-    def ask_bench(self, message: dict[str, Any]) -> dict[str, Any]:
-        if message["verb"] != "forgetting":
+    def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> dict[str, Any]:
+        if message.verb != "forgetting":
             return {}
         as_left_us, anew_us = next(self.calls_us)
         return {"as_left_us": [as_left_us, 0.5 * as_left_us, 1.5 * as_left_us], "anew_us": [anew_us, anew_us, 999.0]}
@@ -35,6 +37,9 @@ class FakeSite:
 class FakeSubject:
     site: FakeSite
     plans: dict[str, Plan] = field(default_factory=lambda: {"timed": PLAN})
+
+    def replayable(self, plan: Plan) -> AddPlan:
+        return AddPlan(name="plan", plan=plan, code=())
 
 
 def blamed(*calls_us: tuple[float, float]) -> str:

@@ -10,7 +10,10 @@ from typing import Any, cast
 import pytest
 
 from kernelwright.model import Case, CaseResult, Status
+from kernelwright.worker.bench.messages import AddPlan
+from kernelwright.worker.judge.messages import Draws
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.stages.evaluate import conclusion
 from kernelwright.worker.stages.subject import Subject
@@ -30,24 +33,24 @@ class FakeSite:
     on_gpu: bool = False
     limits: Limits = field(default_factory=Limits)
     drawn: list[int] = field(default_factory=list)
-    asked: list[dict[str, Any]] = field(default_factory=list)
+    asked: list[Message] = field(default_factory=list)
 
     def monotonic(self) -> float:
         return self.now_s
 
-    def ask_judge(self, message: dict[str, Any]) -> Any:
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
         self.asked.append(message)
-        if message["verb"] == "draws":
+        if message.verb == "draws":
             return DRAWS
-        if message["verb"] == "again":
+        if message.verb == "again":
             return [AGAIN]
-        if message["verb"] == "fill":
-            self.drawn.append(message["draw"])
+        if message.verb == "fill":
+            self.drawn.append(message.draw)
             self.now_s += self.filling_s
-        return {"case": message["case"], "status": "passed"}
+        return {"case": message.case, "status": "passed"}
 
-    def ask_bench(self, message: dict[str, Any], limit_s: float = 0.0) -> Any:
-        if message["verb"] == "run":
+    def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
+        if message.verb == "run":
             self.now_s += self.replaying_s
         return {}
 
@@ -61,8 +64,8 @@ class FakeSubject:
     kernels_sha: str = ""
     replayed_s: float = 0.0
 
-    def runnable(self, plan: Plan) -> dict[str, Any]:
-        return {}
+    def replayable(self, plan: Plan) -> AddPlan:
+        return AddPlan(name="plan", plan=plan, code=())
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
         return []
@@ -113,4 +116,4 @@ def test_nothing_of_the_candidate_is_told_when_its_draws_are_asked_for(
 ) -> None:
     site = FakeSite(filling_s=0.0, replaying_s=0.0)
     verified(site, monkeypatch)
-    assert [message for message in site.asked if message["verb"] == "draws"] == [{"verb": "draws", "case": "small"}]
+    assert [message for message in site.asked if message.verb == "draws"] == [Draws(case="small")]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.processes.site import Site, peaks_file
 
@@ -36,8 +37,8 @@ class SiteOfTwoAnswers(Site):
         self.on_gpu, self.machine, self.lease, self.known_peaks = True, machine, Lease(None), None
         self.asked: list[str] = []
 
-    def ask_judge(self, message: dict[str, Any]) -> Any:
-        self.asked.append(message["file"])
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+        self.asked.append(message.file)
         return {"peaks": {"copy_bytes_per_s": float(len(self.asked))}, "source": "measured"}
 
 

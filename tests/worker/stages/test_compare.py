@@ -12,6 +12,7 @@ import pytest
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, Bound, Case, CaseInfo, Status
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.site import Site
@@ -41,25 +42,25 @@ class FakeSite:
     on_gpu: bool = True
     lease: Any = field(default_factory=contextlib.nullcontext)
 
-    def ask_judge(self, message: dict[str, Any], timeout_s: float = 0.0) -> Any:
-        verb = message["verb"]
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+        verb = message.verb
         self.asked.append(f"judge {verb}")
-        self.keys.append((verb, message.get("name", "")))
+        self.keys.append((verb, getattr(message, "name", "")))
         if verb in self.poor:
             raise ProblemError("the GPU's memory does not hold it")
         if verb == "check":
-            return {"case": "large", "status": "wrong" if message["draw"] in self.wrong else "passed"}
+            return {"case": "large", "status": "wrong" if message.draw in self.wrong else "passed"}
         answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0}
         return answers.get(verb, (12.0, 3.0) if verb == "call" else 9.0)
 
-    def ask_bench(self, message: dict[str, Any], limit_s: float = 0.0) -> Any:
-        verb = message["verb"]
+    def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
+        verb = message.verb
         self.asked.append(f"bench {verb}")
-        self.keys.append((verb, message.get("key", "")))
-        prepared = {"method": "graph", "sets": 1, "steady_us": [self.steady_us.get(message.get("key", ""), 10.0)]}
-        if message.get("key") in self.failing.get(verb, ()):
+        self.keys.append((verb, getattr(message, "key", "")))
+        prepared = {"method": "graph", "sets": 1, "steady_us": [self.steady_us.get(getattr(message, "key", ""), 10.0)]}
+        if getattr(message, "key", None) in self.failing.get(verb, ()):
             raise Ended(Status.RUNTIME_ERROR, "no memory")
-        sample_us = self.sample_us.get(message.get("key", ""), 10.0)
+        sample_us = self.sample_us.get(getattr(message, "key", ""), 10.0)
         answers: dict[str, Any] = {"prepare": prepared, "sample": [sample_us], "clocks": None}
         answers |= {"call": (12.0, 3.0), "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]}}
         return answers.get(verb, 9.0)
@@ -76,6 +77,7 @@ class FakeSubject(Subject):
         self.plans, self.unplanned = {"large": PLAN}, {}
         self.kernels_sha, self.kernels, self.code = "", {}, {}
         self.replayed_s = 0.0
+        self.sent = {}
 
     @contextlib.contextmanager
     def leased(self, stage: str) -> Iterator[None]:
@@ -110,10 +112,10 @@ def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeyp
         site, deaths = FakeSite(), iter([True] * times)
         ask = site.ask_bench
 
-        def dying(message: dict[str, Any], limit_s: float = 0.0) -> Any:
-            if message["verb"] == "sample" and next(deaths, False):
+        def dying(message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
+            if message.verb == "sample" and next(deaths, False):
                 raise Ended(Status.CRASHED, "the process that ran the kernels was killed by SIGKILL", lost=True)
-            return ask(message, limit_s)
+            return ask(message, limit_s, plan)
 
         monkeypatch.setattr(site, "ask_bench", dying)
         return site
@@ -145,10 +147,10 @@ def test_where_memory_runs_out_after_timing_the_candidate_is_not_verified(monkey
     site = FakeSite()
     ask = site.ask_judge
 
-    def poor_when_baselines_are_gone(message: dict[str, Any], timeout_s: float = 0.0) -> Any:
-        if message["verb"] == "forget":
+    def poor_when_baselines_are_gone(message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+        if message.verb == "forget":
             site.poor = ("fill",)
-        return ask(message, timeout_s)
+        return ask(message, timeout_s, plan)
 
     monkeypatch.setattr(site, "ask_judge", poor_when_baselines_are_gone)
     found = benched(site)

@@ -14,8 +14,10 @@ import torch
 from kernelwright import stats
 from kernelwright.model import Candidate, CaseResult, Incumbent, Status
 from kernelwright.worker.bench.bench import Bench, Prepared
+from kernelwright.worker.bench.messages import AddPlan
 from kernelwright.worker.bench.race import KNOWN, LOST
 from kernelwright.worker.plan.plan import Buffer, Plan
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages import measure
@@ -29,31 +31,31 @@ class FakeSite:
 
     def __init__(self, prepared: list[str], raced: dict[str, Any] | None = None) -> None:
         self.prepared, self.raced = prepared, raced
-        self.asked: list[dict[str, Any]] = []
+        self.asked: list[Message] = []
 
-    def ask_bench(self, message: dict[str, Any]) -> Any:
+    def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
         self.asked.append(message)
-        match message["verb"]:
+        match message.verb:
             case "keep":
-                self.prepared = [name for name in self.prepared if name == message["key"]]
+                self.prepared = [name for name in self.prepared if name == message.key]
                 return bool(self.prepared)
             case "prepare":
-                self.prepared.append(message["key"])
+                self.prepared.append(message.key)
                 return {"method": "graph", "sets": 1, "steady_us": [10.0] * 4}
             case "rename":
-                self.prepared[self.prepared.index(message["key"])] = message["name"]
+                self.prepared[self.prepared.index(message.key)] = message.name
             case "forget":
-                self.prepared.remove(message["key"])
+                self.prepared.remove(message.key)
             case "race":
                 return self.raced
             case "call":
                 return (12.0, 3.0)
             case "sample":
-                return [10.0] * message["count"]
+                return [10.0] * message.count
         return None
 
     def verbs(self) -> list[str]:
-        return [message["verb"] for message in self.asked]
+        return [message.verb for message in self.asked]
 
 
 OURS, BEST = Candidate(source="ours"), Candidate(source="best")
@@ -71,8 +73,8 @@ class FakeSubject(Subject):
             raise Ended(Status.CRASHED, "the recorder ended")
         self.plans = dict.fromkeys(cases, PLAN)
 
-    def runnable(self, plan: Plan) -> dict[str, Any]:
-        return {}
+    def replayable(self, plan: Plan) -> AddPlan:
+        return AddPlan(name="plan", plan=plan, code=())
 
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:
@@ -107,7 +109,7 @@ def test_an_incumbent_that_the_bench_has_is_raced_against_and_every_other_plan_i
     assert result.timing is not None
     assert result.timing.median_us == 10.3
     assert site.verbs().count("prepare") == 1
-    assert next(message["against"] for message in site.asked if message["verb"] == "race") == name
+    assert next(message.against for message in site.asked if message.verb == "race") == name
     assert site.prepared == [name, measure.bench_name(OURS, "large")], "it may be the next incumbent"
 
 
@@ -118,7 +120,7 @@ def test_an_incumbent_that_the_bench_lacks_is_recorded_and_prepared_before_the_c
     site = FakeSite([], raced(9.8))
     settled(monkeypatch, site, INCUMBENT)
     name = measure.bench_name(BEST, "large")
-    assert [message["key"] for message in site.asked if message["verb"] == "prepare"] == [name, measure.KEY]
+    assert [message.key for message in site.asked if message.verb == "prepare"] == [name, measure.KEY]
     assert "race" in site.verbs()
 
 

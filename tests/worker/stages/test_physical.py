@@ -12,6 +12,7 @@ import pytest
 
 from kernelwright.model import Bound, Candidate, Case, CaseInfo, CaseResult, ProblemInfo, Status
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.site import Site
 from kernelwright.worker.stages.compare import measured_case
@@ -47,20 +48,20 @@ class FakeSite:
             cases=tuple(CaseInfo(case=one, inputs=(), outputs=(), bytes=4, flop=0, bound=self.bound) for one in cases),
         )  # fmt: skip
 
-    def ask_judge(self, message: dict[str, Any], timeout_s: float = 0.0) -> Any:
-        verb = message["verb"]
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+        verb = message.verb
         if verb == "check":
-            self.checked.append((self.judges, message["case"]))
+            self.checked.append((self.judges, message.case))
             status = "wrong" if self.checked[-1] in self.wrong else "passed"
-            return {"case": message["case"], "status": status, "reason": "off by 1" if status == "wrong" else ""}
+            return {"case": message.case, "status": status, "reason": "off by 1" if status == "wrong" else ""}
         answers = {"draws": [0, 1], "again": [AGAIN], "prepare": {"method": "graph", "sets": 1}, "sample": 10.0}
         return answers.get(verb, (12.0, 3.0) if verb == "call" else 9.0)
 
-    def ask_bench(self, message: dict[str, Any], limit_s: float = 0.0) -> Any:
-        verb = message["verb"]
+    def ask_bench(self, message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
+        verb = message.verb
         answers: dict[str, Any] = {
             "prepare": {"method": "graph", "sets": 1, "steady_us": [10.0] * 6},
-            "sample": [10.0] * message.get("count", 1), "clocks": None, "call": (12.0, 3.0),
+            "sample": [10.0] * getattr(message, "count", 1), "clocks": None, "call": (12.0, 3.0),
             "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]},
         }  # fmt: skip
         return answers.get(verb, 9.0)
@@ -77,6 +78,7 @@ class FakeSubject(Subject):
         self.plans, self.unplanned = {"large": PLAN}, {}
         self.kernels_sha = self.kernels_path = ""
         self.replayed_s = 0.0
+        self.sent = {}
 
     def prepare(self, cases: list[str]) -> None:
         self.plans = dict.fromkeys(cases, PLAN)

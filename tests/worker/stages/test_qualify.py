@@ -11,6 +11,7 @@ from msgspec.structs import replace
 from fakes import PROBLEM
 from kernelwright import codec
 from kernelwright.model import CaseQualification, ProblemInfo, TensorSpec, TrivialAnswer
+from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.site import Site
 from kernelwright.worker.stages.qualify import qualify
 
@@ -30,7 +31,7 @@ class FakeSite:
     def loaded(self) -> ProblemInfo:
         return self.info
 
-    def ask_judge(self, message: dict[str, Any]) -> Any:
+    def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
         answers = tuple(
             TrivialAnswer(
                 name=name, output=0, accepted=True, max_rel_error=0.0, rms_rel_error=0.0, allowed_rel_error=0.0,
@@ -38,7 +39,7 @@ class FakeSite:
             )
             for name in self.names
         )  # fmt: skip
-        return codec.plain(CaseQualification(case=message["case"], answers=answers))
+        return codec.plain(CaseQualification(case=message.case, answers=answers))
 
 
 def reason(shape: tuple[int, ...], *names: str) -> str:

@@ -20,13 +20,14 @@ from triton.runtime.errors import OutOfResources
 
 from kernelwright import codec
 from kernelwright.model import Status
-from kernelwright.worker.bench import clock
+from kernelwright.worker.bench import clock, messages
 from kernelwright.worker.bench.launching import allow_device_descriptors, compiled
 from kernelwright.worker.bench.race import race
 from kernelwright.worker.plan.arena import create
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Plan
-from kernelwright.worker.plan.replay import Replay
+from kernelwright.worker.plan.replay import Launcher, Replay
+from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel
 
 STICKY = ("CUDA error", "Triton Error [CUDA]")
@@ -55,6 +56,7 @@ class Bench:
         self.device = "cuda"
         self.arena: torch.Tensor | None = None
         self.handle: dict[str, Any] = {}
+        self.plans: dict[str, messages.AddPlan] = {}
         self.shared: dict[str, list[torch.Tensor]] = {}
         self.prepared: dict[str, Prepared] = {}
 
@@ -66,21 +68,27 @@ class Bench:
             self.arena, self.handle = create(nbytes, self.device)
         return self.handle
 
-    def run(self, code: list[str], plan: Plan) -> None:
-        """One call on the arena. code: the machine code of each launch, by name."""
+    def replayed_by(self, name: str) -> tuple[Plan, Launcher]:
+        """A plan that was sent, and what launches its machine code."""
+        sent = self.plans[name]
+        return sent.plan, compiled(sent.plan, sent.code, self.code)
+
+    def run(self, name: str) -> None:
+        """One call of a plan on the arena."""
         assert self.arena is not None
-        replay = Replay(plan, compiled(plan, code, self.code), self.arena, Layout(plan.buffers))
-        replay.run()
+        plan, launcher = self.replayed_by(name)
+        Replay(plan, launcher, self.arena, Layout(plan.buffers)).run()
         torch.cuda.synchronize()
 
-    def prepare(self, key: str, case: str, code: list[str], plan: Plan, room: int = 0) -> dict[str, Any]:
+    def prepare(self, key: str, case: str, name: str, room: int = 0) -> dict[str, Any]:
         """Make a plan ready to be sampled on rotating copies of the arena.
 
         All plans of a case share the copies, so that two of them never differ by where their buffers lie: on copies
         of its own, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
         room: bytes that the largest plan of those to come needs; a larger one than was said ends what was prepared.
         """
-        launcher, layout = compiled(plan, code, self.code), Layout(plan.buffers)
+        plan, launcher = self.replayed_by(name)
+        layout = Layout(plan.buffers)
         copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room)
         replays = [Replay(plan, launcher, copy, layout) for copy in copies]
         timed = clock.Timed([replay.run for replay in replays])
@@ -191,7 +199,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     bench = Bench(Path(options["code"]))
     allow_device_descriptors()
     while True:
-        message = channel.receive(None)
+        message: messages.ToBench = codec.record(channel.receive(None), messages.ToBench)  # type: ignore[arg-type]
         with torch.no_grad():
             answer = guarded(bench, message)
         channel.send(answer)
@@ -199,7 +207,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
             return
 
 
-def guarded(bench: Bench, message: dict[str, Any]) -> dict[str, Any]:
+def guarded(bench: Bench, message: messages.ToBench) -> dict[str, Any]:
     """{"ok": …}, or {"status", "reason", "sticky"} for whatever the replayed device code brought about."""
     try:
         return {"ok": respond(bench, message)}
@@ -214,35 +222,35 @@ def guarded(bench: Bench, message: dict[str, Any]) -> dict[str, Any]:
         return {"status": Status.RUNTIME_ERROR.value, "reason": text, "sticky": sticky}
 
 
-def respond(bench: Bench, message: dict[str, Any]) -> Any:
-    verb = message["verb"]
-    if verb == "reserve":
-        return bench.reserve(message["nbytes"])
-    if verb == "run":
-        return bench.run(message["code"], codec.record(message["plan"], Plan))
-    if verb == "prepare":
-        return bench.prepare(message["key"], message["case"], message["code"], codec.record(message["plan"], Plan),
-                             message.get("room", 0))  # fmt: skip
-    if verb == "sample":
-        return bench.samples(message["key"], message["count"])
-    if verb == "call":
-        return clock.call_us(bench.prepared[message["key"]].once.run)
-    if verb == "capture again":
-        return bench.capture_again(message["key"])
-    if verb == "race":
-        return bench.race(message["key"], message["against"], message["most"])
-    if verb == "warm":
-        return bench.prepared[message["key"]].timed.warm_us()
-    if verb == "recall":
-        return bench.recall(message["key"], message["nbytes"], message["how"])
-    if verb == "forgetting":
-        return bench.forgetting(message["key"], message["nbytes"], message["wear"])
-    if verb == "rename":
-        return bench.rename(message["key"], message["name"])
-    if verb == "keep":
-        return bench.keep(message["case"], message["key"], message["nbytes"])
-    if verb == "clocks":
-        return codec.plain(clock.observe())
-    if verb == "forget":
-        return bench.forget(message["key"])
-    raise ValueError(f"the bench has no verb {verb!r}")
+def respond(bench: Bench, message: messages.ToBench) -> Any:
+    match message:
+        case messages.Reserve(nbytes=nbytes):
+            return bench.reserve(nbytes)
+        case messages.AddPlan(name=name):
+            return remember(bench.plans, name, message)
+        case messages.Run(plan=name):
+            return bench.run(name)
+        case messages.Prepare(key=key, case=case, plan=name, room=room):
+            return bench.prepare(key, case, name, room)
+        case messages.Sample(key=key, count=count):
+            return bench.samples(key, count)
+        case messages.Call(key=key):
+            return clock.call_us(bench.prepared[key].once.run)
+        case messages.CaptureAgain(key=key):
+            return bench.capture_again(key)
+        case messages.Race(key=key, against=against, most=most):
+            return bench.race(key, against, most)
+        case messages.Warm(key=key):
+            return bench.prepared[key].timed.warm_us()
+        case messages.Recall(key=key, nbytes=nbytes, how=how):
+            return bench.recall(key, nbytes, how)
+        case messages.Forgetting(key=key, nbytes=nbytes, wear=wear):
+            return bench.forgetting(key, nbytes, wear)
+        case messages.Rename(key=key, name=name):
+            return bench.rename(key, name)
+        case messages.Keep(case=case, key=key, nbytes=nbytes):
+            return bench.keep(case, key, nbytes)
+        case messages.Clocks():
+            return codec.plain(clock.observe())
+        case messages.Forget(key=key):
+            return bench.forget(key)

@@ -16,11 +16,12 @@ import torch
 from kernelwright import codec
 from kernelwright.model import Status
 from kernelwright.worker import confine
+from kernelwright.worker.bench.messages import AddText, Run, ToInterpreter
 from kernelwright.worker.compile.kernels import interpreted
 from kernelwright.worker.interpret import interpreter
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.plan.replay import Launcher, Replay
+from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel
 
 
@@ -31,16 +32,17 @@ class InterpreterBench:
         self.descriptor, self.folder = descriptor, folder
         self.arena = torch.empty(0, dtype=torch.uint8)
         self.launcher: Launcher | None = None
+        self.plans: dict[str, AddText] = {}
 
-    def run(self, message: dict[str, Any]) -> None:
-        """One call of the plan on the arena's first `nbytes`. branches: what compilers reported of its launches."""
+    def run(self, sent: AddText) -> None:
+        """One call of the plan on the arena."""
         if self.launcher is None:
-            self.launcher = interpreted(interpreter.load(message["kernels"], self.folder))
-        if self.arena.numel() < message["nbytes"]:
-            self.arena = torch.frombuffer(mmap.mmap(self.descriptor, message["nbytes"]), dtype=torch.uint8)
-        plan = codec.record(message["plan"], Plan)
-        with interpreter.running(self.arena, message["branches"]):
-            Replay(plan, self.launcher, self.arena, Layout(plan.buffers)).run()
+            self.launcher = interpreted(interpreter.load(sent.kernels, self.folder))
+        layout = Layout(sent.plan.buffers)
+        if self.arena.numel() < layout.nbytes:
+            self.arena = torch.frombuffer(mmap.mmap(self.descriptor, layout.nbytes), dtype=torch.uint8)
+        with interpreter.running(self.arena, list(sent.branches)):
+            Replay(sent.plan, self.launcher, self.arena, layout).run()
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -51,15 +53,19 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     interpreter.install()
     bench = InterpreterBench(descriptor, scratch)
     while True:
-        message = channel.receive(None)
+        message: ToInterpreter = codec.record(channel.receive(None), ToInterpreter)  # type: ignore[arg-type]
         with torch.no_grad():
             channel.send(answer_to(bench, message))
 
 
-def answer_to(bench: InterpreterBench, message: dict[str, Any]) -> dict[str, Any]:
+def answer_to(bench: InterpreterBench, message: ToInterpreter) -> dict[str, Any]:
     """{"ok": None}, or {"status", "reason", "whole"} for whatever the interpreted kernels brought about."""
     try:
-        bench.run(message)
+        match message:
+            case AddText(name=name):
+                remember(bench.plans, name, message)
+            case Run(plan=name):
+                bench.run(bench.plans[name])
     except interpreter.Outside as error:
         return {"status": Status.RUNTIME_ERROR.value, "reason": str(error)}
     except interpreter.Diverged as error:

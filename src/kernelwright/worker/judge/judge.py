@@ -23,7 +23,7 @@ from kernelwright.model import Case, CaseQualification, CaseResult, Status
 from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
-from kernelwright.worker.judge import elementwise, tolerance
+from kernelwright.worker.judge import elementwise, messages, tolerance
 from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.draws import PERIOD, Draws
 from kernelwright.worker.judge.trivial import qualification
@@ -31,6 +31,7 @@ from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bound
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Plan
+from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel
 from kernelwright.worker.reference import load
 from kernelwright.worker.reference.baseline import Baselines
@@ -46,6 +47,7 @@ class Judge:
     def __init__(self, device: str) -> None:
         self.device = device
         self.arenas: dict[str, torch.Tensor] = {}
+        self.plans: dict[str, Plan] = {}
         self.baselines = Baselines()
         self.poison = POISONS[0]
         torch.backends.cudnn.allow_tf32 = False
@@ -236,18 +238,18 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     with contextlib.ExitStack() as stack:
         stack.enter_context(torch.no_grad())
         while True:
-            message = channel.receive(None)
-            path = message["path"] if message["verb"] == "load" else path
+            message: messages.ToJudge = codec.record(channel.receive(None), messages.ToJudge)  # type: ignore[arg-type]
+            path = message.path if isinstance(message, messages.Load) else path
             try:
                 channel.send({"ok": respond(judge, message)})
             except KernelwrightError as error:
                 channel.send({"error": str(error), "kind": type(error).__name__})
             except torch.OutOfMemoryError as error:
                 torch.cuda.empty_cache()
-                channel.send({"error": str(out_of_memory(message["verb"], error)), "kind": "ProblemError"})
+                channel.send({"error": str(out_of_memory(message.verb, error)), "kind": "ProblemError"})
             except Exception as error:  # noqa: BLE001 - our own fault, told before this process ends
                 traceback.print_exc()
-                where = f"{path}: the judge failed at {message['verb']}: " if path else ""
+                where = f"{path}: the judge failed at {message.verb}: " if path else ""
                 channel.send({"error": f"{where}{type(error).__name__}: {words_of(error)}", "kind": "WorkerError"})
                 return
 
@@ -261,33 +263,35 @@ def out_of_memory(verb: str, error: torch.OutOfMemoryError) -> ProblemError:
     )
 
 
-def respond(judge: Judge, message: dict[str, Any]) -> Any:
-    verb = message["verb"]
-    if verb == "load":
-        return judge.load(message["path"], message["dtype"])
-    if verb == "shapes":
-        return judge.shapes()
-    if verb == "peaks":
-        return peaks.measured(Path(message["file"]))
-    if verb == "draws":
-        return judge.draws_for(message["case"])
-    if verb == "again":
-        return judge.draws.following(judge.strided.get(message["case"], message["case"]))
-    if verb == "qualify":
-        return codec.plain(judge.qualify(message["case"]))
-    if verb in ("fill", "check"):
-        given = message["case"], message["draw"], codec.record(message["plan"], Plan), message["arena"]
-        return judge.fill(*given, message["fresh"]) if verb == "fill" else codec.plain(judge.check(*given))
-    if verb == "prepare":
-        return judge.prepare_baseline(message["case"], message["name"])
-    if verb == "capture again":
-        return judge.baselines.capture_again(message["case"], message["name"])
-    if verb == "sample":
-        return judge.baselines.sample_us(message["case"], message["name"])
-    if verb == "call":
-        return judge.baselines.call_us(message["case"], message["name"])
-    if verb == "warm":
-        return judge.baselines.warm_us(message["case"], message["name"])
-    if verb == "forget":
-        return judge.baselines.forget()
-    raise ProblemError(f"the judge has no verb {verb!r}")
+def respond(judge: Judge, message: messages.ToJudge) -> Any:
+    match message:
+        case messages.Load(path=path, dtype=dtype):
+            return judge.load(path, dtype)
+        case messages.Shapes():
+            return judge.shapes()
+        case messages.Peaks(file=file):
+            return peaks.measured(Path(file))
+        case messages.Draws(case=case):
+            return judge.draws_for(case)
+        case messages.Again(case=case):
+            return judge.draws.following(judge.strided.get(case, case))
+        case messages.Qualify(case=case):
+            return codec.plain(judge.qualify(case))
+        case messages.AddPlan(name=name, plan=plan):
+            return remember(judge.plans, name, plan)
+        case messages.Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh):
+            return judge.fill(case, draw, judge.plans[name], arena, fresh)
+        case messages.Check(case=case, draw=draw, plan=name, arena=arena):
+            return codec.plain(judge.check(case, draw, judge.plans[name], arena))
+        case messages.Prepare(case=case, name=name):
+            return judge.prepare_baseline(case, name)
+        case messages.CaptureAgain(case=case, name=name):
+            return judge.baselines.capture_again(case, name)
+        case messages.Sample(case=case, name=name):
+            return judge.baselines.sample_us(case, name)
+        case messages.Call(case=case, name=name):
+            return judge.baselines.call_us(case, name)
+        case messages.Warm(case=case, name=name):
+            return judge.baselines.warm_us(case, name)
+        case messages.Forget():
+            return judge.baselines.forget()

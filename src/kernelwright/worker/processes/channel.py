@@ -17,6 +17,15 @@ MAX_FRAME_BYTES = 1 << 28
 """A larger frame means a broken or hostile child."""
 
 
+class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="verb", tag=True, forbid_unknown_fields=True):
+    """Base of what a supervisor asks of a child: tagged records, told apart by `match`."""
+
+    @property
+    def verb(self) -> str:
+        """Its tag, for messages to people."""
+        return str(self.__struct_config__.tag)
+
+
 class ChannelClosed(Exception):
     """The other side is gone."""
 

@@ -24,7 +24,7 @@ import msgspec
 from kernelwright.errors import MachineError, WorkerError
 from kernelwright.text.escape import legible
 from kernelwright.worker.confine.allowance import ALLOWANCES
-from kernelwright.worker.processes.channel import Channel, ChannelClosed, ChannelTimeout
+from kernelwright.worker.processes.channel import Channel, ChannelClosed, ChannelTimeout, Message
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH",
                   "TRITON_PTXAS_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "CC", "CXX")  # fmt: skip
@@ -71,9 +71,10 @@ class Child:
         """scratch: a folder of its own, removed when it is killed."""
         self.server, self.role, self.pid, self.channel, self.log = server, role, pid, channel, log
         self.scratch = scratch
+        self.plans: dict[str, None] = {}  # the names of those that it was sent
         self.alive = True
 
-    def ask(self, message: dict[str, Any], timeout_s: float) -> dict[str, Any]:
+    def ask(self, message: dict[str, Any] | Message, timeout_s: float) -> dict[str, Any]:
         """Send one message and wait for its answer.
 
         Raises ChildDied or ChildTimeout, after which the child is gone.

@@ -19,8 +19,11 @@ from kernelwright import __version__, codec, roofline
 from kernelwright.devices import TARGETS, Target, device_file, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
+from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.compile import machine_code
+from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
+from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes import answers
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer
 from kernelwright.worker.processes.lease import Lease
@@ -102,7 +105,7 @@ class Site:
         self.compiled: dict[str, Future[dict[str, Any]]] = {}
         self.compiled_lock = threading.Lock()
         self.children: dict[str, Child] = {}
-        self.problem: tuple[str, str | None] | None = None
+        self.problem: to_judge.Load | None = None
         self.info: ProblemInfo | None = None
         self.shapes: list[dict[str, Any]] = []
         self.known_peaks: dict[str, Any] | None = None
@@ -131,7 +134,7 @@ class Site:
         if self.on_gpu:
             if self.known_peaks is None:  # asked once: every bound of this worker and its environment say the same
                 with self.lease:
-                    self.known_peaks = self.ask_judge({"verb": "peaks", "file": str(peaks_file(self.machine))})
+                    self.known_peaks = self.ask_judge(to_judge.Peaks(file=str(peaks_file(self.machine))))
             return self.known_peaks["peaks"], self.known_peaks["source"]
         name = device_file(self.target.device) + ".json"
         recorded = resources.files("kernelwright.devices").joinpath("peaks").joinpath(name)
@@ -162,13 +165,13 @@ class Site:
         """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
         those out that are `wider`."""
         with self.lease:
-            self.problem = (path, dtype)
+            self.problem = to_judge.Load(path=path, dtype=dtype)
             self.drop("judge")
             self.drop("bench")  # it holds copies of the last problem's cases, whose names may come again
             self.qualified.clear()
             self.unqualified = ""
-            told = self.ask_judge({"verb": "describe"})
-            self.shapes = self.ask_judge({"verb": "shapes"})
+            told = self.ask_judge(self.problem)
+            self.shapes = self.ask_judge(to_judge.Shapes())
             peaks, source = self.peaks()
             shapes = {shape["name"]: shape for shape in self.shapes}
             cases = [self._case(case | arguments(shapes[case["case"]["name"]]), peaks, source)
@@ -228,27 +231,46 @@ class Site:
         if found.log is not None:
             found.log.unlink(missing_ok=True)
 
-    def ask_judge(self, message: dict[str, Any], timeout_s: float | None = None) -> Any:
-        """The judge's answer; a judge that has not read the problem yet reads it first."""
+    def ask_judge(
+        self, message: to_judge.ToJudge, timeout_s: float | None = None, plan: to_judge.AddPlan | None = None
+    ) -> Any:
+        """The judge's answer; a judge that has not read the problem yet reads it first.
+
+        plan: the one that the message names; a judge that does not have it is sent it first.
+        """
         timeout_s = timeout_s or self.limits.judge_s
         with self.lease:
             fresh = "judge" not in self.children or not self.children["judge"].alive
             judge = self.child("judge")
-            described = None
-            if fresh and self.problem is not None:
-                path, dtype = self.problem
-                described = self._answer(judge, {"verb": "load", "path": path, "dtype": dtype}, timeout_s)
-            return described if message["verb"] == "describe" else self._answer(judge, message, timeout_s)
+            if fresh and self.problem is not None and message != self.problem:
+                self._answer(judge, self.problem, timeout_s)
+            if plan is not None and plan.name not in judge.plans:
+                self._answer(judge, plan, timeout_s)
+                remember(judge.plans, plan.name, None)
+            return self._answer(judge, message, timeout_s)
 
-    def ask_bench(self, message: dict[str, Any], timeout_s: float | None = None) -> Any:
-        """The bench's answer; what the replayed device code brought about is raised as Ended."""
+    def ask_bench(
+        self,
+        message: to_bench.ToBench,
+        timeout_s: float | None = None,
+        plan: to_bench.AddPlan | to_bench.AddText | None = None,
+    ) -> Any:
+        """The bench's answer; what the replayed device code brought about is raised as Ended.
+
+        plan: the one that the message names; a bench that does not have it is sent it first.
+        """
         timeout_s = timeout_s or self.limits.prepare_s
         with self.lease:
             try:
                 bench = self.child("bench")
-                if message["verb"] == "reserve" and not self.on_gpu:
-                    return self.memory.reserve(message["nbytes"])
-                answer = bench.ask(message, timeout_s)
+                if isinstance(message, to_bench.Reserve) and not self.on_gpu:
+                    return self.memory.reserve(message.nbytes)
+                answer: dict[str, Any] = {"ok": None}
+                if plan is not None and plan.name not in bench.plans:
+                    answer = bench.ask(plan, timeout_s)
+                    remember(bench.plans, plan.name, None)
+                if "ok" in answer:
+                    answer = bench.ask(message, timeout_s)
             except ChildTimeout as error:
                 raise Ended(Status.TIMEOUT, f"the kernels did not finish in {timeout_s:g} s") from error
             except ChildDied as error:
@@ -265,19 +287,19 @@ class Site:
             self.drop("bench")
             self.drop("judge")
 
-    def _answer(self, judge: Child, message: dict[str, Any], timeout_s: float) -> Any:
+    def _answer(self, judge: Child, message: to_judge.ToJudge, timeout_s: float) -> Any:
         try:
             answer = judge.ask(message, timeout_s)
         except (ChildDied, ChildTimeout) as error:
             self.judges_lost += isinstance(error, ChildDied)
-            raise self._judge_ended(judge, message["verb"], error) from error
+            raise self._judge_ended(judge, message.verb, error) from error
         if "error" in answer:
             raise (ProblemError if answer["kind"] == "ProblemError" else WorkerError)(answer["error"])
         return answer["ok"]
 
     def _judge_ended(self, judge: Child, verb: str, error: ChildDied | ChildTimeout) -> WorkerError | ProblemError:
         """Whose fault it is that the judge ended: the problem's where its code ran, and else ours."""
-        file = self.problem[0] if self.problem is not None else ""
+        file = self.problem.path if self.problem is not None else ""
         how = error.how if isinstance(error, ChildDied) else "did not answer in time and was killed"
         note = self.scratch / NOTE
         what = note.read_bytes().rstrip(b"\0").decode(errors="replace") if note.exists() else ""

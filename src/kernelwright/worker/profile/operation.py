@@ -101,7 +101,7 @@ def framework_profile(site: Site, name: str, case: str, full: bool) -> Profile:
 
 def key_of(site: Site, what: str | None, case: str, full: bool) -> str:
     """what: compiled code, or a name of the framework's."""
-    _, dtype = site.problem or ("", None)
+    dtype = None if site.problem is None else site.problem.dtype
     place = [site.target.name, site.machine["device"], site.compilers.ready()]
     return codec.sha(codec.encode([what, site.loaded().source, dtype, case, place, full]))
 
@@ -114,8 +114,7 @@ METHODS = {
 
 def job_of(site: Site, case: str, **what: object) -> Job:
     assert site.problem is not None
-    path, dtype = site.problem
-    return Job(problem=path, case=case, dtype=dtype, device=site.device, marks="none", **what)  # type: ignore[arg-type]
+    return Job(problem=site.problem.path, case=case, dtype=site.problem.dtype, device=site.device, marks="none", **what)  # type: ignore[arg-type]
 
 
 def by_first(

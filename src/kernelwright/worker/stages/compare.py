@@ -16,6 +16,8 @@ import msgspec
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, CaseResult, Clocks, Implementation, Status
+from kernelwright.worker.bench import messages as to_bench
+from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.site import Site
@@ -170,11 +172,11 @@ def measured_case(
         floor = floor_of(kept, copied, lost, half)
         rows = [row for row in kept if row.name != COPY]
         failed += [row for row in lost if row.name != COPY]
-        clocks = site.ask_bench({"verb": "clocks"})
+        clocks = site.ask_bench(to_bench.Clocks())
         reference = referred(rows, against)
         observed = codec.record(clocks, Clocks) if clocks else None
         finished = [concluded(info, row, reference, observed, half, floor) for row in rows]
-        site.ask_judge({"verb": "forget"})
+        site.ask_judge(to_judge.Forget())
         failed += spoilt(info, subjects, finished)
         site.drop("bench")
     bad = {row.name for row in failed}

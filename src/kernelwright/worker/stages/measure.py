@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import statistics
-from typing import Any
 
 import msgspec
 
 from kernelwright import codec, roofline, stats
 from kernelwright.model import Candidate, CaseResult, Clocks, Incumbent, Status, Timing
+from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST, MOST
+from kernelwright.worker.judge.messages import Check
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import AGAIN
 from kernelwright.worker.processes.outcome import Ended
@@ -86,18 +87,18 @@ def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseRes
     return msgspec.structs.replace(result, timing=timing, below_bound=below_bound(least, timing.median_us))
 
 
-def check_timed(subject: Subject, case: str, key: str, message: dict[str, Any]) -> CaseResult:
+def check_timed(subject: Subject, case: str, key: str, message: Check) -> CaseResult:
     """The judge's word on what the timed code itself leaves behind: run once more on fresh memory, and then, a part of
     the inputs changed, on memory worn by many calls, so that no note of earlier ones can have saved work. Where both
     are right, whether a call takes as long without what earlier ones left."""
-    recall = {"verb": "recall", "key": key, "nbytes": Layout(subject.plans[case].buffers).nbytes}
-    subject.site.ask_bench(recall | {"how": "timed"})
+    nbytes = Layout(subject.plans[case].buffers).nbytes
+    subject.site.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="timed"))
     result = check(subject, message)
     if result.status is not Status.PASSED:
         return result
-    subject.site.ask_bench(recall | {"how": "worn"})
+    subject.site.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="worn"))
     message = place(subject, case, AGAIN, fresh=False)
-    subject.site.ask_bench(recall | {"how": "once"})
+    subject.site.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="once"))
     again = check(subject, message)
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"{STALE}: {again.reason}")
@@ -115,7 +116,7 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
     nbytes = Layout(subject.plans[case].buffers).nbytes
     for worn in (True, False):  # the first time by what came before
         place(subject, case, draw=0)
-        told = subject.site.ask_bench({"verb": "forgetting", "key": key, "nbytes": nbytes, "wear": not worn})
+        told = subject.site.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
         # the mean, because a kernel may work in some of its calls only; a disturbed sample raises it and blames nobody
         as_left_us, anew_us = statistics.fmean(told["as_left_us"]), stats.median(told["anew_us"])
         if anew_us <= SAVING * as_left_us + COLD_US:
@@ -132,7 +133,7 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
     """
     site, nbytes = subject.site, Layout(subject.plans[case].buffers).nbytes
     name = "" if incumbent is None else bench_name(incumbent.candidate, case)
-    is_there = site.ask_bench({"verb": "keep", "case": case, "key": name, "nbytes": nbytes})
+    is_there = site.ask_bench(to_bench.Keep(case=case, key=name, nbytes=nbytes))
     if incumbent is None:
         return None
     if is_there:
@@ -143,8 +144,8 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
         if case not in rival.plans:
             return None
         place(rival, case, draw=0)
-        prepare = {"verb": "prepare", "key": name, "case": case, "room": nbytes}
-        site.ask_bench(prepare | rival.runnable(rival.plans[case]))
+        sent = rival.replayable(rival.plans[case])
+        site.ask_bench(to_bench.Prepare(key=name, case=case, plan=sent.name, room=nbytes), plan=sent)
     except Ended as ended:
         if ended.lost:
             raise
@@ -160,18 +161,19 @@ def bench_name(candidate: Candidate, case: str) -> str:
 def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str | None) -> Timing:
     """rival: the incumbent's plan on the bench."""
     site = subject.site
-    prepared = site.ask_bench({"verb": "prepare", "key": KEY, "case": case} | subject.runnable(subject.plans[case]))
+    sent = subject.replayable(subject.plans[case])
+    prepared = site.ask_bench(to_bench.Prepare(key=KEY, case=case, plan=sent.name), plan=sent)
     samples: list[float] = prepared["steady_us"]
     if incumbent is not None and stats.median(samples) > HOPELESS * incumbent.times_us[case]:
         stopped = TOO_SLOW
     elif rival is not None:
         most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
-        raced = site.ask_bench({"verb": "race", "key": KEY, "against": rival, "most": most})
+        raced = site.ask_bench(to_bench.Race(key=KEY, against=rival, most=most))
         samples, stopped = raced["ours_us"], raced["stopped"]
     else:
         stopped = _sample_alone(subject, samples)
-    clocks = site.ask_bench({"verb": "clocks"})
-    call_us, issue_us = (None, None) if stopped in LET_GO else site.ask_bench({"verb": "call", "key": KEY})
+    clocks = site.ask_bench(to_bench.Clocks())
+    call_us, issue_us = (None, None) if stopped in LET_GO else site.ask_bench(to_bench.Call(key=KEY))
     return Timing(
         kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
         samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
@@ -189,7 +191,7 @@ def rounds_within(race_us: float, rotation_us: float) -> int:
 def _sample_alone(subject: Subject, samples: list[float]) -> str:
     """Add samples until their median is known precisely; returns why that ended."""
     while len(samples) < MAX_SAMPLES:
-        samples += subject.site.ask_bench({"verb": "sample", "key": KEY, "count": MORE_SAMPLES})
+        samples += subject.site.ask_bench(to_bench.Sample(key=KEY, count=MORE_SAMPLES))
         low, high = stats.bootstrap_ci(samples, stats.median)
         if high - low <= stats.PRECISE * stats.median(samples):
             return KNOWN
@@ -200,9 +202,9 @@ def _settle(subject: Subject, judged: CaseResult) -> None:
     """Keep the plan of a candidate that may be the next incumbent, until the next measurement of the case."""
     if judged.status is Status.PASSED and judged.timing is not None and not _is_lost(judged.timing):
         name = bench_name(subject.candidate, judged.case)
-        subject.site.ask_bench({"verb": "rename", "key": KEY, "name": name})
+        subject.site.ask_bench(to_bench.Rename(key=KEY, name=name))
     else:
-        subject.site.ask_bench({"verb": "forget", "key": KEY})
+        subject.site.ask_bench(to_bench.Forget(key=KEY))
 
 
 def estimate(subject: Subject, case: str) -> Timing:

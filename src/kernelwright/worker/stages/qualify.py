@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from kernelwright import codec
 from kernelwright.model import CaseInfo, CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.worker.judge.messages import Qualify
 from kernelwright.worker.processes.site import Site
 
 SHOWN = 3
@@ -59,6 +60,6 @@ def in_words(info: CaseInfo, answer: TrivialAnswer) -> str:
 def _case(site: Site, case: str) -> CaseQualification | str:
     with site.lease:
         if case not in site.qualified:
-            answer = site.ask_judge({"verb": "qualify", "case": case})
+            answer = site.ask_judge(Qualify(case=case))
             site.qualified[case] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
         return site.qualified[case]

@@ -15,7 +15,9 @@ from typing import Any
 from kernelwright import stats
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import CaseInfo, Implementation, Status
+from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.order import design, orders
+from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.site import Site
 from kernelwright.worker.stages.subject import Subject
@@ -53,15 +55,15 @@ class Row:
 
 
 def framework_row(site: Site, case: str, name: str) -> Row:
-    message = {"case": case, "name": name}
-    prepared = site.ask_judge({"verb": "prepare"} | message, site.limits.baseline_s)
+    limit_s = site.limits.baseline_s
+    prepared = site.ask_judge(to_judge.Prepare(case=case, name=name), limit_s)
     return Row(
         name=name,
         method=described(prepared),
-        sample=lambda: float(site.ask_judge({"verb": "sample"} | message)),
-        warm=lambda: float(site.ask_judge({"verb": "warm"} | message)),
-        call=lambda: site.ask_judge({"verb": "call"} | message),
-        capture_again=lambda: site.ask_judge({"verb": "capture again"} | message, site.limits.baseline_s),
+        sample=lambda: float(site.ask_judge(to_judge.Sample(case=case, name=name))),
+        warm=lambda: float(site.ask_judge(to_judge.Warm(case=case, name=name))),
+        call=lambda: site.ask_judge(to_judge.Call(case=case, name=name)),
+        capture_again=lambda: site.ask_judge(to_judge.CaptureAgain(case=case, name=name), limit_s),
     )
 
 
@@ -69,8 +71,9 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room:
     """A verified candidate ready to be sampled, or why it is not. room: bytes, see `largest`."""
     try:
         place(subject, info.case.name, draw=0)
-        runnable = subject.runnable(subject.plans[info.case.name])
-        prepared = site.ask_bench({"verb": "prepare", "key": name, "case": info.case.name, "room": room} | runnable)
+        sent = subject.replayable(subject.plans[info.case.name])
+        prepare = to_bench.Prepare(key=name, case=info.case.name, plan=sent.name, room=room)
+        prepared = site.ask_bench(prepare, plan=sent)
     except Ended as ended:
         if ended.lost:
             raise
@@ -80,10 +83,10 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room:
     return Row(
         name=name,
         method=described(prepared),
-        sample=lambda: float(site.ask_bench({"verb": "sample", "key": name, "count": 1})[0]),
-        warm=lambda: float(site.ask_bench({"verb": "warm", "key": name})),
-        call=lambda: site.ask_bench({"verb": "call", "key": name}),
-        capture_again=lambda: site.ask_bench({"verb": "capture again", "key": name}),
+        sample=lambda: float(site.ask_bench(to_bench.Sample(key=name, count=1))[0]),
+        warm=lambda: float(site.ask_bench(to_bench.Warm(key=name))),
+        call=lambda: site.ask_bench(to_bench.Call(key=name)),
+        capture_again=lambda: site.ask_bench(to_bench.CaptureAgain(key=name)),
         steady_us=prepared["steady_us"],
     )
 

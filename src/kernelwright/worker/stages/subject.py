@@ -14,13 +14,15 @@ from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
 
+import msgspec
+
 from kernelwright import codec
 from kernelwright import source as tunables
 from kernelwright.model import Candidate, CaseResult, KernelResources, Status
 from kernelwright.source import parse as syntax
+from kernelwright.worker.bench.messages import AddPlan, AddText
 from kernelwright.worker.compile import machine_code
 from kernelwright.worker.plan.faults import Expected
-from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Launch, Plan, dtypes, launch_identity
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.site import Site
@@ -54,6 +56,7 @@ class Subject:
         self.autotune: dict[str, int] = {}
         self.necessary: set[str] = set()
         self.log = ""
+        self.sent: dict[int, AddPlan | AddText] = {}  # by the id of a plan, which each of them keeps alive
         self.kernels_source = ""
         self.kernels_sha = ""
         self.kernels: dict[str, dict[str, bool]] = {}
@@ -131,13 +134,21 @@ class Subject:
         identity = launch_identity(launch, self.kernels[launch.kernel])
         return machine_code.key_of(self.kernels_sha, identity, self.site.target.name, *self.site.versions())
 
-    def runnable(self, plan: Plan) -> dict[str, Any]:
-        """What a bench is given to replay `plan`: the names of its machine code; for the interpreter, the text."""
-        plain = {"plan": codec.plain(plan)}
-        if self.site.on_gpu:
-            return plain | {"code": [self.code[self.key(launch)] for launch in plan.launches]}
-        branches = [self.branches[key] for key in {self.key(launch): None for launch in plan.launches}]
-        return plain | {"kernels": self.kernels_source, "nbytes": Layout(plan.buffers).nbytes, "branches": branches}
+    def replayable(self, plan: Plan) -> AddPlan | AddText:
+        """What a bench is sent once to replay `plan`: the names of its machine code; for the interpreter, the text.
+
+        Its name is a hash of all that it says.
+        """
+        if id(plan) not in self.sent:
+            unnamed: AddPlan | AddText
+            if self.site.on_gpu:
+                code = tuple(self.code[self.key(launch)] for launch in plan.launches)
+                unnamed = AddPlan(name="", plan=plan, code=code)
+            else:
+                branches = tuple(self.branches[key] for key in {self.key(launch): None for launch in plan.launches})
+                unnamed = AddText(name="", plan=plan, kernels=self.kernels_source, branches=branches)
+            self.sent[id(plan)] = msgspec.structs.replace(unnamed, name=codec.sha(codec.encode(unnamed)))
+        return self.sent[id(plan)]
 
     def _plans_of_problem(self) -> dict[str, Plan]:
         """Without those for inputs laid out otherwise, which are never timed."""

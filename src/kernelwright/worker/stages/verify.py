@@ -7,12 +7,13 @@ On a machine without a GPU the replay runs on Triton's CPU interpreter, for smal
 from __future__ import annotations
 
 import time
-from typing import Any
 
 import msgspec
 
 from kernelwright import codec
 from kernelwright.model import Case, CaseResult, Status
+from kernelwright.worker.bench.messages import Reserve, Run
+from kernelwright.worker.judge.messages import AddPlan, Again, Check, Draws, Fill
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Plan, views
 from kernelwright.worker.processes.outcome import Ended
@@ -38,7 +39,7 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     results: list[CaseResult] = []
     with subject.leased("verify"):
         before_s = subject.replayed_s
-        draws = site.ask_judge({"verb": "draws", "case": case.name})
+        draws = site.ask_judge(Draws(case=case.name))
         for count, draw in enumerate(draws):
             spent_s = subject.replayed_s - before_s
             if spent_s > site.limits.draws_s:
@@ -64,7 +65,7 @@ def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
     A note there that the work is done, the answer itself, or a part by which the input is taken for known must not be
     taken for this call's work: in a timed loop it would cost nothing.
     """
-    for draw in subject.site.ask_judge({"verb": "again", "case": case}):
+    for draw in subject.site.ask_judge(Again(case=case)):
         result = replayed(subject, case, plan, draw, fresh=False)
         if result.status is Status.PASSED:
             continue
@@ -100,19 +101,20 @@ def element_closeness(result: CaseResult) -> float:
     return (result.element_error or 0.0) / (result.allowed_element_error or 1.0)
 
 
-def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fresh: bool = True) -> dict[str, Any]:
+def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fresh: bool = True) -> Check:
     """Have the judge put inputs where the bench will replay; returns the message with which it checks afterwards.
 
     plan: where it is not the case's own. fresh: whether all other memory is poisoned.
     """
     plan = plan or subject.plans[case]
-    arena = subject.site.ask_bench({"verb": "reserve", "nbytes": Layout(plan.buffers).nbytes})
-    message = {"case": case, "draw": draw, "plan": codec.plain(plan), "arena": arena}
-    subject.site.ask_judge(message | {"verb": "fill", "fresh": fresh})
-    return message | {"verb": "check"}
+    arena = subject.site.ask_bench(Reserve(nbytes=Layout(plan.buffers).nbytes))
+    name = subject.replayable(plan).name
+    fill = Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh)
+    subject.site.ask_judge(fill, plan=AddPlan(name=name, plan=plan))
+    return Check(case=case, draw=draw, plan=name, arena=arena)
 
 
-def check(subject: Subject, message: dict[str, Any]) -> CaseResult:
+def check(subject: Subject, message: Check) -> CaseResult:
     """The judge's word on what a replay left behind."""
     return codec.record(subject.site.ask_judge(message), CaseResult)
 
@@ -130,7 +132,8 @@ def replayed(
     try:
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
-        subject.site.ask_bench({"verb": "run"} | subject.runnable(plan), limit_s)
+        sent = subject.replayable(plan)
+        subject.site.ask_bench(Run(plan=sent.name), limit_s, plan=sent)
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
         if ended.whole:

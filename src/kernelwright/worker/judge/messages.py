@@ -1,0 +1,106 @@
+"""What the supervisor asks of a judge. `plan` is the name of one that was sent before, by `AddPlan`."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelwright.worker.plan.plan import Plan
+from kernelwright.worker.processes.channel import Message
+
+
+class Load(Message, frozen=True, kw_only=True, tag="load"):
+    """Read the problem. dtype: of every case that is not small; None for the problem's own."""
+
+    path: str
+    dtype: str | None
+
+
+class Shapes(Message, frozen=True, kw_only=True, tag="shapes"):
+    """What a recorder is given of each case."""
+
+
+class Peaks(Message, frozen=True, kw_only=True, tag="peaks"):
+    """Peaks of this GPU. file: where they are kept."""
+
+    file: str
+
+
+class Draws(Message, frozen=True, kw_only=True, tag="draws"):
+    """The numbers of the draws that judge a candidate."""
+
+    case: str
+
+
+class Again(Message, frozen=True, kw_only=True, tag="again"):
+    """The numbers of the draws that follow draw 0 on memory that nobody cleared."""
+
+    case: str
+
+
+class Qualify(Message, frozen=True, kw_only=True, tag="qualify"):
+    case: str
+
+
+class AddPlan(Message, frozen=True, kw_only=True, tag="add plan"):
+    name: str
+    plan: Plan
+
+
+class Fill(Message, frozen=True, kw_only=True, tag="fill"):
+    """Write inputs where the plan wants them. arena: its handle. fresh: poison all other memory."""
+
+    case: str
+    draw: int
+    plan: str
+    arena: dict[str, Any]
+    fresh: bool
+
+
+class Check(Message, frozen=True, kw_only=True, tag="check"):
+    """Compare what a replay left in the arena."""
+
+    case: str
+    draw: int
+    plan: str
+    arena: dict[str, Any]
+
+
+class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
+    """Make an implementation of the framework ready to be sampled. name: such as "eager"."""
+
+    case: str
+    name: str
+
+
+class CaptureAgain(Message, frozen=True, kw_only=True, tag="capture again"):
+    case: str
+    name: str
+
+
+class Sample(Message, frozen=True, kw_only=True, tag="sample"):
+    case: str
+    name: str
+
+
+class Call(Message, frozen=True, kw_only=True, tag="call"):
+    """Host time of one synchronised call, and of issuing it, in µs."""
+
+    case: str
+    name: str
+
+
+class Warm(Message, frozen=True, kw_only=True, tag="warm"):
+    """Device time of a call that finds its inputs in the cache, in µs."""
+
+    case: str
+    name: str
+
+
+class Forget(Message, frozen=True, kw_only=True, tag="forget"):
+    """Forget every implementation of the framework."""
+
+
+ToJudge = (
+    Load | Shapes | Peaks | Draws | Again | Qualify | AddPlan | Fill | Check
+    | Prepare | CaptureAgain | Sample | Call | Warm | Forget
+)  # fmt: skip
