@@ -69,12 +69,11 @@ def opened(folder: Path, problem: str = PROBLEM) -> Iterator[Site]:
 
 def watch(site: Site, monkeypatch: pytest.MonkeyPatch, seen: Callable[[Child], None]) -> None:
     """Show `seen` every child as it is started."""
-    for server in {id(server): server for server in (site.compilers, site.replayers)}.values():
-        spawn = server.spawn
+    spawn = site.spawn
 
-        def watched(role: str, *args: Any, spawn: Callable[..., Child] = spawn, **kwargs: Any) -> Child:
-            child = spawn(role, *args, **kwargs)
-            seen(child)
-            return child
+    def watched(role: str, *args: Any, **kwargs: Any) -> Child:
+        child = spawn(role, *args, **kwargs)
+        seen(child)
+        return child
 
-        monkeypatch.setattr(server, "spawn", watched)
+    monkeypatch.setattr(site, "spawn", watched)

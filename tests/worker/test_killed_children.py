@@ -10,7 +10,7 @@ import pytest
 
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Candidate, Evaluation
-from kernelwright.worker.processes.children import Child
+from kernelwright.worker.processes.children import Child, ForkServer
 from kernelwright.worker.processes.site import Site
 from kernelwright.worker.stages.evaluate import evaluate
 from kernelwright.worker.stages.precompile import COMPILED, precompile
@@ -107,3 +107,37 @@ def test_children_that_ended_leave_no_logs(site: Site, monkeypatch: pytest.Monke
         evaluated(site, monkeypatch, runs_kernels(site), 1, f"logged_{number}")
     logs = {path.name.partition("-")[0] for path in site.scratch.rglob("*-*.log")}
     assert len(list(site.scratch.rglob("*-*.log"))) <= len(logs) <= 2, "the living judge's and bench's"
+
+
+@pytest.mark.parametrize("interprets", [False, True])
+def test_a_killed_fork_server_is_started_again_and_its_death_changes_nothing(
+    site: Site, monkeypatch: pytest.MonkeyPatch, interprets: bool
+) -> None:
+    """Between two evaluations and, by the first child of another, in the middle of one."""
+
+    def server() -> ForkServer:
+        return site.interpreters if interprets and site.interpreters is not None else site.compilers
+
+    first = server()
+    os.kill(first.process.pid, signal.SIGKILL)
+    first.process.wait()
+    found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    assert (found.status.value, found.reason) == ("passed", "")
+    second = server()
+    assert second is not first
+
+    started: list[Child] = []
+
+    def kill(child: Child) -> None:
+        started.append(child)
+        if child.role == (runs_kernels(site) if interprets else "recorder") and server() is second:
+            os.kill(second.process.pid, signal.SIGKILL)
+
+    with monkeypatch.context() as patch:
+        watch(site, patch, kill)
+        site.drop("bench")
+        found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    assert (found.status.value, found.reason) == ("passed", "")
+    assert server() is not second
+    logs = [child.log for child in started if child.log is not None]
+    assert len(set(logs)) == len(logs), "no child writes into the log of another"

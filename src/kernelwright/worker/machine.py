@@ -19,7 +19,6 @@ from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
-from kernelwright.worker.processes.children import ForkServer
 from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile import ncu
 from kernelwright.worker.profile.protocol import CannotProfile
@@ -76,16 +75,16 @@ def intrusion(site: Site) -> tuple[dict[str, str], tuple[Attempt, ...]]:
         devices = sorted(path for pattern in DEVICES for path in glob.glob(pattern))
         target = {"port": port, "file": str(secret), "process": process, "devices": devices}
         for role in ALLOWANCES:
-            server = site.replayers if role == "interpreter" else site.compilers
-            found = intruded(server, role, target)
+            found = intruded(site, role, target)
             measures = measures or found["measures"]
             attempts += codec.record(found["attempts"], list[Attempt])
     return measures, tuple(attempts)
 
 
-def intruded(server: ForkServer, role: str, target: dict[str, Any]) -> dict[str, Any]:
+def intruded(site: Site, role: str, target: dict[str, Any]) -> dict[str, Any]:
     """What an intruder says that is confined as `role` is."""
-    intruder = server.spawn("intruder", {"role": role, "target": target}, log=True)
+    options = {"role": role, "target": target}
+    intruder = site.spawn("intruder", options, log=True, interpret=role == "interpreter")
     try:
         found: dict[str, Any] = intruder.channel.receive(INTRUDER_S)
     except (ChannelClosed, ChannelTimeout) as error:

@@ -68,6 +68,9 @@ class FakeSite:
     def drop(self, role: str) -> None:
         self.asked.append(f"drop {role}")
 
+    judges_lost = 0
+    twice_if_lost = Site.twice_if_lost
+
 
 class FakeSubject(Subject):
     """A candidate with one plan, which nobody recorded or compiled."""

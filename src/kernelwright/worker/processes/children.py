@@ -58,6 +58,10 @@ class ChildDied(Exception):
         return f"ended with exit status {self.exit_status}"
 
 
+class ServerEnded(WorkerError):
+    """The fork server is gone, and its children with it."""
+
+
 class ChildTimeout(Exception):
     """A child missed its deadline and was killed."""
 
@@ -72,7 +76,12 @@ class Child:
         self.server, self.role, self.pid, self.channel, self.log = server, role, pid, channel, log
         self.scratch = scratch
         self.plans: dict[str, None] = {}  # the names of those that it was sent
-        self.alive = True
+        self.is_killed = False
+
+    @property
+    def alive(self) -> bool:
+        """Not killed by us. One that ended on its own counts as alive until it is asked, unless its server ended."""
+        return not self.is_killed and self.server.alive
 
     def ask(self, message: dict[str, Any] | Message, timeout_s: float) -> dict[str, Any]:
         """Send one message and wait for its answer.
@@ -96,9 +105,9 @@ class Child:
 
     def kill(self, grace: bool = False) -> int:
         """End the process group; returns the exit status. grace: it is ending by itself, do not disturb that."""
-        if not self.alive:
+        if self.is_killed:
             return 0
-        self.alive = False
+        self.is_killed = True
         self.channel.close()
         status = self.server.wait(self.pid, GRACE_S) if grace else None
         with contextlib.suppress(ProcessLookupError):
@@ -147,12 +156,15 @@ def kill_all() -> None:
 
 
 class ForkServer:
-    """One fork server. interpret: its Triton runs kernels in the CPU interpreter instead of compiling them."""
+    """One fork server. interpret: its Triton runs kernels in the CPU interpreter instead of compiling them.
 
-    def __init__(self, scratch: Path, interpret: bool = False) -> None:
+    children: the number of children of the server in whose place and folder this one starts.
+    """
+
+    def __init__(self, scratch: Path, interpret: bool = False, children: int = 0) -> None:
         self.scratch, self.interpret = scratch, interpret
         self.lock = threading.Lock()
-        self.children = 0
+        self.children = children
         ours, theirs = socket.socketpair()
         environment = environment_of(scratch)
         if interpret:
@@ -169,6 +181,16 @@ class ForkServer:
         theirs.close()
         self.control = ours
         self.versions: dict[str, str] | None = None
+
+    @property
+    def alive(self) -> bool:
+        return self.process.poll() is None
+
+    def replaced(self) -> ForkServer:
+        """A new server in the place of this one, which ended."""
+        self.close()
+        SERVERS.remove(self)
+        return ForkServer(self.scratch, self.interpret, self.children)
 
     def ready(self) -> dict[str, str]:
         """Versions of torch and Triton, once imported; raises MachineError where they cannot be."""
@@ -217,37 +239,44 @@ class ForkServer:
         return Child(self, role, pid, Channel(ours), path, scratch)
 
     def wait(self, pid: int, timeout_s: float) -> int | None:
-        """The exit status of a child; None when it still runs after timeout_s."""
+        """The exit status of a child; None when it still runs after timeout_s. It is killed with the server."""
         deadline = time.monotonic() + timeout_s
         while True:
-            with self.lock:
-                status: int | None = self._asked({"verb": "poll", "pid": pid}, [])["exit"]
+            try:
+                with self.lock:
+                    status: int | None = self._asked({"verb": "poll", "pid": pid}, [])["exit"]
+            except ServerEnded:
+                return -signal.SIGKILL
             if status is not None or time.monotonic() > deadline:
                 return status
             time.sleep(0.005)
 
     def _asked(self, command: dict[str, Any], descriptors: list[int]) -> dict[str, Any]:
-        self.control.settimeout(60.0)
         try:
+            self.control.settimeout(60.0)
             socket.send_fds(self.control, [msgspec.json.encode(command)], descriptors)
             data = self.control.recv(1 << 16)
         except TimeoutError as error:
             raise WorkerError("the fork server does not answer") from error
         except OSError as error:
-            raise WorkerError(f"the fork server ended; its log is {self.log}") from error
+            raise self._ended() from error
         if not data:
-            raise WorkerError(f"the fork server ended; its log is {self.log}")
+            raise self._ended()
         answer: dict[str, Any] = msgspec.json.decode(data)
         return answer
 
+    def _ended(self) -> ServerEnded:
+        """Once its end of the connection is closed, it can do nothing more."""
+        self.kill()
+        return ServerEnded(f"the fork server ended; its log is {self.log}")
+
     def kill(self) -> None:
         """It and its children, which end with it (`forkserver.end_with`), at once."""
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        if self.alive:  # else its number may be another group's by now
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGKILL)
+            self.process.wait()
 
     def close(self) -> None:
         self.control.close()
-        with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.process.pid, signal.SIGKILL)
-        self.process.wait()
+        self.kill()

@@ -10,10 +10,11 @@ import datetime
 import json
 import os
 import threading
+from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from importlib import resources
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from kernelwright import __version__, codec, roofline
 from kernelwright.devices import TARGETS, Target, device_file, find_target
@@ -25,11 +26,13 @@ from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes import answers
-from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.memory import SharedMemory
 from kernelwright.worker.processes.outcome import Ended
+
+T = TypeVar("T")
 
 DEFAULT_TARGET = "sm_90"
 
@@ -93,13 +96,14 @@ class Site:
         self.on_gpu = self.machine["device"] is not None
         self.device = "cuda" if self.on_gpu else "cpu"
         self.target = self._target(target)
-        self.replayers = self.compilers
         self.memory = SharedMemory()
+        self.interpreters: ForkServer | None = None
+        self.restarting = threading.Lock()
         self.replays_for: object = None
         self.judges_lost = 0
         if not self.on_gpu:
             (self.scratch / "interpreter").mkdir()
-            self.replayers = ForkServer(self.scratch / "interpreter", interpret=True)
+            self.interpreters = ForkServer(self.scratch / "interpreter", interpret=True)
         self.lease = Lease(self.machine["uuid"])
         self.threads = ThreadPoolExecutor(max_workers=os.cpu_count() or 2)
         self.compiled: dict[str, Future[dict[str, Any]]] = {}
@@ -197,6 +201,31 @@ class Site:
 
     # --- children --------------------------------------------------------------------------------------------
 
+    def spawn(
+        self,
+        role: str,
+        options: dict[str, Any] | None = None,
+        log: bool = False,
+        descriptors: Sequence[int] = (),
+        interpret: bool = False,
+    ) -> Child:
+        """A new child, see `ForkServer.spawn`; a fork server that ended is replaced first.
+
+        interpret: by the server whose Triton interprets, on a machine without a GPU.
+        """
+        try:
+            return self._server(interpret).spawn(role, options, log, descriptors)
+        except ServerEnded:
+            return self._server(interpret).spawn(role, options, log, descriptors)
+
+    def _server(self, interpret: bool) -> ForkServer:
+        with self.restarting:
+            if not self.compilers.alive:
+                self.compilers = self.compilers.replaced()
+            if self.interpreters is not None and not self.interpreters.alive:
+                self.interpreters = self.interpreters.replaced()
+            return self.interpreters if interpret and self.interpreters is not None else self.compilers
+
     def child(self, role: str) -> Child:
         """The living judge or bench."""
         found = self.children.get(role)
@@ -204,13 +233,13 @@ class Site:
             self.drop(role)
             if role == "judge":
                 options = {"device": self.device, "note": str(self.scratch / NOTE)}
-                found = self.compilers.spawn("judge", options, log=True)
+                found = self.spawn("judge", options, log=True)
             elif self.on_gpu:
-                found = self.compilers.spawn("bench", {"code": str(self.code)}, log=True)
+                found = self.spawn("bench", {"code": str(self.code)}, log=True)
             else:
                 self.memory.close()
                 self.memory = SharedMemory()
-                found = self.replayers.spawn("interpreter", log=True, descriptors=[self.memory.descriptor])
+                found = self.spawn("interpreter", log=True, descriptors=[self.memory.descriptor], interpret=True)
             self.children[role] = found
         return found
 
@@ -226,8 +255,7 @@ class Site:
         found = self.children.pop(role, None)
         if found is None:
             return
-        if found.alive:
-            found.kill()
+        found.kill()
         if found.log is not None:
             found.log.unlink(missing_ok=True)
 
@@ -281,6 +309,22 @@ class Site:
             return answer["ok"]
         raise answers.of_replay(answer)
 
+    def twice_if_lost(self, attempt: Callable[[], tuple[T, bool]]) -> T:
+        """The result of `attempt`, tried once more where a process was lost, which may have been killed from outside.
+
+        A process that is lost twice is the candidate's own fault, or the problem's.
+
+        attempt: its result, and whether it ended because a process was lost. A lost judge is an exception.
+        """
+        judges_lost = self.judges_lost
+        try:
+            found, lost = attempt()
+        except (ProblemError, WorkerError):
+            if self.judges_lost == judges_lost:
+                raise
+            lost = True
+        return attempt()[0] if lost else found
+
     def renew(self) -> None:
         """New processes with new secret seeds, for a confirmation."""
         with self.lease:
@@ -325,22 +369,19 @@ class Site:
         full disk) is not kept: the next candidate that asks may have better luck."""
         lasts = False
         try:
-            answer = self._compiled(job)
+            found = self.twice_if_lost(lambda: self._asked_of_compiler(job))
+            if isinstance(found, Ended):
+                return {"status": found.status.value, "reason": found.reason}
+            answer = self._stored(found)
             lasts = answer.get("status") != Status.TIMEOUT.value
-        except Ended as ended:
-            return {"status": ended.status.value, "reason": ended.reason}
         finally:
             if not lasts:
                 with self.compiled_lock:
                     del self.compiled[key]
         return answer
 
-    def _compiled(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The same; a compiler that died is replaced once, since it may have been killed from outside."""
-        try:
-            answer = self._asked_of_compiler(job)
-        except Ended:
-            answer = self._asked_of_compiler(job)
+    def _stored(self, answer: dict[str, Any]) -> dict[str, Any]:
+        """A compiler's answer with the name of its machine code, which is kept in a file, in place of the code."""
         if "code" not in answer:
             return answer
         try:
@@ -350,20 +391,20 @@ class Site:
             return {"status": Status.REJECTED.value, "reason": reason}
         return answer | {"code": machine_code.store(code, self.code)}
 
-    def _asked_of_compiler(self, job: dict[str, Any]) -> dict[str, Any]:
-        """The answer of a compiler of its own; raises Ended where that died."""
-        child = self.compilers.spawn("compiler", {"target": self.target.name}, log=True)
+    def _asked_of_compiler(self, job: dict[str, Any]) -> tuple[dict[str, Any] | Ended, bool]:
+        """The answer of a new compiler, or how that ended; and whether it was lost."""
+        child = self.spawn("compiler", {"target": self.target.name}, log=True)
         try:
-            return answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name)
+            answer = answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name)
+            return answer, False
         except ChildTimeout:
             reason = f"compiling took over {self.limits.compile_s:g} s"
-            return {"status": Status.TIMEOUT.value, "reason": reason}
+            return {"status": Status.TIMEOUT.value, "reason": reason}, False
         except ChildDied as error:
             reason = f"the compiler was {error.how}: {child.printed(600)}"
-            raise Ended(Status.COMPILE_ERROR, reason, lost=True) from error
+            return Ended(Status.COMPILE_ERROR, reason, lost=True), True
         finally:
-            if child.alive:
-                child.kill()
+            child.kill()
             if child.log is not None:
                 child.log.unlink(missing_ok=True)
 
@@ -372,6 +413,6 @@ class Site:
             self.drop(role)
         self.threads.shutdown(wait=False, cancel_futures=True)
         self.compilers.close()
-        if self.replayers is not self.compilers:
-            self.replayers.close()
+        if self.interpreters is not None:
+            self.interpreters.close()
         self.memory.close()

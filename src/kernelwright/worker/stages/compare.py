@@ -103,15 +103,15 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
 
 
 def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
-    """The interpreter's word on a case; what ends it for one candidate is nothing to the others. Asked once more where
-    its process was lost, which may have been killed from outside."""
-    for is_last in (False, True):
+    """The interpreter's word on a case; what ends it for one candidate is nothing to the others."""
+
+    def attempt() -> tuple[CaseResult, bool]:
         try:
-            return verify(subject, info.case)
+            return verify(subject, info.case), False
         except Ended as ended:
-            if is_last or not ended.lost:
-                return CaseResult(case=info.case.name, status=ended.status, reason=ended.reason)
-    raise AssertionError("the last one returns")
+            return CaseResult(case=info.case.name, status=ended.status, reason=ended.reason), ended.lost
+
+    return subject.site.twice_if_lost(attempt)
 
 
 def measured_again(
@@ -121,16 +121,20 @@ def measured_again(
     framework: tuple[str, ...],
     against: str | None,
 ) -> BenchCase:
-    """`measured_case`, and once more where the bench was lost, which may have been killed from outside."""
-    try:
-        return measured_case(site, info, subjects, framework, against)
-    except Ended as ended:
-        if not ended.lost:
-            raise
-    try:
-        return measured_case(site, info, subjects, framework, against)
-    except Ended as ended:
-        raise WorkerError(f"case {info.case.name} was benched twice, and twice {ended.reason}") from ended
+    """`measured_case`, and once more where a process was lost. Raises `WorkerError` where one was lost twice."""
+
+    def attempt() -> tuple[BenchCase | Ended, bool]:
+        try:
+            return measured_case(site, info, subjects, framework, against), False
+        except Ended as ended:
+            if not ended.lost:
+                raise
+            return ended, True
+
+    found = site.twice_if_lost(attempt)
+    if isinstance(found, Ended):
+        raise WorkerError(f"case {info.case.name} was benched twice, and twice {found.reason}") from found
+    return found
 
 
 def measured_case(

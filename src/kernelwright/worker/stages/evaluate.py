@@ -9,7 +9,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright import stats
-from kernelwright.errors import ConfigError, ProblemError, WorkerError
+from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
 from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
@@ -29,18 +29,8 @@ def evaluate(site: Site, candidate: Candidate, purpose: str, incumbent: Incumben
     """The whole way for one purpose: "search", "tune", "verify" or "confirm".
 
     incumbent: what the candidate races against when it is timed; None where it is timed alone, as a confirmation is.
-
-    Where a process ended that ran something of the candidate, or the judge, everything is done once more in fresh ones:
-    it may have been killed from outside. Two such ends are the candidate's own, or the problem's.
     """
-    judges_lost = site.judges_lost
-    try:
-        found, lost = _evaluated(site, candidate, purpose, incumbent)
-    except (ProblemError, WorkerError):
-        if site.judges_lost == judges_lost:
-            raise
-        lost = True
-    return _evaluated(site, candidate, purpose, incumbent)[0] if lost else found
+    return site.twice_if_lost(lambda: _evaluated(site, candidate, purpose, incumbent))
 
 
 def _evaluated(site: Site, candidate: Candidate, purpose: str, incumbent: Incumbent | None) -> tuple[Evaluation, bool]:

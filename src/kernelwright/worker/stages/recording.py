@@ -44,7 +44,7 @@ class Told:
 def told(site: Site, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]]) -> Told:
     """Run the recorder over the cases of `shapes`, confined, and kill it."""
     limit_s = site.limits.record_s
-    recorder = site.compilers.spawn("recorder", log=True)
+    recorder = site.spawn("recorder", log=True)
     found = Told(confinement={}, answer=None, log="")
     try:
         found.confinement = recorder.channel.receive(limit_s)["confinement"]
@@ -59,8 +59,7 @@ def told(site: Site, source: str, autotune: dict[str, int], shapes: list[dict[st
     except ChildDied as error:
         found.ended = Ended(Status.CRASHED, f"the host code's process {error.how}", lost=True)
     finally:
-        if recorder.alive:
-            recorder.kill()
+        recorder.kill()
         found.log = recorder.printed()
         if recorder.log is not None:
             recorder.log.unlink(missing_ok=True)

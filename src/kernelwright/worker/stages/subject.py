@@ -27,7 +27,7 @@ from kernelwright.worker.plan.plan import Launch, Plan, dtypes, launch_identity
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.site import Site
 from kernelwright.worker.rules import extract, static
-from kernelwright.worker.stages.recording import accepted, given, read, told
+from kernelwright.worker.stages.recording import Told, accepted, given, read, told
 
 AUTOTUNE = "autotune:"
 """Prefix of the config keys that choose among the configs of a kernel under `triton.autotune`."""
@@ -114,9 +114,12 @@ class Subject:
 
     def _record(self, cases: list[str]) -> None:
         shapes = [shape for shape in self.site.shapes if shape["name"] in cases]
-        found = told(self.site, self.source, self.autotune_choice, shapes)
-        if found.ended is not None and found.ended.lost:  # it may have been killed from outside
+
+        def attempt() -> tuple[Told, bool]:
             found = told(self.site, self.source, self.autotune_choice, shapes)
+            return found, found.ended is not None and found.ended.lost
+
+        found = self.site.twice_if_lost(attempt)
         self.confinement, self.log = found.confinement, found.log
         if found.ended is not None:
             raise Ended(found.ended.status, found.ended.reason)
