@@ -19,9 +19,10 @@ from pathlib import Path
 from kernelwright import codec
 from kernelwright.model import Candidate, Profile
 from kernelwright.worker.processes.limits import Limits
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import ncu, operation
 from kernelwright.worker.profile.cupti import TorchProfiler
+from kernelwright.worker.session import Session
 
 GALLERY = Path(__file__).parent.parent / "gallery"
 
@@ -47,14 +48,14 @@ def main(out: Path) -> None:
     failed = ""
     with tempfile.TemporaryDirectory() as folder:
         scratch = Path(folder)
-        site = Site(scratch, None, Limits())
+        session = Session(Processes(scratch, None, Limits()))
         for problem, what, case, full in WANTED:
             name = f"{problem}-{what.removesuffix('.py')}{'-full' if full else ''}"
             start_s = time.monotonic()
             try:
-                site.load(str(GALLERY / problem / "problem.py"), None)
+                session.load(str(GALLERY / problem / "problem.py"), None)
                 own = Candidate(source=(GALLERY / problem / what).read_text()) if what.endswith(".py") else what
-                found = operation.profile(site, own, case, full)
+                found = operation.profile(session, own, case, full)
                 (out / f"{name}.json").write_text(json.dumps(codec.plain(found), indent=1))
                 say(name, found, time.monotonic() - start_s)
                 failed += "".join(f"{name}: {tool}: {why}\n" for tool, why in found.not_used.items())
@@ -65,16 +66,16 @@ def main(out: Path) -> None:
                 csv.unlink()
         try:
             operation.PROFILERS = (TorchProfiler(),)
-            site.profiles.clear()
-            site.load(str(GALLERY / "softmax" / "problem.py"), None)
+            session = Session(session.processes)  # which knows no profile
+            session.load(str(GALLERY / "softmax" / "problem.py"), None)
             found = operation.profile(
-                site, Candidate(source=(GALLERY / "softmax" / "best.py").read_text()), "4096x4096_bf16", False
+                session, Candidate(source=(GALLERY / "softmax" / "best.py").read_text()), "4096x4096_bf16", False
             )
             (out / "softmax-torch.json").write_text(json.dumps(codec.plain(found), indent=1))
             say("softmax-torch", found, 0.0)
         except Exception as error:  # noqa: BLE001
             failed += f"softmax-torch: {type(error).__name__}: {error}\n"
-        site.close()
+        session.processes.close()
     (out / "failed.txt").write_text(failed)
     print(failed or "nothing failed")
 

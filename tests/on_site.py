@@ -1,4 +1,4 @@
-"""A site of this machine in the test's own process, with a small problem and a right kernel for it.
+"""A session of this machine in the test's own process, with a small problem and a right kernel for it.
 
 So that a test can change what the supervisor would do, or watch the processes that it starts.
 """
@@ -14,7 +14,8 @@ import pytest
 
 from kernelwright.worker.processes.children import Child
 from kernelwright.worker.processes.limits import Limits
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
+from kernelwright.worker.session import Session
 
 PROBLEM = """
 import torch
@@ -56,24 +57,24 @@ def kernel_function(x):
 
 
 @contextlib.contextmanager
-def opened(folder: Path, problem: str = PROBLEM) -> Iterator[Site]:
-    """A site in `folder` with the problem loaded."""
+def opened(folder: Path, problem: str = PROBLEM) -> Iterator[Session]:
+    """A session in `folder` with the problem loaded."""
     (folder / "problem.py").write_text(problem)
-    made = Site(folder, None, Limits())
+    made = Session(Processes(folder, None, Limits()))
     try:
         made.load(str(folder / "problem.py"), None)
         yield made
     finally:
-        made.close()
+        made.processes.close()
 
 
-def watch(site: Site, monkeypatch: pytest.MonkeyPatch, seen: Callable[[Child], None]) -> None:
+def watch(session: Session, monkeypatch: pytest.MonkeyPatch, seen: Callable[[Child], None]) -> None:
     """Show `seen` every child as it is started."""
-    spawn = site.spawn
+    spawn = session.processes.spawn
 
     def watched(role: str, *args: Any, **kwargs: Any) -> Child:
         child = spawn(role, *args, **kwargs)
         seen(child)
         return child
 
-    monkeypatch.setattr(site, "spawn", watched)
+    monkeypatch.setattr(session.processes, "spawn", watched)

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from kernelwright.model import Candidate
-from kernelwright.worker.processes.site import Site
 from kernelwright.worker.rules import extract, static
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, PROBLEM, opened
 
@@ -61,33 +61,35 @@ def source(**parts: str) -> str:
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     problem = PROBLEM.replace("return x * 2", "return (torch.exp(x) + 1) * 2")
     with opened(tmp_path_factory.mktemp("site"), problem) as made:
         yield made
 
 
 @pytest.mark.parametrize("what", WRONG)
-def test_the_same_kernel_text_beside_other_names_is_another_kernel(site: Site, what: str) -> None:
-    right = evaluate(site, Candidate(source=source()), "verify")
-    wrong = evaluate(site, Candidate(source=source(**WRONG[what])), "verify")
-    again = evaluate(site, Candidate(source=source()), "verify")
+def test_the_same_kernel_text_beside_other_names_is_another_kernel(session: Session, what: str) -> None:
+    right = evaluate(session, Candidate(source=source()), "verify")
+    wrong = evaluate(session, Candidate(source=source(**WRONG[what])), "verify")
+    again = evaluate(session, Candidate(source=source()), "verify")
     assert [right.status.value, wrong.status.value, again.status.value] == ["passed", "wrong", "passed"]
     assert right.compiled == again.compiled != wrong.compiled
 
 
-def test_the_same_kernel_text_under_another_import_is_another_kernel(site: Site) -> None:
-    right = evaluate(site, Candidate(source=source(CALL="f")), "verify")
-    wrong = evaluate(site, Candidate(source=source(CALL="f", IMPORT="from triton.language import exp2 as f")), "verify")
+def test_the_same_kernel_text_under_another_import_is_another_kernel(session: Session) -> None:
+    right = evaluate(session, Candidate(source=source(CALL="f")), "verify")
+    wrong = evaluate(
+        session, Candidate(source=source(CALL="f", IMPORT="from triton.language import exp2 as f")), "verify"
+    )
     assert (right.status.value, wrong.status.value) == ("passed", "wrong")
     assert right.compiled != wrong.compiled
 
 
-def test_an_equal_module_is_compiled_once(site: Site) -> None:
-    evaluate(site, Candidate(source=source()), "verify")
-    known = len(site.compiled)
-    evaluate(site, Candidate(source=f"# another comment\n{source()}"), "verify")
-    assert len(site.compiled) == known
+def test_an_equal_module_is_compiled_once(session: Session) -> None:
+    evaluate(session, Candidate(source=source()), "verify")
+    known = len(session.processes.compiled)
+    evaluate(session, Candidate(source=f"# another comment\n{source()}"), "verify")
+    assert len(session.processes.compiled) == known
 
 
 PLANTING = """
@@ -124,19 +126,19 @@ def test_a_compiler_that_runs_a_candidates_code_cannot_plant_anothers_entry(
         kept = [path for folder in folders for path in sorted(folder.rglob("*")) if path.is_file()]
         return {str(path): hashlib.sha256(path.read_bytes()).hexdigest() for path in kept}
 
-    with opened(tmp_path) as site:
-        folders = [site.code, site.scratch / "triton", site.scratch]
-        honest = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    with opened(tmp_path) as session:
+        folders = [session.processes.code, session.processes.scratch / "triton", session.processes.scratch]
+        honest = evaluate(session, Candidate(source=CANDIDATE), "verify")
         before = files()
         parameters = extract.extract(CANDIDATE).parameters
         text = PLANTING.replace("@FOLDERS@", repr([str(folder) for folder in folders]))
         with monkeypatch.context() as patch:
             patch.setattr(static, "check", lambda source: [])
             patch.setattr(extract, "extract", lambda source: extract.Kernels(text, parameters, ()))
-            evaluate(site, Candidate(source=CANDIDATE), "verify")
+            evaluate(session, Candidate(source=CANDIDATE), "verify")
         after = files()
         changed = [path for path in before if after.get(path) != before[path] and not path.endswith(".log")]
         assert changed == []
         assert not any(path.endswith("planted") for path in after)
-        again = evaluate(site, Candidate(source=CANDIDATE), "verify")
+        again = evaluate(session, Candidate(source=CANDIDATE), "verify")
     assert (honest.status.value, again.status.value, honest.compiled == again.compiled) == ("passed", "passed", True)

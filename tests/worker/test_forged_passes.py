@@ -26,10 +26,10 @@ def test_no_process_that_runs_a_kernels_text_can_pass_it(
             return ask(child, message, timeout_s)
         return {"status": "passed", "reason": ""}
 
-    with opened(tmp_path) as site:
-        role = ("bench" if site.on_gpu else "interpreter") if role == "runs kernels" else role
+    with opened(tmp_path) as session:
+        role = ("bench" if session.processes.on_gpu else "interpreter") if role == "runs kernels" else role
         monkeypatch.setattr(Child, "ask", forged)
-        found = evaluate(site, Candidate(source=CANDIDATE), purpose)
+        found = evaluate(session, Candidate(source=CANDIDATE), purpose)
     assert found.status in (Status.REJECTED, Status.RUNTIME_ERROR)
     assert "cannot be read" in found.reason
     assert all(result.status is not Status.PASSED for result in found.results)

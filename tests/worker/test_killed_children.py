@@ -11,29 +11,29 @@ import pytest
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Candidate, Evaluation
 from kernelwright.worker.processes.children import Child, ForkServer
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
 from kernelwright.worker.stages.precompile import COMPILED, precompile
 from on_site import CANDIDATE, opened, watch
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with opened(tmp_path_factory.mktemp("site")) as made:
         yield made
 
 
-def runs_kernels(site: Site) -> str:
-    return "bench" if site.on_gpu else "interpreter"
+def runs_kernels(session: Session) -> str:
+    return "bench" if session.processes.on_gpu else "interpreter"
 
 
 def evaluated(
-    site: Site,
+    session: Session,
     monkeypatch: pytest.MonkeyPatch,
     role: str,
     deaths: int,
     name: str,
-    how: Callable[[Site, Candidate, str], Evaluation] = evaluate,
+    how: Callable[[Session, Candidate, str], Evaluation] = evaluate,
 ) -> tuple[Evaluation, int]:
     """An evaluation during which the first `deaths` children in a role are killed; and how many of it were started.
 
@@ -48,18 +48,18 @@ def evaluated(
                 os.kill(child.pid, signal.SIGKILL)
 
     with monkeypatch.context() as patch:
-        watch(site, patch, kill)
-        site.drop("bench")
-        site.drop("judge")
-        found = how(site, Candidate(source=CANDIDATE.replace("double_kernel", name)), "verify")
+        watch(session, patch, kill)
+        session.processes.drop("bench")
+        session.processes.drop("judge")
+        found = how(session, Candidate(source=CANDIDATE.replace("double_kernel", name)), "verify")
     return found, len(started)
 
 
 @pytest.mark.parametrize("role", ["recorder", "compiler", "runs kernels", "judge"])
-def test_one_death_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
-    role = runs_kernels(site) if role == "runs kernels" else role
-    undisturbed, usual = evaluated(site, monkeypatch, role, 0, f"calm_{role}")
-    found, started = evaluated(site, monkeypatch, role, 1, f"killed_{role}")
+def test_one_death_changes_nothing(session: Session, monkeypatch: pytest.MonkeyPatch, role: str) -> None:
+    role = runs_kernels(session) if role == "runs kernels" else role
+    undisturbed, usual = evaluated(session, monkeypatch, role, 0, f"calm_{role}")
+    found, started = evaluated(session, monkeypatch, role, 1, f"killed_{role}")
     assert (found.status.value, found.reason) == ("passed", "")
     assert [(r.case, r.status) for r in found.results] == [(r.case, r.status) for r in undisturbed.results]
     assert started > usual
@@ -68,60 +68,66 @@ def test_one_death_changes_nothing(site: Site, monkeypatch: pytest.MonkeyPatch, 
 @pytest.mark.parametrize(
     ("role", "status"), [("recorder", "crashed"), ("compiler", "compile_error"), ("runs kernels", "crashed")]
 )
-def test_two_deaths_are_the_candidates_own(site: Site, monkeypatch: pytest.MonkeyPatch, role: str, status: str) -> None:
-    role = runs_kernels(site) if role == "runs kernels" else role
-    found, _ = evaluated(site, monkeypatch, role, 1000, f"always_killed_{role}")
+def test_two_deaths_are_the_candidates_own(
+    session: Session, monkeypatch: pytest.MonkeyPatch, role: str, status: str
+) -> None:
+    role = runs_kernels(session) if role == "runs kernels" else role
+    found, _ = evaluated(session, monkeypatch, role, 1000, f"always_killed_{role}")
     assert found.status.value == status
     assert "SIGKILL" in found.reason or "did not start" in found.reason
 
 
-def test_a_judge_that_dies_twice_is_not_the_candidates_fault(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_judge_that_dies_twice_is_not_the_candidates_fault(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises((ProblemError, WorkerError), match="SIGKILL"):
-        evaluated(site, monkeypatch, "judge", 1000, "judge_always_killed")
-    assert evaluated(site, monkeypatch, "judge", 0, "judge_left_alone")[0].status.value == "passed"
+        evaluated(session, monkeypatch, "judge", 1000, "judge_always_killed")
+    assert evaluated(session, monkeypatch, "judge", 0, "judge_left_alone")[0].status.value == "passed"
 
 
 def test_a_kernel_whose_compilers_died_is_compiled_again_when_it_comes_again(
-    site: Site, monkeypatch: pytest.MonkeyPatch
+    session: Session, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert evaluated(site, monkeypatch, "compiler", 1000, "unlucky")[0].status.value == "compile_error"
-    assert evaluated(site, monkeypatch, "compiler", 0, "unlucky")[0].status.value == "passed"
+    assert evaluated(session, monkeypatch, "compiler", 1000, "unlucky")[0].status.value == "compile_error"
+    assert evaluated(session, monkeypatch, "compiler", 0, "unlucky")[0].status.value == "passed"
 
 
 @pytest.mark.parametrize("role", ["recorder", "compiler"])
 def test_one_death_changes_nothing_where_a_candidate_is_only_compiled(
-    site: Site, monkeypatch: pytest.MonkeyPatch, role: str
+    session: Session, monkeypatch: pytest.MonkeyPatch, role: str
 ) -> None:
-    found, started = evaluated(site, monkeypatch, role, 1, f"killed_alone_{role}", precompile)
+    found, started = evaluated(session, monkeypatch, role, 1, f"killed_alone_{role}", precompile)
     assert (found.reason, len(found.kernels)) == (COMPILED, 1)
     assert started > 1
 
 
-def test_a_recorder_is_replaced_once(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
-    found, started = evaluated(site, monkeypatch, "recorder", 1000, "never_recorded")
+def test_a_recorder_is_replaced_once(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    found, started = evaluated(session, monkeypatch, "recorder", 1000, "never_recorded")
     assert (found.status.value, started) == ("crashed", 2)
 
 
-def test_children_that_ended_leave_no_logs(site: Site, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_children_that_ended_leave_no_logs(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
     for number in range(3):
-        evaluated(site, monkeypatch, runs_kernels(site), 1, f"logged_{number}")
-    logs = {path.name.partition("-")[0] for path in site.scratch.rglob("*-*.log")}
-    assert len(list(site.scratch.rglob("*-*.log"))) <= len(logs) <= 2, "the living judge's and bench's"
+        evaluated(session, monkeypatch, runs_kernels(session), 1, f"logged_{number}")
+    logs = {path.name.partition("-")[0] for path in session.processes.scratch.rglob("*-*.log")}
+    assert len(list(session.processes.scratch.rglob("*-*.log"))) <= len(logs) <= 2, "the living judge's and bench's"
 
 
 @pytest.mark.parametrize("interprets", [False, True])
 def test_a_killed_fork_server_is_started_again_and_its_death_changes_nothing(
-    site: Site, monkeypatch: pytest.MonkeyPatch, interprets: bool
+    session: Session, monkeypatch: pytest.MonkeyPatch, interprets: bool
 ) -> None:
     """Between two evaluations and, by the first child of another, in the middle of one."""
 
     def server() -> ForkServer:
-        return site.interpreters if interprets and site.interpreters is not None else site.compilers
+        return (
+            session.processes.interpreters
+            if interprets and session.processes.interpreters is not None
+            else session.processes.compilers
+        )
 
     first = server()
     os.kill(first.process.pid, signal.SIGKILL)
     first.process.wait()
-    found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    found = evaluate(session, Candidate(source=CANDIDATE), "verify")
     assert (found.status.value, found.reason) == ("passed", "")
     second = server()
     assert second is not first
@@ -130,13 +136,13 @@ def test_a_killed_fork_server_is_started_again_and_its_death_changes_nothing(
 
     def kill(child: Child) -> None:
         started.append(child)
-        if child.role == (runs_kernels(site) if interprets else "recorder") and server() is second:
+        if child.role == (runs_kernels(session) if interprets else "recorder") and server() is second:
             os.kill(second.process.pid, signal.SIGKILL)
 
     with monkeypatch.context() as patch:
-        watch(site, patch, kill)
-        site.drop("bench")
-        found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+        watch(session, patch, kill)
+        session.processes.drop("bench")
+        found = evaluate(session, Candidate(source=CANDIDATE), "verify")
     assert (found.status.value, found.reason) == ("passed", "")
     assert server() is not second
     logs = [child.log for child in started if child.log is not None]

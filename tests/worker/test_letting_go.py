@@ -28,7 +28,7 @@ INFO = CaseInfo(case=Case(name=CASE), inputs=(SPEC,), outputs=(SPEC,), bytes=327
 
 
 @dataclass
-class FakeSite:
+class FakeProcesses:
     """A candidate takes `us`; a race against the incumbent ends as `stopped`. said: the judge, of its timed runs."""
 
     us: float
@@ -60,9 +60,13 @@ class FakeSite:
 
 @dataclass
 class FakeSubject:
-    site: FakeSite
+    processes: FakeProcesses
     candidate: Candidate = Candidate(source="ours")  # noqa: RUF009 - frozen
     plans: dict[str, Plan] = field(default_factory=lambda: {CASE: PLAN})
+
+    @property
+    def session(self) -> FakeProcesses:
+        return self.processes
 
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())
@@ -75,35 +79,35 @@ class FakeSubject:
 INCUMBENT = Incumbent(candidate=Candidate(source="best"), times_us={CASE: 100.0})
 
 
-def measured(site: FakeSite, incumbent: Incumbent | None = INCUMBENT) -> CaseResult:
-    return measure(cast(Subject, FakeSubject(site)), PASSED, incumbent)
+def measured(processes: FakeProcesses, incumbent: Incumbent | None = INCUMBENT) -> CaseResult:
+    return measure(cast(Subject, FakeSubject(processes)), PASSED, incumbent)
 
 
 @pytest.mark.parametrize("stopped", [LOST, BEHIND])
 def test_what_lost_its_race_is_forgotten_whatever_its_median(stopped: str) -> None:
     """The clock is faster than when the best was timed, so the slower of the two has the lower median."""
-    site = FakeSite(us=99.0, stopped=stopped)
-    result = measured(site)
-    assert site.raced
+    processes = FakeProcesses(us=99.0, stopped=stopped)
+    result = measured(processes)
+    assert processes.raced
     assert result.timing is not None
     assert result.timing.stopped == stopped
-    assert not site.kept
+    assert not processes.kept
 
 
 def test_what_wins_its_race_is_kept() -> None:
-    site = FakeSite(us=99.0)
-    assert measured(site).status is Status.PASSED
-    assert site.kept
+    processes = FakeProcesses(us=99.0)
+    assert measured(processes).status is Status.PASSED
+    assert processes.kept
 
 
 def test_a_trick_of_a_contender_is_caught() -> None:
-    site = FakeSite(us=99.0, said=TRICK)
-    assert measured(site).status is Status.WRONG
-    assert not site.kept
+    processes = FakeProcesses(us=99.0, said=TRICK)
+    assert measured(processes).status is Status.WRONG
+    assert not processes.kept
 
 
 def test_a_search_lets_go_what_is_far_slower_than_the_incumbent() -> None:
-    result = measured(FakeSite(us=400.0, said=TRICK))
+    result = measured(FakeProcesses(us=400.0, said=TRICK))
     assert result.status is Status.PASSED
     assert result.timing is not None
     assert result.timing.stopped == TOO_SLOW
@@ -112,14 +116,14 @@ def test_a_search_lets_go_what_is_far_slower_than_the_incumbent() -> None:
 @pytest.mark.parametrize("us", [99.0, 101.0, 400.0])
 def test_what_is_timed_alone_is_never_let_go_and_its_timed_runs_are_checked(us: float) -> None:
     """Also on a case where another candidate is far faster: over all cases the confirmed one may still be the best."""
-    site = FakeSite(us=us, stopped=LOST)
-    result = measured(site, None)
-    assert not site.raced
+    processes = FakeProcesses(us=us, stopped=LOST)
+    result = measured(processes, None)
+    assert not processes.raced
     assert result.timing is not None
     assert result.timing.stopped not in LET_GO
     assert result.timing.call_us == 90.0
-    site.said = TRICK
-    assert measured(site, None).status is Status.WRONG
+    processes.said = TRICK
+    assert measured(processes, None).status is Status.WRONG
 
 
 @pytest.mark.parametrize(("purpose", "given"), [("search", INCUMBENT), ("tune", INCUMBENT), ("confirm", None)])
@@ -128,5 +132,5 @@ def test_a_confirmation_is_timed_alone(monkeypatch: pytest.MonkeyPatch, purpose:
     monkeypatch.setattr(evaluate, "verify", lambda subject, case: PASSED)
     monkeypatch.setattr(evaluate, "superfluous", lambda subject, case: None)
     monkeypatch.setattr(evaluate, "measure", lambda subject, result, incumbent: asked.append(incumbent))
-    evaluate.judged(cast(Subject, FakeSubject(FakeSite(us=99.0))), INFO.case, purpose, INCUMBENT)
+    evaluate.judged(cast(Subject, FakeSubject(FakeProcesses(us=99.0))), INFO.case, purpose, INCUMBENT)
     assert asked == [given]

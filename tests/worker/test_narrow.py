@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelwright.model import Case
-from kernelwright.worker.processes.site import wider
+from kernelwright.worker.session import wider
 
 
 def case(name: str, dtype: str | None, kind: str = "") -> Case:

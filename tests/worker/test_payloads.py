@@ -13,8 +13,8 @@ import pytest
 from kernelwright.model import Candidate
 from kernelwright.worker.confine import IN_FORCE
 from kernelwright.worker.processes.children import Child
-from kernelwright.worker.processes.site import Site
 from kernelwright.worker.rules import extract, static
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, opened, watch
 
@@ -87,14 +87,14 @@ NOT_LIVE = ("type", "annotation")
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with opened(tmp_path_factory.mktemp("site")) as made:
         yield made
 
 
 @pytest.mark.parametrize("position", POSITIONS)
 def test_only_confined_processes_execute_a_payload(
-    site: Site, position: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    session: Session, position: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     file = tmp_path / "written"
     text = KERNELS
@@ -104,18 +104,18 @@ def test_only_confined_processes_execute_a_payload(
     honest = extract.extract(CANDIDATE)
     monkeypatch.setattr(static, "check", lambda source: [])
     monkeypatch.setattr(extract, "extract", lambda source: extract.Kernels(text, honest.parameters, ()))
-    compiled = _compiler_log(site, monkeypatch)
-    found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    compiled = _compiler_log(session, monkeypatch)
+    found = evaluate(session, Candidate(source=CANDIDATE), "verify")
     if not any(found.confinement[name] == IN_FORCE for name in ("own_root", "landlock")):
         pytest.skip(f"files are not confined here: {found.confinement}")
     assert not file.exists(), f"{found.status}: {found.reason}"
     live = any("the payload ran" in log for log in compiled)
     assert position in NOT_LIVE or live, f"{found.status}: {found.reason} {compiled}"
-    bench = site.children.get("bench")
-    assert bench is None or not site.on_gpu or "the payload ran" not in bench.printed()
+    bench = session.processes.children.get("bench")
+    assert bench is None or not session.processes.on_gpu or "the payload ran" not in bench.printed()
 
 
-def _compiler_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+def _compiler_log(session: Session, monkeypatch: pytest.MonkeyPatch) -> list[str]:
     """What compilers print, as they are killed."""
     logs: list[str] = []
 
@@ -130,11 +130,11 @@ def _compiler_log(site: Site, monkeypatch: pytest.MonkeyPatch) -> list[str]:
         if child.role == "compiler":
             monkeypatch.setattr(child, "kill", killed)
 
-    watch(site, monkeypatch, kept)
+    watch(session, monkeypatch, kept)
     return logs
 
 
-def test_the_kernel_under_the_payloads_is_right(site: Site) -> None:
+def test_the_kernel_under_the_payloads_is_right(session: Session) -> None:
     """Else nothing would reach a bench."""
-    found = evaluate(site, Candidate(source=CANDIDATE), "verify")
+    found = evaluate(session, Candidate(source=CANDIDATE), "verify")
     assert found.status.value == "passed", found.reason

@@ -11,7 +11,7 @@ import pytest
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 
 from kernelwright.model import Case
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import cases_for
 
 CASES = (
@@ -22,11 +22,15 @@ CASES = (
 
 
 @dataclass
-class FakeSite:
+class FakeSession:
     on_gpu: bool
     cases: tuple[Any, ...] = field(default_factory=lambda: tuple(SimpleNamespace(case=case) for case in CASES))
 
-    def loaded(self) -> FakeSite:
+    @property
+    def processes(self) -> FakeSession:
+        return self
+
+    def loaded(self) -> FakeSession:
         return self
 
 
@@ -42,5 +46,5 @@ class FakeSite:
     ],
 )
 def test_each_purpose_looks_at_its_cases(purpose: str, on_gpu: bool, expected: list[str]) -> None:
-    found = cases_for(cast(Site, FakeSite(on_gpu)), purpose)
+    found = cases_for(cast(Session, FakeSession(on_gpu)), purpose)
     assert [case.name for case in found] == expected

@@ -18,7 +18,7 @@ PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outpu
 
 
 @dataclass
-class FakeSite:
+class FakeProcesses:
     """A bench that tells the next of `calls_us`: (on memory as left, on memory made anew)."""
 
     calls_us: Iterator[tuple[float, float]]
@@ -35,7 +35,7 @@ class FakeSite:
 
 @dataclass
 class FakeSubject:
-    site: FakeSite
+    processes: FakeProcesses
     plans: dict[str, Plan] = field(default_factory=lambda: {"timed": PLAN})
 
     def replayable(self, plan: Plan) -> AddPlan:
@@ -43,7 +43,7 @@ class FakeSubject:
 
 
 def blamed(*calls_us: tuple[float, float]) -> str:
-    return saved_between_calls(cast(Subject, FakeSubject(FakeSite(iter(calls_us)))), "timed", "candidate")
+    return saved_between_calls(cast(Subject, FakeSubject(FakeProcesses(iter(calls_us)))), "timed", "candidate")
 
 
 @pytest.mark.parametrize("ratio", [0.8, 1.0, 0.98 * SAVING])

@@ -24,7 +24,7 @@ DRAWS = [0, 1, 2, 3, 4, 5]
 
 
 @dataclass
-class FakeSite:
+class FakeProcesses:
     """Whatever is replayed is right; judge and bench take as long as they are told."""
 
     filling_s: float
@@ -57,7 +57,7 @@ class FakeSite:
 
 @dataclass
 class FakeSubject:
-    site: FakeSite
+    processes: FakeProcesses
     plans: dict[str, Plan] = field(default_factory=lambda: {"small": PLAN})
     unplanned: dict[str, Any] = field(default_factory=dict)
     unfinished: dict[str, CaseResult] = field(default_factory=dict)
@@ -78,28 +78,28 @@ class FakeSubject:
 SMALL = Case(name="small", small=True)
 
 
-def verified(site: FakeSite, monkeypatch: pytest.MonkeyPatch) -> tuple[FakeSubject, CaseResult]:
-    """On a clock that only the site moves."""
-    monkeypatch.setattr("kernelwright.worker.stages.verify.time", site)
-    subject = FakeSubject(site)
+def verified(processes: FakeProcesses, monkeypatch: pytest.MonkeyPatch) -> tuple[FakeSubject, CaseResult]:
+    """On a clock that only the processes moves."""
+    monkeypatch.setattr("kernelwright.worker.stages.verify.time", processes)
+    subject = FakeSubject(processes)
     return subject, verify(cast(Subject, subject), SMALL)
 
 
 def test_a_judge_that_takes_long_to_make_a_draw_leaves_none_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = FakeSite(filling_s=1000.0, replaying_s=1.0, limits=Limits(draws_s=10.0))
-    _, result = verified(site, monkeypatch)
+    processes = FakeProcesses(filling_s=1000.0, replaying_s=1.0, limits=Limits(draws_s=10.0))
+    _, result = verified(processes, monkeypatch)
     assert result.status is Status.PASSED
-    assert {draw for draw in site.drawn if draw >= 0} == set(DRAWS)
+    assert {draw for draw in processes.drawn if draw >= 0} == set(DRAWS)
 
 
 def test_a_candidate_that_is_too_slow_for_its_draws_is_not_verified_and_says_how_many_it_met(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    site = FakeSite(filling_s=0.0, replaying_s=20.0, limits=Limits(draws_s=100.0))
-    subject, result = verified(site, monkeypatch)
+    processes = FakeProcesses(filling_s=0.0, replaying_s=20.0, limits=Limits(draws_s=100.0))
+    subject, result = verified(processes, monkeypatch)
     assert result.status is Status.NOT_VERIFIED
     assert result.reason == "not verified: 5 of 6 draws in 120 s"
-    assert [draw for draw in site.drawn if draw >= 0] == DRAWS[:5]
+    assert [draw for draw in processes.drawn if draw >= 0] == DRAWS[:5]
     assert subject.unfinished == {"small": result}
 
 
@@ -114,6 +114,6 @@ def test_a_slow_candidate_is_not_verified_although_its_other_cases_passed() -> N
 def test_nothing_of_the_candidate_is_told_when_its_draws_are_asked_for(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    site = FakeSite(filling_s=0.0, replaying_s=0.0)
-    verified(site, monkeypatch)
-    assert [message for message in site.asked if message.verb == "draws"] == [Draws(case="small")]
+    processes = FakeProcesses(filling_s=0.0, replaying_s=0.0)
+    verified(processes, monkeypatch)
+    assert [message for message in processes.asked if message.verb == "draws"] == [Draws(case="small")]

@@ -19,7 +19,7 @@ from kernelwright.errors import WorkerError
 from kernelwright.model import Attempt, Machine
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import ncu
 from kernelwright.worker.profile.protocol import CannotProfile
 
@@ -29,45 +29,47 @@ INTRUDER_S = 60.0
 DEVICES = ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/kfd", "/dev/dri/render*")
 
 
-def machine(site: Site) -> Machine:
+def machine(processes: Processes) -> Machine:
     """Everything found out; takes a second or two."""
-    measures, attempts = intrusion(site)
-    return Machine(gpu=gpu(site), nvml=nvml(site), profiler=profiler(site), measures=measures, attempts=attempts)
+    measures, attempts = intrusion(processes)
+    return Machine(
+        gpu=gpu(processes), nvml=nvml(processes), profiler=profiler(processes), measures=measures, attempts=attempts
+    )
 
 
-def gpu(site: Site) -> str:
-    found = site.machine
-    if not site.on_gpu:
-        return f"none: {found['why_not']}; kernels are compiled for {site.target.name} and interpreted on the CPU"
-    return f"{found['device']}, {site.target.name}, {found['memory_bytes'] / 2**30:.0f} GiB"
+def gpu(processes: Processes) -> str:
+    found = processes.machine
+    if not processes.on_gpu:
+        return f"none: {found['why_not']}; kernels are compiled for {processes.target.name} and interpreted on the CPU"
+    return f"{found['device']}, {processes.target.name}, {found['memory_bytes'] / 2**30:.0f} GiB"
 
 
-def nvml(site: Site) -> str:
-    if not site.on_gpu:
+def nvml(processes: Processes) -> str:
+    if not processes.on_gpu:
         return "not asked: no GPU"
-    driver = site.machine["driver"]
+    driver = processes.machine["driver"]
     if driver is None:
         return "not available: nvidia-ml-py is not installed (pip install 'kernelwright[gpu]'); clocks go unseen"
     return f"answers; driver {driver}"
 
 
-def profiler(site: Site) -> str:
+def profiler(processes: Processes) -> str:
     """Whether Nsight Compute's command line is there and reads a counter of this GPU, found by doing it."""
     path = ncu.found()
     if path is None:
         return "no ncu on PATH; profiles have durations and what the compiler says"
-    if not site.on_gpu:
+    if not processes.on_gpu:
         return f"ncu at {path}; not tried: no GPU"
     try:
-        read = ncu.tried(site, path)
+        read = ncu.tried(processes, path)
     except CannotProfile as error:
         return f"ncu at {path} reads no counters: {error}"
     return f"ncu at {path} reads counters ({read:.0f} bytes of DRAM)"
 
 
-def intrusion(site: Site) -> tuple[dict[str, str], tuple[Attempt, ...]]:
+def intrusion(processes: Processes) -> tuple[dict[str, str], tuple[Attempt, ...]]:
     """The measures as the kernel accepted them of a recorder, and what each confined role could do all the same."""
-    secret = site.scratch / "outside.txt"
+    secret = processes.scratch / "outside.txt"
     secret.write_text("not for candidates\n")
     measures: dict[str, str] = {}
     attempts: list[Attempt] = []
@@ -75,16 +77,16 @@ def intrusion(site: Site) -> tuple[dict[str, str], tuple[Attempt, ...]]:
         devices = sorted(path for pattern in DEVICES for path in glob.glob(pattern))
         target = {"port": port, "file": str(secret), "process": process, "devices": devices}
         for role in ALLOWANCES:
-            found = intruded(site, role, target)
+            found = intruded(processes, role, target)
             measures = measures or found["measures"]
             attempts += codec.record(found["attempts"], list[Attempt])
     return measures, tuple(attempts)
 
 
-def intruded(site: Site, role: str, target: dict[str, Any]) -> dict[str, Any]:
+def intruded(processes: Processes, role: str, target: dict[str, Any]) -> dict[str, Any]:
     """What an intruder says that is confined as `role` is."""
     options = {"role": role, "target": target}
-    intruder = site.spawn("intruder", options, log=True, interpret=role == "interpreter")
+    intruder = processes.spawn("intruder", options, log=True, interpret=role == "interpreter")
     try:
         found: dict[str, Any] = intruder.channel.receive(INTRUDER_S)
     except (ChannelClosed, ChannelTimeout) as error:

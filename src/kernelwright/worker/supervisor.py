@@ -30,9 +30,10 @@ from kernelwright.worker.processes.children import kill_all
 from kernelwright.worker.processes.forkserver import adopt_orphans
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.logs import keep_short
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.processes.scratch import make_scratch, remove
-from kernelwright.worker.processes.site import Site
 from kernelwright.worker.profile.operation import profile
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.compare import bench
 from kernelwright.worker.stages.evaluate import evaluate
 from kernelwright.worker.stages.precompile import precompile
@@ -101,14 +102,14 @@ def supervise(
     """Answer requests; `ending` ends that. The process's exit status where it cannot begin. limits: as JSON."""
     lock = threading.Lock()
     try:
-        site = Site(ending.scratch, target, limits_of(limits))
+        session = Session(Processes(ending.scratch, target, limits_of(limits)))
     except KernelwrightError as error:
         send(answers, lock, {"id": None} | failure(error))
         return 2
     send(answers, lock, {"id": None, "ok": "ready"})
     threads = ThreadPoolExecutor(max_workers=AT_ONCE)
     while True:
-        threads.submit(serve, site, requests.get(), answers, lock)
+        threads.submit(serve, session, requests.get(), answers, lock)
 
 
 def arguments() -> argparse.ArgumentParser:
@@ -127,9 +128,9 @@ def limits_of(text: str) -> Limits:
         raise ConfigError(f"--limits {text}: {error}", f"expected seconds by name; known: {known}") from error
 
 
-def serve(site: Site, request: dict[str, Any], answers: TextIO, lock: threading.Lock) -> None:
+def serve(session: Session, request: dict[str, Any], answers: TextIO, lock: threading.Lock) -> None:
     try:
-        answer = {"ok": codec.plain(respond(site, request))}
+        answer = {"ok": codec.plain(respond(session, request))}
     except KernelwrightError as error:
         answer = failure(error)
     except Exception as error:  # noqa: BLE001 - the coordinator must hear of our own faults, not wait for ever
@@ -138,29 +139,29 @@ def serve(site: Site, request: dict[str, Any], answers: TextIO, lock: threading.
     send(answers, lock, {"id": request["id"]} | answer)
 
 
-def respond(site: Site, request: dict[str, Any]) -> Any:
+def respond(session: Session, request: dict[str, Any]) -> Any:
     verb = request["verb"]
     if verb == "environment":
-        return site.environment()
+        return session.environment()
     if verb == "machine":
-        return machine(site)
+        return machine(session.processes)
     if verb == "load":
-        return site.load(request["path"], request["dtype"], tuple(request["cases"]), request["narrow"])
+        return session.load(request["path"], request["dtype"], tuple(request["cases"]), request["narrow"])
     if verb == "qualify":
-        return qualify(site, request["every"])
+        return qualify(session, request["every"])
     if verb == "compile":
-        return precompile(site, codec.record(request["candidate"], Candidate), request["purpose"])
+        return precompile(session, codec.record(request["candidate"], Candidate), request["purpose"])
     if verb == "evaluate":
         rival = request["incumbent"]
         incumbent = None if rival is None else codec.record(rival, Incumbent)
-        return evaluate(site, codec.record(request["candidate"], Candidate), request["purpose"], incumbent)
+        return evaluate(session, codec.record(request["candidate"], Candidate), request["purpose"], incumbent)
     if verb == "bench":
         candidates = {name: codec.record(c, Candidate) for name, c in request["candidates"].items()}
-        return bench(site, candidates, tuple(request["cases"]), tuple(request["framework"]), request["against"])
+        return bench(session, candidates, tuple(request["cases"]), tuple(request["framework"]), request["against"])
     if verb == "profile":
         asked = request["implementation"]
         implementation = asked if isinstance(asked, str) else codec.record(asked, Candidate)
-        return profile(site, implementation, request["case"], request["full"])
+        return profile(session, implementation, request["case"], request["full"])
     raise WorkerError(f"the worker has no verb {verb!r}")
 
 

@@ -14,7 +14,7 @@ import pytest
 
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.lease import Lease
-from kernelwright.worker.processes.site import Site, peaks_file
+from kernelwright.worker.processes.processes import Processes, peaks_file
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 
@@ -30,7 +30,7 @@ def test_workers_that_keep_peaks_at_the_same_time_leave_one_whole_file(tmp_path:
     assert list(path.parent.iterdir()) == [path]
 
 
-class SiteOfTwoAnswers(Site):
+class ProcessesOfTwoAnswers(Processes):
     """Whose judge finds other peaks in the file each time, as where another worker wrote it in between."""
 
     def __init__(self, machine: dict[str, Any]) -> None:
@@ -46,8 +46,8 @@ H200 = {"device": "NVIDIA H200", "uuid": "GPU-1", "driver": "580.1", "torch": "2
 
 
 def test_a_worker_s_bounds_and_its_environment_say_the_same_peaks() -> None:
-    site = SiteOfTwoAnswers(H200)
-    assert site.peaks() == site.peaks() == ({"copy_bytes_per_s": 1.0}, "measured")
+    processes = ProcessesOfTwoAnswers(H200)
+    assert processes.peaks() == processes.peaks() == ({"copy_bytes_per_s": 1.0}, "measured")
 
 
 @pytest.mark.parametrize("other", [{"uuid": "GPU-2"}, {"driver": "581.0"}, {"torch": "2.13.0"}])

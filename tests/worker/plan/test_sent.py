@@ -38,11 +38,11 @@ def test_a_process_is_sent_a_plan_once_and_a_new_one_is_sent_it_again(
         return ask(child, message, timeout_s)
 
     monkeypatch.setattr(Child, "ask", watched)
-    with opened(tmp_path) as site:
+    with opened(tmp_path) as session:
         for _ in range(2):
-            assert evaluate(site, Candidate(source=CANDIDATE), "search").status is Status.PASSED
-        site.drop("judge")
-        assert evaluate(site, Candidate(source=CANDIDATE), "search").status is Status.PASSED
+            assert evaluate(session, Candidate(source=CANDIDATE), "search").status is Status.PASSED
+        session.processes.drop("judge")
+        assert evaluate(session, Candidate(source=CANDIDATE), "search").status is Status.PASSED
     assert set(sent.values()) == {1}
     judges = Counter(name for role, _, name in sent if role == "judge")
     assert set(judges.values()) == {2}, "once to each of two judges"

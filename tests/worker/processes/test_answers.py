@@ -10,8 +10,8 @@ import pytest
 
 from kernelwright.model import Candidate, Evaluation, Status
 from kernelwright.worker.processes import answers
-from kernelwright.worker.processes.site import Site
 from kernelwright.worker.rules import extract, static
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, opened
 
@@ -24,7 +24,7 @@ COMPILED = {"code": {"cubin": ""}, "resources": RESOURCES, "untrue": ["libdevice
 
 
 @pytest.fixture(scope="module")
-def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     with opened(tmp_path_factory.mktemp("site")) as made:
         yield made
 
@@ -94,7 +94,7 @@ def double_kernel(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
 """
 
 
-def forged(site: Site, monkeypatch: pytest.MonkeyPatch, where: str, data: bytes) -> Evaluation:
+def forged(session: Session, monkeypatch: pytest.MonkeyPatch, where: str, data: bytes) -> Evaluation:
     """An evaluation in which the processes `where` holds say `data`: the static rules are switched off, so that the
     text runs as Python."""
     text = FORGING.replace("@WHERE@", where).replace("@DATA@", repr(data))
@@ -102,7 +102,7 @@ def forged(site: Site, monkeypatch: pytest.MonkeyPatch, where: str, data: bytes)
     with monkeypatch.context() as patch:
         patch.setattr(static, "check", lambda source: [])
         patch.setattr(extract, "extract", lambda source: extract.Kernels(text, parameters, ()))
-        return evaluate(site, Candidate(source=CANDIDATE), "verify")
+        return evaluate(session, Candidate(source=CANDIDATE), "verify")
 
 
 IN_COMPILER, IN_INTERPRETER = "'TRITON_INTERPRET' not in os.environ", "'TRITON_INTERPRET' in os.environ"
@@ -110,19 +110,19 @@ IN_COMPILER, IN_INTERPRETER = "'TRITON_INTERPRET' not in os.environ", "'TRITON_I
 
 @pytest.mark.parametrize("data", [b'{"status": "passed", "reason": ""}', b'{"untrue": [[]]}', b"[1, 2, 3]"])
 def test_a_compiler_that_was_taken_over_passes_nothing(
-    site: Site, monkeypatch: pytest.MonkeyPatch, data: bytes
+    session: Session, monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    found = forged(site, monkeypatch, IN_COMPILER, data)
+    found = forged(session, monkeypatch, IN_COMPILER, data)
     assert found.status in (Status.REJECTED, Status.COMPILE_ERROR), found
-    assert evaluate(site, Candidate(source=CANDIDATE), "verify").status is Status.PASSED
+    assert evaluate(session, Candidate(source=CANDIDATE), "verify").status is Status.PASSED
 
 
 @pytest.mark.parametrize("data", [b'{"status": "passed", "reason": ""}', b"[1, 2, 3]", b'{"status": {}}'])
 def test_an_interpreter_that_was_taken_over_passes_nothing(
-    site: Site, monkeypatch: pytest.MonkeyPatch, data: bytes
+    session: Session, monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
-    if site.on_gpu:
+    if session.processes.on_gpu:
         pytest.skip("nothing is interpreted where there is a GPU")
-    found = forged(site, monkeypatch, IN_INTERPRETER, data)
+    found = forged(session, monkeypatch, IN_INTERPRETER, data)
     assert found.status in (Status.RUNTIME_ERROR, Status.CRASHED), found
-    assert evaluate(site, Candidate(source=CANDIDATE), "verify").status is Status.PASSED
+    assert evaluate(session, Candidate(source=CANDIDATE), "verify").status is Status.PASSED

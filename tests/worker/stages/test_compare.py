@@ -15,7 +15,8 @@ from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.compare import COPY, measured_again, measured_case
 from kernelwright.worker.stages.subject import Subject
 
@@ -25,7 +26,7 @@ INFO = CaseInfo(case=Case(name="large"), inputs=(), outputs=(), bytes=4, flop=0,
 
 
 @dataclass
-class FakeSite:
+class FakeProcesses:
     """Every value is right and every time is 10 µs, but for sample_us and steady_us by name.
 
     wrong: draws on which it is not; poor: verbs of the judge that lack memory; failing: names by verb of the bench.
@@ -69,14 +70,14 @@ class FakeSite:
         self.asked.append(f"drop {role}")
 
     judges_lost = 0
-    twice_if_lost = Site.twice_if_lost
+    twice_if_lost = Processes.twice_if_lost
 
 
 class FakeSubject(Subject):
     """A candidate with one plan, which nobody recorded or compiled."""
 
-    def __init__(self, site: FakeSite) -> None:
-        self.site = cast(Site, site)
+    def __init__(self, processes: FakeProcesses) -> None:
+        self.processes, self.session = cast(Processes, processes), cast(Session, processes)
         self.plans, self.unplanned = {"large": PLAN}, {}
         self.kernels_sha, self.kernels, self.code = "", {}, {}
         self.replayed_s = 0.0
@@ -87,44 +88,46 @@ class FakeSubject(Subject):
         yield
 
 
-def case_of(site: FakeSite, names: tuple[str, ...] = ("mine", "other"), against: str | None = None) -> BenchCase:
-    subjects = {name: FakeSubject(site) for name in names}
-    return measured_case(cast(Site, site), INFO, {**subjects}, ("eager", "compile"), against)
+def case_of(
+    processes: FakeProcesses, names: tuple[str, ...] = ("mine", "other"), against: str | None = None
+) -> BenchCase:
+    subjects = {name: FakeSubject(processes) for name in names}
+    return measured_case(cast(Processes, processes), INFO, {**subjects}, ("eager", "compile"), against)
 
 
-def benched(site: FakeSite, names: tuple[str, ...] = ("mine", "other")) -> dict[str, tuple[Status, str]]:
-    return {row.name: (row.status, row.reason) for row in case_of(site, names).implementations}
+def benched(processes: FakeProcesses, names: tuple[str, ...] = ("mine", "other")) -> dict[str, tuple[Status, str]]:
+    return {row.name: (row.status, row.reason) for row in case_of(processes, names).implementations}
 
 
 def test_everything_is_verified_before_anything_is_prepared_so_that_references_find_room() -> None:
-    site = FakeSite()
-    assert {status for status, _ in benched(site).values()} == {Status.PASSED}
-    prepared = [at for at, verb in enumerate(site.asked) if verb.endswith(" prepare")]
-    drawn = [at for at, verb in enumerate(site.asked) if verb == "judge draws"]
+    processes = FakeProcesses()
+    assert {status for status, _ in benched(processes).values()} == {Status.PASSED}
+    prepared = [at for at, verb in enumerate(processes.asked) if verb.endswith(" prepare")]
+    drawn = [at for at, verb in enumerate(processes.asked) if verb == "judge draws"]
     assert len(drawn) == 2, "one for each candidate"
     assert len(prepared) == 5, "one for each row, and one for the copy of a candidate"
     assert max(drawn) < min(prepared)
-    checked = [at for at, verb in enumerate(site.asked) if verb == "judge check"]
-    forgotten = site.asked.index("judge forget")
+    checked = [at for at, verb in enumerate(processes.asked) if verb == "judge check"]
+    forgotten = processes.asked.index("judge forget")
     assert not [at for at in checked if min(prepared) < at < forgotten], "what was timed is judged when there is room"
-    assert max(checked) > forgotten > max(at for at, verb in enumerate(site.asked) if verb == "judge sample")
+    assert max(checked) > forgotten > max(at for at, verb in enumerate(processes.asked) if verb == "judge sample")
 
 
 def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    def lost_while_sampling(times: int) -> FakeSite:
-        site, deaths = FakeSite(), iter([True] * times)
-        ask = site.ask_bench
+    def lost_while_sampling(times: int) -> FakeProcesses:
+        processes, deaths = FakeProcesses(), iter([True] * times)
+        ask = processes.ask_bench
 
         def dying(message: Message, limit_s: float = 0.0, plan: Any = None) -> Any:
             if message.verb == "sample" and next(deaths, False):
                 raise Ended(Status.CRASHED, "the process that ran the kernels was killed by SIGKILL", lost=True)
             return ask(message, limit_s, plan)
 
-        monkeypatch.setattr(site, "ask_bench", dying)
-        return site
+        monkeypatch.setattr(processes, "ask_bench", dying)
+        return processes
 
-    def row(site: FakeSite) -> Any:
-        return measured_again(cast(Site, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
+    def row(processes: FakeProcesses) -> Any:
+        return measured_again(cast(Processes, processes), INFO, {"mine": FakeSubject(processes)}, ("eager",), None)
 
     assert {one.status for one in row(lost_while_sampling(1)).implementations} == {Status.PASSED}
     with pytest.raises(WorkerError, match="twice"):
@@ -132,31 +135,31 @@ def test_a_bench_that_was_killed_once_is_started_again_and_twice_is_said(monkeyp
 
 
 def test_a_candidate_that_is_wrong_is_neither_prepared_nor_timed() -> None:
-    site = FakeSite(wrong=(1,))
-    found = benched(site)
+    processes = FakeProcesses(wrong=(1,))
+    found = benched(processes)
     assert found["mine"][0] is Status.WRONG
     assert found["eager"][0] is Status.PASSED
-    assert "bench prepare" not in site.asked
+    assert "bench prepare" not in processes.asked
 
 
 def test_where_memory_does_not_hold_the_reference_a_candidate_is_not_verified_and_the_bench_goes_on() -> None:
-    found = benched(FakeSite(poor=("fill",)))
+    found = benched(FakeProcesses(poor=("fill",)))
     assert found["mine"] == (Status.NOT_VERIFIED, "the GPU's memory does not hold it")
     assert found["eager"][0] is Status.PASSED
-    assert benched(FakeSite(poor=("prepare",)))["eager"][0] is Status.RUNTIME_ERROR
+    assert benched(FakeProcesses(poor=("prepare",)))["eager"][0] is Status.RUNTIME_ERROR
 
 
 def test_where_memory_runs_out_after_timing_the_candidate_is_not_verified(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = FakeSite()
-    ask = site.ask_judge
+    processes = FakeProcesses()
+    ask = processes.ask_judge
 
     def poor_when_baselines_are_gone(message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
         if message.verb == "forget":
-            site.poor = ("fill",)
+            processes.poor = ("fill",)
         return ask(message, timeout_s, plan)
 
-    monkeypatch.setattr(site, "ask_judge", poor_when_baselines_are_gone)
-    found = benched(site)
+    monkeypatch.setattr(processes, "ask_judge", poor_when_baselines_are_gone)
+    found = benched(processes)
     assert found["mine"] == (Status.NOT_VERIFIED, "the GPU's memory does not hold it")
     assert found["eager"][0] is Status.PASSED
 
@@ -166,28 +169,28 @@ def verdicts(found: BenchCase) -> dict[str, str | None]:
 
 
 def test_a_copy_of_the_fastest_candidate_is_sampled_and_not_shown() -> None:
-    site = FakeSite(steady_us={"other": 8.0})
-    found = case_of(site)
+    processes = FakeProcesses(steady_us={"other": 8.0})
+    found = case_of(processes)
     assert [row.name for row in found.implementations] == ["eager", "compile", "mine", "other"]
     assert found.noise_floor == 0.005
     assert found.noise_floor_source.startswith("'other' over a copy of it: 1.0000, 1.0000 with places exchanged")
-    samples = [key for verb, key in site.keys if verb == "sample"]
+    samples = [key for verb, key in processes.keys if verb == "sample"]
     assert {samples.count(name) for name in ("eager", "compile", "mine", "other", COPY)} == {len(samples) // 5}
 
 
 def test_what_a_copy_differs_from_its_original_is_no_gain() -> None:
     """The framework's row is 3 % slower, and so is a copy of the candidate: then 3 % says nothing."""
-    assert verdicts(case_of(FakeSite(sample_us={"mine": 9.7, COPY: 10.1}), ("mine",)))["mine"] == "tie"
-    alike = FakeSite(sample_us={"mine": 9.7, COPY: 9.7})
+    assert verdicts(case_of(FakeProcesses(sample_us={"mine": 9.7, COPY: 10.1}), ("mine",)))["mine"] == "tie"
+    alike = FakeProcesses(sample_us={"mine": 9.7, COPY: 9.7})
     assert verdicts(case_of(alike, ("mine",))) == {"eager": None, "compile": None, "mine": "faster"}
-    found = case_of(FakeSite(sample_us={"mine": 9.3, COPY: 9.6}), ("mine",))
+    found = case_of(FakeProcesses(sample_us={"mine": 9.3, COPY: 9.6}), ("mine",))
     assert found.noise_floor == pytest.approx(9.6 / 9.3 - 1)
     assert verdicts(found)["mine"] == "faster", "7 % is more than the 3 % of the copy"
 
 
 def test_without_a_copy_there_is_a_time_and_no_verdict() -> None:
     for verb in ("prepare", "capture again"):
-        found = case_of(FakeSite(failing={verb: (COPY,)}, sample_us={"mine": 5.0}), ("mine",))
+        found = case_of(FakeProcesses(failing={verb: (COPY,)}, sample_us={"mine": 5.0}), ("mine",))
         assert found.noise_floor is None
         assert found.noise_floor_source == "the copy or its original was not sampled to the end: no memory"
         assert verdicts(found) == {"eager": None, "compile": None, "mine": None}
@@ -195,19 +198,21 @@ def test_without_a_copy_there_is_a_time_and_no_verdict() -> None:
 
 
 def test_every_row_is_captured_again_halfway_the_last_first() -> None:
-    site = FakeSite()
-    found = case_of(site, ("mine",))
-    again = [key for verb, key in site.keys if verb == "capture again"]
+    processes = FakeProcesses()
+    found = case_of(processes, ("mine",))
+    again = [key for verb, key in processes.keys if verb == "capture again"]
     assert again == [COPY, "mine", "compile", "eager"]
-    first, last = (at for at, (verb, _) in enumerate(site.keys) if verb == "capture again" and _ in (COPY, "eager"))
-    samples = [at for at, (verb, _) in enumerate(site.keys) if verb == "sample"]
+    first, last = (
+        at for at, (verb, _) in enumerate(processes.keys) if verb == "capture again" and _ in (COPY, "eager")
+    )
+    samples = [at for at, (verb, _) in enumerate(processes.keys) if verb == "sample"]
     assert found.exchanged_after is not None
     assert sum(at < first for at in samples) == sum(at > last for at in samples) == 4 * found.exchanged_after
     assert {len(row.samples_us) for row in found.implementations} == {2 * found.exchanged_after}
 
 
 def test_a_row_that_cannot_be_captured_again_has_failed_and_the_others_go_on() -> None:
-    found = case_of(FakeSite(failing={"capture again": ("other",)}, steady_us={"mine": 5.0}))
+    found = case_of(FakeProcesses(failing={"capture again": ("other",)}, steady_us={"mine": 5.0}))
     assert {row.name: row.status for row in found.implementations} == {
         "eager": Status.PASSED, "compile": Status.PASSED, "mine": Status.PASSED, "other": Status.RUNTIME_ERROR,
     }  # fmt: skip
@@ -217,14 +222,14 @@ def test_a_row_that_cannot_be_captured_again_has_failed_and_the_others_go_on() -
 def test_the_order_is_drawn_for_each_case_and_its_seed_is_recorded() -> None:
     orders, seeds = set(), set()
     for _ in range(4):
-        site = FakeSite()
-        seeds.add(case_of(site).order_seed)
-        orders.add(tuple(key for verb, key in site.keys if verb == "sample"))
+        processes = FakeProcesses()
+        seeds.add(case_of(processes).order_seed)
+        orders.add(tuple(key for verb, key in processes.keys if verb == "sample"))
     assert None not in seeds
     assert len(seeds) == len(orders) == 4
 
 
 def test_against_a_candidate_the_ratios_and_verdicts_are_to_it() -> None:
-    found = case_of(FakeSite(sample_us={"other": 9.0}), ("mine", "other"), against="mine")
+    found = case_of(FakeProcesses(sample_us={"other": 9.0}), ("mine", "other"), against="mine")
     assert verdicts(found)["mine"] is None
     assert verdicts(found)["other"] == "faster"

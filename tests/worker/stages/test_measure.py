@@ -26,7 +26,7 @@ from kernelwright.worker.stages.subject import Subject
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 
 
-class FakeSite:
+class FakeProcesses:
     """A bench that knows the plans of `prepared`, by name, and whose races end as told."""
 
     def __init__(self, prepared: list[str], raced: dict[str, Any] | None = None) -> None:
@@ -65,8 +65,9 @@ INCUMBENT = Incumbent(candidate=BEST, times_us={"large": 10.0})
 class FakeSubject(Subject):
     """Records and compiles whatever it is given to the same plan, unless its source says that it fails."""
 
-    def __init__(self, site: FakeSite, candidate: Candidate) -> None:
-        self.site, self.candidate, self.plans = cast(Any, site), candidate, {}
+    def __init__(self, session: Any, candidate: Candidate) -> None:
+        self.session = self.processes = session
+        self.candidate, self.plans = candidate, {}
 
     def prepare(self, cases: list[str]) -> None:
         if "fails" in self.candidate.source:
@@ -82,7 +83,7 @@ class FakeSubject(Subject):
 
 
 def settled(
-    monkeypatch: pytest.MonkeyPatch, site: FakeSite, incumbent: Incumbent | None, ours: Candidate = OURS
+    monkeypatch: pytest.MonkeyPatch, processes: FakeProcesses, incumbent: Incumbent | None, ours: Candidate = OURS
 ) -> CaseResult:
     """The measurement of `ours`, which is right in whatever it is asked."""
     passed = CaseResult(case="large", status=Status.PASSED)
@@ -91,7 +92,7 @@ def settled(
     monkeypatch.setattr(measure, "check_timed", lambda subject, case, key, message: passed)
     monkeypatch.setattr(measure, "_judged", lambda subject, result, timing, again: CaseResult(
         case="large", status=Status.PASSED, timing=timing))  # fmt: skip
-    subject = FakeSubject(site, ours)
+    subject = FakeSubject(processes, ours)
     subject.prepare(["large"])
     return measure.measure(subject, passed, incumbent)
 
@@ -104,30 +105,30 @@ def test_an_incumbent_that_the_bench_has_is_raced_against_and_every_other_plan_i
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     name = measure.bench_name(BEST, "large")
-    site = FakeSite([name, "large by an older one"], raced(10.3))
-    result = settled(monkeypatch, site, INCUMBENT)
+    processes = FakeProcesses([name, "large by an older one"], raced(10.3))
+    result = settled(monkeypatch, processes, INCUMBENT)
     assert result.timing is not None
     assert result.timing.median_us == 10.3
-    assert site.verbs().count("prepare") == 1
-    assert next(message.against for message in site.asked if message.verb == "race") == name
-    assert site.prepared == [name, measure.bench_name(OURS, "large")], "it may be the next incumbent"
+    assert processes.verbs().count("prepare") == 1
+    assert next(message.against for message in processes.asked if message.verb == "race") == name
+    assert processes.prepared == [name, measure.bench_name(OURS, "large")], "it may be the next incumbent"
 
 
 def test_an_incumbent_that_the_bench_lacks_is_recorded_and_prepared_before_the_candidate(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """After a resumption, or in a new process: the request says all that a race needs."""
-    site = FakeSite([], raced(9.8))
-    settled(monkeypatch, site, INCUMBENT)
+    processes = FakeProcesses([], raced(9.8))
+    settled(monkeypatch, processes, INCUMBENT)
     name = measure.bench_name(BEST, "large")
-    assert [message.key for message in site.asked if message.verb == "prepare"] == [name, measure.KEY]
-    assert "race" in site.verbs()
+    assert [message.key for message in processes.asked if message.verb == "prepare"] == [name, measure.KEY]
+    assert "race" in processes.verbs()
 
 
 def test_what_loses_its_race_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:
-    site = FakeSite([], raced(12.0, LOST))
-    settled(monkeypatch, site, INCUMBENT)
-    assert site.prepared == [measure.bench_name(BEST, "large")]
+    processes = FakeProcesses([], raced(12.0, LOST))
+    settled(monkeypatch, processes, INCUMBENT)
+    assert processes.prepared == [measure.bench_name(BEST, "large")]
 
 
 @pytest.mark.parametrize(
@@ -143,14 +144,14 @@ def test_what_loses_its_race_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> No
 def test_without_an_incumbent_to_race_against_the_candidate_is_sampled_alone(
     monkeypatch: pytest.MonkeyPatch, incumbent: Incumbent | None
 ) -> None:
-    site = FakeSite(["large by an older one"])
-    settled(monkeypatch, site, incumbent)
-    assert "race" not in site.verbs()
-    assert site.prepared == [measure.bench_name(OURS, "large")]
+    processes = FakeProcesses(["large by an older one"])
+    settled(monkeypatch, processes, incumbent)
+    assert "race" not in processes.verbs()
+    assert processes.prepared == [measure.bench_name(OURS, "large")]
 
 
 def test_a_measurement_is_the_same_whatever_the_bench_did_before(monkeypatch: pytest.MonkeyPatch) -> None:
-    known, fresh = FakeSite([measure.bench_name(BEST, "large")], raced(9.8)), FakeSite([], raced(9.8))
+    known, fresh = FakeProcesses([measure.bench_name(BEST, "large")], raced(9.8)), FakeProcesses([], raced(9.8))
     assert settled(monkeypatch, known, INCUMBENT) == settled(monkeypatch, fresh, INCUMBENT)
 
 

@@ -14,7 +14,8 @@ from kernelwright.model import Bound, Candidate, Case, CaseInfo, CaseResult, Pro
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.compare import measured_case
 from kernelwright.worker.stages.evaluate import once_more
 from kernelwright.worker.stages.measure import measure
@@ -29,7 +30,7 @@ HONEST = msgspec.structs.replace(DERIVED, bound_us=9.0)
 
 
 @dataclass
-class FakeSite:
+class FakeProcesses:
     """Every time is 10 µs. judges: how many were started; wrong: (judge, case) whose values are not right."""
 
     bound: Bound
@@ -73,8 +74,12 @@ class FakeSite:
 class FakeSubject(Subject):
     """A candidate with a plan for each case that it is prepared for, which nobody recorded or compiled."""
 
-    def __init__(self, site: FakeSite) -> None:
-        self.site, self.candidate = cast(Site, site), Candidate(source="")
+    def __init__(self, processes: FakeProcesses) -> None:
+        self.processes, self.session, self.candidate = (
+            cast(Processes, processes),
+            cast(Session, processes),
+            Candidate(source=""),
+        )
         self.plans, self.unplanned = {"large": PLAN}, {}
         self.kernels_sha = self.kernels_path = ""
         self.replayed_s = 0.0
@@ -88,8 +93,8 @@ class FakeSubject(Subject):
         yield
 
 
-def measured(site: FakeSite) -> CaseResult:
-    return measure(FakeSubject(site), CaseResult(case="large", status=Status.PASSED), None)
+def measured(processes: FakeProcesses) -> CaseResult:
+    return measure(FakeSubject(processes), CaseResult(case="large", status=Status.PASSED), None)
 
 
 @pytest.mark.parametrize(
@@ -114,32 +119,32 @@ def test_only_what_is_stated_makes_a_time_impossible(
 
 
 def test_a_search_refuses_a_time_below_the_stated_bound_and_flags_one_below_the_derived() -> None:
-    assert measured(FakeSite(STATED)).status is Status.REJECTED
-    flagged = measured(FakeSite(DERIVED))
+    assert measured(FakeProcesses(STATED)).status is Status.REJECTED
+    flagged = measured(FakeProcesses(DERIVED))
     assert (flagged.status, flagged.below_bound) == (
         Status.PASSED,
         "below the derived bound of 20 µs: state work()",
     )
-    assert measured(FakeSite(HONEST)).below_bound == ""
+    assert measured(FakeProcesses(HONEST)).below_bound == ""
 
 
 def test_what_is_flagged_is_verified_on_every_case_by_a_new_judge() -> None:
-    site = FakeSite(DERIVED)
-    results = [measured(site)]
-    seen = len(site.checked)
-    assert once_more(FakeSubject(site), results) == results
-    assert {(2, "large"), (2, "odd")} == set(site.checked[seen:])
+    processes = FakeProcesses(DERIVED)
+    results = [measured(processes)]
+    seen = len(processes.checked)
+    assert once_more(FakeSubject(processes), results) == results
+    assert {(2, "large"), (2, "odd")} == set(processes.checked[seen:])
 
 
 def test_what_a_new_judge_finds_wrong_is_wrong() -> None:
-    site = FakeSite(DERIVED, wrong=((2, "odd"),))
-    found = once_more(FakeSubject(site), [measured(site)])
+    processes = FakeProcesses(DERIVED, wrong=((2, "odd"),))
+    found = once_more(FakeSubject(processes), [measured(processes)])
     assert [(one.case, one.status) for one in found] == [("large", Status.PASSED), ("odd", Status.WRONG)]
     assert found[1].reason == "faster than the derived bound, and when verified once more: off by 1"
 
 
 def test_strided_inputs_may_be_refused_when_a_candidate_is_verified_once_more() -> None:
-    subject = FakeSubject(FakeSite(DERIVED))
+    subject = FakeSubject(FakeProcesses(DERIVED))
     subject.unplanned = {"odd/strided": CaseResult(case="odd/strided", status=Status.REJECTED, reason="not dense")}
     assert verified_anew(subject, [Case(name="odd"), Case(name="odd/strided")]) is None
     subject.unplanned["odd"] = CaseResult(case="odd", status=Status.NOT_VERIFIED, reason="no memory")
@@ -148,21 +153,21 @@ def test_strided_inputs_may_be_refused_when_a_candidate_is_verified_once_more() 
     assert doubt.status is Status.NOT_VERIFIED
 
 
-def benched(site: FakeSite) -> dict[str, tuple[Status, str]]:
-    info = site.loaded().cases[0]
-    found = measured_case(cast(Site, site), info, {"mine": FakeSubject(site)}, ("eager",), None)
-    assert found.bound_kind == ("stated" if site.bound is STATED else "derived")
+def benched(processes: FakeProcesses) -> dict[str, tuple[Status, str]]:
+    info = processes.loaded().cases[0]
+    found = measured_case(cast(Processes, processes), info, {"mine": FakeSubject(processes)}, ("eager",), None)
+    assert found.bound_kind == ("stated" if processes.bound is STATED else "derived")
     return {row.name: (row.status, row.reason or row.below_bound) for row in found.implementations}
 
 
 def test_a_bench_flags_candidates_and_the_framework_below_a_derived_bound() -> None:
     said = "below the derived bound of 20 µs: state work()"
-    assert benched(FakeSite(DERIVED)) == {"mine": (Status.PASSED, said), "eager": (Status.PASSED, said)}
-    assert benched(FakeSite(HONEST)) == {"mine": (Status.PASSED, ""), "eager": (Status.PASSED, "")}
+    assert benched(FakeProcesses(DERIVED)) == {"mine": (Status.PASSED, said), "eager": (Status.PASSED, said)}
+    assert benched(FakeProcesses(HONEST)) == {"mine": (Status.PASSED, ""), "eager": (Status.PASSED, "")}
 
 
 def test_a_bench_refuses_what_beats_the_stated_bound_or_is_wrong_when_verified_once_more() -> None:
-    status, reason = benched(FakeSite(STATED))["mine"]
+    status, reason = benched(FakeProcesses(STATED))["mine"]
     assert (status, "no kernel can beat by the stated work" in reason) == (Status.REJECTED, True)
-    status, reason = benched(FakeSite(DERIVED, wrong=((2, "large"),)))["mine"]
+    status, reason = benched(FakeProcesses(DERIVED, wrong=((2, "large"),)))["mine"]
     assert (status, "when verified once more: off by 1" in reason) == (Status.WRONG, True)

@@ -11,27 +11,26 @@ from msgspec.structs import replace
 from fakes import PROBLEM
 from kernelwright import codec
 from kernelwright.model import CaseQualification, ProblemInfo, TensorSpec, TrivialAnswer
+from kernelwright.worker.judge.messages import Qualify
 from kernelwright.worker.processes.channel import Message
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.qualify import qualify
 
 NAMES = ("zeros", "a constant", "the previous output", "input x as it is")
 
 
 @dataclass
-class FakeSite:
-    """Whose judge finds that the answers of these names would pass on every case."""
+class FakeProcesses:
+    """Whose judge finds that the answers of these names would pass on every case. asked: of which cases."""
 
-    info: ProblemInfo
     names: tuple[str, ...]
     lease: Any = field(default_factory=contextlib.nullcontext)
-    qualified: dict[str, Any] = field(default_factory=dict)
-    unqualified: str = ""
-
-    def loaded(self) -> ProblemInfo:
-        return self.info
+    asked: list[str] = field(default_factory=list)
 
     def ask_judge(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
+        assert isinstance(message, Qualify)
+        self.asked.append(message.case)
         answers = tuple(
             TrivialAnswer(
                 name=name, output=0, accepted=True, max_rel_error=0.0, rms_rel_error=0.0, allowed_rel_error=0.0,
@@ -42,14 +41,23 @@ class FakeSite:
         return codec.plain(CaseQualification(case=message.case, answers=answers))
 
 
+class LoadedSession(Session):
+    def __init__(self, processes: Processes, info: ProblemInfo) -> None:
+        super().__init__(processes)
+        self._info = info
+
+
 def reason(shape: tuple[int, ...], *names: str) -> str:
     """Of the problem with one case, whose output has this shape."""
     output = TensorSpec(shape=shape, dtype="float32", stride=(4, 1))
     case = replace(next(one for one in PROBLEM.cases if one.case.timed), outputs=(output,))
-    site = FakeSite(replace(PROBLEM, cases=(case,)), names)
-    report = qualify(cast(Site, site), every=True)
+    processes = FakeProcesses(names)
+    session = LoadedSession(cast(Processes, processes), replace(PROBLEM, cases=(case,)))
+    report = qualify(session, every=True)
     assert report.qualifies is (not names)
-    assert report.reason == site.unqualified
+    assert report.reason == session.unqualified
+    assert qualify(session, every=True) == report
+    assert processes.asked == [case.case.name], "the judge is asked once"
     return report.reason.replace(f"on case {case.case.name} ", "")
 
 

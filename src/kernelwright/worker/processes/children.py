@@ -130,7 +130,7 @@ class Child:
 
 
 SERVERS: list[ForkServer] = []
-"""All that were started, also those of a `Site` that is still being made."""
+"""All that were started, also those of a `Processes` that is still being made."""
 
 
 def environment_of(scratch: Path) -> dict[str, str]:

@@ -20,7 +20,7 @@ def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
     """One for each launch of the plan, in order. Raises `CannotProfile` where one does not compile any more."""
     known = subject.launches(plan)
     return tuple(
-        profiled(launch, resources, code(subject, launch), subject.site.target)
+        profiled(launch, resources, code(subject, launch), subject.processes.target)
         for launch, (resources, _) in zip(plan.launches, known, strict=True)
     )
 
@@ -28,7 +28,7 @@ def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
 def code(subject: Subject, launch: Launch) -> tuple[Counter, ...]:
     """What the machine code of a launch holds, found by a compiler of its own."""
     job = {"kernels": subject.kernels_source, "launch": codec.plain(launch), "counters": True}
-    answer = subject.site.compile(f"{subject.key(launch)}:counters", job).result()
+    answer = subject.processes.compile(f"{subject.key(launch)}:counters", job).result()
     if "counters" not in answer:
         raise CannotProfile(answer["reason"])
     return codec.record(answer["counters"], tuple[Counter, ...])

@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from kernelwright.model import Counter, LaunchProfile
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.profile.run import run_program
@@ -34,9 +34,9 @@ ARGUMENTS = {
 class TorchProfiler:
     name = TOOL
 
-    def profile(self, site: Site, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
-        trace = site.scratch / f"trace-{time.monotonic_ns()}.json"
-        run_program(site, msgspec.structs.replace(job, marks="torch", trace=str(trace)))
+    def profile(self, processes: Processes, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
+        trace = processes.scratch / f"trace-{time.monotonic_ns()}.json"
+        run_program(processes, msgspec.structs.replace(job, marks="torch", trace=str(trace)))
         launches = tuple(of_trace(json.loads(trace.read_text())))
         trace.unlink()
         if not launches:

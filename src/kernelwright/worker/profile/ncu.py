@@ -18,7 +18,7 @@ from collections.abc import Callable, Sequence
 import msgspec
 
 from kernelwright.model import LaunchProfile
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import ncu_csv
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile
@@ -44,7 +44,7 @@ class NsightCompute:
     def __init__(self, find: Callable[[], str | None] = found) -> None:
         self.find = find
 
-    def profile(self, site: Site, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
+    def profile(self, processes: Processes, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
         ncu = self.find()
         if ncu is None:
             raise CannotProfile("ncu is not on PATH, nor where NVIDIA's installers put it")
@@ -56,22 +56,24 @@ class NsightCompute:
         job = msgspec.structs.replace(job, marks="cuda")
         metrics = tuple(CHOSEN.values())
         try:
-            launches = read(site, job, ncu, metrics, full)
+            launches = read(processes, job, ncu, metrics, full)
         except CannotProfile as error:
             known = tuple(metric for metric in metrics if metric.partition(".")[0] not in str(error))
             if known == metrics:
                 raise
-            launches = read(site, job, ncu, known, full)  # without those that it named: another GPU has other counters
+            launches = read(
+                processes, job, ncu, known, full
+            )  # without those that it named: another GPU has other counters
         if not any(launch.counters for launch in launches):
             raise CannotProfile("ncu read no counter")
         return launches
 
 
-def read(site: Site, job: Job, ncu: str, metrics: Sequence[str], full: bool) -> tuple[LaunchProfile, ...]:
+def read(processes: Processes, job: Job, ncu: str, metrics: Sequence[str], full: bool) -> tuple[LaunchProfile, ...]:
     """What one run of ncu saw; raises `CannotProfile`."""
-    log = site.scratch / f"ncu-{time.monotonic_ns()}.csv"
+    log = processes.scratch / f"ncu-{time.monotonic_ns()}.csv"
     try:
-        run_program(site, job, [ncu, *options(metrics, full), "--log-file", str(log)])
+        run_program(processes, job, [ncu, *options(metrics, full), "--log-file", str(log)])
     except CannotProfile as error:
         said = (
             [line for line in log.read_text(errors="replace").splitlines() if "ERROR" in line] if log.exists() else []
@@ -87,14 +89,14 @@ def read(site: Site, job: Job, ncu: str, metrics: Sequence[str], full: bool) -> 
 TRIAL = "import torch; torch.ones(1 << 20, device='cuda').add_(1); torch.cuda.synchronize()"
 
 
-def tried(site: Site, ncu: str) -> float:
+def tried(processes: Processes, ncu: str) -> float:
     """DRAM bytes of a small addition, read as any profile is; raises `CannotProfile` where they cannot be."""
-    log = site.scratch / f"ncu-{time.monotonic_ns()}.csv"
+    log = processes.scratch / f"ncu-{time.monotonic_ns()}.csv"
     metric = CHOSEN["dram_read"]
     command = [ncu, *options([metric], full=False), "--log-file", str(log), sys.executable, "-c", TRIAL]
     command[command.index("--profile-from-start") + 1] = "on"
-    with site.lease:
-        finished(command, environment(site), site.scratch, site.limits.profile_s)
+    with processes.lease:
+        finished(command, environment(processes), processes.scratch, processes.limits.profile_s)
     try:
         *_, last = ncu_csv.launches(log.read_text(errors="replace"), {metric: "dram_read"})
     except (OSError, ValueError) as error:

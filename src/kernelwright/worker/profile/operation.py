@@ -14,12 +14,13 @@ from kernelwright.errors import ConfigError, MachineError, ProblemError, Request
 from kernelwright.model import Candidate, LaunchProfile, Profile
 from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile import compiled
 from kernelwright.worker.profile.cupti import TorchProfiler
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.ncu import NsightCompute
 from kernelwright.worker.profile.protocol import CannotProfile, Profiler
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.subject import Subject
 
 PROFILERS: tuple[Profiler, ...] = (NsightCompute(), TorchProfiler())
@@ -31,15 +32,15 @@ OUT_OF_MEMORY = "OutOfMemoryError"
 """How torch says so, at the end of a traceback."""
 
 
-def profile(site: Site, implementation: Candidate | str, case: str, full: bool) -> Profile:
+def profile(session: Session, implementation: Candidate | str, case: str, full: bool) -> Profile:
     """implementation: a candidate, or one of FRAMEWORK. Raises `RequestError` where a candidate gets no plan."""
-    known = [info.case.name for info in site.loaded().cases]
+    known = [info.case.name for info in session.loaded().cases]
     if case not in known:
         raise ProblemError(f"no case {case!r}", f"known: {', '.join(known)}")
     if isinstance(implementation, str):
-        return framework_profile(site, implementation, case, full)
+        return framework_profile(session, implementation, case, full)
     try:
-        subject = Subject(site, implementation)
+        subject = Subject(session, implementation)
         subject.prepare([case])
     except SyntaxError as error:
         raise RequestError(f"the candidate cannot be profiled: {syntax.complaint(error)}") from error
@@ -47,63 +48,64 @@ def profile(site: Site, implementation: Candidate | str, case: str, full: bool) 
         raise RequestError(f"the candidate cannot be profiled: {ended.status.value}: {ended.reason}") from ended
     if case not in subject.plans:
         raise RequestError(f"the candidate cannot be profiled on {case}: {subject.unplanned[case].reason}")
-    key = key_of(site, subject.identity(), case, full)
-    if key not in site.profiles:
-        site.profiles[key] = candidate_profile(subject, implementation.id, case, full, key)
-    return site.profiles[key]
+    key = key_of(session, subject.identity(), case, full)
+    return session.profile(key, lambda: candidate_profile(subject, implementation.id, case, full, key))
 
 
 def candidate_profile(subject: Subject, name: str, case: str, full: bool, key: str) -> Profile:
-    site, plan = subject.site, subject.plans[case]
+    processes, plan = subject.processes, subject.plans[case]
     try:
         planned = compiled.launches(subject, plan)
     except CannotProfile as error:
         raise RequestError(f"the candidate cannot be profiled: {error}") from error
-    if not site.on_gpu:
+    if not processes.on_gpu:
         return Profile(
-            implementation=name, case=case, device=None, target=site.target.name, tool=None, launches=planned,
+            implementation=name, case=case, device=None, target=processes.target.name, tool=None, launches=planned,
             not_used={profiler.name: "there is no GPU here" for profiler in PROFILERS}, key=key,
             method="compiled for the target, not run",
         )  # fmt: skip
     code = tuple(subject.code[subject.key(launch)] for launch in plan.launches)
-    job = job_of(site, case, folder=str(site.code), code=code, plan=plan)
+    job = job_of(subject.session, case, folder=str(processes.code), code=code, plan=plan)
     with subject.leased("profile"):
-        tool, seen, not_used = by_first(site, job, full)
+        tool, seen, not_used = by_first(processes, job, full)
     launches = compiled.joined(seen, planned) if tool else planned
     return Profile(
-        implementation=name, case=case, device=site.machine["device"], target=site.target.name, tool=tool,
+        implementation=name, case=case, device=processes.machine["device"], target=processes.target.name, tool=tool,
         launches=launches, not_used=not_used, key=key, method=METHODS.get(tool or "", ""),
         seconds=subject.stages_s["profile"],
     )  # fmt: skip
 
 
-def framework_profile(site: Site, name: str, case: str, full: bool) -> Profile:
+def framework_profile(session: Session, name: str, case: str, full: bool) -> Profile:
     """What the framework's own implementation launches, in the same way."""
     if name not in FRAMEWORK:
         raise ConfigError(f"the framework has no implementation {name!r} to profile", f"known: {', '.join(FRAMEWORK)}")
-    if not site.on_gpu:
+    if not session.processes.on_gpu:
         raise MachineError(f"{name} cannot be profiled: there is no GPU here", "profile a candidate, or use a GPU")
-    key = key_of(site, name, case, full)
-    if key not in site.profiles:
-        with site.lease:
-            start_s = time.monotonic()
-            tool, seen, not_used = by_first(site, job_of(site, case, framework=name), full)
-            seconds = round(time.monotonic() - start_s, 4)
-        if tool is None:
-            reasons = "; ".join(f"{tool}: {why}" for tool, why in not_used.items())
-            raise MachineError(f"{name} cannot be profiled here ({reasons})", "see docs/diagnosis.md")
-        site.profiles[key] = Profile(
-            implementation=name, case=case, device=site.machine["device"], target=site.target.name, tool=tool,
-            launches=seen, not_used=not_used, key=key, method=METHODS.get(tool, ""), seconds=seconds,
-        )  # fmt: skip
-    return site.profiles[key]
+    key = key_of(session, name, case, full)
+    return session.profile(key, lambda: taken_of_framework(session, name, case, full, key))
 
 
-def key_of(site: Site, what: str | None, case: str, full: bool) -> str:
+def taken_of_framework(session: Session, name: str, case: str, full: bool, key: str) -> Profile:
+    processes = session.processes
+    with processes.lease:
+        start_s = time.monotonic()
+        tool, seen, not_used = by_first(processes, job_of(session, case, framework=name), full)
+        seconds = round(time.monotonic() - start_s, 4)
+    if tool is None:
+        reasons = "; ".join(f"{tool}: {why}" for tool, why in not_used.items())
+        raise MachineError(f"{name} cannot be profiled here ({reasons})", "see docs/diagnosis.md")
+    return Profile(
+        implementation=name, case=case, device=processes.machine["device"], target=processes.target.name, tool=tool,
+        launches=seen, not_used=not_used, key=key, method=METHODS.get(tool, ""), seconds=seconds,
+    )  # fmt: skip
+
+
+def key_of(session: Session, what: str | None, case: str, full: bool) -> str:
     """what: compiled code, or a name of the framework's."""
-    dtype = None if site.problem is None else site.problem.dtype
-    place = [site.target.name, site.machine["device"], site.compilers.ready()]
-    return codec.sha(codec.encode([what, site.loaded().source, dtype, case, place, full]))
+    processes = session.processes
+    place = [processes.target.name, processes.machine["device"], processes.compilers.ready()]
+    return codec.sha(codec.encode([what, session.loaded().source, session.read_from().dtype, case, place, full]))
 
 
 METHODS = {
@@ -112,30 +114,30 @@ METHODS = {
 }
 
 
-def job_of(site: Site, case: str, **what: object) -> Job:
-    assert site.problem is not None
-    return Job(problem=site.problem.path, case=case, dtype=site.problem.dtype, device=site.device, marks="none", **what)  # type: ignore[arg-type]
+def job_of(session: Session, case: str, **what: object) -> Job:
+    problem, device = session.read_from(), session.processes.device
+    return Job(problem=problem.path, case=case, dtype=problem.dtype, device=device, marks="none", **what)  # type: ignore[arg-type]
 
 
 def by_first(
-    site: Site, job: Job, full: bool, profilers: Sequence[Profiler] = PROFILERS
+    processes: Processes, job: Job, full: bool, profilers: Sequence[Profiler] = PROFILERS
 ) -> tuple[str | None, tuple[LaunchProfile, ...], dict[str, str]]:
     """The first tool that can, with what it saw; and why those before it could not."""
     not_used: dict[str, str] = {}
     for profiler in profilers:
         try:
-            return profiler.name, with_room(site, job, full, profiler), not_used
+            return profiler.name, with_room(processes, job, full, profiler), not_used
         except CannotProfile as error:
             not_used[profiler.name] = str(error)
     return None, (), not_used
 
 
-def with_room(site: Site, job: Job, full: bool, profiler: Profiler) -> tuple[LaunchProfile, ...]:
+def with_room(processes: Processes, job: Job, full: bool, profiler: Profiler) -> tuple[LaunchProfile, ...]:
     """Where memory runs out, once more without the bench, whose copies of inputs may fill half of the device."""
     try:
-        return profiler.profile(site, job, full)
+        return profiler.profile(processes, job, full)
     except CannotProfile as error:
         if OUT_OF_MEMORY not in str(error):
             raise
-    site.drop("bench")
-    return profiler.profile(site, job, full)
+    processes.drop("bench")
+    return profiler.profile(processes, job, full)

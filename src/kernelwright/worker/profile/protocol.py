@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Protocol
 
 from kernelwright.model import LaunchProfile
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile.job import Job
 
 
@@ -20,7 +20,7 @@ class Profiler(Protocol):
     name: str
     """What `Profile.tool` and `Counter.tool` say."""
 
-    def profile(self, site: Site, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
+    def profile(self, processes: Processes, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
         """The launches of one call, in order, under the lease of the GPU. full: every counter that the tool has.
 
         Raises `CannotProfile`.

@@ -13,27 +13,27 @@ from pathlib import Path
 
 from kernelwright import codec
 from kernelwright.worker.processes.children import environment_of
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.protocol import CannotProfile
 
 
-def run_program(site: Site, job: Job, under: Sequence[str] = ()) -> str:
+def run_program(processes: Processes, job: Job, under: Sequence[str] = ()) -> str:
     """What it and the tool `under` which it runs printed. Raises `CannotProfile` where it failed or took too long."""
-    file = site.scratch / f"profile-{time.monotonic_ns()}.json"
+    file = processes.scratch / f"profile-{time.monotonic_ns()}.json"
     file.write_bytes(codec.encode(job))
     command = [*under, sys.executable, "-m", "kernelwright.worker.profile.program", str(file)]
     try:
-        printed = finished(command, environment(site), site.scratch, site.limits.profile_s)
+        printed = finished(command, environment(processes), processes.scratch, processes.limits.profile_s)
     finally:
         file.unlink()
     return printed
 
 
-def environment(site: Site) -> dict[str, str]:
+def environment(processes: Processes) -> dict[str, str]:
     """What the fork server's children have, and what profilers need besides."""
-    return environment_of(site.scratch) | {
-        "TMPDIR": str(site.scratch),  # ncu keeps a lock file there, which another user's would block
+    return environment_of(processes.scratch) | {
+        "TMPDIR": str(processes.scratch),  # ncu keeps a lock file there, which another user's would block
         "LC_ALL": "C",  # ncu writes numbers as the locale has them
         "TORCHINDUCTOR_COMPILE_THREADS": "1",  # compile in the process that is looked into, not in a pool beside it
     }

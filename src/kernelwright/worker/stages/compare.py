@@ -20,7 +20,8 @@ from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import with_strided
 from kernelwright.worker.stages.measure import check_timed, estimate
 from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
@@ -44,7 +45,7 @@ class Floor:
 
 
 def bench(
-    site: Site,
+    session: Session,
     candidates: dict[str, Candidate],
     names: tuple[str, ...],
     framework: tuple[str, ...],
@@ -54,7 +55,7 @@ def bench(
 
     against: the row that ratios and verdicts refer to; the fastest of the framework's own where None.
     """
-    known = {info.case.name: info for info in site.loaded().cases}
+    known = {info.case.name: info for info in session.loaded().cases}
     unknown = [name for name in names if name not in known]
     if unknown:
         raise ProblemError(f"no case {unknown[0]!r}", f"known: {', '.join(known)}")
@@ -62,17 +63,17 @@ def bench(
     subjects: dict[str, Subject | Implementation] = {}
     for name, candidate in candidates.items():
         try:
-            subject = Subject(site, candidate)
+            subject = Subject(session, candidate)
             subject.prepare([info.case.name for info in chosen])
             subjects[name] = subject
         except Ended as ended:
             subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
-    if site.on_gpu:
-        cases = tuple(measured_again(site, info, subjects, framework, against) for info in chosen)
+    if session.processes.on_gpu:
+        cases = tuple(measured_again(session.processes, info, subjects, framework, against) for info in chosen)
     else:
         cases = tuple(estimated_case(info, subjects) for info in chosen)
     return BenchReport(
-        problem=site.loaded().name, environment=site.environment(), cases=cases, unqualified=site.unqualified
+        problem=session.loaded().name, environment=session.environment(), cases=cases, unqualified=session.unqualified
     )
 
 
@@ -111,11 +112,11 @@ def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
         except Ended as ended:
             return CaseResult(case=info.case.name, status=ended.status, reason=ended.reason), ended.lost
 
-    return subject.site.twice_if_lost(attempt)
+    return subject.processes.twice_if_lost(attempt)
 
 
 def measured_again(
-    site: Site,
+    processes: Processes,
     info: CaseInfo,
     subjects: dict[str, Subject | Implementation],
     framework: tuple[str, ...],
@@ -125,20 +126,20 @@ def measured_again(
 
     def attempt() -> tuple[BenchCase | Ended, bool]:
         try:
-            return measured_case(site, info, subjects, framework, against), False
+            return measured_case(processes, info, subjects, framework, against), False
         except Ended as ended:
             if not ended.lost:
                 raise
             return ended, True
 
-    found = site.twice_if_lost(attempt)
+    found = processes.twice_if_lost(attempt)
     if isinstance(found, Ended):
         raise WorkerError(f"case {info.case.name} was benched twice, and twice {found.reason}") from found
     return found
 
 
 def measured_case(
-    site: Site,
+    processes: Processes,
     info: CaseInfo,
     subjects: dict[str, Subject | Implementation],
     framework: tuple[str, ...],
@@ -151,38 +152,38 @@ def measured_case(
     """
     case = info.case.name
     rows: list[Row] = []
-    with site.lease:
-        site.drop("bench")
+    with processes.lease:
+        processes.drop("bench")
         failed = [row for name, one in subjects.items() if (row := unverified(info, name, one)) is not None]
         bad = {row.name for row in failed}
         for name in framework:
             try:
-                rows.append(framework_row(site, case, name))
+                rows.append(framework_row(processes, case, name))
             except (ProblemError, WorkerError) as error:
                 failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
         room = largest(subjects, case)
         for name, subject in subjects.items():
             if name in bad or isinstance(subject, Implementation):
                 continue
-            outcome = candidate_row(site, info, name, subject, room)
+            outcome = candidate_row(processes, info, name, subject, room)
             if isinstance(outcome, Row):
                 rows.append(outcome)
             else:
                 failed.append(outcome)
-        copied = copy_of_fastest(site, info, rows, subjects, room)
+        copied = copy_of_fastest(processes, info, rows, subjects, room)
         seed = secrets.randbits(32)
         sampled = [*rows, copied] if isinstance(copied, Row) else rows
         half, kept, lost = sample_in_halves(sampled, random.Random(seed), lambda among: referred(among, against))
         floor = floor_of(kept, copied, lost, half)
         rows = [row for row in kept if row.name != COPY]
         failed += [row for row in lost if row.name != COPY]
-        clocks = site.ask_bench(to_bench.Clocks())
+        clocks = processes.ask_bench(to_bench.Clocks())
         reference = referred(rows, against)
         observed = codec.record(clocks, Clocks) if clocks else None
         finished = [concluded(info, row, reference, observed, half, floor) for row in rows]
-        site.ask_judge(to_judge.Forget())
+        processes.ask_judge(to_judge.Forget())
         failed += spoilt(info, subjects, finished)
-        site.drop("bench")
+        processes.drop("bench")
     bad = {row.name for row in failed}
     found = framed(info, [*(row for row in finished if row.name not in bad), *failed])
     return msgspec.structs.replace(
@@ -191,7 +192,7 @@ def measured_case(
 
 
 def copy_of_fastest(
-    site: Site, info: CaseInfo, rows: list[Row], subjects: dict[str, Subject | Implementation], room: int
+    processes: Processes, info: CaseInfo, rows: list[Row], subjects: dict[str, Subject | Implementation], room: int
 ) -> Row | Implementation | None:
     """One more row of the candidate that was fastest as it was prepared; None where there is no candidate."""
     candidates = [row for row in rows if isinstance(subjects.get(row.name), Subject)]
@@ -200,7 +201,7 @@ def copy_of_fastest(
     fastest = min(candidates, key=lambda row: stats.median(row.steady_us))
     subject = subjects[fastest.name]
     assert isinstance(subject, Subject)
-    row = candidate_row(site, info, COPY, subject, room)
+    row = candidate_row(processes, info, COPY, subject, room)
     if isinstance(row, Row):
         row.original = fastest.name
     return row
@@ -304,9 +305,9 @@ def spoilt(
 
 def doubted(subject: Subject) -> CaseResult | None:
     """Why a candidate that was faster than a derived bound is not believed, None where it is."""
-    cases = [info.case for info in subject.site.loaded().cases]
+    cases = [info.case for info in subject.session.loaded().cases]
     try:
-        return verified_anew(subject, with_strided(subject.site, cases))
+        return verified_anew(subject, with_strided(subject.session, cases))
     except Ended as ended:
         if ended.lost:
             raise

@@ -13,7 +13,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumbent, KernelResources, Status
 from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.measure import estimate, measure
 from kernelwright.worker.stages.necessity import superfluous
 from kernelwright.worker.stages.physical import verified_anew
@@ -25,29 +25,31 @@ WHOLE = ("verify", "confirm")
 """Purposes that look at every case, whatever becomes of the others; the rest end at the first failure."""
 
 
-def evaluate(site: Site, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
+def evaluate(session: Session, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
     """The whole way for one purpose: "search", "tune", "verify" or "confirm".
 
     incumbent: what the candidate races against when it is timed; None where it is timed alone, as a confirmation is.
     """
-    return site.twice_if_lost(lambda: _evaluated(site, candidate, purpose, incumbent))
+    return session.processes.twice_if_lost(lambda: _evaluated(session, candidate, purpose, incumbent))
 
 
-def _evaluated(site: Site, candidate: Candidate, purpose: str, incumbent: Incumbent | None) -> tuple[Evaluation, bool]:
+def _evaluated(
+    session: Session, candidate: Candidate, purpose: str, incumbent: Incumbent | None
+) -> tuple[Evaluation, bool]:
     """The evaluation, and whether it ended because a process was lost."""
-    ordered = sorted(cases_for(site, purpose), key=lambda case: (not case.small, case.held_out))
+    ordered = sorted(cases_for(session, purpose), key=lambda case: (not case.small, case.held_out))
     try:
-        subject = Subject(site, candidate)
+        subject = Subject(session, candidate)
     except ConfigError as error:
         return Evaluation(status=Status.REJECTED, reason=str(error)), False
     except SyntaxError as error:
         return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error)), False
-    ordered = with_strided(site, ordered)
+    ordered = with_strided(session, ordered)
     results: list[CaseResult] = []
     try:
         subject.prepare([case.name for case in ordered])
         if purpose == "confirm":
-            site.renew()
+            session.processes.renew()
         for case in ordered:
             if any(result.status not in GOOD and case.name.startswith(f"{result.case}/") for result in results):
                 continue  # wrong as its inputs are: laid out otherwise they say nothing more
@@ -63,30 +65,32 @@ def _evaluated(site: Site, candidate: Candidate, purpose: str, incumbent: Incumb
 
 def once_more(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
     """The results of a candidate that was faster than a derived bound, unless it is not right on everything."""
-    site = subject.site
-    doubt = verified_anew(subject, with_strided(site, [info.case for info in site.loaded().cases]))
+    session = subject.session
+    doubt = verified_anew(subject, with_strided(session, [info.case for info in session.loaded().cases]))
     if doubt is None:
         return results
     return [*(result for result in results if result.case != doubt.case), doubt]
 
 
-def cases_for(site: Site, purpose: str) -> list[Case]:
+def cases_for(session: Session, purpose: str) -> list[Case]:
     """Those that an evaluation of this purpose looks at, in the problem's order.
 
     "tune" leaves the small cases to the confirmation: a config changes how the timed ones are computed, and compiling
     kernels for small odd shapes took three times as long as for large even ones. Without a GPU only small cases can be
     judged, so there they stay.
     """
-    cases = [info.case for info in site.loaded().cases]
+    cases = [info.case for info in session.loaded().cases]
     if purpose in WHOLE:
         return cases
-    return [case for case in cases if not (case.held_out or (case.small and purpose == "tune" and site.on_gpu))]
+    return [
+        case for case in cases if not (case.held_out or (case.small and purpose == "tune" and session.processes.on_gpu))
+    ]
 
 
-def with_strided(site: Site, cases: list[Case]) -> list[Case]:
+def with_strided(session: Session, cases: list[Case]) -> list[Case]:
     """The cases, and after the one that it is made from the one whose inputs lie in memory otherwise."""
-    known = {info.case.name for info in site.loaded().cases}
-    added = {name.rpartition("/")[0]: name for shape in site.shapes if (name := shape["name"]) not in known}
+    known = {info.case.name for info in session.loaded().cases}
+    added = {name.rpartition("/")[0]: name for shape in session.shapes if (name := shape["name"]) not in known}
     found = []
     for case in cases:
         found.append(case)
@@ -98,7 +102,7 @@ def with_strided(site: Site, cases: list[Case]) -> list[Case]:
 def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | None) -> CaseResult:
     """One case verified, its kernels shown to be needed, and (where asked for and possible) timed. A confirmation is
     timed alone: what loses a race is not checked to the end."""
-    if case.name not in {info.case.name for info in subject.site.loaded().cases}:
+    if case.name not in {info.case.name for info in subject.session.loaded().cases}:
         return verify_strided(subject, case)
     result = verify(subject, case)
     if result.status is Status.PASSED:
@@ -126,8 +130,8 @@ def conclusion(results: list[CaseResult], unfinished: list[CaseResult]) -> tuple
 
 def evaluation(subject: Subject, status: Status, reason: str, results: list[CaseResult]) -> Evaluation:
     """Everything found out, as a record; the score is over the timed cases of a candidate that passed."""
-    site = subject.site
-    scored = {info.case.name for info in site.loaded().cases if info.case.timed}
+    session = subject.session
+    scored = {info.case.name for info in session.loaded().cases if info.case.timed}
     timings = [result.timing for result in results if result.timing is not None and result.case in scored]
     counted = timings if status is Status.PASSED else []
     compared = any(result.status in (Status.PASSED, Status.WRONG) for result in results)
@@ -135,7 +139,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         status=status,
         reason=reason,
         results=tuple(results),
-        verified_on=None if not compared else "device" if site.on_gpu else "interpreter",
+        verified_on=None if not compared else "device" if session.processes.on_gpu else "interpreter",
         score_us=stats.geometric_mean([timing.median_us for timing in counted]) if counted else None,
         timing_kind=counted[0].kind if counted else None,
         kernels=distinct(subject.resources),
@@ -144,7 +148,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         stages_s=subject.stages_s,
         confinement=subject.confinement,
         log=subject.log,
-        unqualified=site.unqualified,
+        unqualified=session.unqualified,
     )
 
 

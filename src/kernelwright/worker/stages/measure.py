@@ -81,7 +81,7 @@ def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseRes
     """The timed case, unless its timed runs left something wrong or it took less time than the stated work allows."""
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
-    least = next(info.bound for info in subject.site.loaded().cases if info.case.name == result.case)
+    least = next(info.bound for info in subject.session.loaded().cases if info.case.name == result.case)
     if reason := impossible(least, timing.median_us):
         return CaseResult(case=result.case, status=Status.REJECTED, reason=reason, timing=timing)
     return msgspec.structs.replace(result, timing=timing, below_bound=below_bound(least, timing.median_us))
@@ -92,13 +92,13 @@ def check_timed(subject: Subject, case: str, key: str, message: Check) -> CaseRe
     the inputs changed, on memory worn by many calls, so that no note of earlier ones can have saved work. Where both
     are right, whether a call takes as long without what earlier ones left."""
     nbytes = Layout(subject.plans[case].buffers).nbytes
-    subject.site.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="timed"))
+    subject.processes.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="timed"))
     result = check(subject, message)
     if result.status is not Status.PASSED:
         return result
-    subject.site.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="worn"))
+    subject.processes.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="worn"))
     message = place(subject, case, AGAIN, fresh=False)
-    subject.site.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="once"))
+    subject.processes.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="once"))
     again = check(subject, message)
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"{STALE}: {again.reason}")
@@ -116,7 +116,7 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
     nbytes = Layout(subject.plans[case].buffers).nbytes
     for worn in (True, False):  # the first time by what came before
         place(subject, case, draw=0)
-        told = subject.site.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
+        told = subject.processes.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
         # the mean, because a kernel may work in some of its calls only; a disturbed sample raises it and blames nobody
         as_left_us, anew_us = statistics.fmean(told["as_left_us"]), stats.median(told["anew_us"])
         if anew_us <= SAVING * as_left_us + COLD_US:
@@ -131,21 +131,21 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
     A bench that does not have it (a new process, a resumed run) gets it again: the incumbent is recorded once more, and
     its machine code is mostly known. Every other plan of the case is forgotten.
     """
-    site, nbytes = subject.site, Layout(subject.plans[case].buffers).nbytes
+    processes, nbytes = subject.processes, Layout(subject.plans[case].buffers).nbytes
     name = "" if incumbent is None else bench_name(incumbent.candidate, case)
-    is_there = site.ask_bench(to_bench.Keep(case=case, key=name, nbytes=nbytes))
+    is_there = processes.ask_bench(to_bench.Keep(case=case, key=name, nbytes=nbytes))
     if incumbent is None:
         return None
     if is_there:
         return name
-    rival = Subject(site, incumbent.candidate)
+    rival = Subject(subject.session, incumbent.candidate)
     try:
         rival.prepare([case])
         if case not in rival.plans:
             return None
         place(rival, case, draw=0)
         sent = rival.replayable(rival.plans[case])
-        site.ask_bench(to_bench.Prepare(key=name, case=case, plan=sent.name, room=nbytes), plan=sent)
+        processes.ask_bench(to_bench.Prepare(key=name, case=case, plan=sent.name, room=nbytes), plan=sent)
     except Ended as ended:
         if ended.lost:
             raise
@@ -160,20 +160,20 @@ def bench_name(candidate: Candidate, case: str) -> str:
 
 def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str | None) -> Timing:
     """rival: the incumbent's plan on the bench."""
-    site = subject.site
+    processes = subject.processes
     sent = subject.replayable(subject.plans[case])
-    prepared = site.ask_bench(to_bench.Prepare(key=KEY, case=case, plan=sent.name), plan=sent)
+    prepared = processes.ask_bench(to_bench.Prepare(key=KEY, case=case, plan=sent.name), plan=sent)
     samples: list[float] = prepared["steady_us"]
     if incumbent is not None and stats.median(samples) > HOPELESS * incumbent.times_us[case]:
         stopped = TOO_SLOW
     elif rival is not None:
         most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
-        raced = site.ask_bench(to_bench.Race(key=KEY, against=rival, most=most))
+        raced = processes.ask_bench(to_bench.Race(key=KEY, against=rival, most=most))
         samples, stopped = raced["ours_us"], raced["stopped"]
     else:
         stopped = _sample_alone(subject, samples)
-    clocks = site.ask_bench(to_bench.Clocks())
-    call_us, issue_us = (None, None) if stopped in LET_GO else site.ask_bench(to_bench.Call(key=KEY))
+    clocks = processes.ask_bench(to_bench.Clocks())
+    call_us, issue_us = (None, None) if stopped in LET_GO else processes.ask_bench(to_bench.Call(key=KEY))
     return Timing(
         kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
         samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
@@ -191,7 +191,7 @@ def rounds_within(race_us: float, rotation_us: float) -> int:
 def _sample_alone(subject: Subject, samples: list[float]) -> str:
     """Add samples until their median is known precisely; returns why that ended."""
     while len(samples) < MAX_SAMPLES:
-        samples += subject.site.ask_bench(to_bench.Sample(key=KEY, count=MORE_SAMPLES))
+        samples += subject.processes.ask_bench(to_bench.Sample(key=KEY, count=MORE_SAMPLES))
         low, high = stats.bootstrap_ci(samples, stats.median)
         if high - low <= stats.PRECISE * stats.median(samples):
             return KNOWN
@@ -202,15 +202,15 @@ def _settle(subject: Subject, judged: CaseResult) -> None:
     """Keep the plan of a candidate that may be the next incumbent, until the next measurement of the case."""
     if judged.status is Status.PASSED and judged.timing is not None and not _is_lost(judged.timing):
         name = bench_name(subject.candidate, judged.case)
-        subject.site.ask_bench(to_bench.Rename(key=KEY, name=name))
+        subject.processes.ask_bench(to_bench.Rename(key=KEY, name=name))
     else:
-        subject.site.ask_bench(to_bench.Forget(key=KEY))
+        subject.processes.ask_bench(to_bench.Forget(key=KEY))
 
 
 def estimate(subject: Subject, case: str) -> Timing:
     """A guess at a recorded and compiled case's time; nothing ran."""
-    site = subject.site
-    least = next(info.bound for info in site.loaded().cases if info.case.name == case)
-    bandwidth_bytes_per_s = site.peaks()[0]["copy_bytes_per_s"]
-    us = roofline.estimate_us(least, subject.launches(subject.plans[case]), site.target, bandwidth_bytes_per_s)
+    processes = subject.processes
+    least = next(info.bound for info in subject.session.loaded().cases if info.case.name == case)
+    bandwidth_bytes_per_s = processes.peaks()[0]["copy_bytes_per_s"]
+    us = roofline.estimate_us(least, subject.launches(subject.plans[case]), processes.target, bandwidth_bytes_per_s)
     return Timing(kind="estimate", median_us=us, method="roofline.estimate_us")

@@ -26,7 +26,7 @@ def superfluous(subject: Subject, case: str) -> CaseResult | None:
         if not leaves_unwritten(rest):
             with subject.leased("necessity"):
                 # Draw 0 comes with the poison that is NaN, and as an index lies just before the buffer.
-                result = replayed(subject, case, rest, draw=0, limit_s=subject.site.limits.suppressed_s)
+                result = replayed(subject, case, rest, draw=0, limit_s=subject.processes.limits.suppressed_s)
             if result.status is Status.PASSED:
                 reason = f"the kernel {kernel} does not contribute: without it the output is still right"
                 return CaseResult(case=case, status=Status.REJECTED, reason=reason)

@@ -37,11 +37,10 @@ def below_bound(least: Bound, median_us: float) -> str:
 
 def verified_anew(subject: Subject, cases: Sequence[Case]) -> CaseResult | None:
     """Every case once more, on draws of a new judge; the first on which the candidate is not shown to be right."""
-    site = subject.site
     subject.prepare([case.name for case in cases])
-    with site.lease:
-        site.drop("judge")
-    known = {info.case.name for info in site.loaded().cases}
+    with subject.processes.lease:
+        subject.processes.drop("judge")
+    known = {info.case.name for info in subject.session.loaded().cases}
     for case in cases:
         result = verify(subject, case) if case.name in known else verify_strided(subject, case)
         refuses = case.name not in known and result.status is Status.NOT_VERIFIED

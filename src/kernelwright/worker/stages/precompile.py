@@ -10,7 +10,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
 from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import cases_for, evaluation
 from kernelwright.worker.stages.subject import Subject
 
@@ -22,17 +22,17 @@ MAX_THREADS_PER_BLOCK = 1024
 """CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability": the same for all."""
 
 
-def precompile(site: Site, candidate: Candidate, purpose: str) -> Evaluation:
+def precompile(session: Session, candidate: Candidate, purpose: str) -> Evaluation:
     """`not_verified` with the resources of every kernel of the cases that `evaluate` looks at for this purpose, or the
     failure."""
     try:
-        subject = Subject(site, candidate)
+        subject = Subject(session, candidate)
     except ConfigError as error:
         return Evaluation(status=Status.REJECTED, reason=str(error))
     except SyntaxError as error:
         return Evaluation(status=Status.COMPILE_ERROR, reason=syntax.complaint(error))
     try:
-        subject.prepare([case.name for case in cases_for(site, purpose)])
+        subject.prepare([case.name for case in cases_for(session, purpose)])
     except Ended as ended:
         return evaluation(subject, ended.status, ended.reason, [])
     failed = next((result for result in subject.unplanned.values() if result.status is not Status.NOT_VERIFIED), None)

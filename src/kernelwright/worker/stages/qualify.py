@@ -5,25 +5,23 @@ It tries nothing itself (`trivial`). The one rule: what this machine could not j
 
 from __future__ import annotations
 
-from kernelwright import codec
 from kernelwright.model import CaseInfo, CaseQualification, QualificationReport, TrivialAnswer
-from kernelwright.worker.judge.messages import Qualify
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.session import Session
 
 SHOWN = 3
 """Reasons that are named; the report holds every answer."""
 
 
-def qualify(site: Site, every: bool) -> QualificationReport:
+def qualify(session: Session, every: bool) -> QualificationReport:
     """The report on the small cases and the smallest timed one; on every case where asked for.
 
     A problem that fails is remembered, and what is evaluated from then on says so.
     """
-    info = site.loaded()
+    info = session.loaded()
     judged: list[CaseQualification] = []
     missed: dict[str, str] = {}
     for one in info.cases if every else gate(info.cases):
-        found = _case(site, one.case.name)
+        found = session.qualification(one.case.name)
         if isinstance(found, str):
             missed[one.case.name] = found
         else:
@@ -31,9 +29,9 @@ def qualify(site: Site, every: bool) -> QualificationReport:
     cases = {one.case.name: one for one in info.cases}
     reasons = list(dict.fromkeys(in_words(cases[one.case], answer) for one in judged for answer in one.accepted))
     more = [f"and {len(reasons) - SHOWN} more"] if len(reasons) > SHOWN else []
-    site.unqualified = "; ".join([*reasons[:SHOWN], *more])
+    session.disqualify("; ".join([*reasons[:SHOWN], *more]))
     return QualificationReport(
-        problem=info.name, qualifies=not reasons if judged else None, reason=site.unqualified,
+        problem=info.name, qualifies=not reasons if judged else None, reason=session.unqualified,
         cases=tuple(judged), not_judged=missed,
     )  # fmt: skip
 
@@ -55,11 +53,3 @@ def in_words(info: CaseInfo, answer: TrivialAnswer) -> str:
         return f"on case {case} a kernel that ignores {what} would pass"
     error = "exactly right" if not answer.max_rel_error else f"off by {answer.max_rel_error:.2g} of the output's scale"
     return f"on case {case} {answer.name} would pass ({error})"
-
-
-def _case(site: Site, case: str) -> CaseQualification | str:
-    with site.lease:
-        if case not in site.qualified:
-            answer = site.ask_judge(Qualify(case=case))
-            site.qualified[case] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
-        return site.qualified[case]

@@ -20,7 +20,7 @@ from kernelwright.worker.plan.plan import ITEMSIZE, Plan, Recorded, Recording, V
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.processes.children import ChildDied, ChildTimeout
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 
 FAILURES = (Status.REJECTED, Status.RUNTIME_ERROR, Status.COMPILE_ERROR)
 """What a recorder may say of a case that has no plan."""
@@ -41,14 +41,14 @@ class Told:
     ended: Ended | None = None
 
 
-def told(site: Site, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]]) -> Told:
+def told(processes: Processes, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]]) -> Told:
     """Run the recorder over the cases of `shapes`, confined, and kill it."""
-    limit_s = site.limits.record_s
-    recorder = site.spawn("recorder", log=True)
+    limit_s = processes.limits.record_s
+    recorder = processes.spawn("recorder", log=True)
     found = Told(confinement={}, answer=None, log="")
     try:
         found.confinement = recorder.channel.receive(limit_s)["confinement"]
-        job = {"source": source, "autotune": autotune, "target": site.target.name, "cases": shapes}
+        job = {"source": source, "autotune": autotune, "target": processes.target.name, "cases": shapes}
         found.answer = recorder.ask(job, limit_s)
     except ChannelClosed:
         found.ended = Ended(Status.CRASHED, f"the recorder did not start: {recorder.printed(800)}", lost=True)

@@ -19,7 +19,7 @@ from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.order import design, orders
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import place
 
@@ -54,26 +54,26 @@ class Row:
     rounds_us: list[float] = field(default_factory=list)
 
 
-def framework_row(site: Site, case: str, name: str) -> Row:
-    limit_s = site.limits.baseline_s
-    prepared = site.ask_judge(to_judge.Prepare(case=case, name=name), limit_s)
+def framework_row(processes: Processes, case: str, name: str) -> Row:
+    limit_s = processes.limits.baseline_s
+    prepared = processes.ask_judge(to_judge.Prepare(case=case, name=name), limit_s)
     return Row(
         name=name,
         method=described(prepared),
-        sample=lambda: float(site.ask_judge(to_judge.Sample(case=case, name=name))),
-        warm=lambda: float(site.ask_judge(to_judge.Warm(case=case, name=name))),
-        call=lambda: site.ask_judge(to_judge.Call(case=case, name=name)),
-        capture_again=lambda: site.ask_judge(to_judge.CaptureAgain(case=case, name=name), limit_s),
+        sample=lambda: float(processes.ask_judge(to_judge.Sample(case=case, name=name))),
+        warm=lambda: float(processes.ask_judge(to_judge.Warm(case=case, name=name))),
+        call=lambda: processes.ask_judge(to_judge.Call(case=case, name=name)),
+        capture_again=lambda: processes.ask_judge(to_judge.CaptureAgain(case=case, name=name), limit_s),
     )
 
 
-def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room: int) -> Row | Implementation:
+def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subject, room: int) -> Row | Implementation:
     """A verified candidate ready to be sampled, or why it is not. room: bytes, see `largest`."""
     try:
         place(subject, info.case.name, draw=0)
         sent = subject.replayable(subject.plans[info.case.name])
         prepare = to_bench.Prepare(key=name, case=info.case.name, plan=sent.name, room=room)
-        prepared = site.ask_bench(prepare, plan=sent)
+        prepared = processes.ask_bench(prepare, plan=sent)
     except Ended as ended:
         if ended.lost:
             raise
@@ -83,10 +83,10 @@ def candidate_row(site: Site, info: CaseInfo, name: str, subject: Subject, room:
     return Row(
         name=name,
         method=described(prepared),
-        sample=lambda: float(site.ask_bench(to_bench.Sample(key=name, count=1))[0]),
-        warm=lambda: float(site.ask_bench(to_bench.Warm(key=name))),
-        call=lambda: site.ask_bench(to_bench.Call(key=name)),
-        capture_again=lambda: site.ask_bench(to_bench.CaptureAgain(key=name)),
+        sample=lambda: float(processes.ask_bench(to_bench.Sample(key=name, count=1))[0]),
+        warm=lambda: float(processes.ask_bench(to_bench.Warm(key=name))),
+        call=lambda: processes.ask_bench(to_bench.Call(key=name)),
+        capture_again=lambda: processes.ask_bench(to_bench.CaptureAgain(key=name)),
         steady_us=prepared["steady_us"],
     )
 

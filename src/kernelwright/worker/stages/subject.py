@@ -25,8 +25,8 @@ from kernelwright.worker.compile import machine_code
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, dtypes, launch_identity
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.processes.site import Site
 from kernelwright.worker.rules import extract, static
+from kernelwright.worker.session import Session
 from kernelwright.worker.stages.recording import Told, accepted, given, read, told
 
 AUTOTUNE = "autotune:"
@@ -36,8 +36,9 @@ AUTOTUNE = "autotune:"
 class Subject:
     """A candidate on its way: what each stage found out. One per evaluation."""
 
-    def __init__(self, site: Site, candidate: Candidate) -> None:
-        self.site = site
+    def __init__(self, session: Session, candidate: Candidate) -> None:
+        self.session = session
+        self.processes = session.processes
         self.candidate = candidate
         self.autotune_choice = {
             k.removeprefix(AUTOTUNE): v for k, v in candidate.config.items() if k.startswith(AUTOTUNE)
@@ -77,13 +78,13 @@ class Subject:
     def leased(self, name: str) -> Iterator[None]:
         """A stage that holds the lease; waiting for it is counted apart."""
         with self.stage("wait"):
-            self.site.lease.acquire()
+            self.processes.lease.acquire()
         try:
-            self.site.replay_for(self)
+            self.processes.replay_for(self)
             with self.stage(name):
                 yield
         finally:
-            self.site.lease.release()
+            self.processes.lease.release()
 
     # --- static, record, compile -----------------------------------------------------------------------------
 
@@ -113,13 +114,13 @@ class Subject:
         self.kernels = kernels.parameters
 
     def _record(self, cases: list[str]) -> None:
-        shapes = [shape for shape in self.site.shapes if shape["name"] in cases]
+        shapes = [shape for shape in self.session.shapes if shape["name"] in cases]
 
         def attempt() -> tuple[Told, bool]:
-            found = told(self.site, self.source, self.autotune_choice, shapes)
+            found = told(self.processes, self.source, self.autotune_choice, shapes)
             return found, found.ended is not None and found.ended.lost
 
-        found = self.site.twice_if_lost(attempt)
+        found = self.processes.twice_if_lost(attempt)
         self.confinement, self.log = found.confinement, found.log
         if found.ended is not None:
             raise Ended(found.ended.status, found.ended.reason)
@@ -135,7 +136,7 @@ class Subject:
     def key(self, launch: Launch) -> str:
         """Names the machine code of a launch."""
         identity = launch_identity(launch, self.kernels[launch.kernel])
-        return machine_code.key_of(self.kernels_sha, identity, self.site.target.name, *self.site.versions())
+        return machine_code.key_of(self.kernels_sha, identity, self.processes.target.name, *self.processes.versions())
 
     def replayable(self, plan: Plan) -> AddPlan | AddText:
         """What a bench is sent once to replay `plan`: the names of its machine code; for the interpreter, the text.
@@ -144,7 +145,7 @@ class Subject:
         """
         if id(plan) not in self.sent:
             unnamed: AddPlan | AddText
-            if self.site.on_gpu:
+            if self.processes.on_gpu:
                 code = tuple(self.code[self.key(launch)] for launch in plan.launches)
                 unnamed = AddPlan(name="", plan=plan, code=code)
             else:
@@ -155,7 +156,7 @@ class Subject:
 
     def _plans_of_problem(self) -> dict[str, Plan]:
         """Without those for inputs laid out otherwise, which are never timed."""
-        return {info.case.name: self.plans[info.case.name] for info in self.site.loaded().cases
+        return {info.case.name: self.plans[info.case.name] for info in self.session.loaded().cases
                 if info.case.name in self.plans}  # fmt: skip
 
     def _compile(self) -> None:
@@ -185,11 +186,11 @@ class Subject:
     def _compiling(self, key: str, launch: Launch, whole: bool) -> Future[dict[str, Any]]:
         """A compiler at work on one launch. whole: to machine code, also where only the interpreter runs it."""
         job = {"kernels": self.kernels_source, "launch": codec.plain(launch)}
-        if self.site.on_gpu:
-            return self.site.compile(key, job)
+        if self.processes.on_gpu:
+            return self.processes.compile(key, job)
         if whole:
-            return self.site.compile(key, job | {"branches": True})
-        return self.site.compile(f"{key}:front", job | {"front": True})
+            return self.processes.compile(key, job | {"branches": True})
+        return self.processes.compile(f"{key}:front", job | {"front": True})
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
         """What a plan's kernels do that the interpreter does otherwise, by what the compiler found in their code."""

@@ -32,17 +32,17 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     """
     if case.name in subject.unplanned:
         return subject.unplanned[case.name]
-    site, plan = subject.site, subject.plans[case.name]
-    why = "" if site.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
+    processes, plan = subject.processes, subject.plans[case.name]
+    why = "" if processes.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
     if why:
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=f"not verified here: {why}")
     results: list[CaseResult] = []
     with subject.leased("verify"):
         before_s = subject.replayed_s
-        draws = site.ask_judge(Draws(case=case.name))
+        draws = processes.ask_judge(Draws(case=case.name))
         for count, draw in enumerate(draws):
             spent_s = subject.replayed_s - before_s
-            if spent_s > site.limits.draws_s:
+            if spent_s > processes.limits.draws_s:
                 reason = f"not verified: {count} of {len(draws)} draws in {spent_s:.0f} s"
                 subject.unfinished[case.name] = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
                 return subject.unfinished[case.name]
@@ -65,7 +65,7 @@ def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
     A note there that the work is done, the answer itself, or a part by which the input is taken for known must not be
     taken for this call's work: in a timed loop it would cost nothing.
     """
-    for draw in subject.site.ask_judge(Again(case=case)):
+    for draw in subject.processes.ask_judge(Again(case=case)):
         result = replayed(subject, case, plan, draw, fresh=False)
         if result.status is Status.PASSED:
             continue
@@ -107,16 +107,16 @@ def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fres
     plan: where it is not the case's own. fresh: whether all other memory is poisoned.
     """
     plan = plan or subject.plans[case]
-    arena = subject.site.ask_bench(Reserve(nbytes=Layout(plan.buffers).nbytes))
+    arena = subject.processes.ask_bench(Reserve(nbytes=Layout(plan.buffers).nbytes))
     name = subject.replayable(plan).name
     fill = Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh)
-    subject.site.ask_judge(fill, plan=AddPlan(name=name, plan=plan))
+    subject.processes.ask_judge(fill, plan=AddPlan(name=name, plan=plan))
     return Check(case=case, draw=draw, plan=name, arena=arena)
 
 
 def check(subject: Subject, message: Check) -> CaseResult:
     """The judge's word on what a replay left behind."""
-    return codec.record(subject.site.ask_judge(message), CaseResult)
+    return codec.record(subject.processes.ask_judge(message), CaseResult)
 
 
 def replayed(
@@ -127,13 +127,13 @@ def replayed(
     Raises Ended where the interpreter came to something else than the compiler: a kernel could choose the cases in
     which it does, and be judged by the others.
     """
-    limits = subject.site.limits
-    limit_s = limit_s or (limits.replay_s if subject.site.on_gpu else limits.interpret_s)
+    limits = subject.processes.limits
+    limit_s = limit_s or (limits.replay_s if subject.processes.on_gpu else limits.interpret_s)
     try:
         placed = place(subject, case, draw, plan, fresh)
         start_s = time.monotonic()
         sent = subject.replayable(plan)
-        subject.site.ask_bench(Run(plan=sent.name), limit_s, plan=sent)
+        subject.processes.ask_bench(Run(plan=sent.name), limit_s, plan=sent)
         subject.replayed_s += time.monotonic() - start_s
     except Ended as ended:
         if ended.whole:

@@ -1,12 +1,11 @@
 """The processes of one GPU (or of one machine without) and the lease that covers what must not be disturbed.
 
-Imports no torch. It starts children when they are first needed, replaces those that died, and keeps what is shared
-between evaluations: the loaded problem, peaks, compiled launches.
+Imports no torch. It starts children when they are first needed and replaces those that died. Beside them it keeps what
+they made: compiled launches and measured peaks. What is known of the problem is in `session`.
 """
 
 from __future__ import annotations
 
-import datetime
 import json
 import os
 import threading
@@ -16,14 +15,13 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kernelwright import __version__, codec, roofline
+from kernelwright import codec
 from kernelwright.devices import TARGETS, Target, device_file, find_target
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
-from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile, Status
+from kernelwright.model import Status
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.compile import machine_code
 from kernelwright.worker.judge import messages as to_judge
-from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes import answers
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
@@ -40,36 +38,6 @@ NOTE = "judge.note"
 """Where a judge says what of the problem it runs; read when it has ended."""
 
 
-def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
-    """Names of the scored cases that are not among `timed`; raises `ProblemError` for a name that is no scored case."""
-    scored = [case.name for case in cases if case.timed]
-    unknown = [name for name in timed if name not in scored]
-    if unknown:
-        raise ProblemError(f"no timed case {unknown[0]!r}", f"known: {', '.join(scored)}")
-    return {name for name in scored if timed and name not in timed}
-
-
-def wider(cases: list[Case]) -> set[str]:
-    """Names of small and held-out cases whose elements take more room than those of any scored case.
-
-    A tile that is best for two-byte elements may not fit into shared memory with four. Nothing is named where no small
-    case would be left.
-    """
-    widths = [width_of(case) for case in cases if case.timed]
-    if not widths or not any(case.small and width_of(case) <= max(widths) for case in cases):
-        return set()
-    return {case.name for case in cases if not case.timed and width_of(case) > max(widths)}
-
-
-def width_of(case: Case) -> int:
-    return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
-
-
-def arguments(shape: dict[str, Any]) -> dict[str, Any]:
-    """What a case's module and its forward are given, of what a recorder is told."""
-    return {key: shape[key] for key in ("input_names", "parameters", "init", "init_names")}
-
-
 def peaks_file(machine: dict[str, Any]) -> Path:
     """Where the peaks of one GPU are kept: two of a name in one machine differ by some percent, and so may drivers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
@@ -79,7 +47,7 @@ def peaks_file(machine: dict[str, Any]) -> Path:
     )
 
 
-class Site:
+class Processes:
     def __init__(self, scratch: Path, target: str | None, limits: Limits) -> None:
         """scratch: an empty folder, which the caller removes."""
         self.limits = limits
@@ -109,13 +77,8 @@ class Site:
         self.compiled: dict[str, Future[dict[str, Any]]] = {}
         self.compiled_lock = threading.Lock()
         self.children: dict[str, Child] = {}
-        self.problem: to_judge.Load | None = None
-        self.info: ProblemInfo | None = None
-        self.shapes: list[dict[str, Any]] = []
+        self.problem: to_judge.Load | None = None  # what every judge reads first
         self.known_peaks: dict[str, Any] | None = None
-        self.profiles: dict[str, Profile] = {}
-        self.qualified: dict[str, CaseQualification | str] = {}
-        self.unqualified = ""
 
     def _target(self, name: str | None) -> Target:
         if not self.on_gpu:
@@ -152,52 +115,6 @@ class Site:
         """Of what compiles and launches: part of every name of machine code."""
         found = self.compilers.ready()
         return (found["torch"], found["triton"])
-
-    def environment(self) -> Environment:
-        versions = self.compilers.ready()
-        peaks, source = self.peaks()
-        return Environment(
-            device=self.machine["device"], target=self.target.name, python=self.machine["python"],
-            torch=versions["torch"], triton=versions["triton"], driver=self.machine["driver"],
-            kernelwright=__version__, peaks=peaks, peaks_source=source,
-            date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
-        )  # fmt: skip
-
-    # --- the problem -----------------------------------------------------------------------------------------
-
-    def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = (), narrow: bool = False) -> ProblemInfo:
-        """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
-        those out that are `wider`."""
-        with self.lease:
-            self.problem = to_judge.Load(path=path, dtype=dtype)
-            self.drop("judge")
-            self.drop("bench")  # it holds copies of the last problem's cases, whose names may come again
-            self.qualified.clear()
-            self.unqualified = ""
-            told = self.ask_judge(self.problem)
-            self.shapes = self.ask_judge(to_judge.Shapes())
-            peaks, source = self.peaks()
-            shapes = {shape["name"]: shape for shape in self.shapes}
-            cases = [self._case(case | arguments(shapes[case["case"]["name"]]), peaks, source)
-                     for case in told.pop("cases")]  # fmt: skip
-            dropped = left_out([info.case for info in cases], timed)
-            if narrow:
-                dropped |= wider([info.case for info in cases if info.case.name not in dropped])
-            kept = [info for info in cases if info.case.name not in dropped]
-            self.shapes = [shape for shape in self.shapes if shape["name"].partition("/")[0] not in dropped]
-            self.info = codec.record(told | {"cases": codec.plain(kept)}, ProblemInfo)
-            return self.info
-
-    def _case(self, told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:
-        case = codec.record(told["case"], Case)
-        written_bytes, flop_by_dtype, stated = (told.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
-        least = roofline.bound(told["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
-        return codec.record(told | {"case": codec.plain(case), "bound": codec.plain(least)}, CaseInfo)
-
-    def loaded(self) -> ProblemInfo:
-        if self.info is None:
-            raise WorkerError("no problem is loaded; `load` comes first")
-        return self.info
 
     # --- children --------------------------------------------------------------------------------------------
 
@@ -258,6 +175,18 @@ class Site:
         found.kill()
         if found.log is not None:
             found.log.unlink(missing_ok=True)
+
+    def read(self, problem: to_judge.Load) -> dict[str, Any]:
+        """Have a new judge read a problem, and drop the bench, which has copies of the last one's inputs.
+
+        Returns what the judge says of the problem, see `Judge.load`.
+        """
+        with self.lease:
+            self.problem = problem
+            self.drop("judge")
+            self.drop("bench")
+            described: dict[str, Any] = self.ask_judge(problem)
+            return described
 
     def ask_judge(
         self, message: to_judge.ToJudge, timeout_s: float | None = None, plan: to_judge.AddPlan | None = None

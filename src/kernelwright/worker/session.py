@@ -1,0 +1,138 @@
+"""What a worker knows between two requests: the loaded problem, whether it qualifies, and profiles that were taken.
+
+Nothing of a candidate is kept here, so an evaluation depends on its request and the problem alone.
+"""
+
+from __future__ import annotations
+
+import datetime
+from collections.abc import Callable
+from typing import Any
+
+from kernelwright import __version__, codec, roofline
+from kernelwright.errors import ProblemError, WorkerError
+from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile
+from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
+from kernelwright.worker.processes.processes import Processes
+
+
+def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
+    """Names of the scored cases that are not among `timed`; raises `ProblemError` for a name that is no scored case."""
+    scored = [case.name for case in cases if case.timed]
+    unknown = [name for name in timed if name not in scored]
+    if unknown:
+        raise ProblemError(f"no timed case {unknown[0]!r}", f"known: {', '.join(scored)}")
+    return {name for name in scored if timed and name not in timed}
+
+
+def wider(cases: list[Case]) -> set[str]:
+    """Names of small and held-out cases whose elements take more room than those of any scored case.
+
+    A tile that is best for two-byte elements may not fit into shared memory with four. Nothing is named where no small
+    case would be left.
+    """
+    widths = [width_of(case) for case in cases if case.timed]
+    if not widths or not any(case.small and width_of(case) <= max(widths) for case in cases):
+        return set()
+    return {case.name for case in cases if not case.timed and width_of(case) > max(widths)}
+
+
+def width_of(case: Case) -> int:
+    return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
+
+
+def arguments(shape: dict[str, Any]) -> dict[str, Any]:
+    """What a case's module and its forward are given, of what a recorder is told."""
+    return {key: shape[key] for key in ("input_names", "parameters", "init", "init_names")}
+
+
+def case_info(told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:
+    """A case as the judge described it, with its bound."""
+    case = codec.record(told["case"], Case)
+    written_bytes, flop_by_dtype, stated = (told.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
+    least = roofline.bound(told["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
+    return codec.record(told | {"case": codec.plain(case), "bound": codec.plain(least)}, CaseInfo)
+
+
+class Session:
+    """Its state is written here alone, under the lease where the judge is asked for it."""
+
+    def __init__(self, processes: Processes) -> None:
+        self.processes = processes
+        self._problem: to_judge.Load | None = None
+        self._info: ProblemInfo | None = None
+        self._shapes: list[dict[str, Any]] = []
+        self._qualified: dict[str, CaseQualification | str] = {}
+        self._unqualified = ""
+        self._profiles: dict[str, Profile] = {}
+
+    def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = (), narrow: bool = False) -> ProblemInfo:
+        """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
+        those out that are `wider`."""
+        with self.processes.lease:
+            self._problem = to_judge.Load(path=path, dtype=dtype)
+            self._qualified.clear()
+            self._unqualified = ""
+            told = self.processes.read(self._problem)
+            every: list[dict[str, Any]] = self.processes.ask_judge(to_judge.Shapes())
+            peaks, source = self.processes.peaks()
+            shapes = {shape["name"]: shape for shape in every}
+            cases = [case_info(case | arguments(shapes[case["case"]["name"]]), peaks, source)
+                     for case in told.pop("cases")]  # fmt: skip
+            dropped = left_out([info.case for info in cases], timed)
+            if narrow:
+                dropped |= wider([info.case for info in cases if info.case.name not in dropped])
+            kept = [info for info in cases if info.case.name not in dropped]
+            self._shapes = [shape for shape in every if shape["name"].partition("/")[0] not in dropped]
+            self._info = codec.record(told | {"cases": codec.plain(kept)}, ProblemInfo)
+            return self._info
+
+    def loaded(self) -> ProblemInfo:
+        if self._info is None:
+            raise WorkerError("no problem is loaded; `load` comes first")
+        return self._info
+
+    def read_from(self) -> to_judge.Load:
+        """Path and dtype of the loaded problem."""
+        if self._problem is None:
+            raise WorkerError("no problem is loaded; `load` comes first")
+        return self._problem
+
+    @property
+    def shapes(self) -> list[dict[str, Any]]:
+        """Per case, what a recorder is told; one more for the case whose inputs lie in memory otherwise."""
+        return self._shapes
+
+    @property
+    def unqualified(self) -> str:
+        """Why the problem cannot tell a kernel from a trivial answer; empty where it can, or where nobody asked."""
+        return self._unqualified
+
+    def disqualify(self, reason: str) -> None:
+        """What is evaluated from now on says so. reason: empty where the problem qualifies."""
+        self._unqualified = reason
+
+    def qualification(self, case: str) -> CaseQualification | str:
+        """Whether trivial answers would pass on a case; why the judge cannot tell. Asked once for each case."""
+        with self.processes.lease:
+            if case not in self._qualified:
+                answer = self.processes.ask_judge(to_judge.Qualify(case=case))
+                self._qualified[case] = answer if isinstance(answer, str) else codec.record(answer, CaseQualification)
+            return self._qualified[case]
+
+    def profile(self, key: str, take: Callable[[], Profile]) -> Profile:
+        """The profile with this key, taken once."""
+        if key not in self._profiles:
+            self._profiles[key] = take()
+        return self._profiles[key]
+
+    def environment(self) -> Environment:
+        machine, versions = self.processes.machine, self.processes.compilers.ready()
+        peaks, source = self.processes.peaks()
+        return Environment(
+            device=machine["device"], target=self.processes.target.name, python=machine["python"],
+            torch=versions["torch"], triton=versions["triton"], driver=machine["driver"],
+            kernelwright=__version__, peaks=peaks, peaks_source=source,
+            date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
+        )  # fmt: skip
