@@ -5,10 +5,12 @@ from __future__ import annotations
 import json
 from importlib import resources
 
+import msgspec
 import pytest
 
 from kernelwright.devices import TARGETS, find_target, occupancy
-from kernelwright.errors import ConfigError
+from kernelwright.devices.backend import BACKEND
+from kernelwright.errors import ConfigError, MachineError
 
 H200 = find_target("sm_90")
 
@@ -76,3 +78,14 @@ def test_recorded_peaks_are_complete_and_say_where_they_come_from(file: str) -> 
     assert all(value > 1e9 for value in found["peaks"].values())
     assert found["source"].startswith("measured ")
     assert file.removesuffix(".json") in {t.device.replace(" ", "-").lower() for t in TARGETS.values()}
+
+
+def test_a_found_gpu_has_the_limits_of_its_architecture_and_its_own_size() -> None:
+    found = BACKEND.target_of(device="NVIDIA H100 PCIe", capability=90, multiprocessors=114, l2_bytes=50 << 20)
+    assert found == msgspec.structs.replace(H200, device="NVIDIA H100 PCIe", multiprocessors=114, l2_bytes=50 << 20)
+    with pytest.raises(MachineError, match="NVIDIA V100 is sm_70, which kernelwright has no limits for"):
+        BACKEND.target_of(device="NVIDIA V100", capability=70, multiprocessors=80, l2_bytes=6 << 20)
+
+
+def test_kernels_are_compiled_for_a_known_target_where_there_is_no_gpu() -> None:
+    assert find_target(BACKEND.default_target).name == BACKEND.default_target

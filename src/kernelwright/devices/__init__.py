@@ -27,6 +27,9 @@ class Target(Record, frozen=True, kw_only=True):
 
 KIB = 1024
 
+WARP_THREADS = 32
+"""Threads of a warp, on every NVIDIA GPU."""
+
 TARGETS = {
     target.name: target
     for target in (
@@ -64,7 +67,7 @@ def occupancy(target: Target, num_warps: int, registers: int, shared_bytes: int)
     Registers are allocated per warp in units of 256 (8 per thread), shared memory in units of 1 KiB less the 1 KiB
     that the system keeps per block. Source: CUDA C++ Best Practices Guide 13.0, "Calculating Occupancy".
     """
-    registers_per_warp = -(-max(registers, 1) * 32 // 256) * 256
+    registers_per_warp = -(-max(registers, 1) * WARP_THREADS // 256) * 256
     warps_by_registers = target.registers_per_multiprocessor // registers_per_warp
     limits = {
         "blocks": target.blocks_per_multiprocessor,

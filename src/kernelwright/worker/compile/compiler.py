@@ -22,6 +22,7 @@ from triton.runtime import cache
 
 from kernelwright import codec
 from kernelwright.devices import Target, find_target, occupancy
+from kernelwright.devices.backend import BACKEND
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker import confine
 from kernelwright.worker.compile.branches import watching
@@ -210,7 +211,7 @@ def resources_of(name: str, binary: Any, target: Target) -> KernelResources:
     cubin: bytes = binary.asm["cubin"]
     registers, spill_bytes = usage(cubin)
     warps, shared = int(binary.metadata.num_warps), int(binary.metadata.shared)
-    threads = warps * 32
+    threads = warps * BACKEND.warp_threads
     fraction, limited_by = occupancy(target, warps, registers, shared)
     if registers * threads > target.registers_per_multiprocessor:
         fraction, limited_by = 0.0, "registers"

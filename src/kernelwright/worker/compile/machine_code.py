@@ -17,6 +17,7 @@ import msgspec
 from msgspec import Meta
 
 from kernelwright import codec
+from kernelwright.devices.backend import BACKEND
 
 Size = Annotated[int, Meta(ge=0, le=1 << 30)]
 """Bytes of shared memory or scratch."""
@@ -109,5 +110,5 @@ def fetch(name: str, folder: Path) -> MachineCode:
 
 def metadata_file(code: MachineCode, capability: int) -> str:
     """The metadata as Triton's loader reads it. capability: of the GPU, such as 90."""
-    target = {"backend": "cuda", "arch": capability, "warp_size": 32}
+    target = {"backend": BACKEND.name, "arch": capability, "warp_size": BACKEND.warp_threads}
     return json.dumps(codec.plain(code.metadata) | {"target": target})

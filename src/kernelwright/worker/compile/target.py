@@ -7,6 +7,7 @@ from typing import Any
 from triton.backends.compiler import GPUTarget
 
 from kernelwright.devices import Target
+from kernelwright.devices.backend import BACKEND
 
 
 class StubDriver:
@@ -17,7 +18,7 @@ class StubDriver:
         self.utils = self
 
     def get_current_target(self) -> GPUTarget:
-        return GPUTarget("cuda", self.target.capability, 32)
+        return GPUTarget(BACKEND.name, self.target.capability, BACKEND.warp_threads)
 
     def get_current_device(self) -> int:
         return 0
@@ -31,14 +32,14 @@ class StubDriver:
     def get_active_torch_device(self) -> Any:
         import torch
 
-        return torch.device("cuda", 0)
+        return torch.device(BACKEND.name, 0)
 
     def get_device_properties(self, device: int | None = None) -> dict[str, int]:
         return {
             "max_shared_mem": self.target.shared_bytes_per_block,
             "multiprocessor_count": self.target.multiprocessors,
             "max_num_regs": self.target.registers_per_multiprocessor,
-            "warpSize": 32,
+            "warpSize": BACKEND.warp_threads,
         }
 
 

@@ -15,8 +15,8 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
-from kernelwright import codec
-from kernelwright.devices import TARGETS, Target, device_file, find_target
+from kernelwright.devices import Target, device_file, find_target
+from kernelwright.devices.backend import BACKEND
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Status
 from kernelwright.worker.bench import messages as to_bench
@@ -31,8 +31,6 @@ from kernelwright.worker.processes.memory import SharedMemory
 from kernelwright.worker.processes.outcome import Ended
 
 T = TypeVar("T")
-
-DEFAULT_TARGET = "sm_90"
 
 NOTE = "judge.note"
 """Where a judge says what of the problem it runs; read when it has ended."""
@@ -62,7 +60,7 @@ class Processes:
         self.machine: dict[str, Any] = probe.channel.receive(120.0)
         probe.kill()
         self.on_gpu = self.machine["device"] is not None
-        self.device = "cuda" if self.on_gpu else "cpu"
+        self.device = BACKEND.name if self.on_gpu else "cpu"
         self.target = self._target(target)
         self.memory = SharedMemory()
         self.interpreters: ForkServer | None = None
@@ -82,17 +80,12 @@ class Processes:
 
     def _target(self, name: str | None) -> Target:
         if not self.on_gpu:
-            return find_target(name or DEFAULT_TARGET)
-        found = f"sm_{self.machine['capability']}"
-        if name not in (None, found):
-            raise ConfigError(f"target {name} was asked for, the GPU here is {found}", "leave --target out")
-        known = TARGETS.get(found)
-        if known is None:
-            raise MachineError(f"{self.machine['device']} is {found}, which kernelwright has no limits for",
-                               f"known: {', '.join(TARGETS)}; add an entry to kernelwright/devices")  # fmt: skip
-        return codec.record(codec.plain(known) | {
-            "device": self.machine["device"], "multiprocessors": self.machine["multiprocessors"],
-            "l2_bytes": self.machine["l2_bytes"]}, Target)  # fmt: skip
+            return find_target(name or BACKEND.default_target)
+        asked = ("device", "capability", "multiprocessors", "l2_bytes")
+        found = BACKEND.target_of(**{what: self.machine[what] for what in asked})
+        if name not in (None, found.name):
+            raise ConfigError(f"target {name} was asked for, the GPU here is {found.name}", "leave --target out")
+        return found
 
     # --- what it is ------------------------------------------------------------------------------------------
 
@@ -107,7 +100,7 @@ class Processes:
         recorded = resources.files("kernelwright.devices").joinpath("peaks").joinpath(name)
         if not recorded.is_file():
             raise MachineError(f"no peaks were recorded for {self.target.device} ({self.target.name})",
-                               f"use --target {DEFAULT_TARGET}, or run on such a GPU")  # fmt: skip
+                               f"use --target {BACKEND.default_target}, or run on such a GPU")  # fmt: skip
         found = json.loads(recorded.read_text())
         return found["peaks"], found["source"]
 

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 from kernelwright import codec
 from kernelwright.devices import Target
+from kernelwright.devices.backend import BACKEND
 from kernelwright.model import Counter, KernelResources, LaunchProfile
 from kernelwright.worker.plan.plan import Launch, Plan
 from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.stages.subject import Subject
 
 TOOL = "compiler"
-THREADS_PER_WARP = 32
 
 
 def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
@@ -53,7 +53,7 @@ def profiled(launch: Launch, resources: KernelResources, in_code: tuple[Counter,
     return LaunchProfile(
         kernel=launch.kernel,
         grid=grid,
-        block=(resources.num_warps * THREADS_PER_WARP, 1, 1),
+        block=(resources.num_warps * BACKEND.warp_threads, 1, 1),
         counters=(*found, *in_code),
     )
 

@@ -18,9 +18,10 @@ from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from kernelwright.devices import Target
+from kernelwright.devices.backend import BACKEND
 from kernelwright.worker.record.trace import Refused, Trace
 
-CUDA = torch.device("cuda", 0)
+CUDA = torch.device(BACKEND.name, 0)
 
 
 class SayCuda(TorchFunctionMode):
@@ -86,10 +87,10 @@ def faked(target: Target) -> Iterator[Trace]:
     """Within: tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator."""
     properties = types.SimpleNamespace(
         name=target.device, major=target.capability // 10, minor=target.capability % 10,
-        multi_processor_count=target.multiprocessors, L2_cache_size=target.l2_bytes, warp_size=32,
+        multi_processor_count=target.multiprocessors, L2_cache_size=target.l2_bytes, warp_size=BACKEND.warp_threads,
         shared_memory_per_block_optin=target.shared_bytes_per_block, total_memory=64 << 30,
         shared_memory_per_multiprocessor=target.shared_bytes_per_multiprocessor,
-        max_threads_per_multi_processor=target.warps_per_multiprocessor * 32,
+        max_threads_per_multi_processor=target.warps_per_multiprocessor * BACKEND.warp_threads,
         regs_per_multiprocessor=target.registers_per_multiprocessor,
     )  # fmt: skip
     answers: dict[str, Any] = {

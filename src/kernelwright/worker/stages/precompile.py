@@ -6,6 +6,7 @@ what no launch could survive is refused here; a kernel that merely looks slow is
 
 from __future__ import annotations
 
+from kernelwright.devices.backend import BACKEND
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
 from kernelwright.source import parse as syntax
@@ -16,10 +17,6 @@ from kernelwright.worker.stages.subject import Subject
 
 COMPILED = "compiled, not run"
 """The reason of an evaluation that found nothing against a candidate."""
-
-THREADS_PER_WARP = 32
-MAX_THREADS_PER_BLOCK = 1024
-"""CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability": the same for all."""
 
 
 def precompile(session: Session, candidate: Candidate, purpose: str) -> Evaluation:
@@ -46,9 +43,9 @@ def precompile(session: Session, candidate: Candidate, purpose: str) -> Evaluati
 
 def unfit(kernel: KernelResources) -> str | None:
     """Why no launch of a compiled kernel can succeed on its target. Shared memory is the compiler's to refuse."""
-    threads = kernel.num_warps * THREADS_PER_WARP
-    if threads > MAX_THREADS_PER_BLOCK:
-        return f"{kernel.kernel} has {threads} threads per block, at most {MAX_THREADS_PER_BLOCK} can be launched"
+    threads = kernel.num_warps * BACKEND.warp_threads
+    if threads > BACKEND.max_block_threads:
+        return f"{kernel.kernel} has {threads} threads per block, at most {BACKEND.max_block_threads} can be launched"
     if kernel.occupancy == 0:
         return (
             f"{kernel.kernel} needs {kernel.registers} registers in each of {threads} threads, more than a "

@@ -1,0 +1,45 @@
+"""What differs between makers of GPUs. CUDA is the only entry."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+import msgspec
+
+from kernelwright.devices import TARGETS, WARP_THREADS, Target
+from kernelwright.errors import MachineError
+
+
+class Backend(Protocol):
+    """name: what Triton and torch call it. default_target: what is compiled for where there is no GPU."""
+
+    name: str
+    default_target: str
+    warp_threads: int
+    max_block_threads: int
+
+    def target_of(self, device: str, capability: int, multiprocessors: int, l2_bytes: int) -> Target:
+        """The target that a found GPU is. Raises `MachineError` where its limits are not known.
+
+        capability: such as 90. multiprocessors, l2_bytes: of this device, which may differ from the recorded one's.
+        """
+        ...
+
+
+class Cuda:
+    name = "cuda"
+    default_target = "sm_90"
+    warp_threads = WARP_THREADS
+    max_block_threads = 1024
+    """CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability": the same for all."""
+
+    def target_of(self, device: str, capability: int, multiprocessors: int, l2_bytes: int) -> Target:
+        name = f"sm_{capability}"
+        known = TARGETS.get(name)
+        if known is None:
+            raise MachineError(f"{device} is {name}, which kernelwright has no limits for",
+                               f"known: {', '.join(TARGETS)}; add an entry to kernelwright/devices")  # fmt: skip
+        return msgspec.structs.replace(known, device=device, multiprocessors=multiprocessors, l2_bytes=l2_bytes)
+
+
+BACKEND: Backend = Cuda()
