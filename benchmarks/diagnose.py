@@ -15,9 +15,9 @@ import sys
 from pathlib import Path
 
 from kernelwright.cli.output import document_text
-from kernelwright.jobs.profile import timing_of
 from kernelwright.errors import KernelwrightError
-from kernelwright.evaluator.client import start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.jobs.profile import timing_of
 from kernelwright.model import Candidate, CaseInfo
 from kernelwright.problems import find_problem
 from kernelwright.report.profiled import Profiled, document, profiled

@@ -15,7 +15,8 @@ from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
-from kernelwright.evaluator.client import Worker, start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Status
 
 HONEST = Path(__file__).parent.parent / "tests" / "honest"

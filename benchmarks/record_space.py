@@ -26,7 +26,8 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import ConfigError, KernelwrightError, RequestError, WorkerError
-from kernelwright.evaluator.client import Worker, start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Evaluation, KernelResources, Status
 from kernelwright.problems import find_problem
 from kernelwright.source import find_tunables

@@ -13,7 +13,7 @@ from click.testing import CliRunner, Result
 from fakes import FakeWorker
 from kernelwright.cli.main import cli
 from kernelwright.cli.parts import Parts
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 
 PROBLEM = """\
 class Model:

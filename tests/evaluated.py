@@ -11,7 +11,7 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Evaluation
 
 LIMITS = {"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0}

@@ -138,7 +138,7 @@ def profile_of(implementation: Candidate | str, case: str, full: bool) -> Profil
 
 @dataclass
 class FakeWorker:
-    """`pool.Worker` as a function. look: `profile` as one, `profile_of` where None. calls: what `evaluate` and
+    """`Worker` as a function. look: `profile` as one, `profile_of` where None. calls: what `evaluate` and
     `profile` were asked, in order of arrival. log: the former's, one line each, in a file that outlives a killed
     process. delay_s: how long an evaluation takes. dtypes: in which problems were loaded. incumbents: what each
     evaluation raced against."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import closing
 
 from fakes import FakeWorker
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import StartWorker
 
 

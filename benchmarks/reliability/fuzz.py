@@ -34,6 +34,7 @@ from kernelwright.cli.main import VERBS, cli
 from kernelwright.cli.parts import Parts
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, Evaluation, Status
 from proposing import KERNEL
 
@@ -307,7 +308,7 @@ def problems(table: Table, work: Path, wanted: list[int]) -> None:
     worker: ProcessWorker | None = None
     try:
         for index in wanted:
-            worker = worker or ProcessWorker(limits={"judge_s": 60.0})
+            worker = worker or start_worker(limits={"judge_s": 60.0})
             file = work / f"odd_{index}.py"
             file.write_text(problem(random.Random(f"problems {index}")), encoding="utf-8")
             start_s = time.monotonic()

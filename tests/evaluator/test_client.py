@@ -19,7 +19,8 @@ from pathlib import Path
 import pytest
 
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
-from kernelwright.evaluator.client import ProcessWorker, start_worker
+from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, Evaluation, Status
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
@@ -594,6 +595,6 @@ def test_nothing_but_answers_is_on_a_workers_standard_output(problem: str, tmp_p
     assert [line["id"] for line in lines] == [None, 0, 1]
 
 
-def test_importing_the_pool_imports_no_torch() -> None:
-    program = "import sys, kernelwright.evaluator.client\nprint('torch' in sys.modules, 'triton' in sys.modules)"
+def test_importing_the_client_imports_no_torch() -> None:
+    program = "import sys, kernelwright.evaluator.launch\nprint('torch' in sys.modules, 'triton' in sys.modules)"
     assert subprocess.check_output(python(program), text=True).split() == ["False", "False"]

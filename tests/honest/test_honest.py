@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from evaluated import Evaluations, Submission
-from kernelwright.evaluator.client import start_worker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Evaluation, Status
 from kernelwright.worker.rules import extract, static
 

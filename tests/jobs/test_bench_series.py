@@ -14,7 +14,7 @@ import pytest
 from command_line import PROBLEM
 from fakes import FakeWorker
 from kernelwright.errors import ProblemError, RequestError, WorkerError
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series, one_ahead
 from kernelwright.model import BenchSeries, ProblemInfo

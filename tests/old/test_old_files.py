@@ -21,7 +21,8 @@ from kernelwright.cli.main import cli
 from kernelwright.cli.parts import Parts
 from kernelwright.cli.settings_file import read_settings
 from kernelwright.codec import decode, sha
-from kernelwright.evaluator.client import Worker, start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.journal import Journal, database
 from kernelwright.model import BenchReport
 from kernelwright.report.bench import bench_text

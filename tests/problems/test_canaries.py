@@ -9,7 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.client import Worker, start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Machine
 from kernelwright.problems import read_problem_text
 from kernelwright.problems.canaries import (

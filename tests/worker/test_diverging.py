@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.client import ProcessWorker, start_worker
+from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, Status
 
 PROBLEM = """\

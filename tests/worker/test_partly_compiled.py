@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from kernelwright.evaluator.client import start_worker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, Status
 
 PROBLEM = """

@@ -9,6 +9,7 @@ import pytest
 
 from kernelwright.errors import ProblemError
 from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.worker.processes.logs import KEPT_BYTES, LONGEST_BYTES, shorten
 
 TEMPLATE = '''"""A problem."""
@@ -30,7 +31,7 @@ def get_init_inputs():
 @pytest.fixture(scope="module")
 def worker() -> Iterator[ProcessWorker]:
     """One for all: after each fault it has to serve the next problem."""
-    with ProcessWorker(limits={"judge_s": 20.0}) as started:
+    with start_worker(limits={"judge_s": 20.0}) as started:
         yield started
 
 

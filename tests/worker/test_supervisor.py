@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.errors import ConfigError
-from kernelwright.evaluator.client import start_worker
+from kernelwright.evaluator.launch import start_worker
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 

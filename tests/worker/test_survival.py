@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.client import Worker, start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Status
 from kernelwright.problems import new_problem
 

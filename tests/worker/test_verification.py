@@ -11,7 +11,8 @@ from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.client import ProcessWorker, start_worker
+from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, CaseResult, Evaluation, Status
 from kernelwright.worker.plan.plan import Buffer, Copy, Fill, Launch, Plan, Tensor, Tuple, View
 from kernelwright.worker.stages.necessity import leaves_unwritten, without

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from evaluated import Evaluations, Submission
-from kernelwright.evaluator.client import start_worker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Status
 from wrong.corpus import HONEST, SUBJECTS, WRONG, Kernel
 

@@ -17,7 +17,7 @@ from kernelwright.model import Budget, RunSettings
 from kernelwright.report.control_arm import FOLDER
 
 if TYPE_CHECKING:
-    from kernelwright.evaluator.client import Worker
+    from kernelwright.evaluator.protocol import Worker
     from kernelwright.journal import Journal
 
 

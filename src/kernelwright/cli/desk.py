@@ -29,7 +29,7 @@ from kernelwright.cli.session import (
 )
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import refuse_links
 from kernelwright.journal import EventKind, Journal
 from kernelwright.model import Budget, RunSettings, Trial

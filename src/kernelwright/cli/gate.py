@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from kernelwright.cli.context import unqualified_option
 from kernelwright.cli.output import note
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import require_qualified
 
 __all__ = ["pass_gate", "unqualified_option"]

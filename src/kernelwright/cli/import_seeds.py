@@ -19,7 +19,7 @@ from kernelwright.errors import RequestError
 from kernelwright.model import Candidate, Evaluation
 
 if TYPE_CHECKING:
-    from kernelwright.evaluator.client import Worker
+    from kernelwright.evaluator.protocol import Worker
     from kernelwright.importers.remeasured import Remeasured
     from kernelwright.importers.seed import Seed
 

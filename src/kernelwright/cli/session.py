@@ -21,7 +21,7 @@ from kernelwright.folders import fresh_folder
 from kernelwright.model import Budget, Candidate, RunInfo, RunSettings
 
 if TYPE_CHECKING:
-    from kernelwright.evaluator.client import Worker
+    from kernelwright.evaluator.protocol import Worker
     from kernelwright.journal import Journal
     from kernelwright.problems import ProblemPath
     from kernelwright.report.view import RunView

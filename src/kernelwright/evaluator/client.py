@@ -1,8 +1,6 @@
-"""The coordinator's side of a worker: start one by argv, ask, and get records back.
+"""The client of a worker: a process whose standard streams carry requests and answers, a line of JSON each.
 
-It never imports the worker. `Worker` is the protocol that the run loop and the commands use; tests implement it
-as a function of its input. Any argv will do whose standard input and output reach a worker: local, `ssh host …`,
-`srun …`, a container.
+It never imports the worker.
 """
 
 from __future__ import annotations
@@ -12,12 +10,11 @@ import itertools
 import json
 import os
 import subprocess
-import sys
 import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any, Protocol
+from typing import Any
 
 from kernelwright import codec, errors
 from kernelwright.model import (
@@ -33,82 +30,13 @@ from kernelwright.model import (
 )
 
 
-class Worker(Protocol):
-    """Thread-safe: several `evaluate` calls may be under way at once; the GPU is leased inside the worker."""
-
-    def environment(self) -> Environment:
-        """What this worker runs on."""
-        ...
-
-    def machine(self) -> Machine:
-        """What is there and what holds, found by trying (see `doctor`)."""
-        ...
-
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
-    ) -> ProblemInfo:
-        """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
-
-        dtype overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
-        narrow: leave out small and held-out cases of wider elements than those of the cases to score, for a config
-        that is chosen for these alone.
-        """
-        ...
-
-    def qualify(self, every: bool = False) -> QualificationReport:
-        """Whether the loaded problem can tell a kernel from a trivial answer, by its small cases and the smallest timed
-        one; every: by all that this machine can compute. Where it cannot, results from here on say so."""
-        ...
-
-    def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
-        """Compiled for every case that `evaluate` looks at for this purpose, and not run: `not_verified` with the
-        kernels' resources, or the failure of one that could not run. Needs no GPU and waits for none."""
-        ...
-
-    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-        """purpose "search": small cases, then the timed ones, timed against the incumbent. "tune": the same without the
-        small cases where there is a GPU, for another config of a known candidate.
-        "verify": every case, no timing. "confirm": fresh process, fresh seeds, every case (held-out ones too), timed
-        alone. incumbent: None where there is none yet, and for a candidate that is to be timed alone."""
-        ...
-
-    def bench(
-        self,
-        candidates: dict[str, Candidate],
-        cases: tuple[str, ...] = (),
-        max_autotune: bool = False,
-        compile: bool = True,
-        against: str | None = None,
-    ) -> BenchReport:
-        """Paired timing of the framework's own and the named candidates. cases: names, () for all but small.
-
-        against: a candidate that ratios and verdicts refer to; the framework is then left out.
-        """
-        ...
-
-    def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
-        """The launches of one call with what a profiler, or at least the compiler, says of them; kept, and taken once.
-
-        implementation: a candidate, or "eager" or "compile". full: every counter that the tool has. Raises
-        `RequestError` for a candidate that does not compile, `MachineError` for the framework's own without a GPU.
-        """
-        ...
-
-    def close(self) -> None:
-        """End the worker and everything it started."""
-        ...
-
-
 class ProcessWorker:
     """A worker behind an argv. Use as a context manager, or call `close`."""
 
-    def __init__(
-        self, argv: Sequence[str] | None = None, target: str | None = None, limits: dict[str, float] | None = None
-    ) -> None:
-        """argv: what starts a worker, this Python's own by default. target: compile target on a machine without a
-        GPU. limits: seconds, by the names of the worker's `limits.py`. Raises MachineError where torch or Triton is
-        missing."""
-        command = [*(argv or [sys.executable, "-m", "kernelwright.worker"])]
+    def __init__(self, argv: Sequence[str], target: str | None = None, limits: dict[str, float] | None = None) -> None:
+        """argv: what starts a worker. target: compile target on a machine without a GPU. limits: seconds, by the names
+        of the worker's `limits.py`. Raises MachineError where torch or Triton is missing."""
+        command = [*argv]
         command += [*(["--target", target] if target else []), "--limits", json.dumps(limits or {})]
         try:
             self.process = subprocess.Popen(
@@ -250,10 +178,3 @@ class ProcessWorker:
         elif future is not None:
             future.set_result(outcome)
         return True
-
-
-def start_worker(
-    argv: Sequence[str] | None = None, target: str | None = None, limits: dict[str, float] | None = None
-) -> ProcessWorker:
-    """A worker on this machine, or behind `argv` (see `ProcessWorker`)."""
-    return ProcessWorker(argv, target, limits)

@@ -14,7 +14,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 from kernelwright.errors import ProblemError, RequestError, WorkerError
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.bench import DEFAULTS, BenchSettings, bench, command_line
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.model import BenchReport, BenchSeries

@@ -10,7 +10,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import load_problem
 from kernelwright.jobs.worker import StartWorker
 from kernelwright.model import Environment, Machine

@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from kernelwright.errors import ProblemError, RequestError
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.model import ProblemInfo
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 
-from kernelwright.evaluator.client import Worker, start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 
 StartWorker = Callable[[str | None], AbstractContextManager[Worker]]
 """Takes a compile target (None: the machine's own). Leaving the context ends the worker and everything that it

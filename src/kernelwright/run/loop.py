@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.journal import Event, Journal, Profiles
 from kernelwright.model import Answered, Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.propose.lessons import read_cards

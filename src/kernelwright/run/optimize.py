@@ -11,7 +11,7 @@ import logging
 from collections.abc import Callable
 
 from kernelwright.errors import KernelwrightError, RunFolderError
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.interruption import Ended
 from kernelwright.journal import Event, Journal, sessions_of
 from kernelwright.model import Budget, Environment, Record

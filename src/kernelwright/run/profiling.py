@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import MachineError, RequestError
-from kernelwright.evaluator.client import Worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.journal import Profiles
 from kernelwright.model import Candidate, Operator, ProblemInfo, Request
 from kernelwright.propose.protocol import Proposer

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 import pytest
 
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
-from kernelwright.evaluator.client import ProcessWorker, start_worker
+from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate
 from on_device import KERNEL, PROBLEM
 

@@ -9,7 +9,8 @@ import msgspec
 import pytest
 
 from kernelwright.errors import ProblemError
-from kernelwright.evaluator.client import Worker, start_worker
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, KernelResources, Status
 from kernelwright.problems import find_problem, new_problem
 
