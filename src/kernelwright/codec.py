@@ -21,6 +21,11 @@ def encode(value: Any) -> bytes:
     return _encoder.encode(value)
 
 
+def document_text(value: Any) -> str:
+    """Indented JSON of a record (or of plain data holding records), for people and other programs."""
+    return msgspec.json.format(encode(value), indent=2).decode()
+
+
 def decode(data: bytes | str, type: type[T]) -> T:
     """The record in `data`; raises `msgspec.ValidationError` where it does not fit `type`."""
     return msgspec.json.decode(data, type=type)

@@ -10,7 +10,8 @@ from pathlib import Path
 import click
 
 from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
-from kernelwright.cli.output import document_text, note, say, say_document
+from kernelwright.cli.output import note, say, say_document
+from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings

@@ -14,9 +14,8 @@ from contextlib import contextmanager, suppress
 from typing import Any, TextIO
 
 import click
-import msgspec
 
-from kernelwright.codec import encode
+from kernelwright.codec import document_text as document_text
 from kernelwright.text.escape import legible
 
 
@@ -68,11 +67,6 @@ def silenced(stream: TextIO) -> Iterator[None]:
             os.dup2(nowhere, stream.fileno())
             os.close(nowhere)
         raise
-
-
-def document_text(document: Any) -> str:
-    """A record or plain data as indented JSON."""
-    return msgspec.json.format(encode(document), indent=2).decode()
 
 
 def say_document(document: Any) -> None:
