@@ -69,6 +69,16 @@ def test_a_journal_of_another_version_says_both_versions(tmp_path: Path, writabl
     assert "reads version 1" in message
 
 
+@pytest.mark.parametrize("place", [b"key TEXT PRIMARY KEY", b"schema_version"])
+def test_text_that_is_not_utf8_is_refused(tmp_path: Path, place: bytes) -> None:
+    Journal.create(tmp_path, run_info()).close()
+    file = tmp_path / "journal.db"
+    damaged = file.read_bytes().replace(place, b"\xdf" + place[1:])
+    assert damaged != file.read_bytes()
+    file.write_bytes(damaged)
+    assert "journal.db" in refusal(tmp_path)
+
+
 def test_a_head_that_does_not_describe_a_run_is_refused(tmp_path: Path) -> None:
     Journal.create(tmp_path, run_info()).close()
     alter(tmp_path, """UPDATE meta SET value = '{"schema_version": 1}' WHERE key = 'info'""")

@@ -17,6 +17,10 @@ import os, random, signal, sys, threading, time
 import torch
 {top}
 class Model(torch.nn.Module):
+    def __init__(self, *given):
+        super().__init__()
+        {init}
+
     def forward(self, x):
         {forward}
 
@@ -24,7 +28,7 @@ def get_inputs():
     {inputs}
 
 def get_init_inputs():
-    return []
+    return [{init_input}]
 '''
 
 
@@ -36,10 +40,15 @@ def worker() -> Iterator[ProcessWorker]:
 
 
 def file_with(
-    folder: Path, top: str = "", forward: str = "return 2 * x", inputs: str = "return [torch.randn(64)]"
+    folder: Path,
+    top: str = "",
+    forward: str = "return 2 * x",
+    inputs: str = "return [torch.randn(64)]",
+    init: str = "pass",
+    init_input: str = "",
 ) -> Path:
     file = folder / "odd_problem.py"
-    file.write_text(TEMPLATE.format(top=top, forward=forward, inputs=inputs))
+    file.write_text(TEMPLATE.format(top=top, forward=forward, inputs=inputs, init=init, init_input=init_input))
     return file
 
 
@@ -94,7 +103,7 @@ def test_at_import(worker: ProcessWorker, tmp_path: Path, top: str, words: str) 
         ("return x.to('meta')", ""),
         ("yield x", "a generator"),
         ("self.n = getattr(self, 'n', 0) + 1; return x[: self.n]", ""),
-        ("raise BaseException('no')", "line 7: forward raised BaseException: no"),
+        ("raise BaseException('no')", "line 11: forward raised BaseException: no"),
         ("return self.forward(x)", "RecursionError"),
         ("os._exit(0)", "ended with exit status 0 in forward"),
         ("os.kill(os.getpid(), 11)", "killed by SIGSEGV in forward"),
@@ -103,6 +112,24 @@ def test_at_import(worker: ProcessWorker, tmp_path: Path, top: str, words: str) 
 )
 def test_in_forward(worker: ProcessWorker, tmp_path: Path, forward: str, words: str) -> None:
     assert words in fault(worker, file_with(tmp_path, forward=forward))
+
+
+@pytest.mark.parametrize(
+    ("init", "words"),
+    [
+        ("del self._parameters", "preparing its Model raised AttributeError"),
+        ("self.eval = None", "preparing its Model raised TypeError"),
+        ("self.register_buffer('b', torch.ones(2, device='meta'))", "preparing its Model raised RuntimeError"),
+        ("self.register_buffer('b', torch.ones(3).to_sparse())", "Cannot access storage of SparseTensorImpl"),
+    ],
+)
+def test_in_the_module_that_was_made(worker: ProcessWorker, tmp_path: Path, init: str, words: str) -> None:
+    assert words in fault(worker, file_with(tmp_path, init=init))
+
+
+def test_a_constructor_argument_that_no_process_can_be_sent(worker: ProcessWorker, tmp_path: Path) -> None:
+    said = fault(worker, file_with(tmp_path, init_input="object()"))
+    assert "get_init_inputs gives a object for given_0" in said
 
 
 @pytest.mark.parametrize(
@@ -120,7 +147,7 @@ def test_outputs_whose_sizes_depend_on_values(worker: ProcessWorker, tmp_path: P
         ("return [torch.randn(random.randint(1, 10**6))]", "the sizes of inputs differ"),
         ("return [torch.randn(64).to_sparse()]", "a sparse tensor"),
         ("os._exit(3)", "ended with exit status 3 in get_inputs"),
-        ("raise BaseException", "line 10: get_inputs raised BaseException"),
+        ("raise BaseException", "line 14: get_inputs raised BaseException"),
         ("yield torch.randn(3)", "a generator"),
         ("while True: time.sleep(1)", "did not answer in time"),
     ],

@@ -24,6 +24,7 @@ from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
 from torch.nn.parameter import is_lazy
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelwright import codec
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
 from kernelwright.text.escape import encodable
@@ -123,13 +124,17 @@ class LoadedProblem:
                 init_names = _bind(self.file, "Model", module.Model, init_inputs)
                 reference = call(self.file, "Model", module.Model, *init_inputs)
                 _refuse_own_seed(self.file, "Model", given)
-                _settle(self.file, reference, device, wanted)
+                call(self.file, "preparing its Model", _settle, self.file, reference, device, wanted)
             with seeded("inputs", seed, device) as given:
                 inputs = self._sequence("get_inputs", module.get_inputs, case)
                 _refuse_own_seed(self.file, "get_inputs", given)
             input_names = _bind(self.file, "forward", reference.forward, inputs)
             for position, name in enumerate(input_names):
-                inputs[position] = _input(self.file, name, inputs[position], device, wanted)
+                inputs[position] = call(
+                    self.file, f"preparing the input {name}", _input, self.file, name, inputs[position], device, wanted
+                )
+            for name, value in zip(init_names, init_inputs, strict=False):
+                _refuse_unsendable(self.file, name, value)
         return Instance(reference, tuple(inputs), tuple(init_inputs), input_names, init_names, self.file)
 
     def work(self, case: Case) -> tuple[int | None, int | None]:
@@ -178,17 +183,21 @@ class LoadedProblem:
         """`ask` of an instance on fake tensors, or on small real ones where the problem looks at values."""
         try:
             with FakeTensorMode(allow_non_fake_inputs=True):
-                return ask(self.instance(case, seed=0, dtype=dtype))
+                return self._answer(ask, self.instance(case, seed=0, dtype=dtype))
         except ProblemError as error:
             on_fake = error
         try:
             with _OnlySmallTensors():
-                return ask(self.instance(case, seed=0, dtype=dtype))
+                return self._answer(ask, self.instance(case, seed=0, dtype=dtype))
         except _TooLargeError as error:
             raise ProblemError(
                 f"case {case.name!r} cannot be described without its values: {on_fake}",
                 f"a tensor of {error} elements is too large for that; avoid .item() and conditions on values",
             ) from on_fake
+
+    def _answer(self, ask: Callable[[Instance], T], instance: Instance) -> T:
+        answer: T = call(self.file, "describing its tensors", ask, instance)
+        return answer
 
     def _module(self, case: Case) -> types.ModuleType:
         constants = {name: value for name, value in case.params.items() if name not in self.arguments}
@@ -234,6 +243,19 @@ def _input(file: Path, name: str, value: object, device: str, wanted: torch.dtyp
         f"{file}: get_inputs gives a {type(value).__name__} for {name}, expected a tensor, a number or None",
         "pass each tensor as an argument of its own",
     )
+
+
+def _refuse_unsendable(file: Path, name: str, value: object) -> None:
+    """A constructor argument goes to the recorder as JSON, a tensor as its shape and dtype."""
+    if isinstance(value, Tensor):
+        return
+    try:
+        codec.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ProblemError(
+            f"{file}: get_init_inputs gives a {type(value).__name__} for {name}",
+            "expected numbers, text, None, tensors, or lists and dicts of numbers and text",
+        ) from error
 
 
 def _bind(file: Path, what: str, function: Callable[..., object], values: Sequence[object]) -> tuple[str, ...]:
