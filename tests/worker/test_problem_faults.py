@@ -119,7 +119,7 @@ def test_in_forward(worker: ProcessWorker, tmp_path: Path, forward: str, words: 
     [
         ("del self._parameters", "preparing its Model raised AttributeError"),
         ("self.eval = None", "preparing its Model raised TypeError"),
-        ("self.register_buffer('b', torch.ones(2, device='meta'))", "preparing its Model raised RuntimeError"),
+        ("self.register_buffer('b', torch.ones(2, device='meta'))", "preparing its Model raised"),
         ("self.register_buffer('b', torch.ones(3).to_sparse())", "Cannot access storage of SparseTensorImpl"),
     ],
 )
