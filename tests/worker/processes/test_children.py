@@ -193,6 +193,16 @@ def environment_of(pid: int) -> dict[str, str]:
     return dict(entry.split("=", 1) for entry in entries if "=" in entry)
 
 
+def test_no_server_is_replaced_once_all_were_told_to_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(children, "SERVERS", [])
+    made = ForkServer(tmp_path)
+    children.kill_all()
+    assert not made.alive
+    with pytest.raises(WorkerError, match="the worker is ending"):
+        made.replaced()
+    made.close()
+
+
 def test_no_key_of_a_service_reaches_the_fork_server(server: ForkServer) -> None:
     environment = environment_of(server.process.pid)
     assert PLANTED not in environment.values()

@@ -146,7 +146,9 @@ def environment_of(scratch: Path) -> dict[str, str]:
 def kill_all() -> None:
     """End every fork server of this process with its children, from any thread and without waiting for an answer. The
     children are seen to end only where this process adopts them (`forkserver.adopt_orphans`)."""
-    for server in list(SERVERS):
+    servers = SERVERS[:]
+    SERVERS.clear()  # none of them is replaced any more
+    for server in servers:
         server.kill()
     end_s = time.monotonic() + GRACE_S
     with contextlib.suppress(ChildProcessError):  # none is left
@@ -187,7 +189,9 @@ class ForkServer:
         return self.process.poll() is None
 
     def replaced(self) -> ForkServer:
-        """A new server in the place of this one, which ended."""
+        """A new server in the place of this one, which ended. Raises `WorkerError` where all were told to end."""
+        if self not in SERVERS:
+            raise WorkerError("the worker is ending")
         self.close()
         SERVERS.remove(self)
         return ForkServer(self.scratch, self.interpret, self.children)

@@ -190,9 +190,8 @@ class Processes:
         """
         timeout_s = timeout_s or self.limits.judge_s
         with self.lease:
-            fresh = "judge" not in self.children or not self.children["judge"].alive
-            judge = self.child("judge")
-            if fresh and self.problem is not None and message != self.problem:
+            before, judge = self.children.get("judge"), self.child("judge")
+            if judge is not before and self.problem is not None and message != self.problem:
                 self._answer(judge, self.problem, timeout_s)
             if plan is not None and plan.name not in judge.plans:
                 self._answer(judge, plan, timeout_s)
