@@ -15,7 +15,7 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
-from kernelwright.errors import RunFolderError
+from kernelwright.errors import RequestError, RunFolderError
 
 _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
@@ -104,6 +104,12 @@ def open_locked(root: Path, name: str) -> int:
             os.close(descriptor)
             raise RunFolderError(f"{root / name} is no ordinary file", "remove it")
         return descriptor
+
+
+def require_empty(folder: Path) -> None:
+    """Raise `RequestError` where `folder`, which is to be written, is a file or holds something."""
+    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
+        raise RequestError(f"{folder} holds something already", "name another folder with --out, or remove it")
 
 
 def refuse_links(root: Path) -> None:

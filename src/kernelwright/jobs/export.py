@@ -15,6 +15,7 @@ from kernelwright.errors import MachineError, RequestError
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.export.names import unfit
 from kernelwright.export.subject import Subject
+from kernelwright.folders import require_empty
 from kernelwright.jobs.exportable import ExportSource, WrongCandidateError, read_subject
 from kernelwright.jobs.package_process import run_module
 from kernelwright.jobs.worker import Notify, StartWorker
@@ -85,12 +86,6 @@ def export(
         measure_package(folder, subject, sizes, notify)
     checked = run_module(folder, f"{subject.package}.check", [], notify) == 0
     return replace(exported, checked=checked, has_figures=has_figures(folder, subject))
-
-
-def require_empty(folder: Path) -> None:
-    """Raise `RequestError` where `folder` is a file or holds something."""
-    if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RequestError(f"{folder} holds something already", "name another folder with --out, or remove it")
 
 
 def measure_package(folder: Path, subject: Subject, sizes: list[str], notify: Notify) -> None:

@@ -1,0 +1,62 @@
+"""Importing kernels that another program found, called from Python."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from command_line import PROBLEM
+from fakes import FakeWorker
+from kernelwright.errors import RequestError
+from kernelwright.jobs.importing import import_seeds
+from started import starting
+
+KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = {block}\n"
+
+
+@pytest.fixture(autouse=True)
+def _home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A problem with a starter, and two kernels of an agent: a slow one and a wrong one."""
+    monkeypatch.chdir(tmp_path)
+    Path("double").mkdir()
+    Path("double/problem.py").write_text(PROBLEM)
+    Path("double/starter.py").write_text("BLOCK = 512\n")
+    for number, block, failing in ((1, 128, ""), (2, 64, "# fails: wrong\n")):
+        home = tmp_path / "agent" / "optimization_trace" / f"round_{number}"
+        home.mkdir(parents=True)
+        (home / "kernel.py").write_text(KERNEL.format(block=block) + failing)
+
+
+def test_what_passes_is_written_beside_the_record_and_nothing_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    worker = FakeWorker()
+    notes: list[str] = []
+    found = import_seeds(
+        Path("double"), Path("agent"), start_worker=starting(worker), notify=notes.append, out=Path("there")
+    )
+    assert sorted(file.name for file in Path("there").iterdir()) == ["best.py", "imported.json", "round_1.py"]
+    assert (found.folder, found.best, found.imported.best) == (Path("there"), Path("there/best.py"), "round_1")
+    assert found.imported.starter is not None
+    assert found.imported.starter.score_us == 100.0
+    assert notes == ["the problem's own: passed", "round_1: passed", "round_2: wrong"]
+    assert worker.closed
+    assert capsys.readouterr() == ("", "")
+
+
+def test_kernels_beyond_the_limit_are_named_and_not_tried() -> None:
+    found = import_seeds("double", "agent", start_worker=starting(), notify=lambda text: None, limit=1)
+    assert found.folder == Path("imports/double-kernelagent")
+    assert [one.seed.name for one in found.imported.seeds] == ["round_1"]
+    assert found.imported.left == ("round_2",)
+
+
+def test_where_none_passes_there_is_no_best() -> None:
+    source = "agent/optimization_trace/round_2"
+    found = import_seeds("double", source, start_worker=starting(), notify=lambda text: None)
+    assert (found.best, found.imported.best) == (None, None)
+    assert not (found.folder / "best.py").exists()
+
+
+def test_a_folder_that_holds_something_is_refused_before_a_worker_starts() -> None:
+    with pytest.raises(RequestError, match="agent holds something already"):
+        import_seeds("double", "agent", start_worker=pytest.fail, notify=pytest.fail, out="agent")
