@@ -10,6 +10,9 @@ from pathlib import Path
 import click
 
 from kernelwright.cli.output import say, say_document
+from kernelwright.journal import Journal
+from kernelwright.report.compare import compare_runs, compare_text
+from kernelwright.report.view import read_run
 
 
 @click.command()
@@ -24,10 +27,6 @@ def compare(first: str, second: str, as_json: bool) -> None:
 
     Nothing of the runs is executed.
     """
-    from kernelwright.journal import Journal
-    from kernelwright.report.compare import compare_runs, compare_text
-    from kernelwright.report.view import read_run
-
     with Journal.open(Path(first)) as one, Journal.open(Path(second)) as other:
         found = compare_runs(read_run(one), read_run(other))
     if as_json:

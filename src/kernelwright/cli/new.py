@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from kernelwright.cli.output import say
+from kernelwright.problems import new_problem
 
 
 @click.command()
@@ -23,8 +24,6 @@ def new(name: str, folder: str) -> None:
     Makes the folder NAME with problem.py (the reference computation, its inputs and cases) and starter.py (a Triton
     kernel that passes). Change both, then `verify`, then `optimize`.
     """
-    from kernelwright.problems import new_problem
-
     problem = new_problem(name, Path(folder))
     home = problem.file.parent
     shown = Path(folder) / name

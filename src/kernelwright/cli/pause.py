@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from kernelwright.cli.output import say
+from kernelwright.run import pause as pause_run
 
 
 @click.command()
@@ -20,7 +21,5 @@ def pause(run: str) -> None:
     RUN is its folder. What is under way is finished, nothing more is asked, and no budget in minutes is spent until
     `kernelwright resume RUN`. The process keeps its worker, so going on costs nothing.
     """
-    from kernelwright.run import pause as pause_run
-
     pause_run(Path(run))
     say(f"{run} pauses when what is under way is finished; go on: kernelwright resume {run}")

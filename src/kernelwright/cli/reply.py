@@ -11,6 +11,8 @@ from pathlib import Path
 import click
 
 from kernelwright.cli.output import say
+from kernelwright.journal import Journal
+from kernelwright.propose import deposit_reply, waiting
 
 
 @click.command()
@@ -24,9 +26,6 @@ def reply(run: str, number: int, file: str) -> None:
 
     FILE is not executed here; `optimize --resume` judges it, confined.
     """
-    from kernelwright.journal import Journal
-    from kernelwright.propose import deposit_reply, waiting
-
     with Journal.open(Path(run)):
         placed = deposit_reply(Path(run), number, Path(file))
     left = waiting(Path(run))

@@ -11,6 +11,12 @@ import click
 
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.errors import MachineError
+from kernelwright.journal import Journal
+from kernelwright.report.document import report_document
+from kernelwright.report.page import html_page, markdown_page
+from kernelwright.report.plots import draw_plots, plots_missing, write_plots
+from kernelwright.report.text import report_text
+from kernelwright.report.view import read_run
 
 FORMATS = ("text", "md", "html", "json")
 
@@ -34,13 +40,6 @@ def report(run: str, form: str, plots: str | None) -> None:
 
     Nothing of the run is executed, and nothing is written into its folder.
     """
-    from kernelwright.journal import Journal
-    from kernelwright.report.document import report_document
-    from kernelwright.report.page import html_page, markdown_page
-    from kernelwright.report.plots import draw_plots, plots_missing, write_plots
-    from kernelwright.report.text import report_text
-    from kernelwright.report.view import read_run
-
     missing = plots_missing()
     if plots is not None and missing:
         raise MachineError(missing)

@@ -10,6 +10,8 @@ from pathlib import Path
 import click
 
 from kernelwright.cli.output import say
+from kernelwright.run import at_work, is_paused
+from kernelwright.run import resume as resume_run
 
 
 @click.command()
@@ -19,9 +21,6 @@ def resume(run: str) -> None:
 
     RUN is its folder. For a run whose process has ended: `kernelwright optimize --resume RUN`.
     """
-    from kernelwright.run import at_work, is_paused
-    from kernelwright.run import resume as resume_run
-
     folder = Path(run)
     at_work(folder)
     was_paused = is_paused(folder)

@@ -11,6 +11,10 @@ import click
 
 from kernelwright.cli.output import say, say_document
 from kernelwright.errors import RequestError
+from kernelwright.journal import Journal
+from kernelwright.report.document import trial_document
+from kernelwright.report.trials import trial_text, trials_table
+from kernelwright.report.view import read_run
 
 
 @click.command()
@@ -24,11 +28,6 @@ def show(run: str, trial: int | None, as_json: bool) -> None:
 
     Nothing of the run is executed.
     """
-    from kernelwright.journal import Journal
-    from kernelwright.report.document import trial_document
-    from kernelwright.report.trials import trial_text, trials_table
-    from kernelwright.report.view import read_run
-
     with Journal.open(Path(run)) as journal:
         view = read_run(journal)
     chosen = [one for one in view.trials if trial is None or one.number == trial]

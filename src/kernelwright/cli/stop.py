@@ -12,6 +12,8 @@ from pathlib import Path
 import click
 
 from kernelwright.cli.output import say
+from kernelwright.journal import writer
+from kernelwright.run import stop as stop_run
 
 LOOK_S = 0.1
 
@@ -24,9 +26,6 @@ def stop(run: str) -> None:
     RUN is its folder. Nothing is lost: proposals under way, which may be paid for, are waited for and recorded;
     evaluations under way are made again when the run is resumed.
     """
-    from kernelwright.journal import writer
-    from kernelwright.run import stop as stop_run
-
     folder = Path(run)
     process = writer(folder)
     stop_run(folder)
