@@ -11,8 +11,8 @@ from contextlib import closing
 from click.testing import CliRunner, Result
 
 from fakes import FakeWorker
+from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
-from kernelwright.cli.parts import Parts
 from kernelwright.evaluator.protocol import Worker
 
 PROBLEM = """\

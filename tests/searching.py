@@ -12,8 +12,8 @@ import time
 from contextlib import closing
 
 from fakes import FakeProposer, FakeWorker, step
+from kernelwright.cli.context import Parts
 from kernelwright.cli.main import main
-from kernelwright.cli.parts import Parts
 from kernelwright.model import Proposal, Request
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.table import PROPOSERS

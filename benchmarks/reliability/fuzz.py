@@ -30,8 +30,8 @@ from odd_problems import problem
 from table import Row, Table
 
 from fakes import ENVIRONMENT, FakeWorker, evaluation_of
+from kernelwright.cli.context import Parts
 from kernelwright.cli.main import VERBS, cli
-from kernelwright.cli.parts import Parts
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker

@@ -20,8 +20,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent.parent / "tests"))
 
 from fakes import FakeWorker
 from kernelwright import codec
+from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
-from kernelwright.cli.parts import Parts
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.model import Candidate
 

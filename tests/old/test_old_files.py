@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 from click.testing import CliRunner, Result
 
+from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
-from kernelwright.cli.parts import Parts
 from kernelwright.cli.settings_file import read_settings
 from kernelwright.codec import decode, sha
 from kernelwright.evaluator.launch import start_worker

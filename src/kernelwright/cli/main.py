@@ -16,8 +16,8 @@ from typing import Any, NamedTuple
 import click
 
 from kernelwright import __version__
+from kernelwright.cli.context import Parts
 from kernelwright.cli.output import dropped, note
-from kernelwright.cli.parts import Parts
 from kernelwright.errors import KernelwrightError
 from kernelwright.interruption import Ended, stoppable
 from kernelwright.text.escape import encodable, legible
