@@ -12,7 +12,9 @@ from fakes import FakeWorker
 from kernelwright.errors import MachineError, RequestError
 from kernelwright.jobs.export import export
 from kernelwright.jobs.exportable import ExportSource
-from kernelwright.model import Evaluation, Status
+from kernelwright.journal import Journal
+from kernelwright.model import Budget, Evaluation, Status
+from samples import passed, run_info, short_run
 from started import starting
 
 KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = 64\n"
@@ -63,3 +65,26 @@ def test_a_folder_that_holds_something_is_not_written_over() -> None:
 def test_a_candidate_s_file_needs_a_problem_and_no_worker_is_started_without() -> None:
     with pytest.raises(RequestError, match=r"mine\.py is no run's folder"):
         export(ExportSource("mine.py"), start_worker=pytest.fail, notify=pytest.fail)
+
+
+def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_the_journal_s() -> None:
+    with Journal.create(Path("one"), run_info(dtype="float16")) as journal:
+        journal.append_started(Budget(trials=6))
+        for trial in short_run():
+            journal.append_asked(trial.request)
+            journal.append_proposed(trial.number, trial.proposal)
+            if trial.evaluation is not None:
+                journal.append_evaluated(trial.number, trial.evaluation)
+            journal.append_told(trial.number)
+        journal.append_confirmed(4, passed(26.0))
+        journal.append_stopped("trials", 9.0)
+    Path("one/problem").mkdir()
+    Path("one/problem/softmax.py").write_text(PROBLEM)
+    worker = FakeWorker(problem=DOUBLE)
+    notes: list[str] = []
+    found = export(
+        ExportSource("one", trial=1), start_worker=starting(worker), notify=notes.append, format="config", out="there"
+    )
+    assert found.files == ("best_config.json",)
+    assert notes == ["trial 1 is not the kernel that stands in one"]
+    assert (worker.calls, worker.dtypes) == ([], ["float16"])

@@ -1,4 +1,4 @@
-"""How a job starts its worker, and what it calls with messages: both are given by whoever calls the job."""
+"""How a job starts its worker, and where its messages go. The caller of the job gives both."""
 
 from __future__ import annotations
 
