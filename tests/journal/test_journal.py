@@ -14,7 +14,7 @@ from fakes import STARTER, evaluation_of, run_info
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, sessions_of
-from kernelwright.model import Budget, Operator, Proposal, Request
+from kernelwright.model import Budget, CaseResult, Evaluation, Operator, Proposal, Request, Status
 
 
 def refusal(folder: Path, writable: bool = False) -> str:
@@ -229,3 +229,22 @@ def test_a_journal_that_cannot_be_folded_is_named_and_nothing_is_lost(tmp_path: 
     with Journal.open(tmp_path, writable=True) as again:
         assert len(again.events()) == 1
     assert not (tmp_path / "journal.db-wal").exists()
+
+
+def test_an_error_of_a_case_may_be_as_large_as_the_values_that_were_drawn(tmp_path: Path) -> None:
+    """A draw with values of 2**100 has errors of 2**81 that its tolerance allows; no other figure is so large."""
+    case = CaseResult(case="small", status=Status.PASSED, max_abs_error=2.0**81, max_rel_error=1e-6)
+    with Journal.create(tmp_path / "run", run_info()) as journal:
+        journal.append_started(Budget(trials=1))
+        journal.append_asked(Request(number=0, operator=Operator.SEED))
+        journal.append_proposed(0, Proposal(author="fake", candidate=STARTER))
+        journal.append_evaluated(0, Evaluation(status=Status.PASSED, results=(case,), score_us=10.0))
+    with Journal.open(tmp_path / "run") as journal:
+        (evaluated,) = (event.payload for event in journal.events() if event.kind is EventKind.EVALUATED)
+    assert isinstance(evaluated, Evaluation)
+    assert evaluated.results == (case,)
+    slow = Evaluation(status=Status.PASSED, results=(case,), score_us=2.0**81)
+    with Journal.open(tmp_path / "run", writable=True) as journal:
+        journal.append_confirmed(0, slow)
+    with pytest.raises(RunFolderError, match="a number is"), Journal.open(tmp_path / "run") as journal:
+        list(journal.events())
