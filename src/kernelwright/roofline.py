@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal
 
-from kernelwright.devices import Target
+from kernelwright.devices import WARP_THREADS, Target
 from kernelwright.model import Bound, CaseResult, KernelResources, ProblemInfo, Record
 
 LAUNCH_US = 2.0
 """Device-side cost of starting a kernel in a CUDA graph: the least that one more launch adds, in magnitude."""
 
-BYTES_IN_FLIGHT_PER_WARP = 32 * 16
+BYTES_IN_FLIGHT_PER_WARP = WARP_THREADS * 16
 """Little's law needs bytes in flight; a warp issuing one 16-byte load per thread keeps 512 of them."""
 
 LATENCY_S = 700e-9

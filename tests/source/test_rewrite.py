@@ -7,7 +7,7 @@ import ast
 import pytest
 
 from kernelwright.errors import ConfigError
-from kernelwright.source import apply_config, default_config, find_tunables
+from kernelwright.source import apply_config, autotune_choices, default_config, find_tunables, render
 
 SOURCE = """\
 # Größe: µ-kernel, with text that is longer in bytes than in characters
@@ -146,3 +146,9 @@ def test_an_autotune_key_of_computed_configs_is_left_to_the_worker() -> None:
         apply_config(source, {"autotune:k": -1})
     with pytest.raises(ConfigError, match="no tunable 'autotune:other'"):
         apply_config(source, {"autotune:other": 0})
+
+
+def test_choices_among_configs_are_told_apart_from_what_is_written() -> None:
+    config = {"autotune:first": 7, "CHUNK": 128}
+    assert render(SOURCE, config) == apply_config(SOURCE, {"CHUNK": 128}) != SOURCE
+    assert autotune_choices(config) == {"first": 7}

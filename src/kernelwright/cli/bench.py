@@ -16,7 +16,7 @@ from kernelwright.errors import RequestError
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series
-from kernelwright.model import BenchReport, BenchSeries, Status
+from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, Status
 from kernelwright.problems import problems_in
 from kernelwright.report.bench import bench_text
 from kernelwright.report.series import series_text
@@ -148,5 +148,5 @@ def failed_candidates(document: BenchReport | BenchSeries) -> set[str]:
         row.name
         for case in document.cases
         for row in case.implementations
-        if row.name not in job.FRAMEWORK and row.status not in NO_ANSWER
+        if row.name not in FRAMEWORK and row.status not in NO_ANSWER
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kernelwright.devices import WARP_THREADS
 from kernelwright.diagnosis.figures import Seen
 from kernelwright.diagnosis.table import RULES
 from kernelwright.diagnosis.wording import percent
@@ -107,7 +108,7 @@ def of_kernel(kernel: KernelResources) -> LaunchProfile:
     }
     return LaunchProfile(
         kernel=kernel.kernel,
-        block=(kernel.num_warps * 32, 1, 1),
+        block=(kernel.num_warps * WARP_THREADS, 1, 1),
         counters=tuple(
             Counter(name=name, value=value, unit=unit, tool="compiler") for name, (value, unit) in figures.items()
         ),

@@ -9,7 +9,7 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
-from kernelwright.devices import TARGETS, Target, occupancy
+from kernelwright.devices import TARGETS, WARP_THREADS, Target, occupancy
 from kernelwright.model import CaseInfo, LaunchProfile, Profile, TensorSpec, Timing
 
 HALF = ("float16", "bfloat16", "float8_e4m3fn", "float8_e5m2")
@@ -31,7 +31,6 @@ without a single matrix product."""
 STREAMED = 1.25
 """L2's throughput over DRAM's measured one was 0.93 to 1.5 on an H200 in kernels that stream."""
 
-THREADS_PER_WARP = 32
 SECTOR_BYTES = 32
 
 
@@ -158,7 +157,7 @@ class Seen:
         registers, shared = self.value("registers"), self.value("shared_memory")
         if main is None or target is None or registers is None or not main.block:
             return None
-        warps = math.prod(main.block) // THREADS_PER_WARP
+        warps = math.prod(main.block) // WARP_THREADS
         return occupancy(target, max(warps, 1), round(registers), round(shared or 0))[1]
 
     def excess_sectors(self, kind: str) -> float | None:
@@ -171,7 +170,7 @@ class Seen:
         if not sectors or not requests:
             return None
         width = self.value(f"code_global_{kind}_width") or 16.0
-        needed = max(1.0, width * THREADS_PER_WARP / SECTOR_BYTES)
+        needed = max(1.0, width * WARP_THREADS / SECTOR_BYTES)
         return sectors / requests / needed
 
     @property

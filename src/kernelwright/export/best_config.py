@@ -23,15 +23,14 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError
-from kernelwright.model import Candidate, CaseInfo, Record, TensorSpec
-from kernelwright.source import KernelConfig, apply_config, kernel_configs
+from kernelwright.model import CaseInfo, Record, TensorSpec
+from kernelwright.source import KernelConfig, autotune_choices, kernel_configs, render
 from kernelwright.spaces.space import Config
 from kernelwright.spaces.written import candidate_for
 from kernelwright.stats import Verdict
 from kernelwright.tune.records import Choice, Kind, Outcome
 
 SCHEMA_VERSION = 1
-AUTOTUNE = "autotune:"
 
 
 class Chosen(Record, frozen=True, kw_only=True):
@@ -131,16 +130,10 @@ def tensors_of(info: CaseInfo) -> tuple[TensorSpec, ...]:
     return tuple(one for one in info.inputs if isinstance(one, TensorSpec))
 
 
-def rendered(candidate: Candidate) -> str:
-    """The source with the config written in, all but the choice among configs of `triton.autotune`."""
-    written = {name: value for name, value in candidate.config.items() if not name.startswith(AUTOTUNE)}
-    return apply_config(candidate.source, written)
-
-
 def kernels_of(source: str, config: Config) -> dict[str, KernelConfig]:
     """What each kernel of `source` is launched with under `config`."""
-    indices = {name.removeprefix(AUTOTUNE): value for name, value in config.items() if name.startswith(AUTOTUNE)}
-    return kernel_configs(rendered(candidate_for(source, config)), indices)
+    candidate = candidate_for(source, config)
+    return kernel_configs(render(candidate.source, candidate.config), autotune_choices(config))
 
 
 def load(path: str | os.PathLike[str], *, device: str, torch: str, triton: str, source: str | None = None) -> Pinned:

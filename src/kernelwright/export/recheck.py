@@ -16,12 +16,12 @@ from kernelwright import codec
 from kernelwright.errors import RequestError
 from kernelwright.export.wins import COMPILED, PLAIN, USES, WHY
 from kernelwright.model import Candidate, Environment, Record
+from kernelwright.source import AUTOTUNE
 from kernelwright.text.table import table
 
 PROVENANCE = "provenance.json"
 REGIMES = {"called": ("eager", PLAIN), "compiled": ("compiled", COMPILED)}
 """The package's own name of each, and of the two sides that are compared."""
-AUTOTUNE = "autotune:"
 
 
 @dataclass(frozen=True)

@@ -12,9 +12,7 @@ from kernelwright import codec
 from kernelwright.export.names import identifier
 from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo
 from kernelwright.report.view import RunView
-from kernelwright.source import apply_config
-
-AUTOTUNE = "autotune:"
+from kernelwright.source import autotune_choices, render
 
 
 @dataclass(frozen=True)
@@ -45,14 +43,13 @@ class Subject:
     @property
     def source(self) -> str:
         """The candidate with its config written in, all but the choice among configs of `triton.autotune`."""
-        config = {key: value for key, value in self.candidate.config.items() if not key.startswith(AUTOTUNE)}
-        return apply_config(self.candidate.source, config) if config else self.candidate.source
+        return render(self.candidate.source, self.candidate.config)
 
     @property
     def autotune(self) -> dict[str, int]:
         """Which config each autotuned kernel was judged with: the stated one, else the first."""
-        chosen = self.candidate.config
-        return {kernel: chosen.get(AUTOTUNE + kernel, 0) for kernel in self.evaluation.autotune}
+        chosen = autotune_choices(self.candidate.config)
+        return {kernel: chosen.get(kernel, 0) for kernel in self.evaluation.autotune}
 
     def provenance(self) -> dict[str, Any]:
         """Where the kernel comes from and what was found of it, for people and for `recheck`."""

@@ -9,13 +9,11 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.importers.seed import Seed
-from kernelwright.model import Candidate, Environment, Evaluation, Record, Scalar
-from kernelwright.source import apply_config
+from kernelwright.model import Environment, Evaluation, Record, Scalar
+from kernelwright.source import render
 from kernelwright.text.escape import legible
 from kernelwright.text.table import table
 from kernelwright.text.units import time_text
-
-AUTOTUNE = "autotune:"
 
 
 class Remeasured(Record, frozen=True, kw_only=True):
@@ -86,8 +84,6 @@ def shown(value: Scalar) -> str:
 
 def source_text(seed: Seed) -> str:
     """The seed as a file to start from, its config written in, under a comment that says where it is from."""
-    candidate: Candidate = seed.candidate
-    config = {name: value for name, value in candidate.config.items() if not name.startswith(AUTOTUNE)}
-    source = apply_config(candidate.source, config) if config else candidate.source
+    source = render(seed.candidate.source, seed.candidate.config)
     origin = " ".join(legible(f"{seed.name} of {seed.origin}").split())
     return f"# imported: {origin}\n\n{source.rstrip()}\n"

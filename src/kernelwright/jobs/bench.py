@@ -17,11 +17,9 @@ from kernelwright.errors import RequestError
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import BenchReport, Candidate, ProblemInfo
+from kernelwright.model import FRAMEWORK, BenchReport, Candidate, ProblemInfo
 from kernelwright.problems import ProblemPath
 from kernelwright.report.repeat import repeated
-
-FRAMEWORK = ("eager", "compile", "compile_max_autotune")
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ everybody else imports from here, so that a record may move.
 """
 
 from kernelwright.model.base import Record, Scalar
-from kernelwright.model.bench import BenchCase, BenchReport, BenchSeries, Implementation
+from kernelwright.model.bench import FRAMEWORK, BenchCase, BenchReport, BenchSeries, Implementation
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, KernelResources, Status, Timing
 from kernelwright.model.machine import Attempt, Environment, Machine
@@ -27,6 +27,7 @@ from kernelwright.model.run import Budget, RunInfo, RunSettings
 from kernelwright.model.trial import Incumbent, Trial, incumbent_of
 
 __all__ = [
+    "FRAMEWORK",
     "Answered",
     "Attempt",
     "BenchCase",

@@ -8,6 +8,9 @@ from kernelwright.model.base import Record
 from kernelwright.model.evaluation import Clocks, Status
 from kernelwright.model.machine import Environment
 
+FRAMEWORK = ("eager", "compile", "compile_max_autotune")
+"""Names of the framework's own rows."""
+
 
 class Implementation(Record, frozen=True, kw_only=True):
     """One row of `bench`: an implementation on a case.

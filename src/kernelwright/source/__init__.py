@@ -20,8 +20,18 @@ and a number repeated in the launch's grid (one would change without the other).
 from __future__ import annotations
 
 from kernelwright.source.launches import KernelConfig, kernel_configs
-from kernelwright.source.names import Tunable
-from kernelwright.source.rewrite import apply_config
+from kernelwright.source.names import AUTOTUNE, Tunable
+from kernelwright.source.rewrite import apply_config, autotune_choices, render
 from kernelwright.source.tunables import default_config, find_tunables
 
-__all__ = ["KernelConfig", "Tunable", "apply_config", "default_config", "find_tunables", "kernel_configs"]
+__all__ = [
+    "AUTOTUNE",
+    "KernelConfig",
+    "Tunable",
+    "apply_config",
+    "autotune_choices",
+    "default_config",
+    "find_tunables",
+    "kernel_configs",
+    "render",
+]

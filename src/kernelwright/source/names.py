@@ -14,6 +14,9 @@ from kernelwright.model import Record
 
 Kind = Literal["num_warps", "num_stages", "constexpr", "autotune"]
 
+AUTOTUNE = "autotune:"
+"""Prefix of the config keys that choose among the configs of a kernel under `triton.autotune`."""
+
 
 class Tunable(Record, frozen=True, kw_only=True):
     """One integer of a candidate's source that may take other values.

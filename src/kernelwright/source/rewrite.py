@@ -12,6 +12,7 @@ from collections.abc import Mapping
 
 from kernelwright.errors import ConfigError
 from kernelwright.source.kernels import read_kernels
+from kernelwright.source.names import AUTOTUNE
 from kernelwright.source.scopes import Reader
 from kernelwright.source.tunables import Place, find_places, parse
 
@@ -48,10 +49,23 @@ def apply_config(source: str, config: Mapping[str, int]) -> str:
     return text.decode()
 
 
+def render(source: str, config: Mapping[str, int]) -> str:
+    """`source` with `config` written in, except for choices among configs of `triton.autotune`, which are not checked.
+
+    Raises `ConfigError` as `apply_config` does.
+    """
+    return apply_config(source, {key: value for key, value in config.items() if not key.startswith(AUTOTUNE)})
+
+
+def autotune_choices(config: Mapping[str, int]) -> dict[str, int]:
+    """By kernel, the index that `config` chooses among its configs under `triton.autotune`."""
+    return {key.removeprefix(AUTOTUNE): value for key, value in config.items() if key.startswith(AUTOTUNE)}
+
+
 def check_unread_key(reader: Reader, key: str, value: int, known: tuple[str, ...]) -> None:
     """Passes `autotune:` keys of kernels whose configs are computed, which only the worker can count."""
-    kernel = read_kernels(reader).get(key.removeprefix("autotune:"))
-    if key.startswith("autotune:") and kernel is not None and kernel.autotuned is not None:
+    kernel = read_kernels(reader).get(key.removeprefix(AUTOTUNE))
+    if key.startswith(AUTOTUNE) and kernel is not None and kernel.autotuned is not None:
         if type(value) is not int or value < 0:
             raise ConfigError(f"{key} cannot be {value!r}: expected the index of one of the kernel's configs, from 0")
         return

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from kernelwright.source import parse as syntax
 from kernelwright.source.kernels import Kernel, Launch, read_kernels, read_launch
 from kernelwright.source.names import (
+    AUTOTUNE,
     DEFAULT_NUM_STAGES,
     DEFAULT_NUM_WARPS,
     NUM_STAGES_CHOICES,
@@ -224,7 +225,7 @@ def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
     if configs is None:
         return None
     choices = tuple(range(len(configs.elts)))
-    return Place(Tunable(key=f"autotune:{kernel.name}", default=0, choices=choices, kind="autotune"), None)
+    return Place(Tunable(key=AUTOTUNE + kernel.name, default=0, choices=choices, kind="autotune"), None)
 
 
 def autotune_list(reader: Reader, kernel: Kernel) -> ast.List | ast.Tuple | None:

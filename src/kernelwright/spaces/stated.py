@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
-from kernelwright.source import Tunable, find_tunables
+from kernelwright.source import AUTOTUNE, Tunable, find_tunables
 from kernelwright.source import parse as syntax
 from kernelwright.spaces.space import Parameter, Space, default
 from kernelwright.spaces.written import candidate_for
@@ -46,7 +46,7 @@ def every_tunable(source: str, autotune: Mapping[str, int]) -> list[Tunable]:
     found = list(find_tunables(source))
     known = {one.key for one in found}
     for kernel, count in sorted(autotune.items()):
-        key = f"autotune:{kernel}"
+        key = AUTOTUNE + kernel
         if count > 1 and key not in known:
             found.append(Tunable(key=key, default=0, choices=tuple(range(count)), kind="autotune"))
     return found

@@ -26,14 +26,15 @@ from kernelwright.worker.stages.subject import Subject
 PROFILERS: tuple[Profiler, ...] = (NsightCompute(), TorchProfiler())
 """Tried in this order on a machine with a GPU. Another profiler is a file of its own and a place here."""
 
-FRAMEWORK = ("eager", "compile")
+PROFILED = ("eager", "compile")
+"""Names of the framework rows that can be profiled."""
 
 OUT_OF_MEMORY = "OutOfMemoryError"
 """How torch says so, at the end of a traceback."""
 
 
 def profile(session: Session, implementation: Candidate | str, case: str, full: bool) -> Profile:
-    """implementation: a candidate, or one of FRAMEWORK. Raises `RequestError` where a candidate gets no plan."""
+    """implementation: a candidate, or one of PROFILED. Raises `RequestError` where a candidate gets no plan."""
     known = [info.case.name for info in session.loaded().cases]
     if case not in known:
         raise ProblemError(f"no case {case!r}", f"known: {', '.join(known)}")
@@ -78,8 +79,8 @@ def candidate_profile(subject: Subject, name: str, case: str, full: bool, key: s
 
 def framework_profile(session: Session, name: str, case: str, full: bool) -> Profile:
     """What the framework's own implementation launches, in the same way."""
-    if name not in FRAMEWORK:
-        raise ConfigError(f"the framework has no implementation {name!r} to profile", f"known: {', '.join(FRAMEWORK)}")
+    if name not in PROFILED:
+        raise ConfigError(f"the framework has no implementation {name!r} to profile", f"known: {', '.join(PROFILED)}")
     if not session.processes.on_gpu:
         raise MachineError(f"{name} cannot be profiled: there is no GPU here", "profile a candidate, or use a GPU")
     key = key_of(session, name, case, full)

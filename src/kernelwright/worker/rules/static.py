@@ -49,7 +49,7 @@ FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "
                     "f_builtins", "f_code", "gi_yieldfrom"})  # fmt: skip
 """What leads from a generator or an exception to the code that called."""
 
-FRAMEWORK = frozenset({
+FORBIDDEN_PARTS = frozenset({
     "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
     "serialization", "fx", "export", "profiler", "backends", "manual_seed", "seed", "script", "trace",
     "use_deterministic_algorithms", "Event", "current_stream", "default_stream", "stream", "graph", "synchronize",
@@ -189,7 +189,7 @@ def _attribute(name: str, of_framework: bool) -> str:
         return "it sets attributes that no assignment shows"
     if of_framework and name.startswith(SETTERS) and name not in ALLOWED_SETTERS:
         return "nothing of the framework may be changed"
-    if of_framework and (name in FRAMEWORK or (name.startswith("_") and name not in ALLOWED_SPECIAL)):
+    if of_framework and (name in FORBIDDEN_PARTS or (name.startswith("_") and name not in ALLOWED_SPECIAL)):
         return "host code may only allocate, view, copy, cast and launch, on the current stream"
     return ""
 

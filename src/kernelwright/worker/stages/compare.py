@@ -15,7 +15,17 @@ import msgspec
 
 from kernelwright import codec, stats
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import BenchCase, BenchReport, Candidate, CaseInfo, CaseResult, Clocks, Implementation, Status
+from kernelwright.model import (
+    FRAMEWORK,
+    BenchCase,
+    BenchReport,
+    Candidate,
+    CaseInfo,
+    CaseResult,
+    Clocks,
+    Implementation,
+    Status,
+)
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.layout import Layout
@@ -29,8 +39,6 @@ from kernelwright.worker.stages.rows import Row, candidate_row, framework_row, s
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verdicts import FLOOR, by_halves, noise_floor, verdict
 from kernelwright.worker.stages.verify import place, verify
-
-FRAMEWORK = ("eager", "compile", "compile_max_autotune")
 
 COPY = "/copy"
 """What the bench calls the copy of the fastest candidate. No file that a row is named after has a slash in its stem."""

@@ -29,9 +29,6 @@ from kernelwright.worker.rules import extract, static
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.recording import Told, accepted, given, read, told
 
-AUTOTUNE = "autotune:"
-"""Prefix of the config keys that choose among the configs of a kernel under `triton.autotune`."""
-
 
 class Subject:
     """A candidate on its way: what each stage found out. One per evaluation."""
@@ -40,10 +37,8 @@ class Subject:
         self.session = session
         self.processes = session.processes
         self.candidate = candidate
-        self.autotune_choice = {
-            k.removeprefix(AUTOTUNE): v for k, v in candidate.config.items() if k.startswith(AUTOTUNE)
-        }
-        self.source = self._rendered(candidate)
+        self.autotune_choice = tunables.autotune_choices(candidate.config)
+        self.source = tunables.render(candidate.source, candidate.config)
         self.stages_s: dict[str, float] = {}
         self.replayed_s = 0.0
         self.plans: dict[str, Plan] = {}
@@ -61,10 +56,6 @@ class Subject:
         self.kernels_source = ""
         self.kernels_sha = ""
         self.kernels: dict[str, dict[str, bool]] = {}
-
-    def _rendered(self, candidate: Candidate) -> str:
-        config = {k: v for k, v in candidate.config.items() if not k.startswith(AUTOTUNE)}
-        return tunables.apply_config(candidate.source, config) if config else candidate.source
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
