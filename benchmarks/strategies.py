@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import argparse
 import math
-import random
 import statistics
 import sys
 from collections.abc import Callable, Mapping
@@ -23,14 +22,10 @@ from pathlib import Path
 from simulated_writer import HABITS, evaluate, propose
 
 from kernelwright.model import Candidate, CaseResult, Evaluation, Operator, Proposal, Request, Scalar, Timing, Trial
-from kernelwright.propose.builtin import choose, parent_trials
-from kernelwright.propose.protocol import Context
-from kernelwright.propose.space import Space, taken
+from kernelwright.propose.builtin import complete, configs_of, next_config
 from kernelwright.search import build_strategy
-from kernelwright.source import Tunable
 from kernelwright.spaces import recorded
 from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace
-from kernelwright.spaces.space import is_valid
 
 SHIPPED = Path(recorded.__file__).parent / "files"
 IN_FLIGHT = 4
@@ -83,37 +78,23 @@ def search(arm: Arm, starter: Candidate, seed: int, trials: int, answer: Answer,
 # --- recorded spaces ----------------------------------------------------------------------------------------
 
 
-def on_record(record: RecordedSpace, seed: int) -> Answer:
+def on_record(record: RecordedSpace, seed: int, sampler: str = "model") -> Answer:
     """The built-in proposer within the recorded space, and the record in place of a device."""
-    device = RecordedDevice(record)
-    tunables = tuple(
-        Tunable(key=one.name, default=one.default, choices=one.choices, kind="constexpr")
-        for one in record.space.parameters
-    )
-    space = Space(record.candidate, tunables)
-    invalid = {
-        point
-        for point in (space.numbered(number) for number in range(space.size))
-        if not is_valid(record.space, space.config(point))
-    }
+    device, space = RecordedDevice(record), record.space
 
     def answer(request: Request, told: dict[int, Trial], in_flight: list[Candidate]) -> Trial:
         trials = tuple(told[number] for number in sorted(told))
         proposal = Proposal(author="starter", candidate=request.candidate)
         if request.candidate is None:
-            context = Context(None, None, trials, tuple(in_flight), seed, Path(), str, str)  # type: ignore[arg-type]
-            parents = parent_trials(request, trials)
-            assert parents[0].proposal.candidate is not None
-            here = space.point(parents[0].proposal.candidate.config)
-            used = taken(space, trials, in_flight) | invalid
-            chance = random.Random(f"{seed}:{request.number}")
-            point = choose(request.operator, space, here, parents, used, context, chance)
-            error = "every config was tried" if point is None else None
-            candidate = Candidate(source=record.candidate, config=space.config(point)) if point else None
+            config = next_config(
+                sampler, space, f"{seed}:{request.number}", *configs_of(record.candidate, space, trials, in_flight)
+            )
+            error = "every config was tried" if config is None else None
+            candidate = Candidate(source=record.candidate, config=config) if config else None
             proposal = Proposal(author="builtin", candidate=candidate, error=error)
         if proposal.candidate is None:
             return Trial(request=request, proposal=proposal)
-        found = device.measure(space.config(space.point(proposal.candidate.config)))
+        found = device.measure(complete(space, proposal.candidate.config))
         timing = None
         if found.time_us is not None:
             timing = Timing(kind="measured", median_us=found.time_us, ci95_us=found.ci95_us)

@@ -48,6 +48,7 @@ def test_the_control_arm_takes_as_much_gpu_time_and_stands_beside_in_report_and_
     with Journal.open(Path("run/control_arm")) as journal:
         settings = journal.info.settings
         assert (settings.strategy, settings.proposer, settings.budget.gpu_seconds) == ("random", "builtin", 24.0)
+        assert settings.proposer_options == {"sampler": "random"}
         operators = {trial.request.operator.value for trial in journal.trials()}
     assert operators == {"seed", "tune"}
     report = Path("run/report.txt").read_text()

@@ -32,7 +32,8 @@ def test_an_unknown_proposer_is_refused_with_the_list() -> None:
 @pytest.mark.parametrize(
     ("name", "options", "words"),
     [
-        ("builtin", {"width": 4}, "has no option 'width' .it has none"),
+        ("builtin", {"width": 4}, "has no option 'width' .its options: sampler"),
+        ("builtin", {"sampler": "annealing"}, "no sampler 'annealing' .choose one of model, local"),
         ("mailbox", {"folder": "x"}, "has no option 'folder' .its options: settle_s"),
         ("mailbox", {"settle_s": "soon"}, "cannot use"),
         ("openai", {}, "needs the option model"),

@@ -13,12 +13,15 @@ import msgspec
 from kernelwright.cli.output import note
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import make_folder
-from kernelwright.model import Budget, RunSettings
+from kernelwright.model import Budget, RunSettings, Scalar
 from kernelwright.report.control_arm import FOLDER
 
 if TYPE_CHECKING:
     from kernelwright.evaluator.protocol import Worker
     from kernelwright.journal import Journal
+
+SAMPLER: dict[str, Scalar] = {"sampler": "random"}
+"""Options of the built-in proposer with which it draws configs at random."""
 
 
 def run_control(journal: Journal, worker: Worker) -> None:
@@ -41,6 +44,7 @@ def run_control(journal: Journal, worker: Worker) -> None:
         problem=info.settings.problem,
         strategy="random",
         strategy_options={"operator": "tune"},
+        proposer_options=SAMPLER,
         seed=info.settings.seed,
         budget=budget,
         in_flight=info.settings.in_flight,
@@ -59,4 +63,4 @@ def run_control(journal: Journal, worker: Worker) -> None:
         note(f"control arm: {budget.gpu_seconds:.1f} s of GPU time, in {folder}")
         strategy = build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
         with shown(Progress(control.info, control.history())) as on_event:
-            optimize(control, strategy, build_proposer("builtin"), worker, budget=budget, on_event=on_event)
+            optimize(control, strategy, build_proposer("builtin", SAMPLER), worker, budget=budget, on_event=on_event)

@@ -1,30 +1,23 @@
 """The built-in proposer: without a model, it varies the tunables of a kernel that exists.
 
-It never writes code, so its best kernel is the starter with other numbers. The one rule: a proposal depends only on
-the seed, the request and the trials, and never repeats a config that was tried or is under way.
+It never writes code, so its best kernel is the starter with other numbers. The configs come from a sampler of
+`spaces`, the same as in `tune`. A proposal depends only on the seed and the trials, and no config is proposed that was
+tried or is under way.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Iterable
 
-import msgspec
-
-from kernelwright.model import Candidate, Operator, Proposal, Request, Trial
-from kernelwright.propose.forecast import Forecast, forecast
+from kernelwright.errors import ConfigError
+from kernelwright.model import Candidate, Proposal, Request, Status, Trial
 from kernelwright.propose.protocol import Context
-from kernelwright.propose.space import Point, Space, space_of, taken, untried
+from kernelwright.spaces import build_sampler
+from kernelwright.spaces.space import Config, Space, key, size
+from kernelwright.spaces.stated import found_space
 
 AUTHOR = "builtin"
-
-RESTART_SHARE = 0.1
-"""How often an improvement leaves the parent's neighbourhood, and with it a local best."""
-RESTART_DRAWS = 16
-"""Of so many random configs the one of the best forecast is the restart."""
-TRUST_SHARE = 0.9
-"""How often the move of the best forecast is taken, rather than any of the better half."""
-MOST_MOVES = 200
-"""So many moves are compared, drawn at random where there are more."""
 
 
 class Builtin:
@@ -33,40 +26,39 @@ class Builtin:
     author = AUTHOR
     shows_profiles = False
 
+    def __init__(self, sampler: str = "model") -> None:
+        """sampler: a name in `SAMPLERS`. Raises `ConfigError` for another, and for one that is not installed."""
+        build_sampler(sampler, Space(parameters=()), 0)
+        self._sampler = sampler
+
     def propose(self, request: Request, context: Context) -> Proposal:
         parents = parent_trials(request, context.trials)
         if not parents:
             missing = "this run has none yet" if not request.parents else f"trials {request.parents} are not known"
             return self._error(f"the built-in proposer varies the numbers of an earlier kernel, and {missing}")
-        candidate = parents[0].proposal.candidate
+        parent = parents[0]
+        candidate = parent.proposal.candidate
         if candidate is None:
-            return self._error(f"trial {parents[0].number}, the parent, has no candidate to vary")
-        space = space_of(parents[0], candidate.source)
-        if not space.tunables:
-            return self._error(f"the source of trial {parents[0].number} has no tunables to vary")
-        used = taken(space, context.trials, context.in_flight)
-        chance = random.Random(f"{context.seed}:{request.number}")
-        here = space.point(candidate.config)
-        point = choose(request.operator, space, here, parents, used, context, chance)
-        if point is None:
-            return self._error(f"every config of this source was tried ({space.size})")
+            return self._error(f"trial {parent.number}, the parent, has no candidate to vary")
+        try:
+            space = found_space(candidate.source, parent.evaluation.autotune if parent.evaluation else {})
+        except ConfigError:
+            return self._error(f"the source of trial {parent.number} has no tunables to vary")
+        known = configs_of(candidate.source, space, context.trials, context.in_flight)
+        config = next_config(self._sampler, space, f"{context.seed}:{request.number}", *known)
+        if config is None:
+            return self._error(f"every config of this source was tried ({size(space)})")
         return Proposal(
             author=AUTHOR,
-            candidate=Candidate(source=space.source, config=space.config(point)),
-            note=difference(space, here, point),
+            candidate=Candidate(source=candidate.source, config=config),
+            note=difference(complete(space, candidate.config), config),
         )
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to close."""
 
     def _error(self, reason: str) -> Proposal:
         return Proposal(author=AUTHOR, error=reason)
-
-
-def tuned(request: Request, context: Context) -> Proposal:
-    """The answer to a request to tune, for proposers that write code: the config that the forecast expects most of,
-    where `Builtin` itself draws any, as the control arm wants it."""
-    return Builtin().propose(msgspec.structs.replace(request, operator=Operator.IMPROVE), context)
 
 
 def parent_trials(request: Request, trials: tuple[Trial, ...]) -> list[Trial]:
@@ -77,72 +69,48 @@ def parent_trials(request: Request, trials: tuple[Trial, ...]) -> list[Trial]:
     return [trial for trial in trials if trial.proposal.candidate is not None][:1]
 
 
-def choose(
-    operator: Operator,
-    space: Space,
-    here: Point,
-    parents: list[Trial],
-    used: set[Point],
-    context: Context,
-    chance: random.Random,
-) -> Point | None:
-    """The next point to try, None when none is left."""
-    start = chance.randrange(space.size)
-    anywhere = next(untried(space, used, start), None)
-    if anywhere is None or operator in (Operator.TUNE, Operator.SEED):
-        return anywhere
-    expected = forecast(space, context.trials)
-    if operator in (Operator.REPAIR, Operator.REWRITE_SIMPLY):
-        return towards_default(space, here, used, expected) or anywhere
-    if operator is Operator.MERGE:
-        candidates = [parent.proposal.candidate for parent in parents[1:]]
-        other = [space.point(one.config) for one in candidates if one is not None and one.source == space.source]
-        crossed = [point for point in crossings(here, other, chance) if point not in used]
-        if crossed:
-            return crossed[0]
-    if chance.random() < RESTART_SHARE:
-        drawn = [space.numbered(chance.randrange(space.size)) for _ in range(RESTART_DRAWS)]
-        return min((point for point in drawn if point not in used), key=expected.of, default=anywhere)
-    moves = [point for point in (*space.neighbours(here), *space.second_neighbours(here)) if point not in used]
-    if not moves:
-        return anywhere
-    chance.shuffle(moves)
-    ranked = sorted(moves[:MOST_MOVES], key=expected.of)
-    return ranked[0] if chance.random() < TRUST_SHARE else chance.choice(ranked[: (len(ranked) + 1) // 2])
+def complete(space: Space, config: Config) -> Config:
+    """`config` with a value for each parameter, the default where it has none."""
+    return {one.name: config.get(one.name, one.default) for one in space.parameters}
 
 
-def crossings(here: Point, others: list[Point], chance: random.Random) -> list[Point]:
-    """Children that take each value from one of the parents, none of them a parent."""
-    if not others:
-        return []
-    every = [here, *others]
-    children = [tuple(chance.choice(values) for values in zip(*every, strict=True)) for _ in range(16)]
-    return [child for child in children if child not in every]
+def configs_of(
+    source: str, space: Space, trials: Iterable[Trial], in_flight: Iterable[Candidate]
+) -> tuple[list[tuple[Config, float | None]], list[Config]]:
+    """The configs of `source` with their times, None where they failed; and those without an outcome: under way, or
+    passed without a time."""
+    tried: list[tuple[Config, float | None]] = []
+    open_: list[Config] = []
+    for trial in trials:
+        candidate, evaluation = trial.proposal.candidate, trial.evaluation
+        if candidate is None or candidate.source != source:
+            continue
+        config = complete(space, candidate.config)
+        is_known = evaluation is not None and evaluation.status not in (Status.PASSED, Status.NOT_VERIFIED)
+        if trial.score_us is not None or is_known:
+            tried.append((config, trial.score_us))
+        else:
+            open_.append(config)
+    open_ += [complete(space, one.config) for one in in_flight if one.source == source]
+    return tried, open_
 
 
-def towards_default(space: Space, here: Point, used: set[Point], expected: Forecast) -> Point | None:
-    """A point that asks less of the GPU than a config that failed: the defaults themselves, else one or two steps
-    towards them or down, the best forecast first."""
-    default = space.point({})
-    if default not in used:
-        return default
-    steps = [
-        point
-        for point in (*space.neighbours(here), *space.second_neighbours(here))
-        if point not in used
-        and all(
-            new == old or new < old or abs(new - aim) < abs(old - aim)
-            for new, old, aim in zip(point, here, default, strict=True)
-        )
-    ]
-    return min(steps, key=lambda point: (expected.of(point), point), default=None)
+def next_config(
+    sampler: str, space: Space, seed: str, tried: list[tuple[Config, float | None]], under_way: list[Config]
+) -> Config | None:
+    """What a sampler asks for that has asked for `tried`, been told their times, and asked for `under_way`. None: every
+    config is known."""
+    known = [*(config for config, _ in tried), *under_way]
+    times = {key(space, config): time_us for config, time_us in tried}
+    asking = build_sampler(sampler, space, random.Random(seed).getrandbits(32), tuple(known))
+    keys = {key(space, config) for config in known}
+    while (config := asking.ask()) is not None and (at := key(space, config)) in keys:
+        if at in times:
+            asking.tell(config, times[at])
+    return config
 
 
-def difference(space: Space, old: Point, new: Point) -> str:
+def difference(old: Config, new: Config) -> str:
     """What changed, for people: "k.BLOCK 64 → 128"."""
-    changes = [
-        f"{tunable.key} {before} → {after}"
-        for tunable, before, after in zip(space.tunables, old, new, strict=True)
-        if before != after
-    ]
+    changes = [f"{name} {old[name]} → {value}" for name, value in new.items() if old[name] != value]
     return ", ".join(changes) or "the config as it is"

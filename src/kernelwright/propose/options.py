@@ -18,8 +18,9 @@ from kernelwright.model import Record, Scalar
 SECRET_WORDS = ("api_key", "apikey", "key", "token", "secret", "password")
 
 
-class NoOptions(Record, frozen=True, kw_only=True):
-    """The built-in proposer has none."""
+class BuiltinOptions(Record, frozen=True, kw_only=True):
+    sampler: str = "model"
+    """What chooses the configs: a name in `spaces.SAMPLERS`, the same as `tune --sampler`."""
 
 
 class MailboxOptions(Record, frozen=True, kw_only=True):
@@ -84,8 +85,7 @@ def read_options(proposer: str, options: Mapping[str, Scalar], type: type[R]) ->
                 f"proposer {proposer} takes no option {name!r}: options are kept in the run's journal",
                 "put the key into the environment",
             )
-        have = f"its options: {', '.join(names)}" if names else "it has none"
-        raise ConfigError(f"proposer {proposer} has no option {name!r}", have)
+        raise ConfigError(f"proposer {proposer} has no option {name!r}", f"its options: {', '.join(names)}")
     for field in fields:
         if field.required and field.name not in options:
             raise ConfigError(f"proposer {proposer} needs the option {field.name}", f"give {field.name}=…")

@@ -17,9 +17,9 @@ from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.mailbox import Mailbox
 from kernelwright.propose.model import ModelProposer
 from kernelwright.propose.options import (
+    BuiltinOptions,
     MailboxOptions,
     ModelOptions,
-    NoOptions,
     ReplayOptions,
     ScriptOptions,
     read_options,
@@ -39,8 +39,7 @@ Variables = Mapping[str, str]
 
 
 def builtin(options: Options, variables: Variables) -> Proposer:
-    read_options("builtin", options, NoOptions)
-    return Builtin()
+    return Builtin(read_options("builtin", options, BuiltinOptions).sampler)
 
 
 def mailbox(options: Options, variables: Variables) -> Proposer:

@@ -61,12 +61,16 @@ class Surrogate:
         self.index: dict[Places, int] = {}
         self.configs: list[Config] = []
         self.observed: set[int] = set()
+        """Asked for, or told of."""
+        self.unseen: list[int] = []
+        """Observed, but not by the process yet."""
         self.times: dict[int, float] = {}
         self.free: set[int] = set()
         """Which configs were neither asked for nor told of."""
         self.compiled: dict[Places, Compiled] = {}
         self.process = Process([], likeness_tables(self.coordinates, self.reaches), NOISE, ADDITIVE)
         self.feasibility = Feasibility(self.coordinates)
+        self.is_to_learn = False
         self.ranked: list[int] = []
         """The configs that were free at the last ask of the model, those that promise most first."""
         self.expected_gain: float | None = None
@@ -81,6 +85,7 @@ class Surrogate:
                 self._fill()
             if not self.free:
                 return None
+            self._catch_up()
             index = self._spread() if len(self.observed) < DESIGN or not self.times else self._promising()
             config = self.asked.give(self.configs[index])
         self._observe(self._number(config))
@@ -100,8 +105,7 @@ class Surrogate:
         self.times[index] = time_us
         if time_us < best_us:
             self._add([near for near in neighbours(self.space, config) if not self.asked.knows(near)])
-        if len(self.times) in LEARN_AT:
-            self._learn()
+        self.is_to_learn |= len(self.times) in LEARN_AT
 
     def inform(self, config: Config, spill_bytes: int, occupancy: float) -> None:
         """What it compiled to: those that spill promise less, and the first ones keep as many warps as the default."""
@@ -147,9 +151,17 @@ class Surrogate:
     def _observe(self, index: int) -> None:
         if index not in self.observed:
             self.observed.add(index)
-            if len(self.process.observed) >= self.most_known:
-                self._renew()
+            self.unseen.append(index)
+
+    def _catch_up(self) -> None:
+        """What the process does before a choice: once, however many configs were told since the last one."""
+        if self.is_to_learn:
+            self._learn()
+        if self.is_to_learn or len(self.process.observed) + len(self.unseen) > self.most_known:
+            self._renew()
+        for index in self.unseen:
             self.process.observe(index)
+        self.is_to_learn, self.unseen = False, []
 
     # --- choosing --------------------------------------------------------------------------------------------
 
@@ -195,8 +207,8 @@ class Surrogate:
     # --- learning --------------------------------------------------------------------------------------------
 
     def _learn(self) -> None:
-        """Length scales that explain the times best, one coordinate after the other; then the process anew."""
-        known = sorted(self.times)
+        """Length scales that explain the times best, one coordinate after the other."""
+        known = list(self.times)[: max(LEARN_AT)]
         points = [self.process.points[index] for index in known]
         best_us = min(self.times.values())
         values = [score(self.times[index], best_us) for index in known]
@@ -212,17 +224,14 @@ class Surrogate:
                 tried = [*self.reaches[:place], reach, *self.reaches[place + 1 :]]
                 if tried != self.reaches and (found := evidence(tried)) > best:
                     best, self.reaches = found, tried
-        self._renew()
 
     def _renew(self) -> None:
-        """A process of the present length scales that knows the same, or the better half of it where that is a lot."""
-        kept = self.process.observed
-        if len(kept) >= self.most_known:
+        """A process of the present length scales that is to see the same, or the better half where that is a lot."""
+        kept = [*self.process.observed, *self.unseen]
+        if len(kept) > self.most_known:
             kept = sorted(kept, key=lambda index: self.times.get(index, math.inf))[: self.most_known // 2]
         tables = likeness_tables(self.coordinates, self.reaches)
-        self.process = Process(self.process.points, tables, NOISE, ADDITIVE)
-        for index in kept:
-            self.process.observe(index)
+        self.process, self.unseen = Process(self.process.points, tables, NOISE, ADDITIVE), kept
 
 
 def score(time_us: float, best_us: float) -> float:
