@@ -14,7 +14,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.export.best_config import Pinned, bits, choose, keywords, load, pinned
 from kernelwright.export.triton_configs import triton_configs_text
 from kernelwright.model import Status
-from kernelwright.spaces.samplers.exhaustive import exhaustive
+from kernelwright.spaces.samplers.simple import exhaustive
 from kernelwright.tune import Outcome, Settings, tune
 from tuned import BEST, SOURCE, SPACE, FakeDevice, problem
 

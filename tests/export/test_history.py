@@ -13,7 +13,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.export.history import COLUMNS, history_rows, history_text
 from kernelwright.export.t4 import INVALIDITY, t4_document, t4_rows
 from kernelwright.model import Status
-from kernelwright.spaces.samplers.exhaustive import exhaustive
+from kernelwright.spaces.samplers.simple import exhaustive
 from kernelwright.spaces.space import Config
 from kernelwright.spaces.stated import configs_from
 from kernelwright.tune import Outcome, Settings, tune

@@ -8,7 +8,7 @@ from typing import Any
 from kernelwright.codec import encode
 from kernelwright.model import Status
 from kernelwright.report.tuning import progress_lines, size_text, tried_line, tuning_document, tuning_text
-from kernelwright.spaces.samplers.exhaustive import exhaustive
+from kernelwright.spaces.samplers.simple import exhaustive
 from kernelwright.spaces.space import Config, Parameter, Space
 from kernelwright.tune import Outcome, Settings, tune
 from tuned import BEST, SOURCE, SPACE, FakeDevice, problem

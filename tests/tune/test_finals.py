@@ -8,7 +8,7 @@ import pytest
 from kernelwright.export.history import history_text
 from kernelwright.export.t4 import t4_document
 from kernelwright.model import Status
-from kernelwright.spaces.samplers.exhaustive import exhaustive
+from kernelwright.spaces.samplers.simple import exhaustive
 from kernelwright.spaces.space import Config, configs
 from kernelwright.tune import tune
 from kernelwright.tune.finals import FINALISTS, finalists, joint_of, ranked, reference_of

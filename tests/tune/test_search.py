@@ -9,8 +9,7 @@ import msgspec
 import pytest
 
 from kernelwright.model import Status
-from kernelwright.spaces.samplers.exhaustive import exhaustive
-from kernelwright.spaces.samplers.random_draws import RandomDraws, random_draws
+from kernelwright.spaces.samplers.simple import RandomDraws, exhaustive, random_draws
 from kernelwright.spaces.space import Config, Parameter, Space, configs, default
 from kernelwright.tune.records import CaseTime, Found, Settings, Tried
 from kernelwright.tune.search import Search

@@ -168,9 +168,8 @@ def replayed(
 ) -> Outcome | None:
     """From a record: no worker, no GPU, and every time called replayed."""
     from kernelwright.spaces import SAMPLERS
-    from kernelwright.spaces.recorded import load
+    from kernelwright.spaces.recorded import Within, load
     from kernelwright.spaces.space import size
-    from kernelwright.spaces.within import Within
     from kernelwright.tune import ReplayedDevice
 
     recorded = load(record_file(file))

@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from kernelwright.errors import ConfigError
 from kernelwright.spaces.protocol import Sampler, SamplerFactory
-from kernelwright.spaces.samplers.exhaustive import exhaustive
 from kernelwright.spaces.samplers.local import local
 from kernelwright.spaces.samplers.optuna_tpe import optuna_tpe
-from kernelwright.spaces.samplers.random_draws import random_draws
-from kernelwright.spaces.samplers.surrogate import surrogate
+from kernelwright.spaces.samplers.simple import exhaustive, random_draws
 from kernelwright.spaces.space import Config, Space
+from kernelwright.spaces.surrogate.sampler import surrogate
 
 SAMPLERS: dict[str, SamplerFactory] = {
     "model": surrogate,

@@ -1,8 +1,7 @@
 """The contract of a sampler: which config of a space to measure next.
 
-It measures nothing and stops nothing: how many configs are worth measuring is up to who asks (see `enough`). The one
-rule: a sampler depends only on its arguments and on the asks and tells so far, so the same seed and the same tells
-give the same asks, on any machine.
+A sampler measures nothing and does not decide when to stop. It depends only on its arguments and on the asks and tells
+so far, so the same seed and the same tells give the same asks, on any machine.
 """
 
 from __future__ import annotations

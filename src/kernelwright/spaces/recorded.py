@@ -20,6 +20,7 @@ import msgspec
 from kernelwright import codec
 from kernelwright.errors import RequestError
 from kernelwright.model import Environment, Record, Status
+from kernelwright.spaces.protocol import Sampler
 from kernelwright.spaces.space import Config, Space, is_valid
 
 SCHEMA_VERSION = 1
@@ -123,6 +124,30 @@ class RecordedDevice:
             footprint=entry.footprint,
             seconds=entry.seconds,
         )
+
+
+class Within:
+    """`sampler` over the configs that an incomplete record has.
+
+    Configs without an entry cost no trial. To the sampler they stay under way: told as failures, they would teach that
+    their neighbours fail.
+    """
+
+    def __init__(self, sampler: Sampler, recorded: RecordedSpace) -> None:
+        self.expected_gain: float | None = None
+        self._sampler = sampler
+        self._space = recorded.space
+        self._measured = {entry.places for entry in recorded.entries}
+
+    def ask(self) -> Config | None:
+        while (config := self._sampler.ask()) is not None:
+            if places(self._space, config) in self._measured:
+                self.expected_gain = getattr(self._sampler, "expected_gain", None)
+                return config
+        return None
+
+    def tell(self, config: Config, time_us: float | None) -> None:
+        self._sampler.tell(config, time_us)
 
 
 def places(space: Space, config: Config) -> tuple[int, ...]:

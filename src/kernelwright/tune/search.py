@@ -18,18 +18,17 @@ import msgspec
 
 from kernelwright.model import Status
 from kernelwright.spaces.protocol import Informed, Sampler
-from kernelwright.spaces.samplers.enough import enough
 from kernelwright.spaces.space import Config, Space, configs, is_valid, key, product_size
 from kernelwright.tune.device import Device
 from kernelwright.tune.records import Footprint, Found, Origin, Settings, Tried
 
 COMPILED_WHOLE = 500
-"""A space of at most so many configs may be compiled whole before anything is launched, and is"""
+"""Larger spaces are never compiled completely before the first launch, but one generation ahead of the measurements."""
 COMPILED_PER_TRIAL = 2
-"""where no more than so many times what will be tried: on an H200's 16 cores, compiling 224 configs of a matrix product
-took 56 s, measuring 28 of them 6. Or where"""
+"""On a device a space is compiled completely only if it has at most this many configs per trial: on an H200's 16 cores
+compiling 224 configs of a matrix product took 56 s, measuring 28 of them 6."""
 COMPILED_ANYWAY = 32
-"""that takes seconds. Larger spaces are compiled a generation ahead of what is measured. A record knows already."""
+"""Spaces up to this size are compiled completely whatever the number of trials, because that takes seconds."""
 REFUSED_PER_TRIAL = 4
 """A config that the compiler refuses costs no trial, unless there are so many of them that something else is wrong."""
 COMPILE_AT_ONCE = 12
@@ -40,11 +39,11 @@ MOST_FORESEEN = 8
 took two seconds on an H200's 16 cores, measuring four of them less than one."""
 
 LEAST_GAIN = 0.0003
+"""A search may end when every one of the last asks expected to save less than this fraction of the best time."""
 PATIENCE = 12
-"""A search may end when so many asks in a row, and three generations, each expect to save less than this part of the
-best time. More patient than `enough` itself, because asks of one generation repeat one expectation, and a config costs
-about a second: on the synthetic landscapes of the tests five asks at 0.1 % ended up to 1.6 % worse than no early stop,
-on a complete record of softmax (336 configs, 20 seeds) this always ends at the best."""
+"""The least number of those asks. With many configs in flight it is three generations, because the asks of a generation
+repeat one expectation. On the synthetic landscapes of the tests five asks at 0.1 % ended up to 1.6 % worse than without
+an early stop; with these constants a complete record of softmax (336 configs, 20 seeds) always ended at the best."""
 
 
 @runtime_checkable
@@ -244,6 +243,16 @@ class Search:
         self._known[key(self._space, config)] = tried
         self._on_tried(tried)
         return tried
+
+
+def enough(expected_gains: Sequence[float | None], least_gain: float, in_a_row: int) -> bool:
+    """Whether the last `in_a_row` asks were each expected to save less than `least_gain` of the best time.
+
+    expected_gains: for each ask so far, in order; None where nothing was expected yet (the first, spread-out configs),
+    which always counts as promising.
+    """
+    last = expected_gains[-in_a_row:]
+    return len(last) == in_a_row and all(gain is not None and gain < least_gain for gain in last)
 
 
 def refused(found: Found) -> bool:

@@ -11,7 +11,7 @@ import math
 from collections.abc import Sequence
 from operator import mul
 
-from kernelwright.spaces.samplers.gaussian import Places, Process, likeness_tables
+from kernelwright.spaces.surrogate.gaussian import Places, Process, likeness_tables
 
 REACH = 0.6
 """Length scale in ranges of a parameter: what fails, fails from some size on."""

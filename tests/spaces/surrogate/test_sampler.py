@@ -10,9 +10,9 @@ import time
 import pytest
 
 from kernelwright.spaces import build_sampler
-from kernelwright.spaces.samplers.gaussian import Process, cholesky, likeness_tables
-from kernelwright.spaces.samplers.surrogate import Surrogate, coordinates, improvement, score
 from kernelwright.spaces.space import Parameter, configs, default, key, size
+from kernelwright.spaces.surrogate.gaussian import Process, cholesky, likeness_tables
+from kernelwright.spaces.surrogate.sampler import Surrogate, coordinates, improvement, score
 from landscapes import ALL, Landscape, ridge
 
 

@@ -8,9 +8,8 @@ import statistics
 from kernelwright.model import Status
 from kernelwright.spaces import build_sampler, recorded
 from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace
-from kernelwright.spaces.samplers.compiled import Compiled, is_as_light, promise
-from kernelwright.spaces.samplers.surrogate import Surrogate
 from kernelwright.spaces.space import Config, Parameter, Space, configs, default
+from kernelwright.spaces.surrogate.sampler import Compiled, Surrogate, is_as_light, promise
 from landscapes import ridge
 
 SPACE, TIME_US = ridge()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from kernelwright.spaces.samplers.amounts import amounts
 from kernelwright.spaces.space import Parameter, Space, configs
+from kernelwright.spaces.surrogate.amounts import amounts
 
 BLOCKS = (Parameter(name="BLOCK_M", choices=(64, 128, 256), default=128),
           Parameter(name="k.BLOCK_N", choices=(64, 128), default=128))  # fmt: skip

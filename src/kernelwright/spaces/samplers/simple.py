@@ -1,0 +1,48 @@
+"""Samplers that learn nothing from times: every config in the space's order, and random draws.
+
+The first is the reference for the others, the second the control arm that any cleverer sampler must beat.
+"""
+
+from __future__ import annotations
+
+from kernelwright.spaces.samplers.asked import Asked, Draws
+from kernelwright.spaces.space import Config, Space, configs
+
+
+class Exhaustive:
+    def __init__(self, space: Space, first: tuple[Config, ...]) -> None:
+        self.asked = Asked(space, first)
+        self.left = configs(space)
+
+    def ask(self) -> Config | None:
+        config = self.asked.next_first()
+        if config is None:
+            config = next((config for config in self.left if not self.asked.knows(config)), None)
+        return None if config is None else self.asked.give(config)
+
+    def tell(self, config: Config, time_us: float | None) -> None:
+        self.asked.learn(config)
+
+
+def exhaustive(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Exhaustive:
+    """seed: taken like every sampler's; the order does not depend on it."""
+    return Exhaustive(space, first)
+
+
+class RandomDraws:
+    def __init__(self, space: Space, seed: int, first: tuple[Config, ...]) -> None:
+        self.asked = Asked(space, first)
+        self.draws = Draws(self.asked, f"random:{seed}")
+
+    def ask(self) -> Config | None:
+        config = self.asked.next_first()
+        if config is None:
+            config = self.draws.draw()
+        return None if config is None else self.asked.give(config)
+
+    def tell(self, config: Config, time_us: float | None) -> None:
+        self.asked.learn(config)
+
+
+def random_draws(space: Space, seed: int, first: tuple[Config, ...] = ()) -> RandomDraws:
+    return RandomDraws(space, seed, first)

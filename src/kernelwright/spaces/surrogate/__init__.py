@@ -1,0 +1,1 @@
+"""The model-based sampler and its parts."""
