@@ -32,7 +32,7 @@ from kernelwright.model import Candidate, Evaluation, KernelResources, Status
 from kernelwright.problems import find_problem
 from kernelwright.source import find_tunables
 from kernelwright.spaces import recorded
-from kernelwright.spaces.recorded import Entry, Footprint, RecordedSpace, config_at, places
+from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, config_at, places
 from kernelwright.spaces.space import Config, Parameter, Space, configs, default
 from kernelwright.spaces.written import candidate_for
 
@@ -114,11 +114,11 @@ def entry(
     )  # fmt: skip
 
 
-def footprint(kernels: Sequence[KernelResources]) -> Footprint | None:
+def footprint(kernels: Sequence[KernelResources]) -> RecordedResources | None:
     """The worst of each."""
     if not kernels:
         return None
-    return Footprint(
+    return RecordedResources(
         registers=max(one.registers for one in kernels),
         spill_bytes=max(one.spill_bytes for one in kernels),
         shared_bytes=max(one.shared_bytes for one in kernels),

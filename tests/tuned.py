@@ -25,7 +25,7 @@ from kernelwright.model import (
     TensorSpec,
 )
 from kernelwright.spaces.space import Config, Parameter, Space
-from kernelwright.tune.records import CaseTime, Footprint, Found, Kind
+from kernelwright.tune.records import CaseTime, Footprint, Found, TimeKind
 
 SOURCE = """\
 import triton
@@ -124,7 +124,7 @@ class FakeDevice:
     least_us: float | None = None
     pairs: bool = True
     delay_s: Callable[[Config], float] = lambda config: 0.0
-    kind: Kind = "measured"
+    kind: TimeKind = "measured"
     name: str = "Fake GPU"
     environment: Environment = ENVIRONMENT
     noise_floors: Mapping[str, float | None] = field(default_factory=dict)

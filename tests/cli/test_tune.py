@@ -32,7 +32,7 @@ from kernelwright.model import (
     Timing,
 )
 from kernelwright.source import apply_config, kernel_configs
-from kernelwright.spaces.recorded import Entry, Footprint, RecordedSpace, load, places, save
+from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, load, places, save
 from kernelwright.spaces.space import Config, configs
 from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem, time_us
 
@@ -105,7 +105,7 @@ def record(tmp_path: Path) -> Path:
         if config["k.num_warps"] == 1:
             return Entry(places=at, status=Status.TIMEOUT, reason="the kernels did not finish in 20 s")
         us = time_us(config, "big")
-        took = Footprint(registers=32, spill_bytes=0, shared_bytes=config["BLOCK"], occupancy=0.5)
+        took = RecordedResources(registers=32, spill_bytes=0, shared_bytes=config["BLOCK"], occupancy=0.5)
         return Entry(places=at, status=Status.PASSED, time_us=us, ci95_us=(us * 0.999, us * 1.001), footprint=took)
 
     path = tmp_path / "double.json.gz"

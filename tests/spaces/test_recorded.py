@@ -11,8 +11,8 @@ from kernelwright.errors import RequestError
 from kernelwright.model import Environment, Status
 from kernelwright.spaces.recorded import (
     Entry,
-    Footprint,
     RecordedDevice,
+    RecordedResources,
     RecordedSpace,
     config_at,
     load,
@@ -42,7 +42,7 @@ def recorded_space() -> RecordedSpace:
         space=SPACE,
         entries=(
             Entry(places=(1, 0), status=Status.PASSED, time_us=12.5, ci95_us=(12.4, 12.7), seconds=0.9,
-                  footprint=Footprint(registers=64, spill_bytes=0, shared_bytes=1024, occupancy=0.5)),
+                  footprint=RecordedResources(registers=64, spill_bytes=0, shared_bytes=1024, occupancy=0.5)),
             Entry(places=(0, 0), status=Status.PASSED, time_us=20.0),
             Entry(places=(2, 1), status=Status.COMPILE_ERROR, reason="out of shared memory"),
             Entry(places=(0, 1), status=Status.WRONG, reason="off by 3"),

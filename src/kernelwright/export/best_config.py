@@ -28,7 +28,7 @@ from kernelwright.source import KernelConfig, autotune_choices, kernel_configs, 
 from kernelwright.spaces.space import Config
 from kernelwright.spaces.written import candidate_for
 from kernelwright.stats import Verdict
-from kernelwright.tune.records import Choice, Kind, Outcome
+from kernelwright.tune.records import Choice, Outcome, TimeKind
 
 SCHEMA_VERSION = 1
 
@@ -63,7 +63,7 @@ class Pinned(Record, frozen=True, kw_only=True):
     problem: str
     candidate: str
     """SHA-256 of the source."""
-    kind: Kind
+    kind: TimeKind
     device: str | None
     target: str
     driver: str | None

@@ -20,12 +20,12 @@ from kernelwright.errors import ConfigError
 from kernelwright.model import CaseInfo
 from kernelwright.text.escape import legible
 from kernelwright.textfile import read_text
-from kernelwright.tune.records import Kind, Tried
+from kernelwright.tune.records import TimeKind, Tried
 
 COLUMNS = ("timestamp", "name", "ms", "tflops", "status", "config", "generation", "case", "kind", "device", "reason")
 
 
-def history_text(tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: Kind, device: str) -> str:
+def history_text(tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: TimeKind, device: str) -> str:
     """tflops: of the work that the case must do; empty where that is not known. kind: what the times are."""
     flop = {info.case.name: info.flop for info in cases}
     out = io.StringIO()

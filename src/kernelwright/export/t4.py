@@ -16,7 +16,7 @@ from typing import Any
 from kernelwright.errors import ConfigError
 from kernelwright.model import Status
 from kernelwright.textfile import parse_json, read_text
-from kernelwright.tune.records import Kind, Tried
+from kernelwright.tune.records import TimeKind, Tried
 
 T4_VERSION = "1.0.0"
 
@@ -36,12 +36,12 @@ STAGES = {"compile": "compilation_time", "time": "benchmark", "verify": "validat
 """Of our stages, what T4 calls them; all others are `framework`."""
 
 
-def t4_document(tried: Sequence[Tried], kind: Kind, device: str) -> dict[str, Any]:
+def t4_document(tried: Sequence[Tried], kind: TimeKind, device: str) -> dict[str, Any]:
     """Ready for JSON. Each result also names its status, its reason, and whether its time was measured."""
     return {"schema_version": T4_VERSION, "results": [result(one, kind, device) for one in tried]}
 
 
-def result(tried: Tried, kind: Kind, device: str) -> dict[str, Any]:
+def result(tried: Tried, kind: TimeKind, device: str) -> dict[str, Any]:
     found = tried.found
     times: dict[str, Any] = {"framework": 0.0, "search_algorithm": 0.0}
     for stage, seconds in found.stages_s.items():

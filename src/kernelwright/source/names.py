@@ -12,7 +12,7 @@ from typing import Literal
 
 from kernelwright.model import Record
 
-Kind = Literal["num_warps", "num_stages", "constexpr", "autotune"]
+TunableKind = Literal["num_warps", "num_stages", "constexpr", "autotune"]
 
 AUTOTUNE = "autotune:"
 """Prefix of the config keys that choose among the configs of a kernel under `triton.autotune`."""
@@ -28,7 +28,7 @@ class Tunable(Record, frozen=True, kw_only=True):
     key: str
     default: int
     choices: tuple[int, ...]
-    kind: Kind
+    kind: TunableKind
 
 
 PART_WORDS = ("BLOCK", "TILE")

@@ -17,8 +17,8 @@ from kernelwright.source.names import (
     DEFAULT_NUM_WARPS,
     NUM_STAGES_CHOICES,
     NUM_WARPS_CHOICES,
-    Kind,
     Tunable,
+    TunableKind,
     constexpr_choices,
     is_never_name,
     is_tunable_name,
@@ -43,7 +43,7 @@ class Feed:
     origin: Origin
     key: str
     smallest: int = 1
-    kinds: set[Kind] = field(default_factory=set)
+    kinds: set[TunableKind] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     blocked: bool = False
 
@@ -116,7 +116,7 @@ def feed_of(feeds: dict[int, Feed], origin: Origin, key: str) -> Feed:
 def read_options(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> list[Place]:
     """`num_warps` and `num_stages`: what is written feeds a literal, what is absent becomes a place to insert."""
     kernel, absent = launch.kernel, []
-    options: tuple[tuple[Kind, int, tuple[int, ...]], ...] = (
+    options: tuple[tuple[TunableKind, int, tuple[int, ...]], ...] = (
         ("num_warps", DEFAULT_NUM_WARPS, NUM_WARPS_CHOICES),
         ("num_stages", DEFAULT_NUM_STAGES, NUM_STAGES_CHOICES),
     )

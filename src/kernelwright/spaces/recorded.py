@@ -26,7 +26,7 @@ from kernelwright.spaces.space import Config, Space, is_valid
 SCHEMA_VERSION = 1
 
 
-class Footprint(Record, frozen=True, kw_only=True, array_like=True):
+class RecordedResources(Record, frozen=True, kw_only=True, array_like=True):
     """What the timed case's kernel takes, the worst of each where there are several: registers per thread, spills in
     bytes per thread, shared memory in bytes per block, occupancy as a fraction. Kernels of other cases are others:
     small odd shapes spill where the timed one does not."""
@@ -46,7 +46,7 @@ class Entry(Record, frozen=True, kw_only=True, array_like=True):
     time_us: float | None = None
     ci95_us: tuple[float, float] | None = None
     reason: str = ""
-    footprint: Footprint | None = None
+    footprint: RecordedResources | None = None
     seconds: float = 0.0
 
 
@@ -83,7 +83,7 @@ class Replayed(Record, frozen=True, kw_only=True):
     time_us: float | None
     ci95_us: tuple[float, float] | None
     reason: str
-    footprint: Footprint | None
+    footprint: RecordedResources | None
     seconds: float
 
 

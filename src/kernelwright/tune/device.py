@@ -27,7 +27,7 @@ from kernelwright.model import (
 from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace, places
 from kernelwright.spaces.space import Config
 from kernelwright.spaces.written import candidate_for
-from kernelwright.tune.records import CaseTime, Footprint, Found, Kind
+from kernelwright.tune.records import CaseTime, Footprint, Found, TimeKind
 
 COMPILE_FAILURES = (Status.COMPILE_ERROR, Status.REJECTED)
 
@@ -40,7 +40,7 @@ class Device(Protocol):
     """Thread-safe. kind and name: what times are called, and where they come from. least_us: the shortest time of a
     record, None where nobody knows it."""
 
-    kind: Kind
+    kind: TimeKind
     name: str
     environment: Environment
     least_us: float | None
@@ -77,7 +77,7 @@ class LiveDevice:
         self.best_us = math.inf
         self.lock = threading.Lock()
         on_gpu = self.environment.device is not None
-        self.kind: Kind = "measured" if on_gpu else "estimate"
+        self.kind: TimeKind = "measured" if on_gpu else "estimate"
         self.name = self.environment.device or f"no GPU, estimates for {self.environment.target}"
 
     def compile(self, config: Config) -> Found:
@@ -122,7 +122,7 @@ class _Ask(Protocol):
     def __call__(self, candidate: Candidate, /) -> Evaluation: ...
 
 
-def found_of(evaluation: Evaluation, kind: Kind) -> Found:
+def found_of(evaluation: Evaluation, kind: TimeKind) -> Found:
     """What matters of an evaluation. Where times are estimates, a config that compiles and could not be judged here
     counts as passed, and says so."""
     times = tuple(
@@ -160,7 +160,7 @@ def footprint_of(evaluation: Evaluation) -> Footprint | None:
 class ReplayedDevice:
     """A recorded space. Nothing is compiled, launched or timed; everything it says is called replayed."""
 
-    kind: Kind = "replayed"
+    kind: TimeKind = "replayed"
 
     def __init__(self, recorded: RecordedSpace) -> None:
         self.recorded = recorded

@@ -14,7 +14,7 @@ from kernelwright.model import CaseInfo, Environment, Record, Status, Usage
 from kernelwright.spaces.space import Config, Space
 from kernelwright.stats import Verdict, geometric_mean
 
-Kind = Literal["measured", "estimate", "replayed"]
+TimeKind = Literal["measured", "estimate", "replayed"]
 
 Origin = Literal["default", "advised", "imported", "sampler"]
 """Who asked for a config: the source as it is written, a model, a file that was handed in, or the sampler."""
@@ -163,7 +163,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     schema_version: int = 1
     kernelwright: str
     date: str
-    kind: Kind
+    kind: TimeKind
     device: str
     environment: Environment
     least_us: float | None = None

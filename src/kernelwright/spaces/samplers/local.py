@@ -11,15 +11,15 @@ import math
 import random
 from collections import deque
 
-from kernelwright.spaces.samplers.asked import Asked, Draws
+from kernelwright.spaces.samplers.bookkeeping import Known, RandomConfigs
 from kernelwright.spaces.space import Config, Space, default, key, neighbours
 
 
 class Local:
     def __init__(self, space: Space, seed: int, first: tuple[Config, ...]) -> None:
         self.space = space
-        self.asked = Asked(space, first or (default(space),))
-        self.draws = Draws(self.asked, f"local:{seed}")
+        self.asked = Known(space, first or (default(space),))
+        self.draws = RandomConfigs(self.asked, f"local:{seed}")
         self.chance = random.Random(f"local order:{seed}")
         self.here: Config | None = None
         self.here_us = math.inf

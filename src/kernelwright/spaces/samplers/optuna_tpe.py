@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from kernelwright.errors import ConfigError
-from kernelwright.spaces.samplers.asked import Asked, Draws
+from kernelwright.spaces.samplers.bookkeeping import Known, RandomConfigs
 from kernelwright.spaces.space import Config, Space, is_valid, key
 
 if TYPE_CHECKING:
@@ -27,8 +27,8 @@ class OptunaTpe:
             raise ConfigError("the sampler optuna needs Optuna", "pip install 'kernelwright[tune]'") from error
         optuna.logging.set_verbosity(optuna.logging.WARNING)
         self.space = space
-        self.asked = Asked(space, first)
-        self.draws = Draws(self.asked, f"optuna:{seed}")
+        self.asked = Known(space, first)
+        self.draws = RandomConfigs(self.asked, f"optuna:{seed}")
         self.study = optuna.create_study(sampler=optuna.samplers.TPESampler(seed=seed))
         self.distributions: dict[str, optuna.distributions.BaseDistribution] = {
             parameter.name: optuna.distributions.IntDistribution(0, len(parameter.choices) - 1)

@@ -5,13 +5,13 @@ The first is the reference for the others, the second the control arm that any c
 
 from __future__ import annotations
 
-from kernelwright.spaces.samplers.asked import Asked, Draws
+from kernelwright.spaces.samplers.bookkeeping import Known, RandomConfigs
 from kernelwright.spaces.space import Config, Space, configs
 
 
 class Exhaustive:
     def __init__(self, space: Space, first: tuple[Config, ...]) -> None:
-        self.asked = Asked(space, first)
+        self.asked = Known(space, first)
         self.left = configs(space)
 
     def ask(self) -> Config | None:
@@ -31,8 +31,8 @@ def exhaustive(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Exhau
 
 class RandomDraws:
     def __init__(self, space: Space, seed: int, first: tuple[Config, ...]) -> None:
-        self.asked = Asked(space, first)
-        self.draws = Draws(self.asked, f"random:{seed}")
+        self.asked = Known(space, first)
+        self.draws = RandomConfigs(self.asked, f"random:{seed}")
 
     def ask(self) -> Config | None:
         config = self.asked.next_first()

@@ -13,7 +13,7 @@ import math
 import random
 from typing import NamedTuple
 
-from kernelwright.spaces.samplers.asked import Asked, Draws
+from kernelwright.spaces.samplers.bookkeeping import Known, RandomConfigs
 from kernelwright.spaces.space import Config, Parameter, Space, default, is_valid, neighbours
 from kernelwright.spaces.surrogate.amounts import amounts
 from kernelwright.spaces.surrogate.feasible import Feasibility
@@ -62,9 +62,9 @@ class Compiled(NamedTuple):
 class Surrogate:
     def __init__(self, space: Space, seed: int, first: tuple[Config, ...], most_known: int = MOST_KNOWN) -> None:
         self.space, self.most_known = space, most_known
-        self.asked = Asked(space, (*first, default(space)))
+        self.asked = Known(space, (*first, default(space)))
         self.chance = random.Random(f"model:{seed}")
-        self.draws = Draws(self.asked, f"model draws:{seed}")
+        self.draws = RandomConfigs(self.asked, f"model draws:{seed}")
         self.amounts = amounts(space)
         self.coordinates = [coordinates(parameter) for parameter in space.parameters]
         self.coordinates += [one.coordinates for one in self.amounts]

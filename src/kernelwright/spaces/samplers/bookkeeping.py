@@ -1,7 +1,6 @@
-"""What a sampler has asked for or was told of, and random configs that are neither.
+"""The configs that a sampler has asked for or was told of, and random configs that are neither.
 
-It prefers nothing. The one rule: whatever a sampler gives out passes through `Asked.give`, so that no config is asked
-for twice.
+Every config that a sampler returns passes through `Known.give`, so none is asked for twice.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ MISSES = 500
 config in a hundred or fewer is then left."""
 
 
-class Asked:
-    """Holds `first`, the configs to begin with."""
+class Known:
+    """The configs that were asked for or told. first: those to begin with."""
 
     def __init__(self, space: Space, first: tuple[Config, ...]) -> None:
         self.space = space
@@ -52,10 +51,10 @@ class Asked:
         return None
 
 
-class Draws:
+class RandomConfigs:
     """Every config of a space that is not yet known, in random order."""
 
-    def __init__(self, asked: Asked, seed: str) -> None:
+    def __init__(self, asked: Known, seed: str) -> None:
         self.asked = asked
         self.chance = random.Random(seed)
         self.left: Iterator[Config] | None = None
