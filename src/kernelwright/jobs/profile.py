@@ -19,8 +19,6 @@ from kernelwright.model import (
     Implementation,
     ProblemInfo,
     Record,
-    Status,
-    Timing,
 )
 from kernelwright.report.profiled import Profiled, profiled
 
@@ -75,7 +73,7 @@ def profile(
         for case, row in candidate_first(report):
             own = row.name == OWN
             shown_name = name if own else row.name
-            timing = timing_of(row)
+            timing = row.timing
             if timing is None:
                 text = f"{shown_name} failed on {case.case}: {row.reason}"
                 notify(text)
@@ -94,13 +92,3 @@ def candidate_first(report: BenchReport) -> list[tuple[BenchCase, Implementation
     return [
         (case, row) for case in report.cases for row in sorted(case.implementations, key=lambda row: row.name != OWN)
     ]
-
-
-def timing_of(row: Implementation) -> Timing | None:
-    """The time of a row; None where it failed or was not timed."""
-    if row.median_us is None or row.status not in (Status.PASSED, Status.NOT_VERIFIED):
-        return None
-    return Timing(
-        kind=row.kind, median_us=row.median_us, ci95_us=row.ci95_us, call_us=row.call_us, issue_us=row.issue_us,
-        method=row.method, clocks=row.clocks,
-    )  # fmt: skip

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from kernelwright.model.base import Record
-from kernelwright.model.evaluation import Clocks, Status
+from kernelwright.model.evaluation import Clocks, Status, Timing
 from kernelwright.model.machine import Environment
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
@@ -42,6 +42,16 @@ class Implementation(Record, frozen=True, kw_only=True):
     samples_us: tuple[float, ...] = ()
     method: str = ""
     clocks: Clocks | None = None
+
+    @property
+    def timing(self) -> Timing | None:
+        """The time of the row, without its samples. None where it has no time or did not pass."""
+        if self.median_us is None or self.status not in (Status.PASSED, Status.NOT_VERIFIED):
+            return None
+        return Timing(
+            kind=self.kind, median_us=self.median_us, ci95_us=self.ci95_us, call_us=self.call_us,
+            issue_us=self.issue_us, method=self.method, clocks=self.clocks,
+        )  # fmt: skip
 
 
 class BenchCase(Record, frozen=True, kw_only=True):
