@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from click.testing import CliRunner, Result
 
-import kernelwright.spaces
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker
 from kernelwright.cli.main import cli
@@ -32,11 +31,10 @@ from kernelwright.model import (
     Timing,
 )
 from kernelwright.source import apply_config, kernel_configs
-from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, load, places, save
+from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, load, places, save, shipped
 from kernelwright.spaces.space import Config, configs
 from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem, time_us
 
-SHIPPED = Path(kernelwright.spaces.__file__).parent / "spaces"
 SPACE_FILE = '[parameters]\nBLOCK = [32, 64, 128, 256, 512]\n"k.num_warps" = [1, 2, 4, 8]\n'
 
 
@@ -237,15 +235,13 @@ def test_what_an_incomplete_record_does_not_hold_is_never_asked_for(record: Path
 
 
 def test_records_that_ship_are_replayed_by_their_name() -> None:
-    shipped = sorted(path.name.partition(".")[0] for path in SHIPPED.glob("*.json*"))
-    if not shipped:
-        pytest.skip("no record ships with this version")
-    for name in shipped:
+    assert list(shipped()) == ["depthwise_conv2d", "matmul", "matmul_leaky_relu", "softmax"]
+    for name in shipped():
         document = json.loads(without_worker("--recorded", name, "--trials", "16", "--json").stdout)
         assert document["kind"] == document["joint"]["kind"] == "replayed"
         assert document["joint"]["ratio"]["speedup"] >= 1.0
         assert document["least_us"] <= document["joint"]["time_us"] * 1.000001
-    assert f"give a file, or one of {', '.join(shipped)}" in fault(without_worker("--recorded", "none"))
+    assert f"give a file, or one of {', '.join(shipped())}" in fault(without_worker("--recorded", "none"))
 
 
 def test_the_same_seed_replays_to_the_same_pick_and_another_may_not(record: Path) -> None:

@@ -12,10 +12,10 @@ from kernelwright.spaces.samplers.local import local
 from kernelwright.spaces.samplers.optuna_tpe import optuna_tpe
 from kernelwright.spaces.samplers.simple import exhaustive, random_draws
 from kernelwright.spaces.space import Config, Space
-from kernelwright.spaces.surrogate.sampler import surrogate
+from kernelwright.spaces.surrogate.sampler import Surrogate
 
 SAMPLERS: dict[str, SamplerFactory] = {
-    "model": surrogate,
+    "model": Surrogate,
     "local": local,
     "random": random_draws,
     "exhaustive": exhaustive,

@@ -60,7 +60,7 @@ class Compiled(NamedTuple):
 
 
 class Surrogate:
-    def __init__(self, space: Space, seed: int, first: tuple[Config, ...], most_known: int = MOST_KNOWN) -> None:
+    def __init__(self, space: Space, seed: int, first: tuple[Config, ...] = (), most_known: int = MOST_KNOWN) -> None:
         self.space, self.most_known = space, most_known
         self.asked = Known(space, (*first, default(space)))
         self.chance = random.Random(f"model:{seed}")
@@ -281,7 +281,3 @@ def coordinates(parameter: Parameter) -> list[float]:
     else:
         along = [float(choice) for choice in choices]
     return [(value - along[0]) / (along[-1] - along[0]) for value in along]
-
-
-def surrogate(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Surrogate:
-    return Surrogate(space, seed, first)
