@@ -7,7 +7,7 @@ import math
 import pytest
 
 from kernelwright.model import Candidate, Evaluation, Operator, Request, Status
-from kernelwright.propose.builtin import Builtin, next_config
+from kernelwright.propose.builtin import Builtin, next_config, tune
 from kernelwright.source import apply_config, default_config, find_tunables
 from kernelwright.spaces.space import Config, Parameter, Space, key
 from proposing import KERNEL, OTHER, context, failed, passed, search, starter, trial
@@ -89,6 +89,16 @@ def test_random_configs_come_from_the_whole_space() -> None:
     configs = [proposal.candidate.config for proposal in proposals if proposal.candidate is not None]
     for tunable in find_tunables(KERNEL):
         assert {config[tunable.key] for config in configs} == set(tunable.choices)
+
+
+def test_a_tuning_for_a_proposer_that_writes_code_begins_with_one_step_in_one_tunable() -> None:
+    request = Request(number=1, operator=Operator.TUNE, parents=(0,))
+    candidate = tune(request, context(starter())).candidate
+    assert candidate is not None
+    changed = [one for one in find_tunables(KERNEL) if candidate.config[one.key] != one.default]
+    assert len(changed) == 1
+    choices, default = changed[0].choices, changed[0].default
+    assert abs(choices.index(candidate.config[changed[0].key]) - choices.index(default)) == 1
 
 
 def test_a_seed_without_parents_starts_from_the_first_candidate() -> None:

@@ -19,6 +19,10 @@ from kernelwright.spaces.stated import found_space
 
 AUTHOR = "builtin"
 
+OPENING = 4
+"""A kernel of a proposer that writes code may get no more than four tunings. They come from local search, because the
+model spends its first ones on configs far apart (docs/searching.md has the figures)."""
+
 
 class Builtin:
     """Stateless, hence thread-safe."""
@@ -26,10 +30,13 @@ class Builtin:
     author = AUTHOR
     shows_profiles = False
 
-    def __init__(self, sampler: str = "model") -> None:
-        """sampler: a name in `SAMPLERS`. Raises `ConfigError` for another, and for one that is not installed."""
+    def __init__(self, sampler: str = "model", opening: str | None = None) -> None:
+        """sampler, and opening in its place for the first tunings of a source: names in `SAMPLERS`.
+
+        Raises `ConfigError` for another sampler, and for one that is not installed.
+        """
         build_sampler(sampler, Space(parameters=()), 0)
-        self._sampler = sampler
+        self._sampler, self._opening = sampler, opening or sampler
 
     def propose(self, request: Request, context: Context) -> Proposal:
         parents = parent_trials(request, context.trials)
@@ -44,8 +51,9 @@ class Builtin:
             space = found_space(candidate.source, parent.evaluation.autotune if parent.evaluation else {})
         except ConfigError:
             return self._error(f"the source of trial {parent.number} has no tunables to vary")
-        known = configs_of(candidate.source, space, context.trials, context.in_flight)
-        config = next_config(self._sampler, space, f"{context.seed}:{request.number}", *known)
+        tried, under_way = configs_of(candidate.source, space, context.trials, context.in_flight)
+        sampler = self._opening if len(tried) + len(under_way) <= OPENING else self._sampler
+        config = next_config(sampler, space, f"{context.seed}:{request.number}", tried, under_way)
         if config is None:
             return self._error(f"every config of this source was tried ({size(space)})")
         return Proposal(
@@ -59,6 +67,11 @@ class Builtin:
 
     def _error(self, reason: str) -> Proposal:
         return Proposal(author=AUTHOR, error=reason)
+
+
+def tune(request: Request, context: Context) -> Proposal:
+    """The answer of a proposer that writes code to a request to tune."""
+    return Builtin(opening="local").propose(request, context)
 
 
 def parent_trials(request: Request, trials: tuple[Trial, ...]) -> list[Trial]:

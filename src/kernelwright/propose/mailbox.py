@@ -16,7 +16,7 @@ from pathlib import Path
 from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.folders import read_file, write_file
 from kernelwright.model import Operator, Proposal, Reflection, Request
-from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.builtin import tune
 from kernelwright.propose.prompt import NoPrompt, prompt_for, reflect_prompt, render, template
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, reflection_in, surprising
@@ -62,7 +62,7 @@ class Mailbox:
     def propose(self, request: Request, context: Context) -> Proposal | None:
         """None while there is no reply. Raises `RunFolderError` where the folder cannot be written."""
         if request.operator is Operator.TUNE:
-            return Builtin().propose(request, context)
+            return tune(request, context)
         path = prompt_path(context.folder, request.number)
         if not path.exists():
             try:

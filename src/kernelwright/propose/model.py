@@ -12,7 +12,7 @@ from typing import Literal
 from kernelwright.errors import ProviderError
 from kernelwright.llm.protocol import Provider, Reply
 from kernelwright.model import Candidate, Operator, Proposal, Reflection, Request, Trial
-from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.builtin import tune
 from kernelwright.propose.conversation import Conversation
 from kernelwright.propose.edits import applied, diff_in
 from kernelwright.propose.prompt import (
@@ -57,7 +57,7 @@ class ModelProposer:
 
     def propose(self, request: Request, context: Context) -> Proposal:
         if request.operator is Operator.TUNE:
-            return Builtin().propose(request, context)
+            return tune(request, context)
         try:
             prompt = prompt_for(request, context, self._edits)
         except NoPrompt as fault:
