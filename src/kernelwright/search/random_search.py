@@ -19,8 +19,8 @@ from kernelwright.search.staleness import PATIENCE, Staleness
 
 class RandomOptions(Record, frozen=True, kw_only=True):
     operator: Literal["improve", "tune"] = "improve"
-    """improve: a passing trial, each as likely as any other. tune: always the seed, so that with a proposer that
-    draws configs at random this is plain random sampling."""
+    """improve: a passing trial, each as likely as any other. tune: always the seed. With the built-in proposer and its
+    option sampler=random this is plain random sampling."""
     seeds: Annotated[int, Meta(ge=1)] = 3
     """Seeds to ask for, the starter included, until one passes."""
     ahead: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 16
