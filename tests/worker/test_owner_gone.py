@@ -191,7 +191,9 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_a_folder_in_use_stays(home: Path) -> None:
     mine = make_scratch()
     (mine / "kept").touch()
-    code = f"from kernelwright.worker import scratch; print(scratch.remove_stale(scratch.Path({str(mine)!r})))"
+    code = (
+        f"from kernelwright.worker.processes import scratch; print(scratch.remove_stale(scratch.Path({str(mine)!r})))"
+    )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said == "False\n"
     assert (mine / "kept").exists()
