@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.worker.rules import static
-from kernelwright.worker.rules.bound import looked_up
+from kernelwright.worker.rules.bound_names import looked_up
 from kernelwright.worker.rules.extract import extract
 
 ROOT = Path(__file__).parents[2]

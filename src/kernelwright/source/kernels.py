@@ -1,21 +1,100 @@
 """The `@triton.jit` kernels of a module and the calls that launch them, read off the syntax tree.
 
-Which of their numbers are tunables is `find.py`. The one rule: a kernel that anything but Triton decorates, or
-that is defined twice, is not read at all.
+`jit_functions` says which functions are kernels, for the tuner and for the worker's rules alike. The tuner then leaves
+out a kernel that anything but Triton decorates, or that is defined twice (`read_kernels`); the rules refuse it.
+Which numbers of a kernel are tunables is `tunables.py`.
 """
 
 from __future__ import annotations
 
 import ast
+from collections.abc import Mapping
 from dataclasses import dataclass
 
+from kernelwright.source.bindings import dotted, imported_paths, parameters_of
 from kernelwright.source.names import SMALLEST_DOT_SIDE
 from kernelwright.source.scopes import Reader, Scope
+
+JIT = "triton.jit"
+AUTOTUNE = "triton.autotune"
+HEURISTICS = "triton.heuristics"
+DECORATORS = (JIT, AUTOTUNE, HEURISTICS)
+"""What may stand over a kernel. Any other decorator could put different code in its place."""
+
+JIT_SPELLINGS = ("triton.jit", "jit")
+"""Decorators that read as Triton's, whatever their names are bound to. The rules refuse a kernel under another one."""
+
+
+@dataclass(frozen=True)
+class Decorator:
+    """A decorator of a function. named: the decorator less its arguments; path: its full name, None where no import
+    has it."""
+
+    node: ast.expr
+    named: ast.expr
+    path: str | None
+
+    @property
+    def text(self) -> str:
+        return ast.unparse(self.named)
+
+    @property
+    def call(self) -> ast.Call | None:
+        return self.node if isinstance(self.node, ast.Call) else None
+
+    @property
+    def is_jit(self) -> bool:
+        return self.path == JIT or self.text in JIT_SPELLINGS
+
+
+@dataclass(frozen=True)
+class JitFunction:
+    """A module-level function under `@triton.jit`. parameters: whether each is a constexpr, by name."""
+
+    node: ast.FunctionDef
+    decorators: tuple[Decorator, ...]
+    parameters: dict[str, bool]
+
+    @property
+    def name(self) -> str:
+        return self.node.name
+
+    @property
+    def jit_keywords(self) -> list[ast.keyword]:
+        """What `@triton.jit` is given."""
+        call = next(decorator.call for decorator in self.decorators if decorator.is_jit)
+        return call.keywords if call else []
+
+
+def jit_functions(tree: ast.Module) -> list[JitFunction]:
+    """The kernels of a module: functions that stand in it directly, not within `if`, `try`, a class or a function."""
+    paths = imported_paths(tree)
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            decorators = tuple(_decorator(decorator, paths) for decorator in node.decorator_list)
+            if any(decorator.is_jit for decorator in decorators):
+                parameters = {a.arg: is_constexpr(a.annotation, paths) for a in parameters_of(node.args)}
+                found.append(JitFunction(node, decorators, parameters))
+    return found
+
+
+def _decorator(node: ast.expr, paths: Mapping[str, str]) -> Decorator:
+    named = node.func if isinstance(node, ast.Call) else node
+    return Decorator(node, named, dotted(named, paths))
+
+
+def is_constexpr(annotation: ast.expr | None, paths: Mapping[str, str]) -> bool:
+    """Whether Triton takes what is annotated so for a constexpr: the text says so, or what it names. paths: full names
+    by imported names."""
+    if annotation is None:
+        return False
+    return "constexpr" in ast.unparse(annotation) or dotted(annotation, paths) == "triton.language.constexpr"
 
 
 @dataclass(frozen=True)
 class Kernel:
-    """A `@triton.jit` function of the module."""
+    """A kernel that can be tuned. parameters: those that can be given by position."""
 
     node: ast.FunctionDef
     parameters: tuple[str, ...]
@@ -32,7 +111,7 @@ class Kernel:
 
 
 @dataclass(frozen=True)
-class Launch:
+class LaunchCall:
     """A call `kernel[grid](...)`. opaque: `*` or `**` in it may hold any argument."""
 
     kernel: Kernel
@@ -46,32 +125,25 @@ class Launch:
 def read_kernels(reader: Reader) -> dict[str, Kernel]:
     """The kernels by name; one that is bound twice, or wrapped by an unknown decorator, is left out."""
     kernels: dict[str, Kernel] = {}
-    for node in reader.functions:
-        if len(reader.module.bindings[node.name]) == 1 and (kernel := read_kernel(reader, node)) is not None:
-            kernels[node.name] = kernel
+    for function in jit_functions(reader.tree):
+        if len(reader.module.bindings[function.name]) == 1 and (kernel := read_kernel(reader, function)) is not None:
+            kernels[function.name] = kernel
     return kernels
 
 
-def read_kernel(reader: Reader, node: ast.FunctionDef) -> Kernel | None:
-    jitted, autotuned, computed = False, None, frozenset[str]()
+def read_kernel(reader: Reader, function: JitFunction) -> Kernel | None:
+    node, autotuned, computed = function.node, None, frozenset[str]()
     readable = True
-    for decorator in node.decorator_list:
-        call = decorator if isinstance(decorator, ast.Call) else None
-        called = call.func if call is not None else decorator
-        if reader.is_triton(called, "jit"):
-            jitted = True
-        elif reader.is_triton(called, "autotune") and call is not None:
-            autotuned = call
-        elif reader.is_triton(called, "heuristics") and call is not None:
-            keys = heuristic_names(call)
+    for decorator in function.decorators:
+        if decorator.path == AUTOTUNE and decorator.call is not None:
+            autotuned = decorator.call
+        elif decorator.path == HEURISTICS and decorator.call is not None:
+            keys = heuristic_names(decorator.call)
             readable = readable and keys is not None
             computed |= keys or frozenset()
-        else:
+        elif decorator.path != JIT:
             return None
-    if not jitted:
-        return None
     arguments = (*node.args.posonlyargs, *node.args.args)
-    every = (*arguments, *node.args.kwonlyargs)
     defaults = dict(zip([a.arg for a in arguments][::-1], node.args.defaults[::-1], strict=False))
     defaults |= {a.arg: d for a, d in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if d is not None}
     has_dot = any(
@@ -81,7 +153,7 @@ def read_kernel(reader: Reader, node: ast.FunctionDef) -> Kernel | None:
     return Kernel(
         node=node,
         parameters=tuple(a.arg for a in arguments),
-        constexprs=frozenset(a.arg for a in every if reader.is_constexpr(a.annotation)),
+        constexprs=frozenset(name for name, constexpr in function.parameters.items() if constexpr),
         defaults=defaults,
         computed=computed if readable else None,
         autotuned=autotuned,
@@ -98,7 +170,7 @@ def heuristic_names(call: ast.Call) -> frozenset[str] | None:
     return frozenset(names) if len(names) == len(values[0].keys) else None
 
 
-def read_launch(reader: Reader, kernels: dict[str, Kernel], call: ast.Call, scope: Scope) -> Launch | None:
+def read_launch(reader: Reader, kernels: dict[str, Kernel], call: ast.Call, scope: Scope) -> LaunchCall | None:
     """`call` as a launch of one of the module's kernels, or None."""
     if not isinstance(call.func, ast.Subscript) or not isinstance(call.func.value, ast.Name):
         return None
@@ -116,4 +188,4 @@ def read_launch(reader: Reader, kernels: dict[str, Kernel], call: ast.Call, scop
         if index < len(kernel.parameters):
             given[kernel.parameters[index]] = argument
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
-    return Launch(kernel, call, call.func.slice, scope, given, opaque)
+    return LaunchCall(kernel, call, call.func.slice, scope, given, opaque)

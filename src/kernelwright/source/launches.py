@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Record
-from kernelwright.source.kernels import Kernel, Launch, read_kernels, read_launch
+from kernelwright.source.kernels import Kernel, LaunchCall, read_kernels, read_launch
 from kernelwright.source.names import DEFAULT_NUM_STAGES, DEFAULT_NUM_WARPS
 from kernelwright.source.scopes import Reader, Scope
 from kernelwright.source.tunables import autotune_list, find_places, parse
@@ -55,7 +55,7 @@ def kernel_configs(source: str, autotune: Mapping[str, int] | None = None) -> di
     }
 
 
-def launched(reader: Reader, launch: Launch, literals: set[int]) -> KernelConfig:
+def launched(reader: Reader, launch: LaunchCall, literals: set[int]) -> KernelConfig:
     """literals: the nodes that are tunables."""
     kernel, kwargs, derived = launch.kernel, {}, []
     for parameter in kernel.parameters:
@@ -78,7 +78,7 @@ def launched(reader: Reader, launch: Launch, literals: set[int]) -> KernelConfig
     )
 
 
-def given(reader: Reader, launch: Launch, parameter: str) -> tuple[ast.expr | None, Scope]:
+def given(reader: Reader, launch: LaunchCall, parameter: str) -> tuple[ast.expr | None, Scope]:
     """What a launch gives to a parameter, or the default in the kernel's signature."""
     if parameter in launch.given:
         return launch.given[parameter], launch.scope

@@ -10,7 +10,7 @@ import ast
 from dataclasses import dataclass, field
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.kernels import Kernel, Launch, read_kernels, read_launch
+from kernelwright.source.kernels import Kernel, LaunchCall, is_constexpr, read_kernels, read_launch
 from kernelwright.source.names import (
     AUTOTUNE,
     DEFAULT_NUM_STAGES,
@@ -113,7 +113,7 @@ def feed_of(feeds: dict[int, Feed], origin: Origin, key: str) -> Feed:
     return feeds.setdefault(id(origin.node), Feed(origin, origin.name or key))
 
 
-def read_options(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> list[Place]:
+def read_options(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> list[Place]:
     """`num_warps` and `num_stages`: what is written feeds a literal, what is absent becomes a place to insert."""
     kernel, absent = launch.kernel, []
     options: tuple[tuple[TunableKind, int, tuple[int, ...]], ...] = (
@@ -134,7 +134,7 @@ def read_options(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> list
     return absent
 
 
-def read_constexprs(reader: Reader, launch: Launch, feeds: dict[int, Feed]) -> None:
+def read_constexprs(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> None:
     """What the launch gives to constexpr parameters."""
     kernel = launch.kernel
     for parameter in sorted((kernel.constexprs & launch.given.keys()) - (kernel.computed or frozenset())):
@@ -162,7 +162,9 @@ def origins(reader: Reader, value: ast.expr, scope: Scope) -> list[Origin]:
     return [found for part in parts for found in origins(reader, part, scope) if found.name is not None]
 
 
-def read_signatures(reader: Reader, kernels: dict[str, Kernel], launches: list[Launch], feeds: dict[int, Feed]) -> None:
+def read_signatures(
+    reader: Reader, kernels: dict[str, Kernel], launches: list[LaunchCall], feeds: dict[int, Feed]
+) -> None:
     """Defaults of constexpr parameters, where every launch is in sight and one relies on them."""
     called = {call.func.id for call, _ in reader.calls if isinstance(call.func, ast.Name)}
     for kernel in kernels.values():
@@ -191,7 +193,7 @@ def read_constants(reader: Reader, kernels: dict[str, Kernel], feeds: dict[int, 
         value = found[1][0]
         in_module = found[0] is reader.module
         wrapped = isinstance(value, ast.Call) and reader.is_triton(value.func, "constexpr") and in_module
-        if not wrapped and not reader.is_constexpr(reader.annotations.get(id(value))):
+        if not wrapped and not is_constexpr(reader.annotations.get(id(value)), reader.paths):
             continue
         origin = reader.origin(use, scope)
         if origin is not None:
@@ -206,7 +208,7 @@ def use_constexpr(feed: Feed, name: str, kernel: Kernel) -> None:
     feed.smallest = max(feed.smallest, kernel.smallest_block)
 
 
-def repeats_in_grid(reader: Reader, launch: Launch, origin: Origin) -> bool:
+def repeats_in_grid(reader: Reader, launch: LaunchCall, origin: Origin) -> bool:
     """Whether the grid spells the number out again instead of naming it."""
     grid = launch.grid
     if isinstance(grid, ast.Name):

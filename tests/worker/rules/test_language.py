@@ -17,7 +17,7 @@ import pytest
 import triton_names
 from kernelwright.worker.rules import language
 from kernelwright.worker.rules.body import ALLOWED_BUILTINS
-from kernelwright.worker.rules.bound import COMPILER_BUILTINS, INTERPRETER_NAMES
+from kernelwright.worker.rules.bound_names import COMPILER_BUILTINS, INTERPRETER_NAMES
 from kernelwright.worker.rules.language import MODULES, is_type, why_refused
 
 LISTED = triton_names.listed()

@@ -325,3 +325,8 @@ def test_findings_come_in_the_order_of_lines_and_once_each() -> None:
 )
 def test_only_what_no_import_runs_is_left_out(block: str) -> None:
     assert any("manual_seed" in rule for rule in rules(block))
+
+
+def test_a_part_of_triton_that_is_imported_brings_the_rules_for_all_of_it() -> None:
+    source = "import triton.language\ndef kernel_function(x):\n    return triton.compile(x)\n"
+    assert any("uses .compile" in finding for finding in rules(source, head=""))

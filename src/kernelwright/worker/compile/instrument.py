@@ -12,7 +12,8 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from kernelwright.worker.rules.scope import Scope, bindings, scope_of
+from kernelwright.source.bindings import bindings, parameters_of, targets_of
+from kernelwright.worker.rules.imports import Imports, allowed_imports
 
 ACTIVATION, ENTER, LOCALS, LANGUAGE = "__activation", "__enter", "__locals", "__language"
 RESERVED = {ACTIVATION, ENTER, LOCALS, LANGUAGE}
@@ -66,22 +67,20 @@ def instrument(source: str) -> Instrumented:
     tree = ast.parse(source)
     if taken := RESERVED & {name for node in ast.walk(tree) for name in _identifiers(node)}:
         raise NotInstrumented(f"{sorted(taken)[0]!r} is a name of the interpreter's")
-    scope = scope_of(tree)
+    imports = allowed_imports(tree)
     sites: dict[str, Sites] = {}
     for function in tree.body:
         if isinstance(function, ast.FunctionDef):
-            sites[function.name] = _Rewriter(function, scope).rewritten()
+            sites[function.name] = _Rewriter(function, imports).rewritten()
     return Instrumented(ast.unparse(ast.fix_missing_locations(tree)) + "\n", sites)
 
 
 class _Rewriter:
     """Rewrites one function in place."""
 
-    def __init__(self, function: ast.FunctionDef, scope: Scope) -> None:
-        self.function, self.scope, self.start = function, scope, function.lineno
-        arguments = function.args
-        every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-        self.sites = Sites(parameters=tuple(argument.arg for argument in every))
+    def __init__(self, function: ast.FunctionDef, imports: Imports) -> None:
+        self.function, self.imports, self.start = function, imports, function.lineno
+        self.sites = Sites(parameters=tuple(argument.arg for argument in parameters_of(function.args)))
         bound = Counter(binding.name for statement in function.body for binding in bindings(statement))
         bound.update(self.sites.parameters)
         comprehended = {name for node in ast.walk(function) for name in _comprehended(node)}
@@ -134,7 +133,7 @@ class _Rewriter:
                 made = ast.BinOp(left=self.value(left), op=operator, right=self.value(value))
                 yield self.assigned(target, self._at(node, made))
             case ast.AnnAssign(target=ast.Name() as target, annotation=annotation, value=ast.expr() as value):
-                if self.scope.dotted(annotation) == "triton.language.constexpr":
+                if self.imports.dotted(annotation) == "triton.language.constexpr":
                     yield ast.AnnAssign(target=target, annotation=ast.Constant("constexpr"),
                                         value=self.value(value, always=True), simple=1)  # fmt: skip
                 else:  # compiled, its value is computed twice
@@ -177,7 +176,7 @@ class _Rewriter:
         """A call whose result is dropped: it only has to be where the compiler has been."""
         if not isinstance(node, ast.Call):
             return self.value(node, always=True)
-        if self._is_global(node.func) and self.scope.dotted(node.func) == "triton.language.static_assert":
+        if self._is_global(node.func) and self.imports.dotted(node.func) == "triton.language.static_assert":
             return self.value(node.args[0], always=True)  # the message is evaluated only where it fails
         index = ast.Constant(self.sites.add(node, self.start))
         return self._method("passed", index, self.inside(node))
@@ -303,6 +302,4 @@ def _identifiers(node: ast.AST) -> set[str]:
 
 
 def _comprehended(node: ast.AST) -> set[str]:
-    if not isinstance(node, ast.comprehension):
-        return set()
-    return {name.id for name in ast.walk(node.target) if isinstance(name, ast.Name)}
+    return targets_of(node) if isinstance(node, ast.comprehension) else set()

@@ -11,9 +11,9 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kernelwright.worker.rules.bound import bound_in, clashes, looked_up
+from kernelwright.worker.rules.bound_names import bound_names, clashes, looked_up
+from kernelwright.worker.rules.imports import Finding, Imports
 from kernelwright.worker.rules.language import CONSTANT_ATTRIBUTES, MODULES, VALUE_ATTRIBUTES, is_type, why_refused
-from kernelwright.worker.rules.scope import Finding, Scope
 from kernelwright.worker.rules.texts import check_texts
 
 ALLOWED_BUILTINS = frozenset(
@@ -41,27 +41,27 @@ SYNTAX_NAMES = {
 class Names:
     """What a kernel finds in its module. constants: those that some kernel uses, with their values."""
 
-    scope: Scope
+    imports: Imports
     kernels: frozenset[str]
     constants: Mapping[str, ast.expr]
 
     @property
     def known(self) -> frozenset[str]:
-        imported = self.scope.modules.keys() | self.scope.leaves.keys()
+        imported = self.imports.modules.keys() | self.imports.leaves.keys()
         return ALLOWED_BUILTINS | imported | self.kernels | self.constants.keys()
 
 
 def check_body(function: ast.FunctionDef, names: Names) -> list[Finding]:
     """What a kernel's body and signature do that no kernel may."""
     findings = [*_bindings(function, names), *_defaults(function, names), *_unknown(function, names)]
-    findings += check_texts(function, names.scope, names.constants)
+    findings += check_texts(function, names.imports, names.constants)
     types = _where_types_stand(function)
     bases = {id(n.value) for n in ast.walk(function) if isinstance(n, ast.Attribute)}
     for node in (n for statement in function.body for n in ast.walk(statement)):
         line = getattr(node, "lineno", function.lineno)
         for rule in _rules(node, names):
             findings.append(Finding(line, rule))
-        path = names.scope.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else None
+        path = names.imports.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else None
         if path in MODULES and id(node) not in bases:
             findings.append(Finding(line, f"a kernel body may not use the module {path} but for what is in it"))
         elif path is not None and is_type(path) and id(node) not in types:
@@ -69,47 +69,47 @@ def check_body(function: ast.FunctionDef, names: Names) -> list[Finding]:
     return findings
 
 
-def is_constant(value: ast.expr, scope: Scope, known: set[str]) -> bool:
+def is_constant(value: ast.expr, imports: Imports, known: set[str]) -> bool:
     """A number or string, arithmetic on such, a tuple of such, `tl.constexpr` of one, something that Triton names
     (a dtype), or the name of another constant."""
     match value:
         case ast.Constant():
             return True
         case ast.Name():
-            return value.id in known or (value.id in scope.leaves and not is_type(scope.leaves[value.id]))
+            return value.id in known or (value.id in imports.leaves and not is_type(imports.leaves[value.id]))
         case ast.UnaryOp():
-            return is_constant(value.operand, scope, known)
+            return is_constant(value.operand, imports, known)
         case ast.BinOp():
-            return is_constant(value.left, scope, known) and is_constant(value.right, scope, known)
+            return is_constant(value.left, imports, known) and is_constant(value.right, imports, known)
         case ast.Tuple():
-            return all(is_constant(item, scope, known) for item in value.elts)
+            return all(is_constant(item, imports, known) for item in value.elts)
         case ast.Call(args=[argument], keywords=[]):
-            return scope.dotted(value.func) == "triton.language.constexpr" and is_constant(argument, scope, known)
+            return imports.dotted(value.func) == "triton.language.constexpr" and is_constant(argument, imports, known)
         case ast.Attribute():
-            return _named_by_triton(value, scope) and not is_type(scope.dotted(value) or "")
+            return _named_by_triton(value, imports) and not is_type(imports.dotted(value) or "")
     return False
 
 
-def is_annotation(value: ast.expr, scope: Scope, known: set[str]) -> bool:
+def is_annotation(value: ast.expr, imports: Imports, known: set[str]) -> bool:
     """What may stay as the annotation of an argument or a constant: a constant or a type of Triton's."""
-    path = scope.dotted(value)
+    path = imports.dotted(value)
     if path is not None and is_type(path):
-        return isinstance(value, ast.Name) or _named_by_triton(value, scope)
-    return is_constant(value, scope, known)
+        return isinstance(value, ast.Name) or _named_by_triton(value, imports)
+    return is_constant(value, imports, known)
 
 
-def _named_by_triton(value: ast.expr, scope: Scope) -> bool:
+def _named_by_triton(value: ast.expr, imports: Imports) -> bool:
     """Whether it is `module.name` for a name that an allowed module has and that kernels may use."""
-    module = scope.dotted(value.value) if isinstance(value, ast.Attribute) else None
+    module = imports.dotted(value.value) if isinstance(value, ast.Attribute) else None
     if module not in MODULES or not isinstance(value, ast.Attribute) or f"{module}.{value.attr}" in MODULES:
         return False
     return not why_refused(module, value.attr)
 
 
 def _bindings(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
-    for name in sorted(bound_in(function).arguments & names.scope.all):
+    for name in sorted(bound_names(function).arguments & names.imports.all):
         yield Finding(function.lineno, f"the kernel {function.name!r} rebinds the module name {name!r}")
-    module = names.scope.all | names.kernels | names.constants.keys()
+    module = names.imports.all | names.kernels | names.constants.keys()
     for clash in clashes(function, module):
         if clash.name in module:
             yield Finding(clash.line, f"the kernel {function.name!r} rebinds the module name {clash.name!r}")
@@ -119,7 +119,7 @@ def _bindings(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
 
 def _defaults(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
     for default in [*function.args.defaults, *(d for d in function.args.kw_defaults if d)]:
-        if not is_constant(default, names.scope, set(names.constants)):
+        if not is_constant(default, names.imports, set(names.constants)):
             rule = "the default of a kernel's argument has to be a number, a string or a constant"
             yield Finding(default.lineno, rule)
 
@@ -128,7 +128,7 @@ def _unknown(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
     for name in looked_up(function):
         if name.id in names.known:
             continue
-        why = names.scope.refused.get(name.id) or (
+        why = names.imports.refused.get(name.id) or (
             "only its arguments, Triton, other @triton.jit functions of this file and tl.constexpr constants"
         )
         yield Finding(name.lineno, f"a kernel body may not use the name {name.id!r}: {why}")
@@ -172,7 +172,7 @@ def _attribute(node: ast.Attribute, names: Names) -> str | None:
     CONSTANT_ATTRIBUTES, of values (arguments, what was computed) VALUE_ATTRIBUTES."""
     if node.attr.startswith("_"):
         return ""
-    path = names.scope.dotted(node.value)
+    path = names.imports.dotted(node.value)
     if path in MODULES:
         return why_refused(path, node.attr) or None
     objects = names.kernels | names.constants.keys()
@@ -184,10 +184,10 @@ def _attribute(node: ast.Attribute, names: Names) -> str | None:
 def _is_plain_annotation(annotation: ast.expr, names: Names) -> bool:
     """Whether the compiler, which evaluates annotations in bodies, finds a type and nothing to do."""
     if isinstance(annotation, ast.Name):
-        return annotation.id in ALLOWED_BUILTINS or annotation.id in names.scope.leaves
+        return annotation.id in ALLOWED_BUILTINS or annotation.id in names.imports.leaves
     if isinstance(annotation, ast.Constant):
         return isinstance(annotation.value, str)
-    return _named_by_triton(annotation, names.scope)
+    return _named_by_triton(annotation, names.imports)
 
 
 def _where_types_stand(function: ast.FunctionDef) -> set[int]:

@@ -12,14 +12,13 @@ import copy
 from dataclasses import dataclass
 
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bindings, names_in
+from kernelwright.source.kernels import DECORATORS, JIT_SPELLINGS, JitFunction, is_constexpr, jit_functions
 from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
-from kernelwright.worker.rules.bound import INTERPRETER_NAMES, looked_up
-from kernelwright.worker.rules.scope import ALLOWED_IMPORTS, Finding, Scope, bindings, names_in, scope_of
+from kernelwright.worker.rules.bound_names import INTERPRETER_NAMES, looked_up
+from kernelwright.worker.rules.imports import ALLOWED_IMPORTS, Finding, Imports, allowed_imports
 
-__all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract", "jit_decorator"]
-
-DECORATORS = ("triton.jit", "triton.autotune", "triton.heuristics")
-"""What may stand over a kernel. Any other decorator could put different code in its place."""
+__all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract"]
 
 KEPT_KEYWORDS = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
 """Keywords of `@triton.jit` that decide the compiled code."""
@@ -44,54 +43,43 @@ class Kernels:
 def extract(source: str) -> Kernels:
     """Take the kernels out of a candidate's source; raises SyntaxError where it does not parse."""
     tree = syntax.parse(source)
-    scope = scope_of(tree)
-    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef) and jit_decorator(node)]
+    imports = allowed_imports(tree)
+    jitted = jit_functions(tree)
+    functions = [function.node for function in jitted]
     kernels = {function.name for function in functions}
     constants: dict[str, ast.Assign | ast.AnnAssign] = {}
     for node in tree.body:
         if isinstance(node, ast.Assign | ast.AnnAssign):
-            constants |= dict.fromkeys(_constant_names(node, scope, set(constants)), node)
+            constants |= dict.fromkeys(_constant_names(node, imports, set(constants)), node)
     used = _used(functions, constants)
-    names = Names(scope, frozenset(kernels), {name: value_of(constants[name]) for name in used})
-    findings = _bound_twice(tree, kernels | used | scope.all)
-    findings += _taken(tree, (kernels | used | scope.all) & INTERPRETER_NAMES)
-    for function in functions:
-        findings += _decorated(function, scope)
-        findings += check_body(function, names)
-    body: list[ast.stmt] = [ast.Import(names=[ast.alias(name="triton")]), *scope.imports]
+    names = Names(imports, frozenset(kernels), {name: value_of(constants[name]) for name in used})
+    findings = _bound_twice(tree, kernels | used | imports.all)
+    findings += _taken(tree, (kernels | used | imports.all) & INTERPRETER_NAMES)
+    for function in jitted:
+        findings += _decorated(function, imports)
+        findings += check_body(function.node, names)
+    body: list[ast.stmt] = [ast.Import(names=[ast.alias(name="triton")]), *imports.statements]
     kept = {id(node): node for name, node in constants.items() if name in used}
-    body += [_plain(node, scope) for node in kept.values()]
-    bare = [_bare(function, scope, set(constants)) for function in functions]
+    body += [_plain(node, imports) for node in kept.values()]
+    bare = [_bare(function, imports, set(constants)) for function in jitted]
     findings += [finding for function in bare for finding in _one_definition(function)]
     if any(isinstance(a, ast.arg) and _named(a) == "constexpr" for function in bare for a in ast.walk(function.args)):
         body.insert(1, ast.ImportFrom(module="triton.language", names=[ast.alias(name="constexpr")], level=0))
     body += bare
     text = ast.unparse(ast.fix_missing_locations(ast.Module(body=body, type_ignores=[]))) + "\n"
-    parameters = {function.name: _parameters(function, scope) for function in functions}
+    parameters = {function.name: function.parameters for function in jitted}
     return Kernels(source=text, parameters=parameters, findings=tuple(sorted(set(findings), key=_order)))
-
-
-def jit_decorator(function: ast.FunctionDef) -> ast.expr | None:
-    """The `@triton.jit` (or `@jit`) decorator of a function, None when it has none."""
-    for decorator in function.decorator_list:
-        if ast.unparse(_called(decorator)) in ("triton.jit", "jit"):
-            return decorator
-    return None
-
-
-def _called(decorator: ast.expr) -> ast.expr:
-    return decorator.func if isinstance(decorator, ast.Call) else decorator
 
 
 def _order(finding: Finding) -> tuple[int, str]:
     return finding.line, finding.rule
 
 
-def _constant_names(node: ast.Assign | ast.AnnAssign, scope: Scope, known: set[str]) -> list[str]:
+def _constant_names(node: ast.Assign | ast.AnnAssign, imports: Imports, known: set[str]) -> list[str]:
     """Names of a module-level constant: numbers, strings, `tl.constexpr` of them, or an alias of a Triton dtype."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     names = [target.id for target in targets if isinstance(target, ast.Name)]
-    if node.value is None or len(names) != len(targets) or not is_constant(node.value, scope, known):
+    if node.value is None or len(names) != len(targets) or not is_constant(node.value, imports, known):
         return []
     return names
 
@@ -102,9 +90,9 @@ def value_of(node: ast.Assign | ast.AnnAssign) -> ast.expr:
     return node.value
 
 
-def _plain(node: ast.Assign | ast.AnnAssign, scope: Scope) -> ast.stmt:
+def _plain(node: ast.Assign | ast.AnnAssign, imports: Imports) -> ast.stmt:
     """The assignment without an annotation that would run."""
-    if isinstance(node, ast.Assign) or is_annotation(node.annotation, scope, set()):
+    if isinstance(node, ast.Assign) or is_annotation(node.annotation, imports, set()):
         return node
     return ast.Assign(targets=[node.target], value=value_of(node))
 
@@ -143,21 +131,23 @@ def _one_definition(function: ast.FunctionDef) -> list[Finding]:
     return [Finding(function.lineno, f"a text in the kernel {function.name!r} has a line that begins with 'def'")]
 
 
-def _decorated(function: ast.FunctionDef, scope: Scope) -> list[Finding]:
+def _decorated(function: JitFunction, imports: Imports) -> list[Finding]:
     """Decorators that are not Triton's, and keywords of `@triton.jit` that are not literals."""
     found = []
-    for decorator in function.decorator_list:
-        text, line = ast.unparse(_called(decorator)), decorator.lineno
-        if scope.dotted(_called(decorator)) in DECORATORS:
-            continue
-        if text in ("triton.jit", "jit"):
+    for decorator in function.decorators:
+        text, line = decorator.text, decorator.node.lineno
+        is_known = imports.dotted(decorator.named) in DECORATORS
+        if is_known and decorator.is_jit and text not in JIT_SPELLINGS:
+            found.append(Finding(line, f"the decorator {text!r} is triton.jit under another name; write @triton.jit"))
+        elif not is_known and text in JIT_SPELLINGS:
             found.append(Finding(line, f"{text.partition('.')[0]!r} does not name Triton here; import it as usual"))
-        else:
+        elif not is_known:
             found.append(Finding(line, f"the decorator {text!r} on a kernel; allowed: {', '.join(DECORATORS)}"))
-    if getattr(function, "type_params", None):  # Python 3.12
-        found.append(Finding(function.lineno, f"the kernel {function.name!r} has type parameters: Triton knows none"))
-    jit = jit_decorator(function)
-    for keyword in jit.keywords if isinstance(jit, ast.Call) else []:
+    if getattr(function.node, "type_params", None):  # Python 3.12
+        found.append(
+            Finding(function.node.lineno, f"the kernel {function.name!r} has type parameters: Triton knows none")
+        )
+    for keyword in function.jit_keywords:
         if keyword.arg in KEPT_KEYWORDS and not _is_literal(keyword.value):
             found.append(Finding(keyword.value.lineno, f"{keyword.arg} has to be a literal"))
     return found
@@ -167,31 +157,19 @@ def _is_literal(value: ast.expr) -> bool:
     return all(isinstance(node, ast.Constant | ast.List | ast.Tuple | ast.Load) for node in ast.walk(value))
 
 
-def _parameters(function: ast.FunctionDef, scope: Scope) -> dict[str, bool]:
-    """Name of each parameter, and whether it is a constexpr."""
-    arguments = function.args
-    every = [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
-    return {argument.arg: _is_constexpr(argument, scope) for argument in every}
-
-
-def _bare(function: ast.FunctionDef, scope: Scope, constants: set[str]) -> ast.FunctionDef:
+def _bare(function: JitFunction, imports: Imports, constants: set[str]) -> ast.FunctionDef:
     """The function under a plain `@triton.jit`, without what would run at its definition, and without docstrings."""
-    bare = copy.deepcopy(function)
+    bare = copy.deepcopy(function.node)
     _WithoutTexts().generic_visit(bare)
-    decorator = jit_decorator(bare)
-    keywords = [
-        keyword
-        for keyword in (decorator.keywords if isinstance(decorator, ast.Call) else [])
-        if keyword.arg in KEPT_KEYWORDS
-    ]
+    keywords = [keyword for keyword in function.jit_keywords if keyword.arg in KEPT_KEYWORDS]
     jit = ast.Attribute(value=ast.Name(id="triton", ctx=ast.Load()), attr="jit", ctx=ast.Load())
     bare.decorator_list = [ast.Call(func=jit, args=[], keywords=keywords) if keywords else jit]
     bare.returns = None
     for argument in (node for node in ast.walk(bare.args) if isinstance(node, ast.arg)):
-        if _is_constexpr(argument, scope):
+        if is_constexpr(argument.annotation, imports.paths):
             if ast.unparse(argument.annotation or argument) not in READ_BY_INTERPRETER:
                 argument.annotation = ast.Name(id="constexpr", ctx=ast.Load())
-        elif argument.annotation is not None and not is_annotation(argument.annotation, scope, constants):
+        elif argument.annotation is not None and not is_annotation(argument.annotation, imports, constants):
             argument.annotation = None
     return bare
 
@@ -205,11 +183,3 @@ class _WithoutTexts(ast.NodeTransformer):
 
 def _named(argument: ast.arg) -> str | None:
     return argument.annotation.id if isinstance(argument.annotation, ast.Name) else None
-
-
-def _is_constexpr(argument: ast.arg, scope: Scope) -> bool:
-    """Whether Triton takes an argument for a constexpr: its annotation's text says so, or what it names."""
-    annotation = argument.annotation
-    if annotation is None:
-        return False
-    return "constexpr" in ast.unparse(annotation) or scope.dotted(annotation) == "triton.language.constexpr"

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 
-from kernelwright.worker.rules.scope import Finding, bindings
+from kernelwright.source.bindings import bindings, parameters_of, targets_of
+from kernelwright.worker.rules.imports import Finding
 
 CACHES = frozenset({"lru_cache", "cache", "cached_property", "singledispatch"})
 
@@ -132,14 +133,12 @@ def _function(function: Function) -> list[Finding]:
     name = "" if isinstance(function, ast.Lambda) else function.name
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     nodes = [node for statement in body for node in _own(statement)]
-    arguments = [a.arg for a in [*function.args.posonlyargs, *function.args.args, *function.args.kwonlyargs]]
+    arguments = [argument.arg for argument in parameters_of(function.args)]
     first = arguments[0] if arguments else None
     constructing = name in CONSTRUCTORS
     local = {*arguments, *(b.name for statement in body for b in bindings(statement))} - {"self", "cls"}
     local |= {a.arg for a in (function.args.vararg, function.args.kwarg) if a}
-    local |= {
-        n.id for c in nodes if isinstance(c, ast.comprehension) for n in ast.walk(c.target) if isinstance(n, ast.Name)
-    }
+    local |= {name for node in nodes if isinstance(node, ast.comprehension) for name in targets_of(node)}
     local -= _aliases(nodes, local)
     if constructing:
         local.add(str(first))

@@ -9,9 +9,10 @@ from __future__ import annotations
 import ast
 
 from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bindings, imported
+from kernelwright.source.kernels import jit_functions
 from kernelwright.text.escape import acting
-from kernelwright.worker.rules.extract import jit_decorator
-from kernelwright.worker.rules.scope import Finding, bindings
+from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.state import kept
 
 ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton.language", "math", "typing",
@@ -83,8 +84,7 @@ def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
     tree = syntax.parse(source)
     tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
-    jitted = [n for n in tree.body if isinstance(n, ast.FunctionDef) and jit_decorator(n)]
-    kernels = {id(node) for function in jitted for stmt in function.body for node in ast.walk(stmt)}
+    kernels = {id(node) for kernel in jit_functions(tree) for stmt in kernel.node.body for node in ast.walk(stmt)}
     host = [node for node in ast.walk(tree) if id(node) not in kernels]
     called = {id(node.func) for node in host if isinstance(node, ast.Call)}
     own = {name for node in host for name in _bound(node)}
@@ -122,14 +122,8 @@ def _bound(node: ast.AST) -> list[str]:
 
 def _framework_names(node: ast.AST) -> list[str]:
     """Names that an import binds to (a part of) torch or Triton, the language of kernels aside."""
-    if isinstance(node, ast.Import):
-        paths = {alias.asname or alias.name.partition(".")[0]: alias.name for alias in node.names}
-    elif isinstance(node, ast.ImportFrom):
-        paths = {alias.asname or alias.name: f"{node.module}.{alias.name}" for alias in node.names}
-    else:
-        return []
-    return [name for name, path in paths.items()
-            if path.partition(".")[0] in ("torch", "triton") and not path.startswith("triton.language")]  # fmt: skip
+    framework = [found for found in imported(node) if found.path.partition(".")[0] in ("torch", "triton")]
+    return [found.name for found in framework if not found.path.startswith("triton.language")]
 
 
 def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:

@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Mapping
 
-from kernelwright.worker.rules.scope import Finding, Scope, names_in
+from kernelwright.source.bindings import names_in
+from kernelwright.worker.rules.imports import Finding, Imports
 
 SHOWN = {
     "triton.language.static_assert": (1, "msg"),
@@ -19,9 +20,9 @@ SHOWN = {
 """Position and name of the argument that is a text for a person or for the assembler."""
 
 
-def check_texts(function: ast.FunctionDef, scope: Scope, constants: Mapping[str, ast.expr]) -> list[Finding]:
+def check_texts(function: ast.FunctionDef, imports: Imports, constants: Mapping[str, ast.expr]) -> list[Finding]:
     """Where a kernel makes a text from values, or holds one with a percent sign, outside of SHOWN and of messages."""
-    shown = {id(node) for text in _shown(function, scope) for node in ast.walk(text)}
+    shown = {id(node) for text in _shown(function, imports) for node in ast.walk(text)}
     patterns = _patterns(constants)
     fixed = {argument.arg for argument in function.args.args if _is_constexpr(argument)} | constants.keys()
     findings = [
@@ -42,13 +43,13 @@ def check_texts(function: ast.FunctionDef, scope: Scope, constants: Mapping[str,
     return findings
 
 
-def _shown(function: ast.FunctionDef, scope: Scope) -> Iterator[ast.expr]:
+def _shown(function: ast.FunctionDef, imports: Imports) -> Iterator[ast.expr]:
     for node in ast.walk(function):
         if isinstance(node, ast.Assert) and node.msg is not None:
             yield node.msg
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):
             yield node.value  # a docstring
-        elif isinstance(node, ast.Call) and (place := SHOWN.get(scope.dotted(node.func) or "")):
+        elif isinstance(node, ast.Call) and (place := SHOWN.get(imports.dotted(node.func) or "")):
             yield from node.args[place[0] : place[0] + 1]
             yield from (keyword.value for keyword in node.keywords if keyword.arg == place[1])
 

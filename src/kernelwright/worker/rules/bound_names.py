@@ -12,7 +12,7 @@ import builtins
 from collections.abc import Iterator, Set
 from dataclasses import dataclass
 
-from kernelwright.worker.rules.scope import Binding, bindings
+from kernelwright.source.bindings import Binding, bindings, targets_of
 
 COMPILER_BUILTINS = frozenset({"getattr", "hasattr", "print", "list"})
 """What Triton's compiler takes a name for that was not assigned yet, less what kernels may use anyway."""
@@ -26,7 +26,7 @@ INTERPRETER_NAMES = frozenset({"interpreter_semantic"})
 
 
 @dataclass(frozen=True)
-class Bound:
+class BoundNames:
     """Names that a function binds.
 
     arguments: bound in any case. local: assigned somewhere in the body, or an argument that Triton's compiler does not
@@ -39,12 +39,12 @@ class Bound:
     comprehended: tuple[Binding, ...]
 
 
-def bound_in(function: ast.FunctionDef) -> Bound:
+def bound_names(function: ast.FunctionDef) -> BoundNames:
     """What `function` binds."""
     plain = {argument.arg for argument in function.args.args}
     every = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     local = {binding.name for statement in function.body for binding in bindings(statement)}
-    return Bound(
+    return BoundNames(
         frozenset(plain),
         frozenset(local | (every - plain)),
         tuple(b for statement in function.body for b in _comprehended(statement)),
@@ -53,7 +53,7 @@ def bound_in(function: ast.FunctionDef) -> Bound:
 
 def looked_up(function: ast.FunctionDef) -> list[ast.Name]:
     """Every name that the body reads and that Python would look for in the module and then in the builtins."""
-    bound = bound_in(function)
+    bound = bound_names(function)
     inside = bound.arguments | bound.local
     return [name for statement in function.body for name in _free(statement, inside)]
 
@@ -67,7 +67,7 @@ def _free(node: ast.AST, bound: Set[str]) -> Iterator[ast.Name]:
             inside = bound
             for generator in generators:
                 yield from _free(generator.iter, inside)
-                inside = inside | _targets(generator)
+                inside = inside | targets_of(generator)
                 for condition in generator.ifs:
                     yield from _free(condition, inside)
             yield from _free(element, inside)
@@ -82,7 +82,7 @@ def clashes(function: ast.FunctionDef, module: Set[str]) -> Iterator[Binding]:
     A local that may be unbound must not be a name that the compiler finds elsewhere. A comprehension's variable must
     be no other name at all, because the compiler keeps it.
     """
-    bound = bound_in(function)
+    bound = bound_names(function)
     elsewhere = COMPILER_BUILTINS | EXECUTING | module
     for binding in _every(function):
         unsure = binding.name in bound.local and binding.name in elsewhere
@@ -92,7 +92,7 @@ def clashes(function: ast.FunctionDef, module: Set[str]) -> Iterator[Binding]:
     yield from (b for b in bound.comprehended if b.name in known or hasattr(builtins, b.name))
     inside = (node for statement in function.body for node in ast.walk(statement))
     for outer in (node for node in inside if isinstance(node, ast.ListComp)):
-        own = set().union(*(_targets(generator) for generator in outer.generators))
+        own = set().union(*(targets_of(generator) for generator in outer.generators))
         within = [outer.elt, *(part for generator in outer.generators for part in (generator.iter, *generator.ifs))]
         yield from (b for part in within for b in _comprehended(part) if b.name in own)
 
@@ -108,8 +108,4 @@ def _comprehended(node: ast.AST) -> Iterator[Binding]:
     """The variables of all comprehensions in `node`."""
     for found in ast.walk(node):
         if isinstance(found, ast.comprehension):
-            yield from (Binding(name, id(found), found.target.lineno) for name in _targets(found))
-
-
-def _targets(generator: ast.comprehension) -> set[str]:
-    return {node.id for node in ast.walk(generator.target) if isinstance(node, ast.Name)}
+            yield from (Binding(name, id(found), found.target.lineno) for name in targets_of(found))

@@ -1,0 +1,126 @@
+"""Which names a piece of Python source binds, and what a dotted name means by the module's imports. Pure syntax.
+
+The tuner (`scopes`, `kernels`) and the worker's rules for candidates both read names with this file. The rules may
+allow less of what it finds; they have no reader of their own.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True)
+class Binding:
+    """A name bound in the scope looked at.
+
+    what: equal for two bindings to the same thing. value: the expression that the name is bound to, None where there
+    is no single one. declared: `name: type` without a value, which makes the name local and assigns nothing.
+    """
+
+    name: str
+    what: object
+    line: int
+    value: ast.expr | None = None
+    declared: bool = False
+
+
+@dataclass(frozen=True)
+class Imported:
+    """A name that an import binds. path: the full name of what it is bound to."""
+
+    name: str
+    path: str
+    alias: ast.alias
+
+
+def imported(node: ast.AST) -> Iterator[Imported]:
+    """The names that `node` binds if it is an import. A relative import has a path that begins with dots."""
+    if isinstance(node, ast.Import):
+        for alias in node.names:
+            top = alias.name.partition(".")[0]
+            yield Imported(alias.asname or top, alias.name if alias.asname else top, alias)
+    elif isinstance(node, ast.ImportFrom):
+        module = "." * node.level + (node.module or "")
+        for alias in node.names:
+            yield Imported(alias.asname or alias.name, f"{module}.{alias.name}", alias)
+
+
+def imported_paths(tree: ast.Module) -> dict[str, str]:
+    """Full names by the names that the import statements of a module bind, those inside of other statements aside."""
+    return {found.name: found.path for node in tree.body for found in imported(node)}
+
+
+def dotted(node: ast.expr, paths: Mapping[str, str]) -> str | None:
+    """The full name of a chain of attributes: `tl.constexpr` is `triton.language.constexpr`. paths: full names by
+    imported names. None for anything that does not begin with one of these."""
+    if isinstance(node, ast.Attribute):
+        base = dotted(node.value, paths)
+        return f"{base}.{node.attr}" if base else None
+    return paths.get(node.id) if isinstance(node, ast.Name) else None
+
+
+def bindings(node: ast.AST) -> Iterator[Binding]:
+    """Every name that `node` binds in its own scope: not in functions, classes, lambdas or comprehensions inside."""
+    line = getattr(node, "lineno", 0)
+    children: list[ast.AST] = list(ast.iter_child_nodes(node))
+    match node:
+        case ast.FunctionDef() | ast.AsyncFunctionDef():
+            yield Binding(node.name, id(node), line)
+            children = [*node.decorator_list, *node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+        case ast.ClassDef():
+            yield Binding(node.name, id(node), line)
+            children = [*node.decorator_list, *node.bases, *node.keywords]
+        case ast.Lambda():
+            children = [*node.args.defaults, *(d for d in node.args.kw_defaults if d)]
+        case ast.comprehension():
+            children = [node.iter, *node.ifs]
+        case ast.Import() | ast.ImportFrom():
+            yield from (Binding(found.name, found.path, line) for found in imported(node))
+        case ast.Assign(targets=targets, value=value):
+            for target in targets:
+                yield from _assigned(target, value)
+            children = [value]
+        case ast.AnnAssign(target=ast.Name() as name, annotation=annotation, value=annotated):
+            yield Binding(name.id, id(name), name.lineno, annotated, declared=annotated is None)
+            children = [annotation, *([annotated] if annotated else [])]
+        case ast.Name(ctx=ast.Store() | ast.Del()):
+            yield Binding(node.id, id(node), line)
+        case ast.MatchAs(name=str(name)) | ast.MatchStar(name=str(name)) | ast.MatchMapping(rest=str(name)):
+            yield Binding(name, id(node), line)
+        case ast.ExceptHandler(name=str(name)):
+            yield Binding(name, id(node), line)
+    for child in children:
+        yield from bindings(child)
+
+
+def _assigned(target: ast.expr, value: ast.expr) -> Iterator[Binding]:
+    """Bindings of one target of an assignment; a tuple is taken apart where its value is written as one."""
+    match target, value:
+        case ast.Name(), _:
+            yield Binding(target.id, id(target), target.lineno, value)
+        case ((ast.Tuple() | ast.List()), (ast.Tuple() | ast.List())) if _match_up(target.elts, value.elts):
+            for inner_target, inner_value in zip(target.elts, value.elts, strict=True):
+                yield from _assigned(inner_target, inner_value)
+        case _:
+            yield from bindings(target)
+
+
+def _match_up(targets: list[ast.expr], values: list[ast.expr]) -> bool:
+    return len(targets) == len(values) and not any(isinstance(one, ast.Starred) for one in (*targets, *values))
+
+
+def targets_of(generator: ast.comprehension) -> set[str]:
+    """The variables of one `for` of a comprehension."""
+    return {node.id for node in ast.walk(generator.target) if isinstance(node, ast.Name)}
+
+
+def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
+    """The parameters that a caller can name one by one: all but `*args` and `**kwargs`."""
+    return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
+
+
+def names_in(node: ast.AST) -> set[str]:
+    """Every name that occurs in `node`."""
+    return {n.id for n in ast.walk(node) if isinstance(n, ast.Name)}

@@ -1,0 +1,81 @@
+"""Which imported names of a candidate's module kernels may use. Pure syntax.
+
+A module that is not in `language.MODULES` does not exist for kernels, and from one that is there they get only the
+names that `language.toml` allows. Triton calls any Python that a kernel reaches, on the trusted side.
+"""
+
+from __future__ import annotations
+
+import ast
+import functools
+from dataclasses import dataclass, field
+
+from kernelwright.source.bindings import dotted, imported
+from kernelwright.worker.rules.language import MODULES, why_refused
+
+ALLOWED_IMPORTS = tuple(MODULES)
+"""Modules that kernels may use."""
+
+DECORATOR_NAMES = ("jit", "autotune", "heuristics", "Config")
+"""Names that host code imports from Triton for what stands above a kernel."""
+
+
+@dataclass(frozen=True)
+class Finding:
+    """A rule that a source breaks, at a line (1-based)."""
+
+    line: int
+    rule: str
+
+    def __str__(self) -> str:
+        return f"line {self.line}: {self.rule}"
+
+
+@dataclass(frozen=True)
+class Imports:
+    """Names that module-level imports bind and kernels may use, with their full names. modules: to an allowed module;
+    leaves: to something in one; decorators: to Triton's decorators. statements: those that bind modules and leaves.
+    refused: names of an allowed module that kernels may not use, and why."""
+
+    modules: dict[str, str]
+    leaves: dict[str, str]
+    decorators: dict[str, str]
+    statements: list[ast.stmt]
+    refused: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def all(self) -> set[str]:
+        return set(self.paths)
+
+    @functools.cached_property
+    def paths(self) -> dict[str, str]:
+        """Full names by names."""
+        return self.decorators | self.leaves | self.modules
+
+    def dotted(self, node: ast.expr) -> str | None:
+        """The full name that a chain of attributes has in Triton, None where it is not one of an import."""
+        return dotted(node, self.paths)
+
+
+def allowed_imports(tree: ast.Module) -> Imports:
+    """Read a module's top-level imports."""
+    found = Imports({}, {}, {}, [])
+    for node in tree.body:
+        kept: list[ast.alias] = []
+        if isinstance(node, ast.Import):
+            for name in imported(node):
+                if name.alias.name in ALLOWED_IMPORTS:
+                    found.modules[name.name] = name.path
+                    kept.append(name.alias)
+            found.statements.extend([ast.Import(names=kept)] if kept else [])
+        elif isinstance(node, ast.ImportFrom) and not node.level and node.module in ALLOWED_IMPORTS:
+            for name in imported(node):
+                if why := why_refused(node.module, name.alias.name):
+                    found.refused[name.name] = why
+                else:
+                    (found.modules if name.path in ALLOWED_IMPORTS else found.leaves)[name.name] = name.path
+                    kept.append(name.alias)
+                if node.module == "triton" and name.alias.name in DECORATOR_NAMES:
+                    found.decorators[name.name] = name.path
+            found.statements.extend([ast.ImportFrom(module=node.module, names=kept, level=0)] if kept else [])
+    return found
