@@ -104,13 +104,13 @@ def carried_out(
     arena = torch.full((layout.nbytes,), 0xFF, dtype=torch.uint8)
     for buffer in plan.buffers:
         if buffer.origin != "scratch":
-            _bound(arena, layout, buffer, given[buffer.name])
+            _write(arena, layout, buffer, given[buffer.name])
     module = types.SimpleNamespace(**{k: Kernel(f) for k, f in (kernels or {"copy": copies}).items()})
     Replay(plan, interpreted(module), arena, layout).run()  # type: ignore[arg-type]
     return [window(arena, layout, view).clone() for view in plan.outputs]
 
 
-def _bound(arena: torch.Tensor, layout: Layout, buffer: Buffer, tensor: torch.Tensor) -> None:
+def _write(arena: torch.Tensor, layout: Layout, buffer: Buffer, tensor: torch.Tensor) -> None:
     start = layout.offsets[buffer.id]
     flat = arena[start : start + buffer.nbytes].view(tensor.dtype)
     flat.as_strided(tensor.shape, tensor.stride(), flat.storage_offset()).copy_(tensor)

@@ -32,14 +32,14 @@ SIGNATURES = (
 
 @pytest.mark.parametrize("signature", SIGNATURES)
 def test_text_and_values_are_bound_alike(signature: str) -> None:
-    from kernelwright.worker.record.recorder import CaseShape, bound
+    from kernelwright.worker.record.recorder import CaseShape, bind_arguments
 
     space: dict[str, Any] = {}
     source = f"def kernel_function({signature}):\n    pass\n"
     exec(source, space)
     case = CaseShape(name="case", inputs=(1, 2), input_names=INPUTS, parameters={}, init=(0.5, 7), init_names=INIT)
     values = {name: f"parameter {name}" for name in PARAMETERS}
-    args, kwargs = bound(space["kernel_function"], case, ["x", "mask"], values, ["eps", "width"])  # type: ignore[arg-type]
+    args, kwargs = bind_arguments(space["kernel_function"], case, ["x", "mask"], values, ["eps", "width"])  # type: ignore[arg-type]
     places = {"input": ["x", "mask"], "parameter": list(values.values()), "init": ["eps", "width"]}
     found = bound_arguments(source, INPUTS, PARAMETERS, INIT)
     ours_args = [places[one.origin][one.index] for one in found if one.keyword is None]

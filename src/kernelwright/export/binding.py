@@ -1,7 +1,7 @@
 """What each argument of a candidate's `kernel_function` stands for, from its signature alone: text, no import.
 
-The recorder binds the same way when it records (`worker.recorder.bound`), on values; a test holds the two together. The
-one rule: a name that is none of the problem's and has no default is refused, never guessed.
+The recorder binds values in the same way (`worker.record.calling.bind_arguments`), and a test compares the two. A name
+that the problem does not have is refused unless it has a default.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kernelwright.source import parse as syntax
 
 
 @dataclass(frozen=True)
-class Bound:
+class CallArgument:
     """One argument of a call. keyword: its name where it is given by name."""
 
     origin: Literal["input", "parameter", "init"]
@@ -36,15 +36,15 @@ def form_of(source: str) -> Literal["ModelNew", "kernel_function"]:
 
 def bound_arguments(
     source: str, inputs: Sequence[str], parameters: Sequence[str], init: Sequence[str]
-) -> tuple[Bound, ...]:
+) -> tuple[CallArgument, ...]:
     """How `kernel_function` of `source` is called. inputs, parameters, init: the problem's names, in order."""
-    named: dict[str, Bound] = {name: Bound("init", place) for place, name in enumerate(init)}
+    named: dict[str, CallArgument] = {name: CallArgument("init", place) for place, name in enumerate(init)}
     leaves = [name.rpartition(".")[2] for name in parameters]
     for place, leaf in enumerate(leaves):
         if leaves.count(leaf) == 1:
-            named[leaf] = Bound("parameter", place)
-    named |= {name.replace(".", "_"): Bound("parameter", place) for place, name in enumerate(parameters)}
-    named |= {name: Bound("input", place) for place, name in enumerate(inputs)}
+            named[leaf] = CallArgument("parameter", place)
+    named |= {name.replace(".", "_"): CallArgument("parameter", place) for place, name in enumerate(parameters)}
+    named |= {name: CallArgument("input", place) for place, name in enumerate(inputs)}
     signature = signature_of(source)
     wanted = [*signature.posonlyargs, *signature.args]
     defaults: list[ast.expr | None] = [None] * (len(wanted) - len(signature.defaults)) + [*signature.defaults]
@@ -52,25 +52,27 @@ def bound_arguments(
         {signature.vararg.arg} if signature.vararg else set()
     )
     unnamed = [named[name] for name in inputs if name not in names]
-    found: list[Bound] = []
+    found: list[CallArgument] = []
     skipped = False
     for argument, default in zip(wanted, defaults, strict=True):
         one = chosen(argument.arg, default, named, unnamed)
         if one is None:
             skipped = True  # its default serves; what follows has to be given by name
         else:
-            found.append(Bound(one.origin, one.index, argument.arg if skipped else None))
+            found.append(CallArgument(one.origin, one.index, argument.arg if skipped else None))
     if signature.vararg is not None:
         found += unnamed
         unnamed = []
     for argument, default in zip(signature.kwonlyargs, signature.kw_defaults, strict=True):
         one = chosen(argument.arg, default, named, unnamed)
         if one is not None:
-            found.append(Bound(one.origin, one.index, argument.arg))
+            found.append(CallArgument(one.origin, one.index, argument.arg))
     return tuple(found)
 
 
-def chosen(name: str, default: ast.expr | None, named: dict[str, Bound], unnamed: list[Bound]) -> Bound | None:
+def chosen(
+    name: str, default: ast.expr | None, named: dict[str, CallArgument], unnamed: list[CallArgument]
+) -> CallArgument | None:
     """What an argument stands for; None where its default serves."""
     if name in named:
         return named[name]

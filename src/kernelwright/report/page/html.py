@@ -67,7 +67,7 @@ def _steps(page: Page) -> Iterator[Node | None]:
             todo += [None, *reversed(node.children)]
 
 
-def _bound(text: str) -> str:
+def _nonbreaking(text: str) -> str:
     """`text` in which no line ends between a number and its unit."""
     return re.sub(r"(?<=\d) (?=(?:µs|ms|s|min|h|%)(?:\W|$))", "\u00a0", text)
 
@@ -81,5 +81,5 @@ def _template() -> Template:
     from jinja2 import Environment, StrictUndefined
 
     environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True, lstrip_blocks=True)
-    environment.filters["bound"] = _bound
+    environment.filters["nonbreaking"] = _nonbreaking
     return environment.from_string(_text("page.html.j2"))

@@ -28,7 +28,7 @@ from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.draws import PERIOD, Draws
 from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.plan.arena import attach, window
-from kernelwright.worker.plan.binding import as_it_lies, bound
+from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.plan.sent import remember
@@ -111,7 +111,7 @@ class Judge:
         if fresh:
             self.poison = POISONS[draw % len(POISONS)]
             arena[: layout.nbytes].fill_(self.poison)
-        for target, source in self._bound(case, draw, plan, arena, layout):
+        for target, source in self._bind_tensors(case, draw, plan, arena, layout):
             target.copy_(source)
         self._settle()
 
@@ -141,7 +141,7 @@ class Judge:
         for start, end in layout.guards():
             if bool((arena[start:end] != self.poison).any()):
                 return wrong("memory outside every buffer was written: an unmasked store")
-        for target, source in self._bound(case, draw, plan, arena, layout):
+        for target, source in self._bind_tensors(case, draw, plan, arena, layout):
             if not _same_bits(target, source):
                 return wrong("an input or parameter was changed by the call")
         if worst is None:
@@ -186,11 +186,11 @@ class Judge:
         limits = [self.draws.limit(case, 0, output) for output in range(len(self.specs[case].outputs))]
         return qualification(case, answers, limits)
 
-    def _bound(
+    def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
         """(window in the arena, our pristine tensor) of each input and parameter."""
-        return bound(self.answer(case, draw).instance, self.specs[case].inputs, plan, arena, layout)
+        return bind_tensors(self.answer(case, draw).instance, self.specs[case].inputs, plan, arena, layout)
 
     def _settle(self) -> None:
         if self.device != "cpu":

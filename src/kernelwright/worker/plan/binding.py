@@ -15,7 +15,7 @@ from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.reference.instance import Instance
 
 
-def bound(
+def bind_tensors(
     instance: Instance,
     laid: Sequence[TensorSpec | Scalar | None],
     plan: Plan,

@@ -28,13 +28,13 @@ class Replay:
 
     def __init__(self, plan: plans.Plan, launcher: Launcher, arena: torch.Tensor, layout: Layout) -> None:
         self.tensor = lambda view: window(arena, layout, view)
-        self.steps = [self._bound(step, launcher) for step in plan.steps]
+        self.steps = [self._bind_step(step, launcher) for step in plan.steps]
 
     def run(self) -> None:
         for step in self.steps:
             step()
 
-    def _bound(self, step: plans.Fill | plans.Copy | plans.Launch, launcher: Launcher) -> Callable[[], Any]:
+    def _bind_step(self, step: plans.Fill | plans.Copy | plans.Launch, launcher: Launcher) -> Callable[[], Any]:
         match step:
             case plans.Fill(view=view, value=value):
                 target = self.tensor(view)

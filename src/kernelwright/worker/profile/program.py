@@ -20,7 +20,7 @@ from kernelwright import codec
 from kernelwright.model import Case
 from kernelwright.worker.bench.launching import allow_device_descriptors
 from kernelwright.worker.bench.launching import compiled as compiled_code
-from kernelwright.worker.plan.binding import as_it_lies, bound
+from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.replay import Replay
 from kernelwright.worker.profile.job import Job
@@ -72,7 +72,7 @@ def replaying(job: Job) -> Callable[[], Any]:
     arena = torch.zeros(layout.nbytes, dtype=torch.uint8, device=job.device)
     instance = drawn(job)
     laid = [as_it_lies(value) if isinstance(value, torch.Tensor) else value for value in instance.inputs]
-    for target, source in bound(instance, laid, job.plan, arena, layout):
+    for target, source in bind_tensors(instance, laid, job.plan, arena, layout):
         target.copy_(source)
     return Replay(job.plan, compiled_code(job.plan, job.code, Path(job.folder)), arena, layout).run
 

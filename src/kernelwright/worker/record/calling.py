@@ -53,7 +53,7 @@ def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
         setattr(holder, leaf, torch.nn.Parameter(given, requires_grad=False) if is_parameter else given)
 
 
-def bound(
+def bind_arguments(
     call: Any, case: CaseShape, inputs: list[Any], parameters: dict[str, torch.Tensor], init: list[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of `kernel_function`, by name: forward arguments, parameters (dots as underscores, or a unique

@@ -25,7 +25,7 @@ from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan
 from kernelwright.worker.plan.plan import Recorded, Recording
 from kernelwright.worker.processes.channel import Channel
-from kernelwright.worker.record.calling import CaseShape, adopt, bound, meta
+from kernelwright.worker.record.calling import CaseShape, adopt, bind_arguments, meta
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import kernel_names, launches_to
 from kernelwright.worker.record.trace import Refused, Trace
@@ -94,7 +94,7 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
     elif hasattr(module, "kernel_function"):
         call = module.kernel_function
         first, second = (
-            one_call(call, lambda inputs: bound(call, case, inputs, parameters, init), case, parameters, trace)
+            one_call(call, lambda inputs: bind_arguments(call, case, inputs, parameters, init), case, parameters, trace)
             for _ in range(2)
         )
     else:

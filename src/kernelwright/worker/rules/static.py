@@ -87,7 +87,7 @@ def check(source: str) -> list[Finding]:
     kernels = {id(node) for kernel in jit_functions(tree) for stmt in kernel.node.body for node in ast.walk(stmt)}
     host = [node for node in ast.walk(tree) if id(node) not in kernels]
     called = {id(node.func) for node in host if isinstance(node, ast.Call)}
-    own = {name for node in host for name in _bound(node)}
+    own = {name for node in host for name in _own_names(node)}
     framework = {name for node in host for name in _framework_names(node)}
     findings = [finding for node in host for finding in _node(node, own, framework)]
     findings += [
@@ -112,7 +112,7 @@ def _runs_as_script(node: ast.stmt, tree: ast.Module) -> bool:
     return main and "__name__" not in {binding.name for binding in bindings(tree)}
 
 
-def _bound(node: ast.AST) -> list[str]:
+def _own_names(node: ast.AST) -> list[str]:
     """Names that functions take or bind for themselves."""
     if isinstance(node, ast.FunctionDef):
         inside = [b.name for statement in node.body for b in bindings(statement)]
