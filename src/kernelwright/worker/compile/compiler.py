@@ -44,11 +44,12 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     leave_installation_unread()
     job = channel.receive(None)
     launch = codec.record(job["launch"], plans.Launch)
-    if job.get("front"):
-        channel.send(front(job["kernels"], launch, scratch))
-    else:
-        asked = {name: job.get(name, False) for name in ("counters", "branches")}
-        channel.send(compiled(job["kernels"], launch, target, scratch, **asked))
+    match launch:
+        case plans.TritonLaunch() if job.get("front"):
+            channel.send(front(job["kernels"], launch, scratch))
+        case plans.TritonLaunch():
+            asked = {name: job.get(name, False) for name in ("counters", "branches")}
+            channel.send(compiled(job["kernels"], launch, target, scratch, **asked))
 
 
 def leave_installation_unread() -> None:
@@ -62,7 +63,7 @@ def leave_installation_unread() -> None:
 
 def compiled(
     source: str,
-    launch: plans.Launch,
+    launch: plans.TritonLaunch,
     target: Target,
     folder: Path,
     counters: bool = False,
@@ -104,7 +105,7 @@ def machine_code_of(binary: Any) -> MachineCode:
     )  # fmt: skip
 
 
-def launched(kernels: ModuleType, launch: plans.Launch) -> Any:
+def launched(kernels: ModuleType, launch: plans.TritonLaunch) -> Any:
     args, kwargs = given(launch, arguments(launch, kernels, Pointer))
     return getattr(kernels, launch.kernel).run(*args, grid=launch.grid, warmup=True, **kwargs)
 
@@ -113,7 +114,7 @@ class FrontEnd(Exception):
     """Ends a compilation after Triton's own IR was made."""
 
 
-def front(source: str, launch: plans.Launch, folder: Path) -> dict[str, Any]:
+def front(source: str, launch: plans.TritonLaunch, folder: Path) -> dict[str, Any]:
     """{"branches": …} of a launch that only the interpreter runs, or {"status": …, "reason": …}."""
     make_ir = ASTSource.make_ir
 

@@ -34,7 +34,7 @@ def load_kernels(source: str, folder: Path, names: Mapping[str, Any] = MappingPr
     return module
 
 
-def arguments(launch: plans.Launch, kernels: ModuleType, tensor: Callable[[plans.View], Any]) -> dict[str, Any]:
+def arguments(launch: plans.TritonLaunch, kernels: ModuleType, tensor: Callable[[plans.View], Any]) -> dict[str, Any]:
     """Argument values by name; `tensor` turns a view into what the kernel is given for it."""
 
     def value(argument: plans.Argument) -> Any:
@@ -61,7 +61,7 @@ def arguments(launch: plans.Launch, kernels: ModuleType, tensor: Callable[[plans
     return {name: value(argument) for name, argument in launch.arguments.items()}
 
 
-def given(launch: plans.Launch, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
+def given(launch: plans.TritonLaunch, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
     """How a kernel is called with `values`: by name, unless that would make one an option of the launch as well.
 
     Triton reads `num_stages=4` as the option and as a parameter of that name; host code that passed the parameter by
@@ -76,8 +76,10 @@ def interpreted(kernels: ModuleType) -> Callable[[plans.Launch, Callable[[plans.
     """How Triton's CPU interpreter launches them (see `replay.Launcher`)."""
 
     def launcher(launch: plans.Launch, tensor: Callable[[plans.View], Any]) -> Callable[[], Any]:
-        kernel = getattr(kernels, launch.kernel)[launch.grid]
-        args, kwargs = given(launch, arguments(launch, kernels, tensor))
-        return lambda: kernel(*args, **kwargs)
+        match launch:
+            case plans.TritonLaunch():
+                kernel = getattr(kernels, launch.kernel)[launch.grid]
+                args, kwargs = given(launch, arguments(launch, kernels, tensor))
+                return lambda: kernel(*args, **kwargs)
 
     return launcher

@@ -8,7 +8,7 @@ is for the judge.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from kernelwright.worker.plan.plan import (
@@ -22,6 +22,7 @@ from kernelwright.worker.plan.plan import (
     Fill,
     Launch,
     Plan,
+    TritonLaunch,
     Tuple,
     Value,
     View,
@@ -63,15 +64,17 @@ def faults(plan: Plan, expected: Expected) -> list[str]:
         found.append(f"{len(plan.steps)} steps, at most {MAX_STEPS} are allowed")
     buffers = {buffer.id: buffer for buffer in plan.buffers}
     found += [why for view in views(plan) if (why := _view(view, buffers))]
-    for step in plan.steps:
-        match step:
-            case Fill(value=value) if not _is_number(value):
-                found.append(f"a fill with {value[:40]!r}, which is not a number")
-            case Copy(target=target, source=source) if target.shape != source.shape:
-                found.append(f"a copy of {source.shape} to {target.shape}")
-            case Launch():
-                found += _launch(step, expected)
-    return found
+    return found + [why for step in plan.steps for why in _step(step, expected)]
+
+
+def _step(step: Fill | Copy | Launch, expected: Expected) -> Iterable[str]:
+    match step:
+        case Fill(value=value):
+            return [] if _is_number(value) else [f"a fill with {value[:40]!r}, which is not a number"]
+        case Copy(target=target, source=source):
+            return [] if target.shape == source.shape else [f"a copy of {source.shape} to {target.shape}"]
+        case TritonLaunch():
+            return _triton_launch(step, expected)
 
 
 def _buffers(plan: Plan, expected: Expected) -> Iterator[str]:
@@ -97,7 +100,7 @@ def _view(view: View, buffers: dict[int, Buffer]) -> str:
     return ""
 
 
-def _launch(launch: Launch, expected: Expected) -> Iterator[str]:
+def _triton_launch(launch: TritonLaunch, expected: Expected) -> Iterator[str]:
     name = launch.kernel
     if name not in expected.kernels:
         yield f"a launch of {name!r}, which is not a kernel of the candidate"

@@ -91,13 +91,18 @@ class Tuple(Step, frozen=True, kw_only=True, tag="tuple"):
 Argument = Tensor | Descriptor | Value | Tuple
 
 
-class Launch(Step, frozen=True, kw_only=True, tag="launch"):
+class TritonLaunch(Step, frozen=True, kw_only=True, tag="triton"):
     """One Triton launch. arguments: by parameter name, constexprs among them. options: num_warps, num_stages, …"""
 
     kernel: str
     grid: tuple[int, ...]
     arguments: dict[str, Argument]
     options: dict[str, int | bool | str | None] = {}
+
+
+Launch = TritonLaunch
+"""A launch in any language. Another language adds a record with its own tag: `TritonLaunch | OtherLaunch`. mypy then
+reports the checks, the replay, the compiler and the interpreter until they have a case for it."""
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -145,7 +150,7 @@ def views(plan: Plan) -> list[View]:
                 found.append(step.view)
             case Copy():
                 found += [step.target, step.source]
-            case Launch():
+            case TritonLaunch():
                 found += [view for argument in step.arguments.values() for view in of(argument)]
     return found
 

@@ -43,7 +43,7 @@ class Replay:
             case plans.Copy(target=target_view, source=source_view):
                 to, source = self.tensor(target_view), self.tensor(source_view)
                 return lambda: to.copy_(source)
-            case plans.Launch():
+            case plans.TritonLaunch():
                 if 0 in step.grid:
                     return lambda: None
                 return launcher(step, self.tensor)

@@ -95,7 +95,7 @@ class launches_to:  # noqa: N801 - reads as a verb at its use
         if not all(0 <= g <= most for g, most in zip(grid, MAX_GRID, strict=False)):
             raise Refused(f"the grid of {name} is {grid!r}; a device takes at most {MAX_GRID}")
         self.trace.append(
-            plan.Launch(
+            plan.TritonLaunch(
                 kernel=name,
                 grid=grid,
                 arguments={k: self.argument(v, f"{name}'s argument {k}") for k, v in arguments.arguments.items()},

@@ -10,7 +10,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.model import CaseResult, Status
-from kernelwright.worker.plan.plan import Argument, Copy, Descriptor, Fill, Launch, Plan, Tensor, Tuple
+from kernelwright.worker.plan.plan import Argument, Copy, Descriptor, Fill, Launch, Plan, Tensor, TritonLaunch, Tuple
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import replayed
 
@@ -47,7 +47,7 @@ def leaves_unwritten(plan: Plan) -> bool:
         match step:
             case Fill(view=view) | Copy(target=view):
                 given.add(view.buffer)
-            case Launch():
+            case TritonLaunch():
                 given |= {buffer for argument in step.arguments.values() for buffer in _buffers(argument)}
     return any(view.buffer not in given and 0 not in view.shape for view in plan.outputs)
 
