@@ -19,10 +19,12 @@ and a number repeated in the launch's grid (one would change without the other).
 
 from __future__ import annotations
 
-from kernelwright.source.launches import KernelConfig, kernel_configs
+from collections.abc import Mapping
+
+from kernelwright.source.languages import language_of
+from kernelwright.source.launches import KernelConfig
 from kernelwright.source.names import AUTOTUNE, Tunable
-from kernelwright.source.rewrite import apply_config, autotune_choices, render
-from kernelwright.source.tunables import default_config, find_tunables
+from kernelwright.source.rewrite import autotune_choices
 
 __all__ = [
     "AUTOTUNE",
@@ -35,3 +37,38 @@ __all__ = [
     "kernel_configs",
     "render",
 ]
+
+
+def find_tunables(source: str) -> tuple[Tunable, ...]:
+    """The tunables of `source`, in the order in which they stand; none where it does not parse."""
+    return language_of(source).find_tunables(source)
+
+
+def default_config(source: str) -> dict[str, int]:
+    """The values with which `source` runs as it is written. Autotuned kernels choose for themselves: no key."""
+    return language_of(source).default_config(source)
+
+
+def apply_config(source: str, config: Mapping[str, int]) -> str:
+    """`source` with the values of `config` in place of its own; `autotune:` keys are left to the worker.
+
+    Raises `ConfigError` for a source that does not parse, a key it does not have, or a value that is no choice.
+    """
+    return language_of(source).apply_config(source, config) if config else source
+
+
+def render(source: str, config: Mapping[str, int]) -> str:
+    """`source` with `config` written in, except for choices among configs of `triton.autotune`, which are not checked.
+
+    Raises `ConfigError` as `apply_config` does.
+    """
+    return apply_config(source, {key: value for key, value in config.items() if not key.startswith(AUTOTUNE)})
+
+
+def kernel_configs(source: str, autotune: Mapping[str, int] | None = None) -> dict[str, KernelConfig]:
+    """What `source` gives each kernel that it launches; the second launch of a kernel with other values is `name#2`.
+
+    autotune: for kernels under `triton.autotune`, the index of the config. One whose configs cannot be read is left
+    out. Raises `ConfigError` for a source that does not parse.
+    """
+    return language_of(source).kernel_configs(source, autotune)

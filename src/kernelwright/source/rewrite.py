@@ -49,14 +49,6 @@ def apply_config(source: str, config: Mapping[str, int]) -> str:
     return text.decode()
 
 
-def render(source: str, config: Mapping[str, int]) -> str:
-    """`source` with `config` written in, except for choices among configs of `triton.autotune`, which are not checked.
-
-    Raises `ConfigError` as `apply_config` does.
-    """
-    return apply_config(source, {key: value for key, value in config.items() if not key.startswith(AUTOTUNE)})
-
-
 def autotune_choices(config: Mapping[str, int]) -> dict[str, int]:
     """By kernel, the index that `config` chooses among its configs under `triton.autotune`."""
     return {key.removeprefix(AUTOTUNE): value for key, value in config.items() if key.startswith(AUTOTUNE)}

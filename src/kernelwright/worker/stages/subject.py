@@ -25,7 +25,7 @@ from kernelwright.worker.compile import machine_code
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, dtypes, launch_identity
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.rules import extract, static
+from kernelwright.worker.rules.languages import rules_for
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.recording import Told, accepted, given, read, told
 
@@ -90,8 +90,8 @@ class Subject:
 
     def _check(self) -> None:
         try:
-            kernels = extract.extract(self.source)
-            findings = [*static.check(self.source), *kernels.findings]
+            rules = rules_for(self.source)
+            kernels = rules.check(self.source)
             kernels.source.encode()
         except SyntaxError as error:
             raise Ended(Status.COMPILE_ERROR, syntax.complaint(error)) from error
@@ -99,8 +99,10 @@ class Subject:
             raise Ended(Status.COMPILE_ERROR, f"not Python source: {error or type(error).__name__}") from error
         if not kernels.names:
             raise Ended(Status.REJECTED, "there is no module-level function under @triton.jit")
-        if findings:
-            raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in findings[:8]))
+        if kernels.findings:
+            raise Ended(Status.REJECTED, "; ".join(str(finding) for finding in kernels.findings[:8]))
+        if why := rules.why_not_judged(self.processes.on_gpu):
+            raise Ended(Status.NOT_VERIFIED, f"not verified here: {why}")
         self.kernels_sha, self.kernels_source = codec.sha(kernels.source), kernels.source
         self.kernels = kernels.parameters
 

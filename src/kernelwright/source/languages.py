@@ -1,0 +1,57 @@
+"""The languages that kernels are written in, and which one a source uses.
+
+An entry says how sources of a language are read here, and names the worker's module with its rules. The worker's half
+is a name because nothing outside of the worker may import it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from kernelwright.source import launches, rewrite, tunables
+from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import imported
+from kernelwright.source.launches import KernelConfig
+from kernelwright.source.names import Tunable
+
+
+@dataclass(frozen=True)
+class Language:
+    """How kernels of one language are read and judged.
+
+    module: what a source imports that is written in it. find_tunables, default_config, apply_config, kernel_configs: as
+    the functions of `kernelwright.source`. rules: the worker's module with `check(source)`, which returns the kernels
+    and the rules that they break, and `why_not_judged(on_gpu)`.
+    """
+
+    module: str
+    rules: str
+    find_tunables: Callable[[str], tuple[Tunable, ...]]
+    default_config: Callable[[str], dict[str, int]]
+    apply_config: Callable[[str, Mapping[str, int]], str]
+    kernel_configs: Callable[[str, Mapping[str, int] | None], dict[str, KernelConfig]]
+
+
+TRITON = Language(
+    module="triton",
+    rules="kernelwright.worker.rules.triton",
+    find_tunables=tunables.find_tunables,
+    default_config=tunables.default_config,
+    apply_config=rewrite.apply_config,
+    kernel_configs=launches.kernel_configs,
+)
+
+LANGUAGES = {"triton": TRITON}
+"""By name, which is also the tag of a language's launches in a plan."""
+
+
+def language_of(source: str) -> Language:
+    """The language whose module `source` imports, the longest name first; Triton where there is none, or where the
+    source does not parse."""
+    try:
+        paths = [found.path for node in syntax.parse(source).body for found in imported(node)]
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return TRITON
+    used = [one for one in LANGUAGES.values() if any(f"{path}.".startswith(f"{one.module}.") for path in paths)]
+    return max(used, key=lambda one: len(one.module), default=TRITON)

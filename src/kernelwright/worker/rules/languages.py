@@ -1,0 +1,24 @@
+"""The rules for the language that a candidate's kernels are written in."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Protocol, cast
+
+from kernelwright.source.languages import language_of
+from kernelwright.worker.rules.extract import Kernels
+
+
+class Rules(Protocol):
+    """What the worker's module for a language has (`Language.rules`)."""
+
+    def check(self, source: str) -> Kernels:
+        """The kernels of `source`, and every rule that it breaks; raises SyntaxError."""
+
+    def why_not_judged(self, on_gpu: bool) -> str:
+        """Why this machine cannot judge kernels of the language, "" where it can."""
+
+
+def rules_for(source: str) -> Rules:
+    """The rules for `source`; those for Triton where it does not parse."""
+    return cast(Rules, importlib.import_module(language_of(source).rules))
