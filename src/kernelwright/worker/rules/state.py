@@ -7,7 +7,9 @@ made nor written; the recorder calls twice and compares, for whatever this does 
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any
 
 from kernelwright.source.bindings import bindings, parameters_of, targets_of
 from kernelwright.worker.rules.imports import Finding
@@ -128,46 +130,76 @@ def _defaults(function: Function) -> list[Finding]:
     return found + [Finding(d.lineno, KEEPS_PLACE) for d in defaults if _holds_iterator(d)]
 
 
+@dataclass(frozen=True)
+class _Inside:
+    """A function whose nodes are looked at. first: its first argument. constructing: it makes an object. local: names
+    of its own values."""
+
+    first: str | None
+    constructing: bool
+    local: frozenset[str]
+
+
 def _function(function: Function) -> list[Finding]:
     """What one function (not those inside it) writes that is not its own."""
-    name = "" if isinstance(function, ast.Lambda) else function.name
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     nodes = [node for statement in body for node in _own(statement)]
+    inside = _inside(function, body, nodes)
+    broken = ((node, RULES[type(node)](node, inside)) for node in nodes if type(node) in RULES)
+    return [Finding(getattr(node, "lineno", function.lineno), rule) for node, rule in broken if rule]
+
+
+def _inside(function: Function, body: list[ast.stmt] | list[ast.expr], nodes: list[ast.AST]) -> _Inside:
     arguments = [argument.arg for argument in parameters_of(function.args)]
-    first = arguments[0] if arguments else None
-    constructing = name in CONSTRUCTORS
     local = {*arguments, *(b.name for statement in body for b in bindings(statement))} - {"self", "cls"}
     local |= {a.arg for a in (function.args.vararg, function.args.kwarg) if a}
     local |= {name for node in nodes if isinstance(node, ast.comprehension) for name in targets_of(node)}
     local -= _aliases(nodes, local)
-    if constructing:
-        local.add(str(first))
-    found = []
-    for node in nodes:
-        if isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
-            if not (_root(node) == first and (constructing or first == "ctx")):
-                found.append(Finding(node.lineno, f"writes {ast.unparse(node)}: attributes are written only in "
-                                                  "__init__, and only those of self"))  # fmt: skip
-        elif isinstance(node, ast.Subscript) and not isinstance(node.ctx, ast.Load) and _root(node) not in local:
-            found.append(Finding(node.lineno, f"writes into {ast.unparse(node.value)}, which outlives the call"))
-        elif (isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in CHANGES
-              and _root(node.func) not in local):  # fmt: skip
-            found.append(Finding(node.lineno, f"changes {ast.unparse(node.func.value)}, which outlives the call"))
-        elif constructing and isinstance(node, ast.Assign | ast.AnnAssign) and node.value and _is_empty(node.value):
-            found.append(Finding(node.lineno, "an empty container could keep results between calls"))
-        elif _takes_turns(node, local, constructing):
-            found.append(Finding(getattr(node, "lineno", function.lineno), KEEPS_PLACE))
-    return found
+    first = arguments[0] if arguments else None
+    constructing = not isinstance(function, ast.Lambda) and function.name in CONSTRUCTORS
+    return _Inside(first, constructing, frozenset({*local, str(first)} if constructing else local))
 
 
-def _takes_turns(node: ast.AST, local: set[str], constructing: bool) -> bool:
-    """Whether an iterator outlives the call: one that the constructor keeps, or one from elsewhere that is asked."""
+def _attribute(node: ast.Attribute, inside: _Inside) -> str:
+    own = _root(node) == inside.first and (inside.constructing or inside.first == "ctx")
+    if isinstance(node.ctx, ast.Load) or own:
+        return ""
+    return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self"
+
+
+def _subscript(node: ast.Subscript, inside: _Inside) -> str:
+    if isinstance(node.ctx, ast.Load) or _root(node) in inside.local:
+        return ""
+    return f"writes into {ast.unparse(node.value)}, which outlives the call"
+
+
+def _call(node: ast.Call, inside: _Inside) -> str:
     match node:
-        case ast.Assign(targets=targets, value=value) if constructing:
-            return _holds_iterator(value) and any(isinstance(target, ast.Attribute) for target in targets)
+        case ast.Call(func=ast.Attribute(attr=name, value=value)) if name in CHANGES:
+            return "" if _root(value) in inside.local else f"changes {ast.unparse(value)}, which outlives the call"
         case ast.Call(func=ast.Name(id="next"), args=[ast.Name() | ast.Attribute() as asked, *_]):
-            return _root(asked) not in local
-    return False
+            return "" if _root(asked) in inside.local else KEEPS_PLACE
+    return ""
+
+
+def _assignment(node: ast.Assign | ast.AnnAssign, inside: _Inside) -> str:
+    """What a constructor keeps: an empty container, or as an attribute an iterator."""
+    if not inside.constructing or node.value is None:
+        return ""
+    if _is_empty(node.value):
+        return "an empty container could keep results between calls"
+    kept_as_attribute = isinstance(node, ast.Assign) and any(isinstance(one, ast.Attribute) for one in node.targets)
+    return KEEPS_PLACE if kept_as_attribute and _holds_iterator(node.value) else ""
+
+
+RULES: dict[type[ast.AST], Callable[[Any, _Inside], str]] = {
+    ast.Attribute: _attribute,
+    ast.Subscript: _subscript,
+    ast.Call: _call,
+    ast.Assign: _assignment,
+    ast.AnnAssign: _assignment,
+}
+"""The rule that a node of each kind breaks in a function, "" where it breaks none."""
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:

@@ -7,6 +7,9 @@ behind is in `state`, kernels are in `body`. Each finding names a line and a rul
 from __future__ import annotations
 
 import ast
+from collections.abc import Callable, Iterator, Set
+from dataclasses import dataclass
+from typing import Any
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, imported
@@ -80,30 +83,41 @@ HOOKS = {
 """Special methods that host code may not define, and why."""
 
 
+@dataclass(frozen=True)
+class _Host:
+    """The host code of a module. own: names that its functions bind. framework: names that imports bind to (a part of)
+    torch or Triton. called, above: ids of the expressions that are called, and of those above definitions."""
+
+    own: frozenset[str]
+    framework: frozenset[str]
+    called: frozenset[int]
+    above: frozenset[int]
+
+
 def check(source: str) -> list[Finding]:
     """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
     tree = syntax.parse(source)
     tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
     kernels = {id(node) for kernel in jit_functions(tree) for stmt in kernel.node.body for node in ast.walk(stmt)}
-    host = [node for node in ast.walk(tree) if id(node) not in kernels]
-    called = {id(node.func) for node in host if isinstance(node, ast.Call)}
-    own = {name for node in host for name in _own_names(node)}
-    framework = {name for node in host for name in _framework_names(node)}
-    findings = [finding for node in host for finding in _node(node, own, framework)]
-    findings += [
-        Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
-        for node in host
-        if isinstance(node, ast.Name) and node.id in ("getattr", "hasattr") and id(node) not in called
-    ]
-    above = {id(n) for node in host for d in getattr(node, "decorator_list", []) for n in ast.walk(d)}
-    findings += [finding for node in host if id(node) not in above for finding in _only_above(node)]
+    nodes = [node for node in ast.walk(tree) if id(node) not in kernels]
+    host = _host_of(nodes)
+    findings = [finding for node in nodes if type(node) in RULES for finding in RULES[type(node)](node, host)]
     findings += kept(tree, kernels)
     hidden = acting(source)
     if hidden is not None:
-        findings.append(
-            Finding(hidden[0], f"holds the character {hidden[1]}, which a reader does not see; write it so")
-        )
+        rule = f"holds the character {hidden[1]}, which a reader does not see; write it so"
+        findings.append(Finding(hidden[0], rule))
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
+
+
+def _host_of(nodes: list[ast.AST]) -> _Host:
+    decorators = (decorator for node in nodes for decorator in getattr(node, "decorator_list", []))
+    return _Host(
+        own=frozenset(name for node in nodes for name in _own_names(node)),
+        framework=frozenset(name for node in nodes for name in _framework_names(node)),
+        called=frozenset(id(node.func) for node in nodes if isinstance(node, ast.Call)),
+        above=frozenset(id(node) for decorator in decorators for node in ast.walk(decorator)),
+    )
 
 
 def _runs_as_script(node: ast.stmt, tree: ast.Module) -> bool:
@@ -126,43 +140,96 @@ def _framework_names(node: ast.AST) -> list[str]:
     return [found.name for found in framework if not found.path.startswith("triton.language")]
 
 
-def _node(node: ast.AST, own: set[str], framework: set[str]) -> list[Finding]:
+def _import(node: ast.Import, host: _Host) -> Iterator[Finding]:
+    for alias in node.names:
+        if alias.name not in ALLOWED_MODULES:
+            yield Finding(node.lineno, f"imports {alias.name}; {_allowed()}")
+
+
+def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
+    module = "" if node.level else node.module or ""
+    names = [alias.name for alias in node.names]
+    if module in ALLOWED_IMPORTS_OF:
+        allowed = ALLOWED_IMPORTS_OF[module]
+        wrong = [
+            f"imports {name} from {module}; allowed: {', '.join(allowed)}" for name in names if name not in allowed
+        ]
+    elif module in ALLOWED_MODULES:
+        of_framework = module.startswith(("torch", "triton"))
+        wrong = [f"imports {name}: {why}" for name in names if (why := _attribute(name, of_framework))]
+    else:
+        wrong = [f"imports from {node.module}; {_allowed()}"]
+    wrong += [
+        f"imports {alias.name} under another name"
+        for alias in node.names
+        if alias.name in DECORATORS_ONLY and alias.asname not in (None, alias.name)
+    ]
+    yield from (Finding(node.lineno, rule) for rule in wrong)
+
+
+def _name(node: ast.Name, host: _Host) -> Iterator[Finding]:
+    if node.id in FORBIDDEN_NAMES and node.id not in host.own:
+        yield Finding(node.lineno, f"uses {node.id}; host code may only allocate, view, copy, cast and launch")
+    if node.id in ("getattr", "hasattr") and id(node) not in host.called:
+        yield Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
+    yield from _only_above(node, node.id, host)
+
+
+def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
+    if why := _attribute(node.attr, _root(node) in host.framework):
+        yield Finding(node.lineno, f"uses .{node.attr}: {why}")
+    yield from _only_above(node, node.attr, host)
+
+
+def _only_above(node: ast.Name | ast.Attribute, name: str, host: _Host) -> Iterator[Finding]:
+    """What is fine above a definition, found elsewhere."""
+    if name in DECORATORS_ONLY and id(node) not in host.above:
+        yield Finding(node.lineno, f"uses {name} other than above a definition: it sets attributes of anything")
+
+
+def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
     match node:
-        case ast.Import(names=names):
-            wrong = [a.name for a in names if a.name not in ALLOWED_MODULES]
-            return [Finding(node.lineno, f"imports {name}; {_allowed()}") for name in wrong]
-        case ast.ImportFrom(module=str(module), level=0, names=names) if module in ALLOWED_IMPORTS_OF:
-            wrong = [a.name for a in names if a.name not in ALLOWED_IMPORTS_OF[module]]
-            allowed = ", ".join(ALLOWED_IMPORTS_OF[module])
-            return [Finding(node.lineno, f"imports {name} from {module}; allowed: {allowed}") for name in wrong]
-        case ast.ImportFrom(module=module, level=level, names=names):
-            if level or module not in ALLOWED_MODULES:
-                return [Finding(node.lineno, f"imports from {module}; {_allowed()}")]
-            return [Finding(node.lineno, f"imports {a.name}: {why}") for a in names
-                    if (why := _attribute(a.name, module.startswith(("torch", "triton"))))]  # fmt: skip
-        case ast.Name(id=name) if name in FORBIDDEN_NAMES and name not in own:
-            return [Finding(node.lineno, f"uses {name}; host code may only allocate, view, copy, cast and launch")]
-        case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and name not in own:
-            return [Finding(node.lineno, f"calls {name}(); host code may only allocate, view, copy, cast and launch")]
+        case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and name not in host.own:
+            yield Finding(node.lineno, f"calls {name}(); host code may only allocate, view, copy, cast and launch")
         case ast.Call(func=ast.Name(id=("getattr" | "hasattr") as name), args=args):
-            return _named_at_run_time(node, name, args, framework)
-        case ast.Attribute(attr=name):
-            why = _attribute(name, _root(node) in framework)
-            return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
-        case ast.Try():
-            return [Finding(node.lineno, "catches exceptions: a failure has to be seen, not replaced by a fallback")]
-        case ast.MatchClass(kwd_attrs=names):
-            return [Finding(node.lineno, f"uses .{name}: {why}") for name in names if (why := _attribute(name, True))]
-        case ast.ClassDef(body=body):
-            defined = [binding for statement in body for binding in bindings(statement) if binding.name in HOOKS]
-            return [Finding(b.line, f"defines {b.name}, which {HOOKS[b.name]}") for b in defined]
+            yield from _named_at_run_time(node, name, args, host.framework)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, _, *_]) if name in MAKES_CLASSES:
-            return [Finding(node.lineno, f"makes a class at run time with {name}(): write it out")]
-        case ast.AsyncFunctionDef():
-            return [Finding(node.lineno, "uses async code")]
-    if type(node).__name__ == "TryStar":  # Python 3.11
-        return [Finding(node.lineno, "catches exceptions: a failure has to be seen")]  # type: ignore[attr-defined]
-    return []
+            yield Finding(node.lineno, f"makes a class at run time with {name}(): write it out")
+
+
+def _catches(node: ast.Try, host: _Host) -> Iterator[Finding]:
+    yield Finding(node.lineno, "catches exceptions: a failure has to be seen, not replaced by a fallback")
+
+
+def _matched_class(node: ast.MatchClass, host: _Host) -> Iterator[Finding]:
+    for name in node.kwd_attrs:
+        if why := _attribute(name, True):
+            yield Finding(node.lineno, f"uses .{name}: {why}")
+
+
+def _class(node: ast.ClassDef, host: _Host) -> Iterator[Finding]:
+    for binding in (binding for statement in node.body for binding in bindings(statement)):
+        if binding.name in HOOKS:
+            yield Finding(binding.line, f"defines {binding.name}, which {HOOKS[binding.name]}")
+
+
+def _async(node: ast.AsyncFunctionDef, host: _Host) -> Iterator[Finding]:
+    yield Finding(node.lineno, "uses async code")
+
+
+RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
+    ast.Import: _import,
+    ast.ImportFrom: _import_from,
+    ast.Name: _name,
+    ast.Attribute: _attribute_used,
+    ast.Call: _call,
+    ast.Try: _catches,
+    getattr(ast, "TryStar", ast.Try): _catches,  # Python 3.11
+    ast.MatchClass: _matched_class,
+    ast.ClassDef: _class,
+    ast.AsyncFunctionDef: _async,
+}
+"""What is checked of each kind of node."""
 
 
 def _allowed() -> str:
@@ -188,18 +255,7 @@ def _attribute(name: str, of_framework: bool) -> str:
     return ""
 
 
-def _only_above(node: ast.AST) -> list[Finding]:
-    """What is fine above a definition, found elsewhere or under another name."""
-    match node:
-        case ast.Name(id=name) | ast.Attribute(attr=name) if name in DECORATORS_ONLY:
-            return [Finding(node.lineno, f"uses {name} other than above a definition: it sets attributes of anything")]
-        case ast.ImportFrom(names=names):
-            renamed = [a.name for a in names if a.name in DECORATORS_ONLY and a.asname not in (None, a.name)]
-            return [Finding(node.lineno, f"imports {name} under another name") for name in renamed]
-    return []
-
-
-def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], framework: set[str]) -> list[Finding]:
+def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], framework: Set[str]) -> list[Finding]:
     name = args[1].value if len(args) > 1 and isinstance(args[1], ast.Constant) else None
     if not isinstance(name, str):
         return [Finding(node.lineno, f"calls {function}() with a name that is not a literal")]
