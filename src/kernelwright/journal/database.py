@@ -76,6 +76,8 @@ def create(path: Path, info: RunInfo) -> sqlite3.Connection:
     """A new journal, complete under another name before it is renamed to `path`: a process that is killed here leaves
     no journal, and the run can begin again. Raises `RunFolderError`, as all of these functions do."""
     unfinished = path.with_name(UNFINISHED)
+    for suffix in ("", "-wal", "-shm", "-journal"):
+        _refuse_unless_ordinary(path.with_name(path.name + suffix))  # a rename would replace a link
     try:
         for suffix in ("", "-journal"):
             unfinished.with_name(UNFINISHED + suffix).unlink(missing_ok=True)
