@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from contextlib import closing
-
-from fakes import FakeWorker
-from kernelwright.cli.desk import Desk
 from kernelwright.cli.mcp_server import server
-from kernelwright.cli.parts import Parts
+from kernelwright.jobs.agent import AgentSession
+from started import starting
 
 if __name__ == "__main__":
-    server(Desk(Parts(start_worker=lambda target: closing(FakeWorker())))).run("stdio")
+    server(AgentSession(start_worker=starting(), notify=lambda line: None)).run("stdio")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from kernelwright.cli.settings_file import RunFile, read_settings
+from kernelwright.jobs.settings import RunOptions, read_settings
 from kernelwright.propose import table
 from kernelwright.search import STRATEGIES
 from pages import ROOT, codes
@@ -16,6 +16,6 @@ def test_every_field_is_shown_and_every_field_shown_is_one(tmp_path: Path) -> No
     [shown] = [code.text for code in codes(ROOT / "docs" / "settings.md") if code.language == "toml"]
     file = tmp_path / "kernelwright.toml"
     file.write_text(shown, encoding="utf-8")
-    settings = msgspec.structs.asdict(read_settings(str(file)))
-    assert [name for name in RunFile.__struct_fields__ if settings[name] is None] == []
+    settings = msgspec.structs.asdict(read_settings(file, lambda line: None).options)
+    assert [name for name in RunOptions.__struct_fields__ if settings[name] is None] == []
     assert all(f"{name}," in shown or f", {name}\n" in shown for name in (*STRATEGIES, *table.PROPOSERS))

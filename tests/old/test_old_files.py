@@ -19,10 +19,10 @@ from click.testing import CliRunner, Result
 
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
-from kernelwright.cli.settings_file import read_settings
 from kernelwright.codec import decode, sha
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
+from kernelwright.jobs.settings import read_settings
 from kernelwright.journal import Journal, database
 from kernelwright.model import BenchReport
 from kernelwright.report.bench import bench_text
@@ -116,7 +116,7 @@ def test_a_run_that_waited_takes_the_reply_to_an_old_prompt(old: Path, tmp_path:
 
 
 def test_a_settings_file_is_read(old: Path) -> None:
-    settings = read_settings(str(old / "kernelwright.toml"))
+    settings = read_settings(old / "kernelwright.toml", lambda line: None).options
     assert (settings.trials, settings.in_flight, settings.strategy, settings.seed) == (6, 1, "greedy", 7)
 
 

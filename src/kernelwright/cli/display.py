@@ -1,24 +1,27 @@
-"""Where progress is drawn: a display that renews itself on a terminal, else one line per event. Always on standard
-error.
+"""Draws progress on standard error: a table that is updated in place on a terminal, else one line per event.
 
-Not what it says (`progress`). The rule: with NO_COLOR, a dumb terminal or none at all there is only plain text.
+With NO_COLOR, on a dumb terminal and without a terminal there is only plain text.
 """
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TextIO, cast
+from typing import Any, TextIO, cast
+
+from rich.console import Console
+from rich.live import Live
+from rich.table import Table
+from rich.text import Text
 
 from kernelwright.cli.output import dropped, note
+from kernelwright.jobs.display import lines_to
 from kernelwright.journal import Event
+from kernelwright.model import RunInfo
 from kernelwright.report.progress import Progress
-
-if TYPE_CHECKING:
-    from rich.table import Table
 
 DRAWS_PER_S = 4
 
@@ -28,19 +31,11 @@ def wants_live(is_terminal: bool, environment: Mapping[str, str]) -> bool:
     return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
 
 
-@contextmanager
-def shown(progress: Progress) -> Iterator[Callable[[Event], None]]:
-    """Draw `progress` while the block runs; yields what is to be called with each event."""
+def show(info: RunInfo, earlier: Sequence[Event]) -> AbstractContextManager[Callable[[Event], None]]:
+    """Show the progress of a session, as a job's `Display`."""
     if wants_live(sys.stderr.isatty(), os.environ):
-        with _live(progress) as on_event:
-            yield on_event
-    else:
-        yield lambda event: _log(progress.take(event))
-
-
-def _log(line: str | None) -> None:
-    if line is not None:
-        note(line)
+        return _live(Progress(info, earlier))
+    return lines_to(note)(info, earlier)
 
 
 class Droppable:
@@ -64,9 +59,6 @@ class Droppable:
 
 @contextmanager
 def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
-    from rich.console import Console
-    from rich.live import Live
-
     live = Live(
         console=Console(file=cast(TextIO, Droppable(sys.stderr))),
         refresh_per_second=DRAWS_PER_S,
@@ -82,9 +74,6 @@ def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
 
 
 def _table(progress: Progress, now: datetime) -> Table:
-    from rich.table import Table
-    from rich.text import Text
-
     grid = Table.grid(padding=(0, 2))
     grid.add_column(style="bold", no_wrap=True)
     grid.add_column(overflow="fold")

@@ -1,7 +1,7 @@
 """`mcp`: a server for coding agents, on standard input and output.
 
-Not a proposer and no loop: an agent answers a run's prompts through it, under the same evaluator and budgets as a
-model. The rule: standard output belongs to the protocol.
+An agent answers a run's prompts through it, under the same evaluator and budgets as a model. Standard output is for the
+protocol only.
 """
 
 from __future__ import annotations
@@ -10,8 +10,10 @@ import signal
 
 import click
 
-from kernelwright.cli.parts import Parts, pass_parts, target_option
+from kernelwright.cli.context import Parts, pass_parts, target_option
+from kernelwright.cli.output import note
 from kernelwright.errors import MachineError
+from kernelwright.jobs.agent import AgentSession
 
 
 @click.command()
@@ -31,11 +33,9 @@ def mcp(parts: Parts, target: str | None) -> None:
         raise MachineError(
             "the MCP server needs the package mcp, which is not here", "pip install 'kernelwright[mcp]'"
         ) from error
-    from kernelwright.cli.desk import Desk
-
     signal.signal(signal.SIGTERM, signal.SIG_DFL)  # the SDK's thread that reads standard input outlives an interrupt
-    desk = Desk(parts, target)
+    agent = AgentSession(start_worker=parts.start_worker, notify=note, target=target)
     try:
-        server(desk).run("stdio")
+        server(agent).run("stdio")
     finally:
-        desk.close()
+        agent.close()

@@ -1,7 +1,6 @@
-"""The tools of the MCP server: what an agent may ask, each a few words around the desk (`desk.py`).
+"""The tools of the MCP server, each one call of `jobs/agent.py`.
 
-The protocol is the SDK's. The rule: a tool's description is all that an agent reads before it calls, so it says
-what comes back and what to do next.
+A tool's description is all that an agent reads before it calls, so it says what comes back and what to do next.
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from kernelwright import __version__
-from kernelwright.cli.desk import Desk
 from kernelwright.cli.runs import run_lines
 from kernelwright.errors import KernelwrightError
+from kernelwright.jobs.agent import AgentSession
 from kernelwright.problems import ProblemPath, find_problem
 from kernelwright.problems.paths import gallery_names
 from kernelwright.source import parse as syntax
@@ -36,7 +35,7 @@ R = TypeVar("R")
 
 
 def said(tool: Callable[P, R]) -> Callable[P, R]:
-    """A fault of the request or the machine, in words that reach the agent; the SDK hides any other exception's."""
+    """The tool, with errors of kernelwright as tool errors: the SDK hides the text of any other exception."""
 
     @functools.wraps(tool)
     def answered(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -48,7 +47,7 @@ def said(tool: Callable[P, R]) -> Callable[P, R]:
     return answered
 
 
-def server(desk: Desk) -> MCPServer:
+def server(agent: AgentSession) -> MCPServer:
     made = MCPServer("kernelwright", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
 
     @made.tool()
@@ -71,7 +70,7 @@ def server(desk: Desk) -> MCPServer:
         """Begin a search and open it. problem: a name of list_problems, or a path. trials and minutes limit it.
         strategy: beam, evolve, greedy or random. starter: a file with a first kernel, where the problem has none. Takes
         up to a minute; gives the run's state, with the numbers of the requests that wait."""
-        return desk.start(problem, trials, minutes, strategy, starter)
+        return agent.start(problem, trials, minutes, strategy, starter)
 
     @made.tool()
     @said
@@ -83,14 +82,14 @@ def server(desk: Desk) -> MCPServer:
     @said
     def open_run(folder: str) -> dict[str, Any]:
         """Go on with a run that was begun before, by its folder; gives its state."""
-        return desk.go_on(folder)
+        return agent.go_on(folder)
 
     @made.tool()
     @said
     def next_request(number: int | None = None) -> dict[str, Any]:
         """The prompt of the next request that waits, or of the one named: the problem, the kernel to start from, where
         its time goes, what was tried. Answer it with submit."""
-        return desk.next_request(number)
+        return agent.next_request(number)
 
     @made.tool()
     @said
@@ -98,39 +97,39 @@ def server(desk: Desk) -> MCPServer:
         """Answer request `number`. reply: a whole Python module with ModelNew or kernel_function, or Markdown with one
         such block and a line "Note: …" on what was changed. It is judged and timed before this returns; gives the
         verdict and the run's state."""
-        return desk.submit(number, reply)
+        return agent.submit(number, reply)
 
     @made.tool()
     @said
     def verdict(trial: int) -> dict[str, Any]:
         """What became of a trial: status, reason, times by case against the bound, compiled resources, source."""
-        return desk.verdict(trial)
+        return agent.verdict(trial)
 
     @made.tool()
     @said
     def profile(trial: int) -> str:
         """Where a trial's time goes, and the one bottleneck with its evidence: counters where this machine has a
         profiler, else what the compiler says."""
-        return desk.profile(trial)
+        return agent.profile(trial)
 
     @made.tool()
     @said
     def history() -> str:
         """Every trial of the open run in a line: operator, parents, outcome, time."""
-        return desk.history()
+        return agent.history()
 
     @made.tool()
     @said
     def state() -> dict[str, Any]:
         """Where the open run stands: verdict, what waits, budget, what to do now."""
-        return desk.state()
+        return agent.state()
 
     @made.tool()
     @said
     def finish() -> dict[str, Any]:
         """End the open run before its budget is spent: what waits is withdrawn, and the best kernel is confirmed in a
         fresh process on held-out cases. Gives the final state, with the file of the kernel that stands."""
-        return desk.finish()
+        return agent.finish()
 
     return made
 

@@ -1,39 +1,31 @@
 """`optimize`: the main job. From a problem to a kernel that is verified, timed (or estimated, and then called so) and
-better, with the record of how it came about.
+faster, with a record of how it was found.
 
-Here are its options only; `session` does the work. The rule: what decides a run is said when it begins and kept in
-its journal, so that `--resume` takes nothing but limits.
+Its options and its last words; `jobs/optimize.py` does the work. What decides a run is given when it begins and stored
+in its journal, so `--resume` takes limits only.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from pathlib import Path
+import sys
 from typing import Any
 
 import click
 from click.core import ParameterSource
 
-from kernelwright.cli import options, session
-from kernelwright.cli.consent import Wish, path_wish, settle, typed_as, wishes_of
-from kernelwright.cli.gate import unqualified_option
-from kernelwright.cli.parts import Parts, pass_parts, target_option
-from kernelwright.cli.settings_file import NAME, RunFile, read_settings
-from kernelwright.errors import RequestError
-from kernelwright.model import Budget, RunSettings, Scalar
-from kernelwright.propose import WRITERS
-from kernelwright.search import options_for_writers
+from kernelwright.cli import options
+from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli.display import show
+from kernelwright.cli.ending import ending_text
+from kernelwright.cli.main import INTERRUPTED
+from kernelwright.cli.output import note, say, say_document
+from kernelwright.jobs import optimize as job
+from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_options, read_settings
+from kernelwright.report.document import report_document
+from kernelwright.run import StopReason
 
-DEFAULT_TRIALS = 40
-"""Where no limit is given, tunings apart: enough for ten rounds of the default beam."""
-
-IN_FLIGHT = 4
-"""A round of the default beam at once: one candidate is timed while others compile."""
-
-LIMITS = ("trials", "minutes", "tokens", "usd", "gpu_seconds")
-
-AGREED = ("base_url", "lessons", "proposer_options")
-"""What may stand beside --resume to agree to what the run has: see `consent`."""
+AGREED = ("base_url", "lessons", "proposer_option")
+"""What may stand beside --resume to consent to what the run has: see `jobs/consent.py`."""
 
 EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
 """What may stand beside --resume; everything else was decided when the run began."""
@@ -42,23 +34,23 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
 @click.command()
 @click.argument("problem", required=False)
 @click.option("--starter", metavar="FILE", help="The kernel to start from (default: starter.py beside the problem).")
-@click.option("--strategy", default="beam", show_default=True, help="What to try next: beam, evolve, greedy or random.")
-@click.option("--option", "strategy_options", multiple=True, metavar="KEY=VALUE", help="For the strategy. Repeatable.")
+@click.option(
+    "--strategy", default=DEFAULTS.strategy, show_default=True, help="What to try next: beam, evolve, greedy or random."
+)
+@click.option("--option", multiple=True, metavar="KEY=VALUE", help="For the strategy. Repeatable.")
 @click.option(
     "--proposer",
-    default="builtin",
+    default=DEFAULTS.proposer,
     show_default=True,
     help="Who writes candidates: builtin (varies tunables, no model), openai, anthropic, mailbox, replay or script.",
 )
 @click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
 @click.option("--base-url", metavar="URL", help="Where the model's interface is, if not at its usual place.")
-@click.option(
-    "--proposer-option", "proposer_options", multiple=True, metavar="KEY=VALUE", help="For the proposer. Repeatable."
-)
+@click.option("--proposer-option", multiple=True, metavar="KEY=VALUE", help="For the proposer. Repeatable.")
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
-    help=f"Stop after so many trials (default where no limit is given: {DEFAULT_TRIALS}, and their tunings).",
+    help=f"Stop after so many trials (default where no limit is given: {DEFAULTS.trials}, and their tunings).",
 )
 @click.option("--minutes", type=options.LIMIT, help="Stop after so many minutes.")
 @click.option("--tokens", type=click.IntRange(min=1), help="Stop before more tokens than this are used.")
@@ -68,11 +60,11 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
     type=options.LIMIT,
     help="Stop before candidates are judged, timed and profiled for longer than this.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, help="Decides every random choice.")
+@click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="Decides every random choice.")
 @click.option(
     "--in-flight",
     type=click.IntRange(min=1),
-    default=IN_FLIGHT,
+    default=DEFAULTS.in_flight,
     show_default=True,
     help="Trials under way at once, those that wait for a reply apart.",
 )
@@ -113,87 +105,43 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
     """
     if problem is not None and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")
-    typed = typed_words(problem, given)
-    if resume is None:
-        file = read_settings(given["settings"])
-        problem = file.problem if problem is None else problem
-        given = with_file(given, file, lambda name: ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE)
-    if problem is None and resume is None:
-        raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
-    limits = Budget(**{name: given[name] for name in LIMITS})
+    typed = typed_options(ctx)
+    started: dict[str, Any] = {"start_worker": parts.start_worker, "notify": note, "display": show, "ask": ask}
     if resume is not None:
         refuse_what_is_decided(ctx)
-        ctx.exit(session.go_on(parts, Path(resume), limits, typed, given["target"], given["as_json"]))
-    assert problem is not None
-    settings = settings_from(problem, limits, given)
-    source = Path(given["settings"] or NAME)
-    named = [*wishes_of(settings), *path_wishes(file, {**given, "problem": problem})]
-    settle(named, typed, str(source), (source.resolve().parent, Path.cwd()))
-    ctx.exit(session.begin(parts, settings, given["out"], given["target"], given["as_json"]))
+        again = read_options(typed)
+        result = job.resume(resume, again.limits, agreed=again, target=again.target, **started)
+    else:
+        file = read_settings(given["settings"], note)
+        if problem is None and file.options.problem is None:
+            raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
+        result = job.optimize(settings=file, **started, **typed)
+    say(ending_text(result.view, result.outcome, result.budget), given["as_json"])
+    if given["as_json"]:
+        document = report_document(result.view)
+        say_document({**document, "reason": result.outcome.reason, "detail": result.outcome.detail})
+    if result.outcome.reason is StopReason.INTERRUPTED:
+        ctx.exit(INTERRUPTED)
+    ctx.exit(1 if result.best is None and result.outcome.reason is not StopReason.WAITING else 0)
 
 
-def typed_words(problem: str | None, given: Mapping[str, Any]) -> set[str]:
-    """What was typed of that which needs consent, in the words of `consent.Wish`."""
+def typed_options(ctx: click.Context) -> dict[str, Any]:
+    """The options of a run that were typed, by the names of `RunOptions`."""
     found = {
-        typed_as(name, value) for name, value in options.pairs(given["proposer_options"], "--proposer-option").items()
+        name: value
+        for name, value in ctx.params.items()
+        if name in RunOptions.__struct_fields__ and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
-    found |= {f"--base-url {given['base_url']}"} if given["base_url"] is not None else set()
-    found |= {f"--{name} {given[name]}" for name in ("lessons", "out", "starter") if given[name] is not None}
-    return found | ({problem} if problem is not None else set())
+    for name in {"option", "proposer_option"} & found.keys():
+        found[name] = options.pairs(found[name], f"--{name.replace('_', '-')}")
+    return found
 
 
-def path_wishes(file: RunFile, given: Mapping[str, Any]) -> list[Wish]:
-    """What a settings file names by path, beside lessons, and nothing that was typed replaces."""
-    named = (("problem", "", "run the problem"), ("starter", "--starter", "try the kernel"), ("out", "--out", "write"))
-    values = [(flag, getattr(file, name), what) for name, flag, what in named if given[name] == getattr(file, name)]
-    return [path_wish(flag, value, what) for flag, value, what in values if value is not None]
-
-
-def with_file(given: Mapping[str, Any], file: RunFile, typed: Callable[[str], bool]) -> dict[str, Any]:
-    """The options with what the file says where nothing was typed. A strategy or proposer that was typed in place of
-    the file's comes without the options that the file has for its own."""
-    merged = dict(given)
-    strategy_options = options.pairs(given["strategy_options"], "--option")
-    proposer_options = options.pairs(given["proposer_options"], "--proposer-option")
-    for name in ("model", "base_url"):
-        if given[name] is not None and name in proposer_options:
-            raise RequestError(f"{name} is given twice", f"leave --proposer-option {name}=… out")
-    same_strategy = not typed("strategy") or given["strategy"] == file.strategy
-    same_proposer = not typed("proposer") or given["proposer"] == file.proposer
-    for name in file.__struct_fields__:
-        value = getattr(file, name)
-        its_own = same_proposer or name not in ("model", "base_url")
-        if name in given and value is not None and its_own and not typed(name) and name not in proposer_options:
-            merged[name] = value
-    merged["strategy_options"] = {**((file.option or {}) if same_strategy else {}), **strategy_options}
-    merged["proposer_options"] = {**((file.proposer_option or {}) if same_proposer else {}), **proposer_options}
-    return merged
-
-
-def settings_from(problem: str, limits: Budget, given: Mapping[str, Any]) -> RunSettings:
-    """What decides a run. given: the options, merged with a file's."""
-    named = {name: given[name] for name in ("model", "base_url") if given[name] is not None}
-    proposer_options: dict[str, Scalar] = {**given["proposer_options"], **named}
-    strategy_options: dict[str, Scalar] = given["strategy_options"]
-    if given["proposer"] in WRITERS:
-        strategy_options = {**options_for_writers(given["strategy"]), **strategy_options}
-    # What cannot be read as a number is refused with the strategy's other options, when the run begins.
-    tunings = int(text) if (text := str(strategy_options.get("tuning", 0))).isdecimal() else 0
-    return RunSettings(
-        problem=problem,
-        strategy=given["strategy"],
-        strategy_options=strategy_options,
-        proposer=given["proposer"],
-        proposer_options=proposer_options,
-        seed=given["seed"],
-        budget=Budget(trials=DEFAULT_TRIALS * (1 + tunings)) if limits == Budget() else limits,
-        in_flight=given["in_flight"],
-        dtype=given["dtype"],
-        unqualified=given["unqualified"],
-        control=given["control"],
-        lessons=given["lessons"],
-        starter=given["starter"],
-    )
+def ask(question: str) -> bool:
+    """Ask at a terminal; elsewhere nobody can answer."""
+    if not (sys.stdin.isatty() and sys.stderr.isatty()):
+        return False
+    return click.confirm(question, default=False, err=True)
 
 
 def refuse_what_is_decided(ctx: click.Context) -> None:

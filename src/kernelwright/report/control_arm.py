@@ -1,6 +1,6 @@
 """The control arm beside the run: did the strategy and the model earn what they cost?
 
-It searches nothing (`cli.control_arm` does). The rule: only confirmed figures are compared, and a tie is called one.
+`jobs/control_arm.py` runs the search. Only confirmed figures are compared, and a tie is called one.
 """
 
 from __future__ import annotations

@@ -15,7 +15,7 @@ from click.testing import Result
 import searching
 from command_line import PROBLEM, fault, run
 from fakes import FakeWorker
-from kernelwright.cli.consent import HARMLESS, remembered_in
+from kernelwright.jobs.consent import HARMLESS, remembered_in
 from kernelwright.journal import Journal
 from kernelwright.propose.options import MailboxOptions, ModelOptions
 from llm_server import llm_server

@@ -1,47 +1,38 @@
-"""The run that an agent works on: begun or gone on with, its prompts handed out, its replies taken, its worker kept.
+"""A session with a coding agent: it opens a run, gives the run's prompts, takes replies, and keeps the run's worker.
 
-Not a loop of its own: a reply goes into the run's mailbox, and a session of `run.optimize` takes it from there,
-journal, budget and confirmation included. The rule: one thing at a time, and a run can be left at any moment and gone
-on with here or with `optimize --resume`.
+A reply goes into the run's mailbox, and `run_session` takes it from there, like any run of `optimize --proposer
+mailbox`. A run can be left at any moment, and continued here or with `optimize --resume`.
 """
 
 from __future__ import annotations
 
 import tempfile
 import threading
-from contextlib import ExitStack
+from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from msgspec.structs import replace
 
-from kernelwright.cli.control_arm import run_control
-from kernelwright.cli.parts import Parts
-from kernelwright.cli.session import (
-    agree_to,
-    keep_lessons,
-    latest_budget,
-    new_run,
-    read_starter,
-    wants_control,
-    worker_of,
-)
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
-from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import refuse_links
+from kernelwright.jobs.consent import refuse
+from kernelwright.jobs.display import no_display
+from kernelwright.jobs.loading import read_problem
+from kernelwright.jobs.runs import NewRun, OpenRun, begin, read_starter, reopen
+from kernelwright.jobs.session import run_session
+from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import EventKind, Journal
-from kernelwright.model import Budget, RunSettings, Trial
-from kernelwright.problems import find_problem, read_problem_text
-from kernelwright.propose import build_proposer, deposit_reply, prompt_path, waiting, withdraw
-from kernelwright.report.files import write_views
+from kernelwright.model import Budget, RunSettings, Scalar, Trial
+from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.report.profiled import profiled, profiled_text
 from kernelwright.report.text import KERNEL
 from kernelwright.report.trials import trial_text, trials_table
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, read_run
-from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run import Outcome, StopReason
 from kernelwright.search import build_strategy
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
@@ -49,25 +40,31 @@ from kernelwright.text.escape import encodable
 MAILBOX = "mailbox"
 FINISHED = "finish was called"
 
+WHOLE: dict[str, Scalar] = {"settle_s": 0}
+"""Options of the mailbox: a reply is written whole here, so the mailbox need not wait for it to settle."""
+
 
 @dataclass
-class OpenRun:
-    """things: what is to be closed, the worker and the journal."""
+class Opened:
+    """The run that the agent works on. things: closes its journal and its worker. outcome: of its last session."""
 
-    journal: Journal
-    worker: Worker
-    budget: Budget
+    run: OpenRun
     things: ExitStack
     outcome: Outcome | None = None
 
+    @property
+    def journal(self) -> Journal:
+        return self.run.journal
 
-class Desk:
-    """Thread-safe: calls wait for each other."""
 
-    def __init__(self, parts: Parts, target: str | None = None) -> None:
-        self._parts, self._target = parts, target
+class AgentSession:
+    """One run at a time. Thread-safe: calls wait for each other."""
+
+    def __init__(self, *, start_worker: StartWorker, notify: Notify, target: str | None = None) -> None:
+        """target: compile target, only without a GPU; None: the machine's or the run's own."""
+        self._start_worker, self._notify, self._target = start_worker, notify, target
         self._lock = threading.RLock()
-        self._run: OpenRun | None = None
+        self._run: Opened | None = None
 
     # --- choosing a run ---------------------------------------------------------------------------------------
 
@@ -76,46 +73,47 @@ class Desk:
     ) -> dict[str, Any]:
         """Begin a run; its first kernel, where there is one, is judged before this returns."""
         with self._lock:
-            found = find_problem(problem)
-            read_problem_text(found.file)
+            found = read_problem(problem)
             starter = read_starter(found, starter_file, MAILBOX)
             settings = RunSettings(
                 problem=problem,
                 strategy=strategy,
                 proposer=MAILBOX,
-                proposer_options={"settle_s": 0},  # a reply is written whole here, so that nothing has to settle
+                proposer_options=WHOLE,
                 budget=Budget(trials=trials, minutes=minutes),
                 starter=starter_file,
             )
             build_strategy(strategy, starter, settings.seed, settings.strategy_options)
-            self.close()
-            with ExitStack() as things:
-                worker = things.enter_context(self._parts.start_worker(self._target))
-                journal = new_run(worker, found, settings, starter, None)
-                things.enter_context(journal)
-                self._run = OpenRun(journal, worker, settings.budget, things.pop_all())
-            self._session()
+            run = NewRun(settings, found, starter, None, self._target)
+            self._open(begin(run, start_worker=self._start_worker, notify=self._notify))
             return self.state()
 
     def go_on(self, folder: str) -> dict[str, Any]:
-        """Take up a mailbox run that was begun before, here or by `optimize --proposer mailbox`."""
+        """Continue a mailbox run that began before, here or by `optimize --proposer mailbox`."""
         with self._lock:
             self.close()
             if Path(folder).is_dir():
                 refuse_links(Path(folder))
-            with ExitStack() as things:
-                journal = things.enter_context(Journal.open(Path(folder), writable=True))
+            with Journal.open(Path(folder)) as journal:
                 proposer = journal.info.settings.proposer
-                if proposer != MAILBOX:
-                    raise RequestError(f"{folder} is written by {proposer}, not by replies", "start a run of your own")
-                agree_to(journal.info.settings, Path(folder))
-                worker = things.enter_context(worker_of(self._parts, journal, self._target))
-                self._run = OpenRun(journal, worker, latest_budget(journal), things.pop_all())
-            self._session()
+            if proposer != MAILBOX:
+                raise RequestError(f"{folder} is written by {proposer}, not by replies", "start a run of your own")
+            again = reopen(
+                Path(folder), target=self._target, start_worker=self._start_worker, notify=self._notify, ask=refuse
+            )
+            self._open(again)
             return self.state()
 
+    def _open(self, opening: AbstractContextManager[OpenRun]) -> None:
+        """Leave the run that is open, open this one, and search until a reply is needed."""
+        self.close()
+        with ExitStack() as things:
+            run = things.enter_context(opening)
+            self._run = Opened(run, things.pop_all())
+        self._search()
+
     def close(self) -> None:
-        """Let go of the run, which stays as it is."""
+        """Close the run, which can be opened again, and its worker."""
         with self._lock:
             if self._run is not None:
                 run, self._run = self._run, None
@@ -147,7 +145,7 @@ class Desk:
                 file = Path(scratch) / f"reply{suffix}"
                 file.write_text(encodable(reply), encoding="utf-8")
                 deposit_reply(run.journal.folder, number, file)
-            self._session()
+            self._search()
             return {**self.verdict(number), "state": self.state()}
 
     def finish(self) -> dict[str, Any]:
@@ -158,26 +156,18 @@ class Desk:
                 withdraw(run.journal.folder, number)
             asked = sum(event.kind is EventKind.ASKED for event in run.journal.events())
             early = run.outcome is None or run.outcome.reason is StopReason.WAITING
-            self._session(Budget(trials=asked))
+            self._search(Budget(trials=asked))
             if early and run.outcome is not None and run.outcome.reason is StopReason.TRIALS:
                 run.outcome = replace(run.outcome, detail=FINISHED)
             return self.state()
 
-    def _session(self, budget: Budget | None = None) -> None:
-        """budget: for this session; None: the run's."""
-        run = self._opened()
-        settings = run.journal.info.settings
-        strategy = build_strategy(settings.strategy, run.journal.info.starter, settings.seed, settings.strategy_options)
-        proposer = build_proposer(settings.proposer, {**settings.proposer_options, "settle_s": 0})
-        try:
-            run.outcome = optimize(run.journal, strategy, proposer, run.worker, budget=budget or run.budget)
-            if wants_control(settings, run.outcome):
-                run_control(run.journal, run.worker)
-        finally:
-            proposer.close()
-            view = read_run(run.journal)
-            write_views(view)
-            keep_lessons(view)
+    def _search(self, budget: Budget | None = None) -> None:
+        """Run a session with this budget; None: the run's."""
+        opened = self._opened()
+        journal, worker, limits = opened.run
+        opened.outcome = run_session(
+            journal, worker, budget or limits, notify=self._notify, display=no_display, proposer_options=WHOLE
+        ).outcome
 
     # --- looking at it ----------------------------------------------------------------------------------------
 
@@ -194,8 +184,8 @@ class Desk:
                 "stopped": run.outcome.detail if run.outcome is not None and over else None,
                 "verdict": verdict_text(view),
                 "waiting": list(waiting(run.journal.folder)),
-                "trials": {"finished": len(view.trials), "limit": run.budget.trials},
-                "minutes": {"spent": round(view.at_work_s / 60, 2), "limit": run.budget.minutes},
+                "trials": {"finished": len(view.trials), "limit": run.run.budget.trials},
+                "minutes": {"spent": round(view.at_work_s / 60, 2), "limit": run.run.budget.minutes},
                 "best_kernel": str(run.journal.folder / KERNEL) if view.best is not None else None,
                 "what_now": self._what_now(),
             }
@@ -223,7 +213,7 @@ class Desk:
             case = furthest(trial.evaluation, problem)
             if case is None:
                 raise RequestError(f"trial {number} was not timed, so there is no gap to explain", "see its verdict")
-            seen = run.worker.profile(candidate, case)
+            seen = run.run.worker.profile(candidate, case)
             info = next(one for one in problem.cases if one.case.name == case)
             timing = next(one.timing for one in trial.evaluation.results if one.case == case)
             return profiled_text(profiled(f"trial {number}", info, timing, seen, run.journal.info.environment))
@@ -242,7 +232,7 @@ class Desk:
             raise RequestError(f"trial {number} is not finished or not there", "history lists those that are")
         return found
 
-    def _opened(self) -> OpenRun:
+    def _opened(self) -> Opened:
         if self._run is None:
             raise RequestError("no run is open", "start_run begins one, open_run takes one up")
         return self._run

@@ -1,25 +1,23 @@
-"""What a settings file or a journal may not decide alone: where prompts and keys go, and which paths are used.
+"""The user's consent to what a settings file or a journal asks for: where prompts and keys go, which paths are used.
 
-Both may come from elsewhere. So an address, the name of a key's variable and a path that lies elsewhere are used only
-where the user types them, confirms them at a terminal, or did so before on this machine. What was agreed to is
-remembered as an empty file each under XDG_STATE_HOME, by its hash: remove them to be asked again.
+Both files may come from somebody else. So an address, the name of a key's variable and a path outside the folder are
+used only where the user gives them directly, confirms them when asked, or did so before on this machine. Consent is
+remembered as one empty file each under XDG_STATE_HOME, named by a hash: remove it to be asked again.
 """
 
 from __future__ import annotations
 
 import os
 import shlex
-import sys
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-import click
-
-from kernelwright.cli.output import note
 from kernelwright.codec import encode, sha
 from kernelwright.errors import RequestError
+from kernelwright.jobs.settings import RunOptions
+from kernelwright.jobs.worker import Notify
 from kernelwright.model import RunSettings, Scalar
 from kernelwright.text.escape import legible
 
@@ -37,15 +35,24 @@ DESTINATION = ("base_url", "key_env")
 PATHS = ("file", "run")
 """Options of proposers that are paths."""
 
+Ask = Callable[[str], bool]
+"""Asks the user a yes-or-no question; False also where nobody can answer."""
+
+
+def refuse(question: str) -> bool:
+    """Answers every question with no: for programs, where nobody can be asked."""
+    return False
+
 
 @dataclass(frozen=True)
 class Wish:
-    """what: what would happen, for people. parts: the options that ask for it, by the words that type them."""
+    """Something that needs consent. what: what would happen, for people. parts: the values of the options that ask for
+    it, by the words to type for them."""
 
     what: str
     parts: Mapping[str, str]
     place: Path | None = None
-    """The path that it is about; None where it is about none."""
+    """The path that would be used; None where there is none."""
 
     @property
     def key(self) -> str:
@@ -77,25 +84,52 @@ def typed_as(name: str, value: Scalar) -> str:
     return f"--base-url {value}" if name == "base_url" else f"--proposer-option {name}={value}"
 
 
+def path_wishes(file: RunOptions, merged: RunOptions) -> list[Wish]:
+    """The paths, beside lessons, that a settings file names and that were not given directly. merged: the options that
+    apply."""
+    named = (("problem", "", "run the problem"), ("starter", "--starter", "try the kernel"), ("out", "--out", "write"))
+    values = [
+        (flag, getattr(file, name), what) for name, flag, what in named if getattr(merged, name) == getattr(file, name)
+    ]
+    return [path_wish(flag, value, what) for flag, value, what in values if value is not None]
+
+
 def path_wish(flag: str, value: str, what: str) -> Wish:
     return Wish(f"{what} {Path(value).resolve()}", {f"{flag} {value}".strip(): ""}, Path(value).resolve())
 
 
-def settle(wishes: Iterable[Wish], typed: Iterable[str], source: str, near: Collection[Path] = ()) -> None:
-    """Agree to each wish, or raise `RequestError` with what to type.
+def typed_words(given: RunOptions) -> set[str]:
+    """The options that were given directly and need consent, in the words of `Wish.parts`."""
+    found = {typed_as(name, value) for name, value in (given.proposer_option or {}).items()}
+    found |= {f"--base-url {given.base_url}"} if given.base_url is not None else set()
+    values = {name: getattr(given, name) for name in ("lessons", "out", "starter")}
+    found |= {f"--{name} {value}" for name, value in values.items() if value is not None}
+    return found | ({given.problem} if given.problem is not None else set())
+
+
+def settle(
+    wishes: Iterable[Wish],
+    typed: Collection[str],
+    source: str,
+    *,
+    ask: Ask,
+    notify: Notify,
+    near: Collection[Path] = (),
+) -> None:
+    """Get consent for each wish, or raise `RequestError` with what to type.
 
     typed: in the words of `Wish.parts`. source: who asks for it. near: paths below these folders need no consent.
     """
-    known = set(typed)
     for wish in wishes:
         own = {words for words in wish.parts if not words.startswith("--proposer ")}
         is_near = wish.place is not None and any(wish.place.is_relative_to(folder) for folder in near)
-        if not (own <= known or is_near or was_agreed(wish) or confirmed(wish, source)):
+        question = f"{source} asks kernelwright to {legible(wish.what)}"
+        if not (own <= set(typed) or is_near or was_agreed(wish) or ask(f"{question}. Allow it?")):
             raise RequestError(
-                f"{source} asks kernelwright to {legible(wish.what)}, which nobody typed",
+                f"{question}, which nobody typed",
                 f"if that is wanted, type {' '.join(map(shell_word, sorted(own)))} too",
             )
-        agree(wish)
+        agree(wish, notify)
 
 
 def shell_word(words: str) -> str:
@@ -103,27 +137,20 @@ def shell_word(words: str) -> str:
     return f"{flag} {shlex.quote(value)}" if value else shlex.quote(flag)
 
 
-def confirmed(wish: Wish, source: str) -> bool:
-    """Ask at a terminal; elsewhere nobody can answer."""
-    if not (sys.stdin.isatty() and sys.stderr.isatty()):
-        return False
-    return click.confirm(f"{source} asks kernelwright to {legible(wish.what)}. Allow it?", default=False, err=True)
-
-
 def was_agreed(wish: Wish) -> bool:
     path = remembered_in() / wish.key
     return path.is_file() and not path.is_symlink()
 
 
-def agree(wish: Wish) -> None:
-    """Remember it. Where that cannot be, the user is asked again: nothing else depends on it."""
+def agree(wish: Wish, notify: Notify) -> None:
+    """Remember the consent. Where that is not possible, the user is asked again next time."""
     folder = remembered_in()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)
         with suppress(FileExistsError):
             os.close(os.open(folder / wish.key, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW, 0o600))
     except OSError as error:
-        note(f"what was typed cannot be remembered in {folder} ({error.strerror}): `--resume` asks for it again")
+        notify(f"what was typed cannot be remembered in {folder} ({error.strerror}): `--resume` asks for it again")
 
 
 def remembered_in() -> Path:

@@ -1,43 +1,41 @@
-"""The control arm of a run: what configs of its starter, drawn at random without a model, reach in the same GPU time.
+"""The control arm of a run: a random search over the configs of its starter, without a model, with the same GPU time.
 
-It is a run of its own, in the folder `control_arm` of the run's. The rule: it may take as many GPU seconds as the run's
-own trials took, not more, so that what remains between the two is what the strategy and the model were worth.
+It is a run in the folder `control_arm` of the run's folder. It may take as many GPU seconds as the run's own trials
+took, so the difference between the two results is the gain of the strategy and the model.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import msgspec
 
-from kernelwright.cli.output import note
 from kernelwright.errors import RunFolderError
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import make_folder
+from kernelwright.jobs.display import Display
+from kernelwright.jobs.worker import Notify
+from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, RunSettings, Scalar
+from kernelwright.propose import build_proposer
 from kernelwright.report.control_arm import FOLDER
-
-if TYPE_CHECKING:
-    from kernelwright.evaluator.protocol import Worker
-    from kernelwright.journal import Journal
+from kernelwright.report.view import read_run
+from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.search import build_strategy
 
 SAMPLER: dict[str, Scalar] = {"sampler": "random"}
 """Options of the built-in proposer with which it draws configs at random."""
 
 
-def run_control(journal: Journal, worker: Worker) -> None:
-    """Make it, or go on with it where the run has taken more time since."""
-    from kernelwright.cli.display import shown
-    from kernelwright.journal import NAME, Journal
-    from kernelwright.propose import build_proposer
-    from kernelwright.report.progress import Progress
-    from kernelwright.report.view import read_run
-    from kernelwright.run import optimize
-    from kernelwright.search import build_strategy
+def wants_control(settings: RunSettings, outcome: Outcome) -> bool:
+    """Whether the run's control arm follows a session that ended like this."""
+    return settings.control is not None and outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED)
 
+
+def run_control(journal: Journal, worker: Worker, *, notify: Notify, display: Display) -> None:
+    """Run the control arm of a run, or continue it where the run has taken more GPU time since."""
     view = read_run(journal)
     info, seed = view.info, view.seed
     if seed is None or seed.proposal.candidate is None:
-        note("no control arm: no kernel passed that it could vary")
+        notify("no control arm: no kernel passed that it could vary")
         return
     budget = Budget(gpu_seconds=round(view.gpu_s, 1))
     settings = RunSettings(
@@ -60,7 +58,7 @@ def run_control(journal: Journal, worker: Worker) -> None:
     with control:
         if control.info.starter != starter:
             raise RunFolderError(f"the control arm in {folder} began with another kernel", "remove that folder")
-        note(f"control arm: {budget.gpu_seconds:.1f} s of GPU time, in {folder}")
+        notify(f"control arm: {budget.gpu_seconds:.1f} s of GPU time, in {folder}")
         strategy = build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
-        with shown(Progress(control.info, control.history())) as on_event:
+        with display(control.info, control.history()) as on_event:
             optimize(control, strategy, build_proposer("builtin", SAMPLER), worker, budget=budget, on_event=on_event)

@@ -11,7 +11,7 @@ from click.testing import Result
 
 from command_line import PROBLEM, fault, run
 from kernelwright.cli.main import cli
-from kernelwright.cli.settings_file import RunFile
+from kernelwright.jobs.settings import RunOptions
 from kernelwright.journal import Journal
 from kernelwright.model import Budget, RunSettings
 from samples import SOURCE
@@ -110,7 +110,7 @@ def test_the_two_fields_of_models_reach_the_proposer_and_the_target_the_worker()
 
     from click.testing import CliRunner
 
-    from kernelwright.cli.parts import Parts
+    from kernelwright.cli.context import Parts
 
     written('problem = "double"\ntarget = "sm_80"\n')
     CliRunner().invoke(cli, ["optimize"], obj=Parts(start_worker=start))
@@ -121,9 +121,8 @@ def test_every_field_is_an_option_of_optimize_and_these_tests_set_each() -> None
     command = cli.get_command(click.Context(cli), "optimize")
     assert command is not None
     names = {param.name for param in command.params}
-    tables = {"option": "strategy_options", "proposer_option": "proposer_options"}
-    assert {tables.get(name, name) for name in RunFile.__struct_fields__} <= names
-    assert all(f"\n{name} = " in f"\n{WHOLE}{MODEL}" or f"[{name}]" in WHOLE for name in RunFile.__struct_fields__)
+    assert set(RunOptions.__struct_fields__) <= names
+    assert all(f"\n{name} = " in f"\n{WHOLE}{MODEL}" or f"[{name}]" in WHOLE for name in RunOptions.__struct_fields__)
 
 
 def test_what_is_typed_wins_and_single_keys_of_a_table_too() -> None:

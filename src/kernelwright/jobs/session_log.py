@@ -1,6 +1,6 @@
-"""What a session knows of its run without reading the journal again: its events, and the views that follow from them.
+"""The events of a run during a session, kept so that views need not read the journal again.
 
-It writes the rounds of the trace as they end, and saves the best kernel elsewhere where the run's folder was removed.
+It writes the rounds of the trace as they end, and saves the best kernel elsewhere if the run's folder was removed.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from collections.abc import Callable
 from datetime import datetime, timezone
 from pathlib import Path
 
-from kernelwright.cli.output import note
 from kernelwright.errors import RunFolderError
+from kernelwright.jobs.worker import Notify
 from kernelwright.journal import Event, EventKind, Journal, SessionEnd
 from kernelwright.model import Request
 from kernelwright.report.files import write_answer
@@ -21,8 +21,11 @@ from kernelwright.report.view import RunView, view_of
 from kernelwright.run import StopReason
 
 
-class Record:
-    def __init__(self, journal: Journal) -> None:
+class SessionLog:
+    """Made before the session begins."""
+
+    def __init__(self, journal: Journal, notify: Notify) -> None:
+        self._notify = notify
         self.events = journal.history()
         self.trace = TraceRounds(journal.folder)
         self._journal = journal
@@ -35,7 +38,8 @@ class Record:
         return len(self.events) > self._earlier
 
     def before(self, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
-        """To be called with each event: notes it, writes the rounds that it ends, then hands it to `on_event`."""
+        """A function to call with each event: it adds the event, writes the rounds that have ended, and calls
+        `on_event`."""
 
         def take(event: Event) -> None:
             self.events.append(event)
@@ -50,7 +54,7 @@ class Record:
         return view_of(self._journal.folder, self._journal.info, [*self.events, *more], self._journal.blob)
 
     def write_answer(self) -> None:
-        """Of a session that a signal is ending: as it will be when its end is recorded."""
+        """Write the answer of a session that a signal is ending, as if its end were recorded already."""
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         end = SessionEnd(reason=StopReason.INTERRUPTED.value, seconds=0.0)
         write_answer(self.view(Event(len(self.events) + 1, EventKind.STOPPED, None, now, end)))
@@ -65,11 +69,11 @@ class Record:
         return False
 
     def rescue(self) -> None:
-        """Save the best kernel where it can be found, and say where."""
+        """Save the best kernel in the current folder or the one for temporary files, and say where."""
         view = self.view()
         kernel = view.best or view.leader
         if kernel is None:
-            note("no kernel had passed")
+            self._notify("no kernel had passed")
             return
         text = kernel_text(kernel, view)
         for home in (Path.cwd(), Path(tempfile.gettempdir())):
@@ -82,6 +86,6 @@ class Record:
                     continue
                 except OSError:
                     break
-                note(f"the best kernel so far was saved as {file}")
+                self._notify(f"the best kernel so far was saved as {file}")
                 return
-        note(f"the best kernel so far could not be saved as a file; it is:\n{text}")
+        self._notify(f"the best kernel so far could not be saved as a file; it is:\n{text}")

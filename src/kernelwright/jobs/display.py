@@ -1,0 +1,37 @@
+"""How a job shows the progress of a session: by a display that its caller brings, or as lines."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
+
+from kernelwright.jobs.worker import Notify
+from kernelwright.journal import Event
+from kernelwright.model import RunInfo
+from kernelwright.report.progress import Progress
+
+Display = Callable[[RunInfo, Sequence[Event]], AbstractContextManager[Callable[[Event], None]]]
+"""Takes a run and its events of earlier sessions. The context is open while the session runs, and gives a function to
+call with each new event."""
+
+
+def lines_to(notify: Notify) -> Display:
+    """A display that calls `notify` with one line per event."""
+
+    @contextmanager
+    def display(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
+        progress = Progress(info, earlier)
+
+        def take(event: Event) -> None:
+            if (line := progress.take(event)) is not None:
+                notify(line)
+
+        yield take
+
+    return display
+
+
+@contextmanager
+def no_display(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
+    """A display that shows nothing."""
+    yield lambda event: None

@@ -1,0 +1,161 @@
+"""Begins a run or opens one again, with its journal, its budget and a worker that has its problem loaded."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime, timezone
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+from kernelwright import __version__
+from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.folders import fresh_folder, refuse_links
+from kernelwright.jobs.candidates import read_candidate
+from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of
+from kernelwright.jobs.loading import read_problem, require_qualified
+from kernelwright.jobs.settings import NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
+from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
+from kernelwright.model import Budget, Candidate, RunInfo, RunSettings
+from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
+from kernelwright.propose import build_proposer
+from kernelwright.run import resume as end_pause
+from kernelwright.search import build_strategy
+
+
+class OpenRun(NamedTuple):
+    """A run with a worker. budget: the limits of its next session."""
+
+    journal: Journal
+    worker: Worker
+    budget: Budget
+
+
+@dataclass(frozen=True)
+class NewRun:
+    """A run that is about to begin. starter: None where the proposer writes the first kernel. out: its folder; None: a
+    new one under ./runs. target: compile target, None for the machine's own."""
+
+    settings: RunSettings
+    problem: ProblemPath
+    starter: Candidate | None
+    out: str | None
+    target: str | None
+
+
+def new_run(given: RunOptions, file: SettingsFile, *, ask: Ask, notify: Notify) -> NewRun:
+    """The run that these options and a settings file describe. Every error that needs no worker is raised here."""
+    merged = merge(given, file.options)
+    settings = settings_from(merged)
+    wishes = [*wishes_of(settings), *path_wishes(file.options, merged)]
+    near = (file.path.resolve().parent, Path.cwd())
+    settle(wishes, typed_words(given), str(file.path), ask=ask, notify=notify, near=near)
+    problem = read_problem(settings.problem)
+    starter = read_starter(problem, settings.starter, settings.proposer)
+    build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
+    build_proposer(settings.proposer, settings.proposer_options).close()
+    if merged.out is not None and (Path(merged.out) / NAME).exists():
+        raise RunFolderError(
+            f"{merged.out} already holds a run", f"go on with it: --resume {merged.out}, or name another"
+        )
+    return NewRun(settings, problem, starter, merged.out, merged.target)
+
+
+@contextmanager
+def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator[OpenRun]:
+    """Start a worker, load the problem, and begin the run in its folder, which gets a copy of the problem.
+
+    Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing.
+    """
+    with start_worker(run.target) as worker:
+        problem = worker.load(str(run.problem.file), run.settings.dtype)
+        require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
+        now = datetime.now(timezone.utc)
+        info = RunInfo(
+            schema_version=SCHEMA_VERSION,
+            kernelwright=__version__,
+            created=now.isoformat(timespec="seconds"),
+            settings=run.settings,
+            problem=problem,
+            environment=worker.environment(),
+            starter=run.starter,
+        )
+        if run.out is not None:
+            folder = Path(run.out)
+        else:
+            folder = fresh_folder(Path("runs"), f"{run.problem.name}-{now:%Y%m%d-%H%M%S}")
+        with Journal.create(folder, info, lambda: copy_problem(run.problem, folder)) as journal:
+            yield OpenRun(journal, worker, run.settings.budget)
+
+
+@contextmanager
+def reopen(
+    folder: Path,
+    limits: Budget = NO_LIMITS,
+    *,
+    agreed: RunOptions = NO_OPTIONS,
+    target: str | None = None,
+    start_worker: StartWorker,
+    notify: Notify,
+    ask: Ask,
+) -> Iterator[OpenRun]:
+    """Open a run that began before, here or elsewhere, and end its pause.
+
+    limits: in place of the run's own, where given. agreed: options of the run that the user gives again to consent to
+    them (`consent`); they change nothing. target: None for that of the run. Raises `RunFolderError` where the run's
+    copy of the problem was changed.
+    """
+    if folder.is_dir():
+        refuse_links(folder)
+    with Journal.open(folder, writable=True) as journal:
+        info = journal.info
+        agree_to(info.settings, folder, agreed, ask=ask, notify=notify)
+        build_proposer(info.settings.proposer, info.settings.proposer_options).close()
+        budget = latest_budget(journal, limits)
+        end_pause(folder)
+        file = problem_in_run(folder).file
+        if target is None and info.environment.device is None:
+            target = info.environment.target
+        with start_worker(target) as worker:
+            if worker.load(str(file), info.settings.dtype).source != info.problem.source:
+                raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
+            require_qualified(worker, info.settings.problem, notify, info.settings.unqualified)
+            yield OpenRun(journal, worker, budget)
+
+
+def agree_to(settings: RunSettings, folder: Path, agreed: RunOptions, *, ask: Ask, notify: Notify) -> None:
+    """Raise `RequestError` for something that a run's settings ask for without consent, and for an option in `agreed`
+    that the run does not have."""
+    wishes, typed = wishes_of(settings), typed_words(agreed)
+    own = {words for wish in wishes for words in wish.parts}
+    own |= {typed_as(name, value) for name, value in settings.proposer_options.items()}
+    if others := sorted(typed - own):
+        raise RequestError(f"{others[0]} is not what the run in {folder} has", "--resume takes limits only")
+    settle(wishes, typed, f"the run in {folder}", ask=ask, notify=notify)
+
+
+def latest_budget(journal: Journal, limits: Budget) -> Budget:
+    """The limits of a run's last session, or of its settings before the first; each limit in `limits` replaces one."""
+    sessions = journal.sessions()
+    before = sessions[-1].budget if sessions else journal.info.settings.budget
+    given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
+    return msgspec.structs.replace(before, **given)
+
+
+def read_starter(problem: ProblemPath, file: str | None, proposer: str) -> Candidate | None:
+    """The kernel to start from; None where a proposer is to write the first one."""
+    if file is not None:
+        return read_candidate(file)
+    if problem.starter is not None:
+        return read_candidate(problem.starter)
+    if proposer == "builtin":
+        raise RequestError(
+            f"{problem.name} has no starter.py beside it, and the built-in proposer only varies a kernel that exists",
+            "give one with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
+        )
+    return None

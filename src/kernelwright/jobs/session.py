@@ -1,0 +1,122 @@
+"""Runs one session of a run: the search, its control arm, and the files that it leaves.
+
+Whatever ends a session (a budget, a wait, an interrupt, an error), the run's folder holds everything that was found and
+paid for, and the run can be resumed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from kernelwright.errors import RunFolderError
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.interruption import Ended
+from kernelwright.jobs.control_arm import run_control, wants_control
+from kernelwright.jobs.display import Display
+from kernelwright.jobs.session_log import SessionLog
+from kernelwright.jobs.worker import Notify
+from kernelwright.journal import Journal
+from kernelwright.model import Budget, Scalar, Trial
+from kernelwright.propose import build_proposer
+from kernelwright.propose.lessons import write_cards
+from kernelwright.report.files import write_answer, write_views
+from kernelwright.report.verdict import verdict_text
+from kernelwright.report.view import RunView
+from kernelwright.run import Outcome, optimize
+from kernelwright.search import build_strategy
+
+
+@dataclass(frozen=True)
+class SessionResult:
+    """How a session ended, and what its run has found so far. budget: the limits of the session."""
+
+    view: RunView
+    outcome: Outcome
+    budget: Budget
+
+    @property
+    def folder(self) -> Path:
+        """The run's folder."""
+        return self.view.folder
+
+    @property
+    def best(self) -> Trial | None:
+        """The confirmed best; the starter where nothing better was confirmed; None where no kernel passed, and while
+        the search has not ended."""
+        return self.view.best
+
+    @property
+    def verdict(self) -> str:
+        """What was found and how sure that is, in a few lines."""
+        return verdict_text(self.view)
+
+
+def run_session(
+    journal: Journal,
+    worker: Worker,
+    budget: Budget,
+    *,
+    notify: Notify,
+    display: Display,
+    proposer_options: Mapping[str, Scalar] | None = None,
+) -> SessionResult:
+    """Search until the session ends; whatever ends it, write the files of the run's folder.
+
+    worker: with the run's problem loaded. proposer_options: in place of those of the run. An error or a signal is
+    raised after the files are written.
+    """
+    settings = journal.info.settings
+    strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
+    proposer = build_proposer(settings.proposer, {**settings.proposer_options, **(proposer_options or {})})
+    log = SessionLog(journal, notify)
+    resume = f"go on: kernelwright optimize --resume {journal.folder}"
+    try:
+        with display(journal.info, log.events) as on_event:
+            outcome = optimize(
+                journal, strategy, proposer, worker, budget=budget, on_event=log.before(on_event),
+                on_ended=log.write_answer,
+            )  # fmt: skip
+        write_answer(log.view())
+        if wants_control(settings, outcome):
+            run_control(journal, worker, notify=notify, display=display)
+    except Ended as ended:
+        notify(f"{ended}: what was found so far is in {journal.folder}; {resume}")
+        notify(f"the page and the pictures: kernelwright report {journal.folder} --format html --plots DIR")
+        raise
+    except BaseException:
+        if log.is_gone:
+            log.rescue()
+        else:
+            write_all(log, notify)
+            if log.has_begun:
+                notify(f"what was found so far is in {journal.folder}; {resume}")
+        raise
+    finally:
+        proposer.close()
+    try:
+        view = write_all(log, notify)
+    except RunFolderError:
+        if log.is_gone:
+            log.rescue()
+        raise
+    return SessionResult(replace(view, blob=lambda sha: read_blob(view.folder, sha)), outcome, budget)
+
+
+def write_all(log: SessionLog, notify: Notify) -> RunView:
+    """Write the files of the run's folder, and the lesson cards where the run has a folder for them."""
+    view = log.view()
+    write_views(view, log.trace)
+    info = view.info
+    if info.settings.lessons is not None:
+        folder = Path(info.settings.lessons)
+        for card in write_cards(folder, view.trials, info.problem.name, info.environment, view.folder.name):
+            notify(f"lesson kept: {card}")
+    return view
+
+
+def read_blob(folder: Path, sha: str) -> str:
+    """The text of a hash in the journal of a run that this process may have closed."""
+    with Journal.open(folder) as journal:
+        return journal.blob(sha)

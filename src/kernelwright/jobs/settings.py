@@ -1,0 +1,205 @@
+"""Options of a search: their defaults, the settings file `kernelwright.toml`, and the settings of a run made from both.
+
+The command line, the MCP server and Python programs share them. What was given directly wins over the file, the file
+over the defaults. A field of the file that nothing reads is an error with its line.
+"""
+
+from __future__ import annotations
+
+import difflib
+import re
+import sys
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from kernelwright.errors import ConfigError, RequestError
+from kernelwright.jobs.worker import Notify
+from kernelwright.model import Budget, Record, RunSettings, Scalar
+from kernelwright.propose import WRITERS
+from kernelwright.search import options_for_writers
+from kernelwright.textfile import read_text
+
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
+
+NAME = "kernelwright.toml"
+"""Read from the current folder where no other file is named."""
+
+NO_LIMITS = Budget()
+LIMITS = Budget.__struct_fields__
+
+Positive = Annotated[int, Meta(ge=1)]
+PositiveFloat = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
+
+
+class RunOptions(Record, frozen=True, kw_only=True):
+    """What decides a run, as a user gives it: options of `optimize`, or fields of a settings file. None: not given.
+
+    option, proposer_option: options of the strategy and of the proposer, by name. model, base_url: two of the
+    proposer's. out: the run's folder. target: compile target, only without a GPU.
+    """
+
+    problem: str | None = None
+    starter: str | None = None
+    strategy: str | None = None
+    option: dict[str, Scalar] | None = None
+    proposer: str | None = None
+    proposer_option: dict[str, Scalar] | None = None
+    model: str | None = None
+    base_url: str | None = None
+    trials: Positive | None = None
+    minutes: PositiveFloat | None = None
+    tokens: Positive | None = None
+    usd: PositiveFloat | None = None
+    gpu_seconds: PositiveFloat | None = None
+    seed: int | None = None
+    in_flight: Positive | None = None
+    dtype: str | None = None
+    control: Literal["random"] | None = None
+    lessons: str | None = None
+    unqualified: bool | None = None
+    out: str | None = None
+    target: str | None = None
+
+    @property
+    def limits(self) -> Budget:
+        """The limits that were given."""
+        return Budget(**{name: getattr(self, name) for name in LIMITS})
+
+
+NO_OPTIONS = RunOptions()
+
+
+class Defaults(Record, frozen=True, kw_only=True):
+    """Options of a run that neither the user nor a settings file gives."""
+
+    strategy: str = "beam"
+    proposer: str = "builtin"
+    seed: int = 0
+    in_flight: int = 4
+    """One round of the default beam: one candidate is timed while others compile."""
+    trials: int = 40
+    """Where no limit of any kind is given: ten rounds of the default beam. Nested tunings are added to it."""
+
+
+DEFAULTS = Defaults()
+
+
+class SettingsFile(NamedTuple):
+    """A settings file and what it holds; no options where the file does not exist."""
+
+    path: Path
+    options: RunOptions
+
+
+NO_FILE = SettingsFile(Path(NAME), NO_OPTIONS)
+
+
+def read_settings(file: str | Path | None, notify: Notify) -> SettingsFile:
+    """What `file` holds; None: `kernelwright.toml` in the current folder, where there is one.
+
+    Raises `ConfigError` with the line of what cannot be used.
+    """
+    path = Path(NAME if file is None else file)
+    if file is None and not path.exists():
+        return NO_FILE
+    try:
+        text = read_text(path)
+        content = tomllib.loads(text)
+    except (OSError, UnicodeDecodeError) as error:
+        raise ConfigError(f"settings file {path} cannot be read: {error}", "give a TOML file") from error
+    except ValueError as error:  # TOMLDecodeError is one; a number of more than 4300 digits is another
+        raise ConfigError(f"settings file {path} is not TOML: {error}") from error
+    except RecursionError as error:
+        raise ConfigError(f"settings file {path} is nested too deeply", "its fields are flat") from error
+    options = checked(path, text, content)
+    notify(f"settings from {path}")
+    return SettingsFile(path, options)
+
+
+def checked(path: Path, text: str, content: Mapping[str, Any]) -> RunOptions:
+    """The options that a settings file holds. Raises `ConfigError`."""
+    allowed = RunOptions.__struct_fields__
+    for name in content:
+        if name not in allowed:
+            meant = difflib.get_close_matches(name, allowed, n=1)
+            hint = f"did you mean {meant[0]}? " if meant else ""
+            raise ConfigError(
+                f"{path}, line {line_of(text, name)}: there is no field {name!r}",
+                f"{hint}its fields: {', '.join(allowed)}",
+            )
+    try:
+        return msgspec.convert(content, RunOptions)
+    except msgspec.ValidationError as error:
+        found = re.search(r"`\$\.(\w+)", str(error))
+        name = found[1] if found else ""
+        raise ConfigError(f"{path}, line {line_of(text, name)}: {name} cannot be used: {error}") from error
+
+
+def line_of(text: str, name: str) -> int:
+    """The line that sets a field or begins a table, counted from 1; 1 where no line does so by itself."""
+    pattern = re.compile(rf"""^\s*(\[+\s*)?["']?{re.escape(name)}["']?\s*([=.\]])""")
+    return next((number for number, line in enumerate(text.splitlines(), 1) if pattern.match(line)), 1)
+
+
+def read_options(given: Mapping[str, Any]) -> RunOptions:
+    """Options from keyword arguments. Raises `RequestError` for one that does not exist or does not fit."""
+    try:
+        return msgspec.convert(given, RunOptions)
+    except msgspec.ValidationError as error:
+        raise RequestError(f"these options cannot be used: {error}", "see docs/settings.md for all of them") from error
+
+
+def merge(given: RunOptions, file: RunOptions) -> RunOptions:
+    """The options that were given, and those of the file where nothing was given.
+
+    The file's options for a strategy or a proposer do not apply to another one that was given. Raises `RequestError`
+    for a model or an address that was given twice.
+    """
+    own = given.proposer_option or {}
+    same_strategy = given.strategy in (None, file.strategy)
+    same_proposer = given.proposer in (None, file.proposer)
+    found = {name: getattr(file, name) for name in file.__struct_fields__}
+    for name in ("model", "base_url"):
+        if name in own and getattr(given, name) is not None:
+            raise RequestError(f"{name} is given twice", f"leave --proposer-option {name}=… out")
+        if name in own or not same_proposer:
+            found[name] = None
+    found.update({name: value for name in given.__struct_fields__ if (value := getattr(given, name)) is not None})
+    found["option"] = {**((file.option or {}) if same_strategy else {}), **(given.option or {})}
+    found["proposer_option"] = {**((file.proposer_option or {}) if same_proposer else {}), **own}
+    return RunOptions(**found)
+
+
+def settings_from(options: RunOptions) -> RunSettings:
+    """The settings of a new run, with defaults where no option is given. Raises `RequestError` without a problem."""
+    if options.problem is None:
+        raise RequestError("no problem is named", f"name one, or give problem = … in {NAME}")
+    strategy, proposer = options.strategy or DEFAULTS.strategy, options.proposer or DEFAULTS.proposer
+    named = {name: value for name in ("model", "base_url") if (value := getattr(options, name)) is not None}
+    strategy_options = options.option or {}
+    if proposer in WRITERS:
+        strategy_options = {**options_for_writers(strategy), **strategy_options}
+    # A value that is no number is refused with the strategy's other options, when the run begins.
+    tunings = int(text) if (text := str(strategy_options.get("tuning", 0))).isdecimal() else 0
+    return RunSettings(
+        problem=options.problem,
+        strategy=strategy,
+        strategy_options=strategy_options,
+        proposer=proposer,
+        proposer_options={**(options.proposer_option or {}), **named},
+        seed=DEFAULTS.seed if options.seed is None else options.seed,
+        budget=Budget(trials=DEFAULTS.trials * (1 + tunings)) if options.limits == NO_LIMITS else options.limits,
+        in_flight=options.in_flight or DEFAULTS.in_flight,
+        dtype=options.dtype,
+        unqualified=bool(options.unqualified),
+        control=options.control,
+        lessons=options.lessons,
+        starter=options.starter,
+    )

@@ -1,0 +1,157 @@
+"""`optimize` and `resume` as Python functions: a record comes back, and nothing is printed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from command_line import PROBLEM
+from fakes import FakeWorker
+from kernelwright.errors import MachineError, ProblemError, RequestError
+from kernelwright.jobs.optimize import optimize, resume
+from kernelwright.jobs.settings import read_settings
+from kernelwright.journal import Event, EventKind, Journal
+from kernelwright.model import Budget, QualificationReport, RunInfo
+from kernelwright.run import StopReason
+from samples import SOURCE
+from started import starting
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A problem with a starter whose block of 64 the fake device finds slow; 512 is its fastest."""
+    monkeypatch.chdir(tmp_path)
+    Path("double").mkdir()
+    Path("double/problem.py").write_text(PROBLEM)
+    Path("double/starter.py").write_text(SOURCE.replace("BLOCK=1024", "BLOCK=64"))
+    return tmp_path
+
+
+def silent(line: str) -> None:
+    """Nobody reads the messages."""
+
+
+def test_a_search_gives_its_folder_its_verdict_and_the_confirmed_best(capfd: pytest.CaptureFixture[str]) -> None:
+    lines: list[str] = []
+    found = optimize("double", trials=16, seed=3, in_flight=1, start_worker=starting(), notify=lines.append)
+    assert found.folder.parent == Path("runs")
+    assert found.outcome.reason is StopReason.TRIALS
+    assert found.budget == Budget(trials=16)
+    assert found.best is not None
+    assert found.best.number == found.outcome.best
+    assert "as fast as the starter's 400.0 µs" in found.verdict
+    assert (found.folder / "best_kernel.py").is_file()
+    assert lines[0] == f"run folder: {found.folder}"
+    assert lines[1] == "search starts; budget left: 16 of 16 trials"
+    assert lines[-1] == "search stops: trials"
+    assert capfd.readouterr() == ("", "")
+
+
+def test_the_texts_of_a_run_are_read_after_its_session_too() -> None:
+    words = {"proposer": "mailbox", "option": {"tuning": 0}, "trials": 2}
+    found = optimize("double", out="run", start_worker=starting(), notify=silent, **words)
+    assert found.outcome.reason is StopReason.WAITING
+    (found.folder / "mailbox/001.reply.py").write_text(SOURCE.replace("BLOCK=1024", "BLOCK=256"))
+    again = resume("run", start_worker=starting(), notify=silent)
+    reply = again.view.by_number[1].proposal.reply
+    assert reply is not None
+    assert "BLOCK=256" in again.view.blob(reply)
+
+
+def test_a_run_is_resumed_with_other_limits_which_it_keeps(capfd: pytest.CaptureFixture[str]) -> None:
+    optimize("double", trials=3, out="run", start_worker=starting(), notify=silent)
+    again = resume("run", Budget(trials=6), start_worker=starting(), notify=silent)
+    assert len(again.view.trials) == 6
+    assert resume(Path("run"), Budget(minutes=5), start_worker=starting(), notify=silent).budget == Budget(
+        trials=6, minutes=5
+    )
+    assert capfd.readouterr() == ("", "")
+
+
+def test_no_kernel_that_passes_is_a_result_without_a_best() -> None:
+    Path("double/starter.py").write_text(SOURCE + "# fails: wrong\n")
+    found = optimize("double", trials=2, start_worker=starting(), notify=silent)
+    assert found.best is None
+    assert found.verdict.startswith("no kernel passed (")
+
+
+def test_a_display_that_the_caller_brings_replaces_the_lines() -> None:
+    kinds: list[EventKind] = []
+
+    @contextmanager
+    def display(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
+        assert info.problem.name == "double"
+        assert list(earlier) == []
+        yield lambda event: kinds.append(event.kind)
+
+    lines: list[str] = []
+    optimize("double", trials=2, start_worker=starting(), notify=lines.append, display=display)
+    assert kinds[0] is EventKind.STARTED
+    assert kinds[-1] is EventKind.STOPPED
+    assert [line.partition(":")[0] for line in lines] == ["run folder"]
+
+
+def test_without_a_settings_file_that_is_given_none_is_read() -> None:
+    Path("kernelwright.toml").write_text("trials = 2\nseed = 7\n")
+    assert optimize("double", trials=3, start_worker=starting(), notify=silent).view.info.settings.seed == 0
+    file = read_settings(None, silent)
+    found = optimize("double", settings=file, trials=3, start_worker=starting(), notify=silent)
+    assert (found.view.info.settings.seed, found.budget) == (7, Budget(trials=3))
+
+
+def test_what_only_a_settings_file_names_is_refused_where_nobody_can_be_asked(folder: Path) -> None:
+    Path("kernelwright.toml").write_text(f'lessons = "{folder.parent / "cards"}"\n')
+    file = read_settings(None, silent)
+    with pytest.raises(RequestError, match="which nobody typed"):
+        optimize("double", settings=file, trials=2, start_worker=starting(), notify=silent)
+    asked: list[str] = []
+
+    def agree(question: str) -> bool:
+        asked.append(question)
+        return True
+
+    optimize("double", settings=file, trials=2, start_worker=starting(), notify=silent, ask=agree)
+    optimize("double", settings=file, trials=2, start_worker=starting(), notify=silent)
+    assert len(asked) == 1, "consent is remembered"
+    assert asked[0].endswith("Allow it?")
+
+
+def test_an_option_that_does_not_exist_or_fit_is_refused_before_a_worker_starts() -> None:
+    def start(target: str | None) -> None:
+        raise AssertionError("a worker was started")
+
+    for options, words in (({"trails": 3}, "trails"), ({"trials": 0}, "trials"), ({"trials": "many"}, "trials")):
+        with pytest.raises(RequestError, match=words):
+            optimize("double", start_worker=start, notify=silent, **options)  # type: ignore[arg-type]
+    with pytest.raises(RequestError, match="no problem is named"):
+        optimize(start_worker=start, notify=silent)  # type: ignore[arg-type]
+    with pytest.raises(ProblemError, match="no problem at 'triple'"):
+        optimize("triple", start_worker=start, notify=silent)  # type: ignore[arg-type]
+
+
+def test_a_problem_that_does_not_qualify_and_a_machine_without_torch_raise() -> None:
+    poor = FakeWorker(qualification=QualificationReport(problem="double", qualifies=False, reason="zeros would pass"))
+    with pytest.raises(ProblemError, match="zeros would pass"):
+        optimize("double", trials=2, start_worker=starting(poor), notify=silent)
+    assert not Path("runs").exists()
+    lines: list[str] = []
+    optimize("double", trials=2, unqualified=True, start_worker=starting(poor), notify=lines.append)
+    assert lines[0] == "going on although double does not qualify: zeros would pass"
+
+    def start(target: str | None) -> None:
+        raise MachineError("no torch", "install it")
+
+    with pytest.raises(MachineError):
+        optimize("double", trials=2, start_worker=start, notify=silent)  # type: ignore[arg-type]
+
+
+def test_the_control_arm_follows_without_a_word_of_its_own_on_the_streams(capfd: pytest.CaptureFixture[str]) -> None:
+    lines: list[str] = []
+    optimize("double", trials=4, control="random", out="run", start_worker=starting(), notify=lines.append)
+    with Journal.open(Path("run/control_arm")) as journal:
+        assert journal.info.settings.strategy == "random"
+    assert any(line.startswith("control arm: ") for line in lines)
+    assert capfd.readouterr() == ("", "")
