@@ -12,19 +12,25 @@ import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
-from fakes import BOUND, ENVIRONMENT, SPEC
+from fakes import BOUND, ENVIRONMENT, SPEC, FakeWorker
 from kernelwright.model import (
     BenchCase,
     BenchReport,
+    Candidate,
     Case,
     CaseInfo,
+    CaseResult,
     Environment,
+    Evaluation,
     Implementation,
     ProblemInfo,
     Status,
     TensorSpec,
+    Timing,
 )
-from kernelwright.spaces.space import Config, Parameter, Space
+from kernelwright.source import apply_config, kernel_configs
+from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, places
+from kernelwright.spaces.space import Config, Parameter, Space, configs
 from kernelwright.tune.records import CaseTime, Footprint, Found, TimeKind
 
 SOURCE = """\
@@ -183,3 +189,67 @@ class FakeDevice:
     def _note(self, what: str, config: Config) -> None:
         with self.lock:
             self.calls.append((what, f"{config['BLOCK']}/{config['k.num_warps']}"))
+
+
+def config_of(candidate: Candidate) -> Config:
+    found = kernel_configs(apply_config(candidate.source, candidate.config))["k"]
+    return {"BLOCK": found.kwargs["BLOCK"], "k.num_warps": found.num_warps}
+
+
+def evaluation_of(candidate: Candidate, purpose: str) -> Evaluation:
+    """What a worker would say of the fake device."""
+    config = config_of(candidate)
+    if config["BLOCK"] == 32:
+        return Evaluation(status=Status.WRONG, reason="case small: off by 3")
+    if config["k.num_warps"] == 1:
+        return Evaluation(status=Status.COMPILE_ERROR, reason="too much shared memory")
+    us = time_us(config, "big")
+    timing = Timing(kind="measured", median_us=us, ci95_us=(us * 0.999, us * 1.001))
+    return Evaluation(
+        status=Status.PASSED, score_us=us, timing_kind="measured", verified_on="device", compiled=str(config),
+        results=(CaseResult(case="big", status=Status.PASSED, timing=timing),),
+    )  # fmt: skip
+
+
+class TuneWorker(FakeWorker):
+    """A fake worker that also holds paired finals. loaded: what it was asked to load."""
+
+    def __init__(self, where: Environment = ENVIRONMENT) -> None:
+        super().__init__(answer=evaluation_of, where=where, problem=problem("big"))
+        self.loaded: list[tuple[str | None, tuple[str, ...], bool]] = []
+
+    def load(
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
+    ) -> ProblemInfo:
+        self.loaded.append((dtype, timed, narrow))
+        return self.problem
+
+    def bench(
+        self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,
+        compile: bool = True, against: str | None = None,
+    ) -> BenchReport:  # fmt: skip
+        assert against is not None
+        assert cases == ("big",)
+        named = {name: config_of(candidate) for name, candidate in candidates.items()}
+        report = FakeDevice().finals(named, against)
+        assert report is not None
+        return report
+
+
+def recorded_space() -> RecordedSpace:
+    """Every config of `SPACE`: blocks of 512 do not compile, and one warp takes too long."""
+
+    def entry(config: Config) -> Entry:
+        at = places(SPACE, config)
+        if config["BLOCK"] == 512:
+            return Entry(places=at, status=Status.COMPILE_ERROR, reason="too much shared memory")
+        if config["k.num_warps"] == 1:
+            return Entry(places=at, status=Status.TIMEOUT, reason="the kernels did not finish in 20 s")
+        us = time_us(config, "big")
+        took = RecordedResources(registers=32, spill_bytes=0, shared_bytes=config["BLOCK"], occupancy=0.5)
+        return Entry(places=at, status=Status.PASSED, time_us=us, ci95_us=(us * 0.999, us * 1.001), footprint=took)
+
+    return RecordedSpace(
+        problem="double", case="big", candidate=SOURCE, environment=ENVIRONMENT, kind="measured", space=SPACE,
+        entries=tuple(entry(config) for config in configs(SPACE)),
+    )  # fmt: skip

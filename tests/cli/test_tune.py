@@ -12,75 +12,24 @@ import pytest
 from click.testing import CliRunner, Result
 
 from command_line import PROBLEM, fault, run
-from fakes import ENVIRONMENT, FakeWorker
+from fakes import ENVIRONMENT
 from kernelwright.cli.main import cli
 from kernelwright.cli.parts import Parts
 from kernelwright.codec import decode
 from kernelwright.errors import WorkerError
 from kernelwright.export.best_config import Pinned
 from kernelwright.model import (
-    BenchReport,
     Candidate,
-    CaseResult,
-    Environment,
     Evaluation,
     Incumbent,
-    ProblemInfo,
     QualificationReport,
     Status,
-    Timing,
 )
-from kernelwright.source import apply_config, kernel_configs
-from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, load, places, save, shipped
-from kernelwright.spaces.space import Config, configs
-from tuned import BEST, DEFAULT, SOURCE, SPACE, FakeDevice, problem, time_us
+from kernelwright.spaces.recorded import load, save, shipped
+from kernelwright.spaces.space import Config
+from tuned import BEST, DEFAULT, SOURCE, TuneWorker, recorded_space
 
 SPACE_FILE = '[parameters]\nBLOCK = [32, 64, 128, 256, 512]\n"k.num_warps" = [1, 2, 4, 8]\n'
-
-
-def config_of(candidate: Candidate) -> Config:
-    found = kernel_configs(apply_config(candidate.source, candidate.config))["k"]
-    return {"BLOCK": found.kwargs["BLOCK"], "k.num_warps": found.num_warps}
-
-
-def evaluation_of(candidate: Candidate, purpose: str) -> Evaluation:
-    """The fake device's word, as a worker would give it."""
-    config = config_of(candidate)
-    if config["BLOCK"] == 32:
-        return Evaluation(status=Status.WRONG, reason="case small: off by 3")
-    if config["k.num_warps"] == 1:
-        return Evaluation(status=Status.COMPILE_ERROR, reason="too much shared memory")
-    us = time_us(config, "big")
-    timing = Timing(kind="measured", median_us=us, ci95_us=(us * 0.999, us * 1.001))
-    return Evaluation(
-        status=Status.PASSED, score_us=us, timing_kind="measured", verified_on="device", compiled=str(config),
-        results=(CaseResult(case="big", status=Status.PASSED, timing=timing),),
-    )  # fmt: skip
-
-
-class TuneWorker(FakeWorker):
-    """A fake worker that also holds paired finals. loaded: what it was asked to load."""
-
-    def __init__(self, where: Environment = ENVIRONMENT) -> None:
-        super().__init__(answer=evaluation_of, where=where, problem=problem("big"))
-        self.loaded: list[tuple[str | None, tuple[str, ...], bool]] = []
-
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
-    ) -> ProblemInfo:
-        self.loaded.append((dtype, timed, narrow))
-        return self.problem
-
-    def bench(
-        self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,
-        compile: bool = True, against: str | None = None,
-    ) -> BenchReport:  # fmt: skip
-        assert against is not None
-        assert cases == ("big",)
-        named = {name: config_of(candidate) for name, candidate in candidates.items()}
-        report = FakeDevice().finals(named, against)
-        assert report is not None
-        return report
 
 
 @pytest.fixture(autouse=True)
@@ -96,22 +45,8 @@ def files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def record(tmp_path: Path) -> Path:
-    def entry(config: Config) -> Entry:
-        at = places(SPACE, config)
-        if config["BLOCK"] == 512:
-            return Entry(places=at, status=Status.COMPILE_ERROR, reason="too much shared memory")
-        if config["k.num_warps"] == 1:
-            return Entry(places=at, status=Status.TIMEOUT, reason="the kernels did not finish in 20 s")
-        us = time_us(config, "big")
-        took = RecordedResources(registers=32, spill_bytes=0, shared_bytes=config["BLOCK"], occupancy=0.5)
-        return Entry(places=at, status=Status.PASSED, time_us=us, ci95_us=(us * 0.999, us * 1.001), footprint=took)
-
     path = tmp_path / "double.json.gz"
-    recorded = RecordedSpace(
-        problem="double", case="big", candidate=SOURCE, environment=ENVIRONMENT, kind="measured", space=SPACE,
-        entries=tuple(entry(config) for config in configs(SPACE)),
-    )  # fmt: skip
-    save(recorded, path)
+    save(recorded_space(), path)
     return path
 
 

@@ -1,47 +1,54 @@
-"""The one question that `tune` asks a model before it searches, kept as files in the tuning's folder.
+"""Asks a model once for configs to try first, before `tune` searches; question and answer are files.
 
-What is asked and read is `propose.advice`. The rule: an answer is a file before it is used, and where that file is
-there nothing is asked, so a reply is paid for once and a person or a program can write it just as well. What a reply
-cost is a file too, which counts for the reply that it names.
+An answer is a file before it is used, and where that file exists nothing is asked. So a reply is paid for once, and a
+person or a program can write it as well. The cost of a reply is a file too; it counts for the reply that it names.
 """
 
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from kernelwright import codec
-from kernelwright.cli import options
-from kernelwright.cli.output import note
 from kernelwright.errors import RequestError
+from kernelwright.jobs.worker import Notify
+from kernelwright.llm.received import assumed
 from kernelwright.model import Environment, ProblemInfo, Record, Scalar, Usage
+from kernelwright.propose.advice import advice_prompt, rows_in
+from kernelwright.propose.advisors import Advisor, build_advisor
+from kernelwright.propose.conversation import whole
+from kernelwright.propose.mailbox import write_whole
+from kernelwright.propose.reply import Unusable
 from kernelwright.spaces.space import Space
+from kernelwright.spaces.stated import configs_from
+from kernelwright.tune import Advice
 
-if TYPE_CHECKING:
-    from kernelwright.propose.advisors import Advisor
-    from kernelwright.tune import Advice
+NamedAdvisor = tuple[Advisor, str]
+"""An advisor, and its name for the report."""
 
 QUESTION, ANSWER, COST = "advice.prompt.md", "advice.reply.md", "advice.cost.json"
 
 
 class Cost(Record, frozen=True, kw_only=True):
-    """What the reply with this hash cost."""
+    """The cost of the reply with this hash."""
 
     reply: str
     usage: Usage
 
 
-def advisor_from(
-    name: str | None, model: str | None, base_url: str | None, texts: tuple[str, ...]
-) -> tuple[Advisor, str] | None:
-    """The advisor, from the options as typed. None where none was asked for."""
-    from kernelwright.propose.advisors import build_advisor
+def choose_advisor(
+    name: str | None, options: Mapping[str, Scalar], model: str | None = None, base_url: str | None = None
+) -> NamedAdvisor | None:
+    """The advisor of this name; None where none is named.
 
-    given: dict[str, Scalar] = options.pairs(texts, "--advisor-option")
+    model, base_url: two of its options. Raises `RequestError` for one that is given twice, and for options without an
+    advisor; `ConfigError` for an unknown advisor and for an option that does not fit.
+    """
+    given = dict(options)
     for option, value in (("model", model), ("base_url", base_url)):
         if value is not None:
             if option in given:
@@ -55,30 +62,28 @@ def advisor_from(
 
 
 def advised(
-    asked: tuple[Advisor, str], folder: Path, source: str, space: Space, problem: ProblemInfo | str, where: Environment
+    asked: NamedAdvisor,
+    folder: Path,
+    source: str,
+    space: Space,
+    problem: ProblemInfo | str,
+    where: Environment,
+    notify: Notify,
 ) -> Advice | None:
-    """What the advisor said; None where its answer is yet to come. Raises `ProviderError` when none came."""
-    from kernelwright.llm.received import assumed
-    from kernelwright.propose.advice import advice_prompt, rows_in
-    from kernelwright.propose.conversation import whole
-    from kernelwright.propose.mailbox import write_whole
-    from kernelwright.propose.reply import Unusable
-    from kernelwright.spaces.stated import configs_from
-    from kernelwright.tune import Advice
-
+    """The advisor's configs; None where its answer has yet to come. Raises `ProviderError` where it gives none."""
     advisor, author = asked
     answer = folder / ANSWER
     known = answer.exists()
     if not known:
         prompt = advice_prompt(source, space, problem, where)
         write_whole(folder / QUESTION, whole(prompt))
-        note(f"asking {author} for configs to begin with: {folder / QUESTION}")
+        notify(f"asking {author} for configs to begin with: {folder / QUESTION}")
         with contextlib.closing(advisor):
             reply = advisor.complete(prompt.system, prompt.text)
         if reply is None:
             return None
         if reply.doubt:
-            note(f"the reply states {reply.doubt}, so its cost is assumed")
+            notify(f"the reply states {reply.doubt}, so its cost is assumed")
             reply = replace(reply, usage=assumed(reply, prompt.text, Usage()))
         write_whole(folder / COST, codec.encode(Cost(reply=codec.sha(reply.text), usage=reply.usage)).decode())
         write_whole(answer, reply.text)
@@ -102,7 +107,7 @@ def read_answer(file: Path) -> str:
 
 
 def cost_of(file: Path, reply: str) -> Usage:
-    """What a reply cost, also when an earlier call paid for it; nothing where somebody wrote it by hand."""
+    """The cost of a reply, also where an earlier call paid for it; nothing for one that was written by hand."""
     if not file.exists():
         return Usage()
     try:
