@@ -61,6 +61,7 @@ def home(tmp_path: Path) -> Path:
     problem.mkdir(parents=True)
     (problem / "problem.py").write_text(f'"""Twice the input."""\n\n{PROBLEM}')
     (problem / "starter.py").write_text(KERNEL.format(block=64))
+    (tmp_path / "kernelwright.toml").write_text("[option]\ntuning = 0\n")
     return tmp_path
 
 
@@ -98,6 +99,18 @@ def test_an_agent_drives_a_run_from_the_first_prompt_to_the_kernel_that_stands(h
     assert view.best is not None
     assert view.best.proposal.author.startswith("mailbox")
     assert list(view.confirmed) == [1]
+
+
+def test_without_limits_a_run_has_those_of_the_settings_file_else_the_defaults_of_optimize(home: Path) -> None:
+    async def use(call: Call) -> None:
+        assert (await call("start_run", problem="double"))["trials"]["limit"] == 40
+        (home / "kernelwright.toml").write_text('problem = "double"\ntrials = 7\n')
+        assert (await call("start_run"))["trials"]["limit"] == 7
+        (home / "kernelwright.toml").write_text("trails = 7\n")
+        with pytest.raises(RuntimeError, match="did you mean trials"):
+            await call("start_run", problem="double")
+
+    drive(home, use)
 
 
 def test_a_run_is_left_gone_on_with_and_ended_early(home: Path) -> None:

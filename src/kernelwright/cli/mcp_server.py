@@ -16,9 +16,11 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver.exceptions import ToolError
 
 from kernelwright import __version__
+from kernelwright.cli.output import note
 from kernelwright.cli.runs import run_lines
 from kernelwright.errors import KernelwrightError
 from kernelwright.jobs.agent import AgentSession
+from kernelwright.jobs.settings import read_settings
 from kernelwright.problems import ProblemPath, find_problem
 from kernelwright.problems.paths import gallery_names
 from kernelwright.source import parse as syntax
@@ -61,16 +63,25 @@ def server(agent: AgentSession) -> MCPServer:
     @made.tool()
     @said
     def start_run(
-        problem: str,
-        trials: int | None = 20,
+        problem: str | None = None,
+        trials: int | None = None,
         minutes: float | None = None,
-        strategy: str = "beam",
+        strategy: str | None = None,
         starter: str | None = None,
     ) -> dict[str, Any]:
         """Begin a search and open it. problem: a name of list_problems, or a path. trials and minutes limit it.
-        strategy: beam, evolve, greedy or random. starter: a file with a first kernel, where the problem has none. Takes
-        up to a minute; gives the run's state, with the numbers of the requests that wait."""
-        return agent.start(problem, trials, minutes, strategy, starter)
+        strategy: beam, evolve, greedy or random. starter: a file with a first kernel, where the problem has none. What
+        is left out comes from ./kernelwright.toml, else from the defaults of `kernelwright optimize`. A kernel that
+        passed is tuned before the next request; tunings count as trials. Takes up to a few minutes; gives the run's
+        state, with the numbers of the requests that wait."""
+        return agent.start(
+            problem,
+            settings=read_settings(None, note),
+            trials=trials,
+            minutes=minutes,
+            strategy=strategy,
+            starter=starter,
+        )
 
     @made.tool()
     @said

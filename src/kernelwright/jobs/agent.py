@@ -20,12 +20,12 @@ from kernelwright.errors import RequestError
 from kernelwright.folders import refuse_links
 from kernelwright.jobs.consent import refuse
 from kernelwright.jobs.display import no_display
-from kernelwright.jobs.loading import read_problem
-from kernelwright.jobs.runs import NewRun, OpenRun, begin, read_starter, reopen
+from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
 from kernelwright.jobs.session import run_session
+from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import EventKind, Journal
-from kernelwright.model import Budget, RunSettings, Scalar, Trial
+from kernelwright.model import Budget, Scalar, Trial
 from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.report.profiled import profiled, profiled_text
 from kernelwright.report.text import KERNEL
@@ -33,7 +33,6 @@ from kernelwright.report.trials import trial_text, trials_table
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, read_run
 from kernelwright.run import Outcome, StopReason
-from kernelwright.search import build_strategy
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
 
@@ -68,23 +67,14 @@ class AgentSession:
 
     # --- choosing a run ---------------------------------------------------------------------------------------
 
-    def start(
-        self, problem: str, trials: int | None, minutes: float | None, strategy: str, starter_file: str | None
-    ) -> dict[str, Any]:
-        """Begin a run; its first kernel, where there is one, is judged before this returns."""
+    def start(self, problem: str | None = None, *, settings: SettingsFile = NO_FILE, **options: Any) -> dict[str, Any]:
+        """Begin a run; its first kernel, where there is one, is judged before this returns.
+
+        settings, options: as for `jobs.optimize.optimize`; the proposer is the mailbox.
+        """
         with self._lock:
-            found = read_problem(problem)
-            starter = read_starter(found, starter_file, MAILBOX)
-            settings = RunSettings(
-                problem=problem,
-                strategy=strategy,
-                proposer=MAILBOX,
-                proposer_options=WHOLE,
-                budget=Budget(trials=trials, minutes=minutes),
-                starter=starter_file,
-            )
-            build_strategy(strategy, starter, settings.seed, settings.strategy_options)
-            run = NewRun(settings, found, starter, None, self._target)
+            given = read_options({"target": self._target, **options, "problem": problem, "proposer": MAILBOX})
+            run = new_run(given, settings, ask=refuse, notify=self._notify)
             self._open(begin(run, start_worker=self._start_worker, notify=self._notify))
             return self.state()
 
