@@ -17,12 +17,12 @@ from mcp.server.mcpserver.exceptions import ToolError
 
 from kernelwright import __version__
 from kernelwright.cli.output import note
-from kernelwright.cli.runs import run_lines
 from kernelwright.errors import KernelwrightError
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.settings import read_settings
 from kernelwright.problems import ProblemPath, find_problem
 from kernelwright.problems.paths import gallery_names
+from kernelwright.report.runs import run_lines
 from kernelwright.source import parse as syntax
 
 INSTRUCTIONS = """\

@@ -1,7 +1,4 @@
-"""`new`: a folder with a problem and a starter that work, to be changed into one's own.
-
-Not the template itself (`problems.template`). The rule: nothing that exists is overwritten.
-"""
+"""`new`: writes a folder with a problem and a starter that work, for the user to change. It overwrites nothing."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""`pause`: holds a search that is at work, from another terminal.
+"""`pause`: pauses a search that is at work, from another terminal.
 
-Not its end (`stop`). The rule: what is under way is finished and recorded first, and the pause costs no budget.
+What is under way is finished and recorded first, and the pause costs no budget.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""`reply`: hand in the answer to a prompt that a run waits for.
+"""`reply`: hands in the answer to a prompt that a run waits for.
 
-It neither judges nor runs the answer. The rule: a reply that the run could not use is refused now, not after resuming.
+The answer is not judged here, but one that the run could not use is refused at once.
 """
 
 from __future__ import annotations

@@ -1,7 +1,4 @@
-"""`resume`: lets a paused search go on.
-
-Not the resumption of a run whose process has ended: that is `optimize --resume`, and the fault says so.
-"""
+"""`resume`: continues a paused search. A run whose process has ended is continued by `optimize --resume`."""
 
 from __future__ import annotations
 

@@ -1,21 +1,15 @@
-"""`runs`: which runs lie in a folder, and where each stands.
-
-Not a report on any of them. The rule: reading never disturbs a run at work.
-"""
+"""`runs`: lists the runs in a folder and the state of each. Reading does not disturb a run at work."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import click
 
 from kernelwright.cli.output import say, say_document
-from kernelwright.errors import RequestError, RunFolderError
-
-if TYPE_CHECKING:
-    from kernelwright.report.runs import RunLine
+from kernelwright.errors import RequestError
+from kernelwright.report.runs import run_lines, runs_text
 
 
 @click.command()
@@ -28,8 +22,6 @@ def runs(folder: str, as_json: bool) -> None:
 
     Nothing of the runs is executed.
     """
-    from kernelwright.report.runs import runs_text
-
     home = Path(folder)
     if not home.is_dir():
         raise RequestError(f"no folder at {folder!r}", "name the folder that holds runs, or start one with `optimize`")
@@ -38,19 +30,3 @@ def runs(folder: str, as_json: bool) -> None:
         say_document([asdict(line) for line in lines])
     else:
         say(runs_text(lines) if lines else f"no runs in {folder}")
-
-
-def run_lines(home: Path) -> list[RunLine]:
-    """A line for each run in a folder, also for one that cannot be read."""
-    from kernelwright.journal import NAME, Journal
-    from kernelwright.report.runs import RunLine, run_line
-    from kernelwright.report.view import read_run
-
-    lines = []
-    for path in sorted(home.glob(f"*/{NAME}")):
-        try:
-            with Journal.open(path.parent) as journal:
-                lines.append(run_line(read_run(journal)))
-        except RunFolderError as error:
-            lines.append(RunLine(run=path.parent.name, state=f"unreadable: {error}"))
-    return lines

@@ -1,7 +1,4 @@
-"""`show`: a run's trials in a table, or one of them whole.
-
-Not the report. The rule: everything shown is read from the journal.
-"""
+"""`show`: prints a run's trials in a table, or one of them whole, as its journal has them."""
 
 from __future__ import annotations
 

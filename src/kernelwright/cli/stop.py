@@ -1,7 +1,6 @@
 """`stop`: ends a search that is at work, from another terminal, as Ctrl-C does in its own.
 
-Not a kill. The rule: it waits until the run's journal is closed and its report is written, so what follows can rely on
-them.
+It waits until the run's report is written and its journal is closed.
 """
 
 from __future__ import annotations

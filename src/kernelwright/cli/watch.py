@@ -13,6 +13,7 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli.live_page import LiveRun, LiveServer
 from kernelwright.cli.output import note, say
 from kernelwright.errors import RequestError
 
@@ -31,8 +32,6 @@ def watch(run: str, port: int) -> None:
 
     Nothing of the run is executed.
     """
-    from kernelwright.cli.live_page import LiveRun, LiveServer
-
     live = LiveRun(Path(run))
     os.nice(NICER_BY)
     try:

@@ -1,7 +1,4 @@
-"""A list of runs as text: one line each.
-
-Not their reports. The rule: a run that cannot be read is listed with the reason, never left out.
-"""
+"""The runs in a folder, one line each. A run that cannot be read is listed with the reason."""
 
 from __future__ import annotations
 
@@ -9,9 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright.journal import writer
+from kernelwright.errors import RunFolderError
+from kernelwright.journal import NAME, Journal, writer
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.view import RunView
+from kernelwright.report.view import RunView, read_run
 from kernelwright.run import is_paused
 from kernelwright.text.table import table
 from kernelwright.text.units import count_text, time_text
@@ -28,6 +26,18 @@ class RunLine:
     trials: int = 0
     best: str = "-"
     state: str = ""
+
+
+def run_lines(home: Path) -> list[RunLine]:
+    """A line for each run in a folder, also for one that cannot be read."""
+    lines = []
+    for path in sorted(home.glob(f"*/{NAME}")):
+        try:
+            with Journal.open(path.parent) as journal:
+                lines.append(run_line(read_run(journal)))
+        except RunFolderError as error:
+            lines.append(RunLine(run=path.parent.name, state=f"unreadable: {error}"))
+    return lines
 
 
 def run_line(view: RunView) -> RunLine:
