@@ -33,6 +33,21 @@ def test_a_folder_problem_is_copied_whole_and_alone(folder_problem: Path, tmp_pa
     assert copy.starter.read_text() == "starter.py of scan"
 
 
+def test_modules_and_values_that_a_problem_reads_are_copied(folder_problem: Path, tmp_path: Path) -> None:
+    package = folder_problem / "sources" / "mine"
+    package.mkdir(parents=True)
+    for file in (package / "__init__.py", package / "nets.py", package / "notes.txt", folder_problem / "example.pt"):
+        file.write_text(file.name)
+    copy = copy_problem(find_problem(str(folder_problem)), tmp_path / "run")
+    assert [file.relative_to(copy.file.parent).as_posix() for file in copy.beside] == [
+        "sources/mine/__init__.py",
+        "sources/mine/nets.py",
+        "example.pt",
+    ]
+    assert not (copy.file.parent / "sources" / "mine" / "notes.txt").exists()
+    assert copy_problem(find_problem(str(folder_problem)), tmp_path / "run") == copy
+
+
 def test_a_single_file_is_copied_with_its_cases_and_without_its_neighbours(tmp_path: Path) -> None:
     for name in ("relu.py", "relu.cases.json", "gelu.py", "gelu.cases.json"):
         (tmp_path / name).write_text(name)

@@ -35,7 +35,7 @@ from kernelwright.propose.prompt import (
     render,
     template,
 )
-from kernelwright.propose.sections import kernel
+from kernelwright.propose.sections import kernel, problem
 from kernelwright.propose.shown import shown_source
 from kernelwright.source import find_tunables
 from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
@@ -126,6 +126,13 @@ def test_a_problem_is_shown_without_its_list_of_cases() -> None:
     ).text
     assert "7777" not in text
     assert "SIZES = (3, 5)\n# CASES: see the table below.\n\n\nclass Model:\n    pass  # the end\n```" in text
+
+
+def test_modules_of_a_problem_are_shown_with_it_and_empty_ones_are_not() -> None:
+    info = msgspec.structs.replace(PROBLEM, modules={"mine/__init__.py": "\n", "mine/nets.py": "WIDTH = 64\n"})
+    text = problem(info)
+    assert "It imports `sources/mine/nets.py`:\n\n```python\nWIDTH = 64\n```" in text
+    assert "__init__" not in text
 
 
 def test_a_source_without_cases_or_that_does_not_parse_is_shown_as_it_is() -> None:

@@ -122,7 +122,8 @@ def reopen(
         if target is None and info.environment.device is None:
             target = info.environment.target
         with start_worker(target) as worker:
-            if worker.load(str(file), info.settings.dtype).source != info.problem.source:
+            loaded = worker.load(str(file), info.settings.dtype)
+            if (loaded.source, loaded.modules) != (info.problem.source, info.problem.modules):
                 raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
             require_qualified(worker, info.settings.problem, notify, info.settings.unqualified)
             yield OpenRun(journal, worker, budget)

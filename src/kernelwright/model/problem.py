@@ -110,3 +110,6 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     parameters: dict[str, tuple[int, ...]] = {}
     """Names and shapes of the reference module's parameters and buffers (for the first case)."""
     docstring: str = ""
+    modules: dict[str, str] = {}
+    """Texts of the modules that the file imports from `sources/` beside it, by their path there; empty in older
+    journals."""

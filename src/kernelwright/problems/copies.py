@@ -1,7 +1,7 @@
 """A problem's files inside a run folder, so that the run can be moved and still means the same problem.
 
-Copies only what a run needs (`problem.py` or `NAME.py`, the cases beside it, the starter), never what else lies in its
-folder, `best.py` included. The one rule: a run folder holds one problem, under `problem/`.
+Copies only what a run needs (`problem.py` or `NAME.py`, the cases beside it, the starter, `sources/`, `example.pt`),
+never what else lies in its folder, `best.py` included. The one rule: a run folder holds one problem, under `problem/`.
 """
 
 from __future__ import annotations
@@ -21,16 +21,17 @@ def copy_problem(problem: ProblemPath, run_folder: Path) -> ProblemPath:
     Raises `RunFolderError` where another problem lies there.
     """
     home = f"{FOLDER}/{problem.name}" if problem.is_folder else FOLDER
-    files = [file for file in (problem.file, problem.starter, problem.sidecar) if file is not None]
-    copies = {f"{home}/{file.name}" for file in files}
+    files = [file for file in (problem.file, problem.starter, problem.sidecar, *problem.beside) if file is not None]
+    names = {file: file.relative_to(problem.file.parent).as_posix() for file in files}
+    copies = {f"{home}/{name}" for name in names.values()}
     there = {str(path.relative_to(run_folder)) for path in (run_folder / FOLDER).rglob("*") if path.is_file()}
     if strange := sorted(there - copies):
         raise RunFolderError(
             f"{run_folder} holds {strange[0]}, which is not of {problem.name}", "name another folder, or remove it"
         )
     run_folder.mkdir(parents=True, exist_ok=True)
-    for file in files:
-        write_file(run_folder, f"{home}/{file.name}", file.read_bytes())
+    for file, name in names.items():
+        write_file(run_folder, f"{home}/{name}", file.read_bytes())
     return problem_at(run_folder / home / problem.file.name)
 
 

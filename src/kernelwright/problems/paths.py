@@ -1,8 +1,8 @@
 """From what a user typed to the files of a problem. Reads no file's content.
 
-A problem is a file `NAME.py` (with its cases in it, or in `NAME.cases.json` beside it), or a folder `NAME/`
-holding `problem.py` and, where there are such, `starter.py` and `best.py`. The one rule: a path that exists
-wins over a gallery name, and nothing is guessed beyond the places that the error lists.
+A problem is a file `NAME.py` (with its cases in it, or in `NAME.cases.json` beside it), or a folder `NAME/` holding
+`problem.py` and, where there are such, `starter.py`, `best.py`, `sources/` and `example.pt`. A path that exists wins
+over a gallery name, and nothing is guessed beyond the places that the error lists.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from kernelwright.errors import ProblemError
 PROBLEM_FILE = "problem.py"
 STARTER_FILE = "starter.py"
 BEST_FILE = "best.py"
+SOURCES_FOLDER = "sources"
+"""Modules that problem.py imports."""
+EXAMPLE_FILE = "example.pt"
+"""Values that problem.py reads."""
 GALLERY = "gallery"
 
 
@@ -28,6 +32,8 @@ class ProblemPath:
     best: Path | None = None
     """The best kernel known so far, for comparison; a search neither starts from it nor sees it."""
     sidecar: Path | None = None
+    beside: tuple[Path, ...] = ()
+    """What problem.py needs and is not listed above: the files of `sources/`, and `example.pt`."""
 
     @property
     def is_folder(self) -> bool:
@@ -51,7 +57,14 @@ def problem_at(file: Path) -> ProblemPath:
         starter=beside(STARTER_FILE),
         best=beside(BEST_FILE),
         sidecar=sidecar if sidecar.is_file() else None,
+        beside=_beside(file.parent) if owns_folder else (),
     )
+
+
+def _beside(folder: Path) -> tuple[Path, ...]:
+    sources = sorted((folder / SOURCES_FOLDER).glob("**/*.py"))
+    example = folder / EXAMPLE_FILE
+    return (*sources, *([example] if example.is_file() else []))
 
 
 def gallery_names(folder: Path) -> list[str]:

@@ -41,6 +41,7 @@ FOCUSES = (
 
 def problem(info: ProblemInfo) -> str:
     parts = [info.docstring.strip(), fenced(shown_source(info.source))]
+    parts += [f"It imports `sources/{path}`:\n\n{fenced(text)}" for path, text in info.modules.items() if text.strip()]
     if info.parameters:
         rows = [[f"`{name}`", "×".join(map(str, shape)) or "scalar"] for name, shape in info.parameters.items()]
         parts.append("Parameters and buffers of the reference:\n\n" + table(["name", "shape"], rows))

@@ -70,7 +70,7 @@ class Judge:
         first = self.specs[self.problem.cases[0].name]
         return {
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
-            "docstring": self.problem.docstring, "cases": described,
+            "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
             "parameters": {name: spec.shape for name, spec in first.parameters.items()},
         }  # fmt: skip
 

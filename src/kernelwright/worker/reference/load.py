@@ -47,6 +47,7 @@ from kernelwright.worker.reference.problem_module import (
     check_cases,
     execute,
     floating_dtype,
+    own_modules,
     read_source,
     seeded,
     stated_cases,
@@ -90,6 +91,7 @@ def load_problem(path: str) -> LoadedProblem:
         file=file,
         tree=tree,
         arguments=arguments,
+        modules=own_modules(file) if owns_folder else {},
     )
 
 
@@ -98,7 +100,8 @@ class LoadedProblem:
     """A problem whose file was imported once and found sound.
 
     Each method executes the file anew with the case's constants, so that nothing is kept between calls.
-    arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants.
+    arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
+    of the files in `sources/`, by their path there.
     """
 
     name: str
@@ -109,6 +112,7 @@ class LoadedProblem:
     file: Path
     tree: ast.Module
     arguments: frozenset[str]
+    modules: dict[str, str]
 
     def instance(self, case: Case, *, seed: int, device: str = "cpu", dtype: str | None = None) -> Instance:
         """Reference and inputs of `case`; the same for the same arguments. `dtype` goes before the case's own.

@@ -60,6 +60,18 @@ def read_source(file: Path) -> tuple[str, ast.Module]:
         raise ProblemError(f"{file} is not Python source in UTF-8: {error}") from error
 
 
+def own_modules(file: Path) -> dict[str, str]:
+    """Texts of the modules in `sources/` beside the problem file, by their path there."""
+    folder = file.parent / "sources"
+    try:
+        return {
+            found.relative_to(folder).as_posix(): found.read_text(encoding="utf-8-sig")
+            for found in sorted(folder.glob("**/*.py"))
+        }
+    except (OSError, ValueError) as error:
+        raise ProblemError(f"{folder} holds a module that cannot be read: {error}") from error
+
+
 def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> types.ModuleType:
     """The problem's module, freshly executed, with `constants` in place of what the file assigns to them.
 
