@@ -4,6 +4,8 @@
     text      a problem file's text, refused at once when it cannot be a problem
     copies    a problem's files inside a run folder, so that a run can move to another machine
     template  a new problem folder to start from
+    live      a problem folder from a module or a function of the caller's program
+    problem   what programs hold of a problem
 
 What a problem computes is known only to the worker, which imports it.
 """
