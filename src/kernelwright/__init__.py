@@ -1,3 +1,55 @@
-"""kernelwright: from a PyTorch computation to a verified, honestly timed, faster Triton kernel."""
+"""kernelwright: from a PyTorch computation to a verified, honestly timed, faster Triton kernel.
+
+    import kernelwright
+
+    problem = kernelwright.Problem.from_module(block, [x])
+    print(kernelwright.verify(problem, "kernel.py"))
+
+What Python programs may use is listed in `API`; its types are in `__init__.pyi`. Each name is imported when it is first
+used: importing kernelwright imports neither torch nor anything else.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import types
+from typing import Any
 
 __version__ = "0.1.0"
+
+API = {
+    "Problem": "kernelwright.problems.problem",
+    "bench": "kernelwright.api.verbs",
+    "check": "kernelwright.api.verbs",
+    "export": "kernelwright.api.verbs",
+    "open_run": "kernelwright.api.run",
+    "profile": "kernelwright.api.verbs",
+    "verify": "kernelwright.api.verbs",
+}
+"""Public names, each with the module that defines it."""
+
+__all__ = ["__version__", *API]
+
+
+class _Package(types.ModuleType):
+    """Finds the public names. A module's own `__getattr__` would not do: `export` is also a subpackage, and importing
+    that sets an attribute of the same name."""
+
+    def __dir__(self) -> list[str]:
+        return sorted({*super().__dir__(), *API})
+
+
+def _public(name: str, module: str) -> property:
+    def value(package: types.ModuleType) -> Any:
+        return getattr(importlib.import_module(module), name)
+
+    def ignore(package: types.ModuleType, subpackage: types.ModuleType) -> None:
+        """The import system sets it once the subpackage is imported, which stays reachable by its full name."""
+
+    return property(value, ignore)
+
+
+for _name, _module in API.items():
+    setattr(_Package, _name, _public(_name, _module))
+sys.modules[__name__].__class__ = _Package

@@ -1,0 +1,10 @@
+from kernelwright.api.run import open_run as open_run
+from kernelwright.api.verbs import bench as bench
+from kernelwright.api.verbs import check as check
+from kernelwright.api.verbs import export as export
+from kernelwright.api.verbs import profile as profile
+from kernelwright.api.verbs import verify as verify
+from kernelwright.problems.problem import Problem as Problem
+
+__version__: str
+API: dict[str, str]

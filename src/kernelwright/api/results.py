@@ -1,0 +1,90 @@
+"""The records that jobs return, with the text that the command line prints and the HTML that a notebook shows.
+
+Each class is the job's record with two methods more; the words and tables are those of `report`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+from typing import Any, TypeVar
+
+import msgspec
+
+from kernelwright.jobs.check import ProblemCheck
+from kernelwright.jobs.profile import ProfileReport
+from kernelwright.jobs.verify import Verification
+from kernelwright.model import BenchReport, Status
+from kernelwright.report.bench import bench_text, case_text
+from kernelwright.report.bounds import bounds_text
+from kernelwright.report.evaluation import evaluation_text, headline, results_table
+from kernelwright.report.profiled import document, profiled_text
+from kernelwright.report.qualification import qualification_text, verdict
+
+R = TypeVar("R", bound=msgspec.Struct)
+
+
+def shown_as(kind: type[R], record: msgspec.Struct) -> R:
+    """`record` as `kind`, which is a subclass of its class without fields of its own."""
+    return kind(**{name: getattr(record, name) for name in record.__struct_fields__})
+
+
+def html(title: str, texts: Iterable[str], pictures: Iterable[str] = ()) -> str:
+    """A heading, texts in columns, and pictures that are HTML already."""
+    blocks = [f"<pre>{escape(text)}</pre>" for text in texts]
+    return "\n".join([f"<p><b>{escape(title)}</b></p>", *pictures, *blocks])
+
+
+class VerifyResult(Verification, frozen=True, kw_only=True):
+    """How a candidate was judged on every case of a problem, and where."""
+
+    @property
+    def passed(self) -> bool:
+        return self.evaluation.status is Status.PASSED
+
+    def __str__(self) -> str:
+        return evaluation_text(self.evaluation, self.problem.cases)
+
+    def _repr_html_(self) -> str:
+        title = f"{self.problem.name}: {headline(self.evaluation)}"
+        return html(title, [results_table(self.evaluation.results, self.problem.cases)])
+
+
+class CheckResult(ProblemCheck, frozen=True, kw_only=True):
+    """A problem with its bounds, and whether it tells a kernel from a trivial answer."""
+
+    @property
+    def qualifies(self) -> bool | None:
+        """None where this machine could compute no case."""
+        return self.qualification.qualifies
+
+    def __str__(self) -> str:
+        return f"{qualification_text(self.qualification)}\n\n{bounds_text(self.problem.cases, self.eager)}"
+
+    def _repr_html_(self) -> str:
+        return html(verdict(self.qualification), [bounds_text(self.problem.cases, self.eager)])
+
+
+class BenchResult(BenchReport, frozen=True, kw_only=True):
+    """The framework's own and the candidates, timed side by side on every case."""
+
+    def __str__(self) -> str:
+        return bench_text(self)
+
+    def _repr_html_(self) -> str:
+        where = self.environment.device or "no GPU: times are estimates"
+        return html(f"{self.problem} on {where}", [case_text(case) for case in self.cases])
+
+
+class ProfileResult(ProfileReport, frozen=True, kw_only=True):
+    """The profiles of a candidate, case by case."""
+
+    def document(self) -> dict[str, Any]:
+        """What `profile --json` prints."""
+        return document(self.problem.name, self.environment, self.profiles)
+
+    def __str__(self) -> str:
+        return "\n\n".join([*map(profiled_text, self.profiles), *([self.failure] if self.failure else [])])
+
+    def _repr_html_(self) -> str:
+        return html(self.failure or f"profile of {self.problem.name}", map(profiled_text, self.profiles))
