@@ -24,7 +24,9 @@ API = {
     "check": "kernelwright.api.verbs",
     "export": "kernelwright.api.verbs",
     "open_run": "kernelwright.api.run",
+    "optimize": "kernelwright.api.search",
     "profile": "kernelwright.api.verbs",
+    "tune": "kernelwright.api.search",
     "verify": "kernelwright.api.verbs",
 }
 """Public names, each with the module that defines it."""
@@ -33,8 +35,8 @@ __all__ = ["__version__", *API]
 
 
 class _Package(types.ModuleType):
-    """Finds the public names. A module's own `__getattr__` would not do: `export` is also a subpackage, and importing
-    that sets an attribute of the same name."""
+    """Finds the public names. A module's own `__getattr__` would not do: `export` and `tune` are also subpackages, and
+    importing one sets an attribute of the same name."""
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *API})

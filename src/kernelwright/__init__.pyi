@@ -1,4 +1,6 @@
 from kernelwright.api.run import open_run as open_run
+from kernelwright.api.search import optimize as optimize
+from kernelwright.api.search import tune as tune
 from kernelwright.api.verbs import bench as bench
 from kernelwright.api.verbs import check as check
 from kernelwright.api.verbs import export as export

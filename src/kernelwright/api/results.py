@@ -6,7 +6,9 @@ Each class is the job's record with two methods more; the words and tables are t
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import dataclass
 from html import escape
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -20,6 +22,8 @@ from kernelwright.report.bounds import bounds_text
 from kernelwright.report.evaluation import evaluation_text, headline, results_table
 from kernelwright.report.profiled import document, profiled_text
 from kernelwright.report.qualification import qualification_text, verdict
+from kernelwright.report.tuning import heading, tuning_text
+from kernelwright.tune import Outcome
 
 R = TypeVar("R", bound=msgspec.Struct)
 
@@ -88,3 +92,17 @@ class ProfileResult(ProfileReport, frozen=True, kw_only=True):
 
     def _repr_html_(self) -> str:
         return html(self.failure or f"profile of {self.problem.name}", map(profiled_text, self.profiles))
+
+
+@dataclass(frozen=True)
+class Tuned:
+    """A finished tuning, and the folder that it wrote."""
+
+    folder: Path
+    outcome: Outcome
+
+    def __str__(self) -> str:
+        return tuning_text(self.outcome)
+
+    def _repr_html_(self) -> str:
+        return html(heading(self.outcome).partition("\n")[0], [tuning_text(self.outcome)])

@@ -151,12 +151,11 @@ def export(
     cannot be exported, `MachineError` where it cannot be verified here.
     """
     source = ExportSource(
-        os.fspath(what), None if problem is None else os.fspath(problem), trial, dict(config or {}), name,
+        os.fspath(what), text_of(problem), trial, dict(config or {}), name,
         unqualified=unqualified, target=target,
     )  # fmt: skip
-    folder = None if out is None else os.fspath(out)
     return export_job.export(
-        source, start_worker=start_worker, notify=notify, format=format, out=folder, measure=measure
+        source, start_worker=start_worker, notify=notify, format=format, out=text_of(out), measure=measure
     )
 
 
@@ -172,3 +171,7 @@ def candidate_of(given: AnyCandidate, config: Mapping[str, int] | None = None) -
     if chosen:
         apply_config(source, chosen)
     return Candidate(source=source, config=chosen)
+
+
+def text_of(path: AnyPath | None) -> str | None:
+    return None if path is None else os.fspath(path)

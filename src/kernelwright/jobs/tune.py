@@ -14,7 +14,6 @@ from typing import Any
 
 import msgspec
 
-from kernelwright import tune as tuner
 from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.export.best_config import pinned
@@ -34,6 +33,7 @@ from kernelwright.spaces.recorded import Within, load, shipped
 from kernelwright.spaces.space import Config, Parameter, Space, size
 from kernelwright.spaces.stated import configs_from, found_space, stated_space
 from kernelwright.tune import Device, LiveDevice, Outcome, ReplayedDevice, Settings, Tried
+from kernelwright.tune import tune as search_configs
 
 DEFAULT_TRIALS = 60
 """Where no limit is given: about a minute on a GPU, and a tenth or more of most spaces."""
@@ -170,7 +170,7 @@ class Tuning:
                 return TuneResult(folder, None)
         self.notify(f"results: {folder}; device: {self.device.name}")
         try:
-            outcome = tuner.tune(
+            outcome = search_configs(
                 self.device,
                 self.space,
                 problem=self.problem,

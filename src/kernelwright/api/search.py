@@ -1,0 +1,94 @@
+"""The verbs that search, as functions: `optimize` for kernels, `tune` for the config of one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping, Sequence
+from typing import Literal
+
+from kernelwright.api.results import Tuned
+from kernelwright.api.run import Run, open_run
+from kernelwright.api.verbs import AnyPath, log, text_of
+from kernelwright.jobs import optimize as optimize_job
+from kernelwright.jobs import tune as tune_job
+from kernelwright.jobs.worker import Notify, StartWorker, local_worker
+from kernelwright.model import Scalar
+from kernelwright.tune import Settings
+
+
+def optimize(
+    problem: AnyPath,
+    *,
+    starter: AnyPath | None = None,
+    trials: int | None = None,
+    minutes: float | None = None,
+    tokens: int | None = None,
+    usd: float | None = None,
+    gpu_seconds: float | None = None,
+    strategy: str | None = None,
+    option: Mapping[str, Scalar] | None = None,
+    proposer: str | None = None,
+    proposer_option: Mapping[str, Scalar] | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    seed: int | None = None,
+    in_flight: int | None = None,
+    dtype: str | None = None,
+    control: Literal["random"] | None = None,
+    lessons: AnyPath | None = None,
+    unqualified: bool | None = None,
+    out: AnyPath | None = None,
+    target: str | None = None,
+    start_worker: StartWorker = local_worker,
+    notify: Notify = log,
+) -> Run:
+    """Search for a faster kernel, confirm the best, and write the run's folder.
+
+    The options are those of the command `optimize` and of docs/settings.md; None is their default, and no settings file
+    is read. option, proposer_option: of the strategy and of the proposer, by name. out: the run's folder, new. An
+    interrupt ends the search in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request,
+    `MachineError` where torch or Triton is missing, `ProviderError` where the model gives no answers.
+    """
+    found = optimize_job.optimize(
+        os.fspath(problem), start_worker=start_worker, notify=notify,
+        starter=text_of(starter), lessons=text_of(lessons), out=text_of(out),
+        trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
+        option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,
+        in_flight=in_flight, dtype=dtype, control=control, unqualified=unqualified, target=target,
+    )  # fmt: skip
+    return open_run(found.folder)
+
+
+def tune(
+    problem: AnyPath,
+    candidate: AnyPath | None = None,
+    *,
+    sampler: str = "model",
+    trials: int | None = None,
+    minutes: float | None = None,
+    seed: int = 0,
+    space: AnyPath | None = None,
+    cases: Sequence[str] = (),
+    dtype: str | None = None,
+    out: AnyPath | None = None,
+    unqualified: bool = False,
+    target: str | None = None,
+    start_worker: StartWorker = local_worker,
+    notify: Notify = log,
+) -> Tuned:
+    """Search the configs of one candidate, and write what was found into a folder.
+
+    candidate: a Python file, None for the problem's starter. space: a file that states the configs; None: found in the
+    source. cases: names of the cases to score, () for all timed ones. out: the folder, None for a new one under
+    ./tuned. Without a GPU times are estimates. Raises `RequestError` and `ConfigError` for the request, `ProblemError`
+    for the problem.
+    """
+    settings = Settings(sampler=sampler, trials=trials, minutes=minutes, seed=seed, dtype=dtype)
+    found = tune_job.tune(
+        os.fspath(problem), text_of(candidate), settings,
+        space=text_of(space), cases=tuple(cases),
+        out=text_of(out), target=target, unqualified=unqualified,
+        start_worker=start_worker, notify=notify,
+    )  # fmt: skip
+    assert found.outcome is not None  # only an advisor lets a tuning wait
+    return Tuned(found.folder, found.outcome)
