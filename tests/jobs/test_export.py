@@ -49,6 +49,16 @@ def test_a_wrong_candidate_is_a_reason_and_leaves_no_folder() -> None:
     assert not Path("exports").exists()
 
 
+def test_a_problem_with_modules_of_its_own_is_refused_rather_than_exported_without_them() -> None:
+    Path("own/sources").mkdir(parents=True)
+    Path("own/problem.py").write_text(PROBLEM)
+    Path("own/sources/nets.py").write_text("WIDTH = 64\n")
+    source = ExportSource("mine.py", problem="own")
+    with pytest.raises(RequestError, match=r"double needs sources/nets\.py beside its file, and an export holds only"):
+        export(source, start_worker=starting(FakeWorker(problem=DOUBLE)), notify=pytest.fail)
+    assert not Path("exports").exists()
+
+
 def test_a_candidate_that_could_not_be_judged_is_the_machine_s_fault() -> None:
     with pytest.raises(MachineError, match=r"mine\.py could not be verified here: off by one"):
         export(SOURCE, start_worker=starting(answering(Status.NOT_VERIFIED)), notify=pytest.fail)

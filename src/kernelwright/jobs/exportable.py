@@ -124,6 +124,12 @@ def assemble(
     environment: Environment,
 ) -> Subject:
     """text: of the problem's file. evaluation: how the candidate was judged, on `environment`."""
+    if problem.beside:
+        beside = problem.beside[0].relative_to(problem.file.parent)
+        raise RequestError(
+            f"{info.name} needs {beside} beside its file, and an export holds only the file",
+            "put what it reads and imports into problem.py",
+        )
     if evaluation.status is Status.NOT_VERIFIED:
         raise MachineError(f"{source.what} could not be verified here: {evaluation.reason}", "export it on the GPU")
     if evaluation.status is not Status.PASSED:
