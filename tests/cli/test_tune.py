@@ -13,8 +13,8 @@ from click.testing import CliRunner, Result
 
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT
-from kernelwright.cli.main import cli
 from kernelwright.cli.context import Parts
+from kernelwright.cli.main import cli
 from kernelwright.codec import decode
 from kernelwright.errors import WorkerError
 from kernelwright.export.best_config import Pinned

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
+from kernelwright.model import BenchCase, BenchReport, BenchSeries, Clocks, Implementation, Status
 from kernelwright.report.bench import NO_DEVICE, UNTUNED, bench_text
 from kernelwright.report.series import series_text
 from samples import environment
@@ -105,3 +105,18 @@ def test_a_failed_row_gives_its_reason_instead_of_a_time() -> None:
     text = bench_text(_report("NVIDIA H200", Implementation(name="mine", status=Status.WRONG, reason="off by 0.5")))
     assert _row(text, "mine") == ["mine", "-", "-", "-", "-", "-", "-", "-", "-"]
     assert "  mine: wrong: off by 0.5" in text
+
+
+def test_a_slowdown_is_said_below_the_table_and_a_gain_that_it_cost_in_the_verdict_s_cell() -> None:
+    clocks = Clocks(sm_mhz=1500, power_w=689.6, temperature_c=80, throttle=("application_clocks", "hardware_thermal"))
+    eager = Implementation(name="eager", status=Status.PASSED, median_us=40.0, clocks=clocks)
+    best = msgspec.structs.replace(eager, name="best", throttled="throttled: not confirmed (hardware_thermal)")
+    text = bench_text(_report("NVIDIA H200", eager, best))
+    assert _row(text, "best")[-2:] == ["throttled", "-"]
+    lines = text.splitlines()
+    assert "  eager, best: throttled while it was timed: hardware_thermal (SM clock 1500 MHz, 690 W, 80 °C)" in lines
+    assert "  best: throttled: not confirmed (hardware_thermal)" in lines
+    series = series_text(BenchSeries(reports=(_report("NVIDIA H200", eager, best),)))
+    assert "  softmax square best: throttled: not confirmed (hardware_thermal)" in series.splitlines()
+    steady = msgspec.structs.replace(eager, clocks=Clocks(sm_mhz=1980, throttle=("application_clocks",)))
+    assert "throttled" not in bench_text(_report("NVIDIA H200", steady))

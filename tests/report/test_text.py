@@ -10,6 +10,7 @@ import msgspec
 from kernelwright.model import (
     Budget,
     CaseResult,
+    Clocks,
     Counter,
     Evaluation,
     LaunchProfile,
@@ -19,6 +20,8 @@ from kernelwright.model import (
     Usage,
 )
 from kernelwright.report.cost import total_usage
+from kernelwright.report.document import report_document
+from kernelwright.report.page import html_page, markdown_page
 from kernelwright.report.text import repeat_commands, report_text
 from kernelwright.report.verdict import confirmed_on, verdict_text
 from samples import failed, passed, run_view, short_run, trial
@@ -196,3 +199,40 @@ def test_what_holds_the_best_back_is_said_with_who_read_it() -> None:
     assert "What holds it back on square (counters by ncu)" in text
     assert "bottleneck: cache in softmax_kernel" in text
     assert "(no counter of a GPU was read)" in report_text(view)
+
+
+def throttled(evaluation: Evaluation, *reasons: str) -> Evaluation:
+    """Every time of an evaluation taken with these throttle reasons."""
+    clocks = Clocks(sm_mhz=1500, throttle=reasons)
+    results = tuple(
+        msgspec.structs.replace(one, timing=msgspec.structs.replace(one.timing, clocks=clocks)) if one.timing else one
+        for one in evaluation.results
+    )
+    return msgspec.structs.replace(evaluation, results=results)
+
+
+def test_a_throttled_time_says_so_beside_its_figure_in_every_view() -> None:
+    confirmed = throttled(passed(26.0, measured=True), "power_cap")
+    view = run_view(short_run(measured=True), confirmed={4: confirmed}, device="NVIDIA H200")
+    said = "square: throttled while it was timed: power_cap (SM clock 1500 MHz)"
+    assert said in report_text(view)
+    assert said in html_page(view)
+    assert "confirmed, throttled" in html_page(view)
+    assert said.replace("_", r"\_") in markdown_page(view)
+    cases = {case["case"]: case for case in report_document(view)["best"]["cases"]}
+    assert cases["square"]["timing"]["clocks"]["throttle"] == ("power_cap",)
+    assert "throttled" not in report_text(run_view(short_run(measured=True), confirmed={4: passed(26.0)}))
+
+
+def test_a_gain_over_a_starter_that_was_timed_under_a_forced_slowdown_is_not_confirmed() -> None:
+    seed, better = trial(0, throttled(passed(40.0), "hardware_thermal"), parents=()), trial(1, passed(25.0))
+    seed = msgspec.structs.replace(seed, request=short_run()[0].request)
+    view = run_view((seed, better), confirmed={1: passed(26.0)})
+    assert view.best is seed
+    assert "throttled: not confirmed, as the starter was timed under hardware_thermal" in verdict_text(view)
+    at_its_power = trial(0, throttled(passed(40.0), "power_cap"), parents=())
+    at_its_power = msgspec.structs.replace(at_its_power, request=seed.request)
+    assert run_view((at_its_power, better), confirmed={1: passed(26.0)}).best is better
+    hot = throttled(passed(26.0), "hardware_thermal")
+    cool = msgspec.structs.replace(seed, evaluation=passed(40.0))
+    assert run_view((cool, better), confirmed={1: hot}).best is better, "a slowdown of its own makes no gain"

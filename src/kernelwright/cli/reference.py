@@ -36,7 +36,7 @@ What each document has at least:
 - `bench --json [FILE]`: `schema_version`, `problem`, `environment`, `command`, `cases` (each `case`, `held_out`,
   `bound_us`, `bound_by`, `bound_kind`, `implementations`, `order_seed`, `exchanged_after`, `noise_floor`,
   `noise_floor_source`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`, `call_us`, `speedup`
-  (against the best of the framework's own), `speedup_ci95`, `verdict`, `fraction_of_bound`, `below_bound`.
+  (against the best of the framework's own), `speedup_ci95`, `verdict`, `throttled`, `fraction_of_bound`, `below_bound`.
   For a folder of problems: `schema_version`, `reports` (one such document each), `failures`, `command`.
 - `profile --json`: `schema_version`, `problem`, `environment`, `profiles` (each `name`, `case`, `bound`, `timing`,
   `gap`, `fraction_of_bound`, `flop_per_byte`, `diagnosis`, `profile`; a counter has `name`, `value`, `unit`, `tool`).

@@ -6,8 +6,9 @@ everybody else imports from here, so that a record may move.
 
 from kernelwright.model.base import Record, Scalar
 from kernelwright.model.bench import FRAMEWORK, BenchCase, BenchReport, BenchSeries, Implementation
+from kernelwright.model.clocks import Clocks, clocks_over
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
-from kernelwright.model.evaluation import CaseResult, Clocks, Evaluation, KernelResources, Status, Timing
+from kernelwright.model.evaluation import CaseResult, Evaluation, KernelResources, Status, Timing
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorRead, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
@@ -73,5 +74,6 @@ __all__ = [
     "Trial",
     "TrivialAnswer",
     "Usage",
+    "clocks_over",
     "incumbent_of",
 ]

@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from kernelwright.model.base import Record
-from kernelwright.model.evaluation import Clocks, Status, Timing
+from kernelwright.model.clocks import Clocks
+from kernelwright.model.evaluation import Status, Timing
 from kernelwright.model.machine import Environment
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
@@ -42,6 +43,8 @@ class Implementation(Record, frozen=True, kw_only=True):
     samples_us: tuple[float, ...] = ()
     method: str = ""
     clocks: Clocks | None = None
+    throttled: str = ""
+    """Why there is no verdict on a candidate that was faster: the clock was slowed down."""
 
     @property
     def timing(self) -> Timing | None:

@@ -6,6 +6,7 @@ import enum
 from typing import Literal
 
 from kernelwright.model.base import Record
+from kernelwright.model.clocks import Clocks
 
 
 class Status(str, enum.Enum):
@@ -36,16 +37,6 @@ class KernelResources(Record, frozen=True, kw_only=True):
     occupancy: float
     limited_by: Literal["warps", "registers", "shared", "blocks"]
     cubin_sha: str
-
-
-class Clocks(Record, frozen=True, kw_only=True):
-    """What NVML said while timing. throttle: names of the active reasons other than idle."""
-
-    sm_mhz: int | None = None
-    memory_mhz: int | None = None
-    temperature_c: int | None = None
-    power_w: float | None = None
-    throttle: tuple[str, ...] = ()
 
 
 class Timing(Record, frozen=True, kw_only=True):

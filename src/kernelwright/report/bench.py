@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
-from kernelwright.report.evaluation import environment_settings, settings_text, unqualified_text
+from kernelwright.report.evaluation import environment_settings, settings_text, slowdown_text, unqualified_text
 from kernelwright.text.table import table
 from kernelwright.text.units import Unit, number_text, share_text, time_text, times_text, unit_for
 
@@ -76,7 +76,22 @@ def case_text(case: BenchCase) -> str:
         if row.reason or row.status is not Status.PASSED
     ]
     remarks = [f"  {row.name}: {row.below_bound}" for row in case.implementations if row.below_bound]
+    remarks += [f"  {text}" for text in slowed_rows(case)]
     return "\n".join([title, table(header, rows, left=("verdict",)), *reasons, *remarks])
+
+
+def slowed_rows(case: BenchCase) -> list[str]:
+    """A line for each slowdown, with the rows that were timed under it, and one for each verdict that it cost."""
+    rows: dict[str, list[str]] = {}
+    for row in case.implementations:
+        if row.status is Status.PASSED and (text := slowdown_text(row.clocks)):
+            rows.setdefault(text, []).append(row.name)
+    lines = [f"{', '.join(names)}: {text}" for text, names in rows.items()]
+    return lines + [f"{row.name}: {row.throttled}" for row in case.implementations if row.throttled]
+
+
+def verdict_cell(row: Implementation) -> str:
+    return row.verdict or ("throttled" if row.throttled else "-")
 
 
 def _row(implementation: Implementation, unit: Unit) -> list[str]:
@@ -90,7 +105,7 @@ def _row(implementation: Implementation, unit: Unit) -> list[str]:
         number_text(implementation.call_us, unit),
         times_text(speedup) + estimate if speedup is not None else "-",
         f"{speedup_ci95[0]:.2f} to {speedup_ci95[1]:.2f}" if speedup_ci95 is not None else "-",
-        implementation.verdict or "-",
+        verdict_cell(implementation),
         share_text(implementation.fraction_of_bound),
     ]
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kernelwright.model import CaseInfo, CaseResult, Environment, Evaluation, KernelResources, Status
+from kernelwright.model import CaseInfo, CaseResult, Clocks, Environment, Evaluation, KernelResources, Status
 from kernelwright.text.table import table
 from kernelwright.text.units import (
     bytes_text,
@@ -147,8 +147,23 @@ def _reasons(results: Sequence[CaseResult]) -> list[str]:
         if result.reason:
             cases.setdefault(result.reason, []).append(result.case)
     lines = [f"  {', '.join(names)}: {reason}" for reason, names in cases.items()]
-    remarks = below_bound_texts(results)
+    remarks = [*below_bound_texts(results), *throttled_texts(results)]
     return [*(["\n".join(["why:", *lines])] if lines else []), *(["\n".join(remarks)] if remarks else [])]
+
+
+def throttled_texts(results: Sequence[CaseResult]) -> list[str]:
+    """A line for each case whose clock was slowed down while it was timed."""
+    timings = [(result.case, result.timing) for result in results if result.timing is not None]
+    return [f"{case}: {text}" for case, timing in timings if (text := slowdown_text(timing.clocks))]
+
+
+def slowdown_text(clocks: Clocks | None) -> str:
+    """What lowered the clock while something was timed; "" where nothing did."""
+    if clocks is None or not clocks.slowdowns:
+        return ""
+    read = [(clocks.sm_mhz, "SM clock {} MHz"), (clocks.power_w, "{:.0f} W"), (clocks.temperature_c, "{} °C")]
+    figures = ", ".join(form.format(value) for value, form in read if value is not None)
+    return f"throttled while it was timed: {', '.join(clocks.slowdowns)}" + (f" ({figures})" if figures else "")
 
 
 def below_bound_texts(results: Sequence[CaseResult]) -> list[str]:

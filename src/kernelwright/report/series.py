@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
-from kernelwright.report.bench import UNTUNED, untuned
+from kernelwright.report.bench import UNTUNED, slowed_rows, untuned, verdict_cell
 from kernelwright.report.evaluation import environment_settings, settings_text
 from kernelwright.text.table import table
 from kernelwright.text.units import microseconds_text, share_text, times_text
@@ -38,6 +38,9 @@ def series_text(series: BenchSeries) -> str:
                for row in c.implementations if row.below_bound]  # fmt: skip
     if remarks:
         parts.append("faster than the bound\n" + "\n".join(remarks))
+    slowed = [f"  {r.problem} {c.case} {line}" for r in series.reports for c in r.cases for line in slowed_rows(c)]
+    if slowed:
+        parts.append("throttled\n" + "\n".join(slowed))
     if series.reports:
         parts.append(settings_text("environment", environment_settings(series.reports[0].environment)))
     return "\n\n".join(parts)
@@ -72,7 +75,7 @@ def case_cells(case: BenchCase, timed: Sequence[str] = TIMED) -> list[str]:
         share_text(ours.fraction_of_bound),
         times_text(ours.speedup),
         interval,
-        ours.verdict or "-",
+        verdict_cell(ours),
     ]
 
 

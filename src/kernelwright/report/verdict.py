@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.evaluation import VERIFIED_ON, below_bound_texts, unqualified_text
+from kernelwright.report.evaluation import VERIFIED_ON, below_bound_texts, throttled_texts, unqualified_text
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
+from kernelwright.search.ranking import beats, forced_slowdowns
 from kernelwright.text.units import count_text, share_text, time_text, times_text
 
 
@@ -72,7 +73,7 @@ def remarks(view: RunView) -> list[str]:
     lines = [VERIFIED_ON[evaluation.verified_on]]
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
-    lines += below_bound_texts(evaluation.results)
+    lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
         lines += _tie(view)
     return [*lines, *(refusal_text(trial, view) for trial in view.refused)]
@@ -101,7 +102,10 @@ def refusal_text(trial: Trial, view: RunView) -> str:
     assert evaluation is not None
     assert evaluation.score_us is not None
     ended = f"ended as {doubt.status.value}"
-    if doubt.score_us is not None:
+    seed = view.seed.evaluation if view.seed is not None else None
+    if seed is not None and beats(doubt, seed) and (reasons := forced_slowdowns(seed)):
+        ended = f"is throttled: not confirmed, as {seed_name(view)} was timed under {', '.join(reasons)}"
+    elif doubt.score_us is not None:
         ended = f"took {time_text(doubt.score_us, doubt.timing_kind)}, not surely less than {seed_name(view)}"
     reason = f": {doubt.reason}" if doubt.reason else ""
     score = time_text(evaluation.score_us, evaluation.timing_kind)

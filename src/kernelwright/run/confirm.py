@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 from kernelwright.model import Candidate, Evaluation, Status, Trial
 from kernelwright.search.convergence import seed_trial
-from kernelwright.search.ranking import beats, ranked
+from kernelwright.search.ranking import beats, forced_slowdowns, ranked
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,8 @@ def confirmed_best(
     confirmations: Mapping[int, Evaluation],
     confirm: Callable[[int, Candidate], Evaluation],
 ) -> Confirmed:
-    """Tried best first. One that beat the seed in the search must do so again when it is confirmed.
+    """Tried best first. One that beat the seed in the search must do so again when it is confirmed. Where the seed was
+    timed under a forced slowdown, nothing can be confirmed to beat it.
 
     confirmations: those made in earlier sessions, which are not made again.
     """
@@ -50,7 +51,8 @@ def confirmed_best(
             continue
         evaluation = confirmations.get(trial.number) or confirm(trial.number, candidate)
         passed = evaluation.status is Status.PASSED and evaluation.score_us is not None
-        if passed and (not ahead_of_seed or beats(evaluation, seed.evaluation)):
+        gained = beats(evaluation, seed.evaluation) and not forced_slowdowns(seed.evaluation)
+        if passed and (not ahead_of_seed or gained):
             return Confirmed(trial.number, evaluation.score_us, tuple(refused))
         refused[trial.number] = candidate
     return Confirmed(refused=tuple(refused))

@@ -60,6 +60,14 @@ def beats(one: Evaluation, other: Evaluation) -> bool:
     return geometric_mean([ours[case][1] for case in theirs]) < geometric_mean([low for low, _ in theirs.values()])
 
 
+def forced_slowdowns(evaluation: Evaluation) -> tuple[str, ...]:
+    """Why the clock was slowed down while an evaluation was timed, the kernel's own power aside. A gain over such times
+    may be the clock's."""
+    clocks = [result.timing.clocks for result in evaluation.results if result.timing is not None]
+    forced = [one.slowdowns for one in clocks if one is not None and one.is_forced]
+    return tuple(dict.fromkeys(reason for reasons in forced for reason in reasons))
+
+
 def _intervals_us(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
     return {
         result.case: result.timing.ci95_us

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Iterator
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 import torch
 
+from kernelwright.model import Clocks
 from kernelwright.worker.bench import clock
 
 
@@ -147,3 +149,29 @@ def test_where_plain_calls_are_faster_or_nothing_can_be_captured_they_are_timed(
     device.capturable = True
     assert clock.Timed([device.piece("a", 100.0)], either=True).method == "graph"
     assert timed.again().method == "graph"
+
+
+def test_clocks_are_read_while_the_work_runs(device: Device, monkeypatch: pytest.MonkeyPatch) -> None:
+    issued: list[int] = []
+
+    def reasons(gpu: str) -> int:
+        issued.append(device.done.count("flush"))
+        return 0x44
+
+    nvml = SimpleNamespace(
+        NVML_CLOCK_SM=1, NVML_CLOCK_MEM=2, NVML_TEMPERATURE_GPU=0, NVMLError=RuntimeError, nvmlInit=lambda: None,
+        nvmlDeviceGetHandleByIndex=lambda index: f"gpu {index}", nvmlDeviceGetPowerUsage=lambda gpu: 690_000,
+        nvmlDeviceGetClockInfo=lambda gpu, which: {1: 1500, 2: 3201}[which],
+        nvmlDeviceGetTemperature=lambda gpu, which: 80, nvmlDeviceGetCurrentClocksThrottleReasons=reasons,
+    )  # fmt: skip
+    monkeypatch.setattr(clock, "pynvml", nvml)
+    monkeypatch.setattr(clock, "nvml_device", clock.nvml_device.__wrapped__)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: 0)
+    timed = clock.Timed([device.piece("a", 200.0)])
+    device.done.clear()
+    assert timed.clocks() == Clocks(
+        sm_mhz=1500, memory_mhz=3201, temperature_c=80, power_w=690.0, throttle=("power_cap", "hardware_thermal")
+    )
+    assert issued == [clock.OBSERVED_REPLAYS]
+    monkeypatch.setattr(clock, "pynvml", None)
+    assert timed.clocks() is None

@@ -10,7 +10,7 @@ from typing import Any, cast
 import pytest
 
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import BenchCase, Bound, Case, CaseInfo, Status
+from kernelwright.model import BenchCase, Bound, Case, CaseInfo, Clocks, Status
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
@@ -37,6 +37,8 @@ class FakeProcesses:
     failing: dict[str, tuple[str, ...]] = field(default_factory=dict)
     sample_us: dict[str, float] = field(default_factory=dict)
     steady_us: dict[str, float] = field(default_factory=dict)
+    throttle: list[str] = field(default_factory=list)
+    """What NVML reads, once for each measurement of the case: a reason, "" for none."""
     keys: list[tuple[str, str]] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)
     asked: list[str] = field(default_factory=list)
@@ -64,6 +66,9 @@ class FakeProcesses:
         sample_us = self.sample_us.get(getattr(message, "key", ""), 10.0)
         answers: dict[str, Any] = {"prepare": prepared, "sample": [sample_us], "clocks": None}
         answers |= {"call": (12.0, 3.0), "forgetting": {"as_left_us": [10.0], "anew_us": [10.0]}}
+        if verb == "clocks" and self.throttle:
+            reason = self.throttle[min(self.asked.count("judge forget"), len(self.throttle) - 1)]
+            return {"sm_mhz": 1500 if reason else 1980, "throttle": [reason] if reason else []}
         return answers.get(verb, 9.0)
 
     def drop(self, role: str) -> None:
@@ -233,3 +238,53 @@ def test_against_a_candidate_the_ratios_and_verdicts_are_to_it() -> None:
     found = case_of(FakeProcesses(sample_us={"other": 9.0}), ("mine", "other"), against="mine")
     assert verdicts(found)["mine"] is None
     assert verdicts(found)["other"] == "faster"
+
+
+@pytest.mark.parametrize(
+    ("throttle", "measurements", "verdict"),
+    [
+        ([""], 1, "faster"),
+        (["hardware_thermal", ""], 2, "faster"),
+        (["hardware_thermal"], 2, None),
+        (["power_cap"], 2, "faster"),
+        (["", "hardware_thermal"], 1, "faster"),
+    ],
+)
+def test_a_gain_while_the_clock_was_slowed_down_is_measured_once_more(
+    throttle: list[str], measurements: int, verdict: str | None
+) -> None:
+    site = FakeProcesses(throttle=throttle, sample_us={"mine": 8.0, COPY: 8.0})
+    found = measured_again(cast(Processes, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
+    assert site.asked.count("judge forget") == measurements
+    mine = next(row for row in found.implementations if row.name == "mine")
+    assert mine.verdict == verdict
+    assert mine.throttled == ("" if verdict else "throttled: not confirmed (hardware_thermal)")
+    assert mine.clocks is not None
+    assert mine.clocks.sm_mhz == (1500 if mine.clocks.throttle else 1980)
+
+
+def test_without_a_gain_a_slowdown_is_said_and_nothing_is_measured_again() -> None:
+    site = FakeProcesses(throttle=["power_cap"])
+    found = measured_again(cast(Processes, site), INFO, {"mine": FakeSubject(site)}, ("eager",), None)
+    assert site.asked.count("judge forget") == 1
+    assert {row.clocks.throttle for row in found.implementations if row.clocks} == {("power_cap",)}
+
+
+def test_clocks_are_read_before_between_and_after_the_halves_while_a_candidate_runs() -> None:
+    site = FakeProcesses()
+    case_of(site, ("mine",))
+    verbs = [verb for verb, key in site.keys if key == "mine" and verb in ("sample", "capture again", "clocks")]
+    assert verbs[0] == verbs[-1] == "clocks"
+    assert verbs[verbs.index("capture again") - 1] == "clocks"
+    assert verbs.count("clocks") == 3
+
+
+def test_a_slowdown_in_one_reading_is_one_of_the_whole_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
+    site, readings = FakeProcesses(), iter([{"sm_mhz": 1980}, {"sm_mhz": 1400, "throttle": ["power_brake"]}])
+    ask = site.ask_bench
+    monkeypatch.setattr(
+        site, "ask_bench",
+        lambda message, *given, **sent: next(readings, {"sm_mhz": 1900}) if message.__struct_config__.tag == "clocks" else ask(message, *given, **sent),
+    )  # fmt: skip
+    row = case_of(site, ("mine",)).implementations[-1]
+    assert row.clocks == Clocks(sm_mhz=1400, throttle=("power_brake",))

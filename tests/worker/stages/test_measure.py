@@ -13,6 +13,7 @@ import torch
 
 from kernelwright import stats
 from kernelwright.model import Candidate, CaseResult, Incumbent, Status
+from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.bench import Bench, Prepared
 from kernelwright.worker.bench.messages import AddPlan
 from kernelwright.worker.bench.race import KNOWN, LOST
@@ -223,3 +224,38 @@ def test_wear_replays_over_half_of_what_was_replayed_and_its_last_phase_is_drawn
         bench.wear("candidate")
         counts.add(len(replayed))
     assert counts == {11, 12}
+
+
+class SlowedSite(FakeProcesses):
+    """Samples of 10 µs, and readings of the clocks one after the other."""
+
+    def __init__(self, *throttle: tuple[str, ...]) -> None:
+        super().__init__([])
+        self.throttle = iter(throttle)
+
+    def ask_bench(self, message: Any, **sent: Any) -> Any:
+        if isinstance(message, to_bench.Clocks):
+            return {"sm_mhz": 1500, "throttle": list(next(self.throttle))}
+        return super().ask_bench(message, **sent)
+
+
+@pytest.mark.parametrize(
+    ("readings", "sampled", "said"),
+    [
+        ([(), ()], 1, ()),
+        ([(), ("power_cap",)], 1, ("power_cap",)),
+        ([("hardware_thermal",), (), (), ()], 2, ()),
+        ([(), ("power_brake",), ("power_brake",), ("power_cap",)], 2, ("power_brake", "power_cap")),
+    ],
+)
+def test_a_time_under_a_forced_slowdown_is_taken_once_more_and_what_stays_is_said(
+    readings: list[tuple[str, ...]], sampled: int, said: tuple[str, ...]
+) -> None:
+    site = SlowedSite(*readings)
+    subject = FakeSubject(site, OURS)
+    subject.prepare(["large"])
+    timing = measure._timing(subject, "large", None, None)
+    assert sum(isinstance(one, to_bench.Sample) for one in site.asked) == sampled
+    assert timing.clocks is not None
+    assert timing.clocks.throttle == said
+    assert len(timing.samples_us) == (14 if sampled == 1 else 10), "samples under a slowdown are dropped"

@@ -10,8 +10,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from kernelwright.model import Clocks, Implementation, Status
 from kernelwright.worker.stages.rows import MAX_ROUNDS, MIN_ROUNDS, Row, all_known, sample_in_halves, sample_rounds
-from kernelwright.worker.stages.verdicts import FLOOR, noise_floor, verdict
+from kernelwright.worker.stages.verdicts import FLOOR, confirmed_gain, is_doubtful, noise_floor, verdict
 
 
 @dataclass
@@ -162,3 +163,43 @@ def test_the_noise_floor_is_the_worse_half_s_difference_or_the_least() -> None:
     assert noise_floor(base, [100.1] * 24, 12) == FLOOR
     assert noise_floor(base, [100.0] * 12 + [97.0] * 12, 12) == pytest.approx(100 / 97 - 1)
     assert noise_floor(base, [103.0] * 12 + [100.0] * 12, 12) == pytest.approx(0.03)
+
+
+def row(verdict: str, *throttle: str) -> Implementation:
+    clocks = Clocks(sm_mhz=1500, throttle=throttle)
+    return Implementation(name="mine", status=Status.PASSED, verdict=verdict, clocks=clocks)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("first", "last", "stays"),
+    [
+        (("faster", "power_cap"), ("faster",), True),
+        (("faster", "power_cap"), ("faster", "power_cap"), True),
+        (("tie", "power_cap"), ("faster", "power_cap"), False),
+        (("faster", "hardware_thermal"), ("faster", "power_cap"), False),
+        (("faster",), ("faster", "software_thermal"), False),
+        (("faster", "power_brake"), ("faster", "power_brake", "hardware_slowdown"), False),
+        (("faster", "power_cap"), ("faster", "application_clocks"), True),
+        (("faster", "power_cap"), ("slower", "hardware_thermal"), True),
+    ],
+)
+def test_a_gain_under_a_slowdown_counts_only_as_far_as_a_second_measurement_bears_it_out(
+    first: tuple[str, ...], last: tuple[str, ...], stays: bool
+) -> None:
+    before, found = row(*first), row(*last)
+    settled = confirmed_gain(found, before)
+    assert (settled == found) is stays
+    if not stays:
+        assert settled.verdict is None
+        assert settled.throttled == f"throttled: not confirmed ({', '.join(last[1:])})"
+
+
+def test_a_gain_seen_once_under_a_slowdown_is_not_confirmed_and_one_without_is() -> None:
+    assert confirmed_gain(row("faster", "power_cap"), None).throttled == "throttled: not confirmed (power_cap)"
+    assert confirmed_gain(row("faster"), None).verdict == "faster"
+    assert [is_doubtful(one) for one in (row("faster", "power_cap"), row("faster"), row("tie", "power_cap"))] == [
+        True, False, False,
+    ]  # fmt: skip
+    unseen = Implementation(name="mine", status=Status.PASSED, verdict="faster")
+    assert not is_doubtful(unseen), "nothing is known of the clocks without NVML"
+    assert confirmed_gain(unseen, None) == unseen

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from kernelwright.model import CaseInfo, CaseResult, Evaluation, Timing
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.cost import cost_text, run_usage
-from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows
+from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows, throttled_texts
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page.chosen import FEW
 from kernelwright.report.page.profiles import profile_section
@@ -117,6 +117,7 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
     found = []
     if trial is not None and evaluation is not None and evaluation.score_us is not None:
         sure = "confirmed" if trial.number in view.confirmed and view.best is trial else "in the search"
+        sure += ", throttled" if throttled_texts(evaluation.results) else ""
         found.append(Figure("Time", time_text(evaluation.score_us, evaluation.timing_kind), sure))
         if seed is not None and seed is not trial and seed.score_us is not None:
             gain = times_text(seed.score_us / evaluation.score_us)

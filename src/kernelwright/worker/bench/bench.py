@@ -19,7 +19,7 @@ import torch
 from triton.runtime.errors import OutOfResources
 
 from kernelwright import codec
-from kernelwright.model import Status
+from kernelwright.model import Clocks, Status
 from kernelwright.worker.bench import clock, messages
 from kernelwright.worker.bench.launching import allow_device_descriptors, compiled
 from kernelwright.worker.bench.race import race
@@ -181,6 +181,10 @@ class Bench:
             anew_us.append(rotation.sample_us(flush))
         return {"as_left_us": as_left_us, "anew_us": anew_us}
 
+    def clocks(self, key: str | None) -> Clocks | None:
+        """While a prepared plan runs; None: whatever runs."""
+        return clock.observe(clock.nvml_device()) if key is None else self.prepared[key].timed.clocks()
+
     def rename(self, key: str, name: str) -> None:
         self.prepared[name] = self.prepared.pop(key)
 
@@ -250,7 +254,7 @@ def respond(bench: Bench, message: messages.ToBench) -> Any:
             return bench.rename(key, name)
         case messages.Keep(case=case, key=key, nbytes=nbytes):
             return bench.keep(case, key, nbytes)
-        case messages.Clocks():
-            return codec.plain(clock.observe())
+        case messages.Clocks(key=key):
+            return codec.plain(bench.clocks(key))
         case messages.Forget(key=key):
             return bench.forget(key)

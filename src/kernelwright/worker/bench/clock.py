@@ -17,6 +17,11 @@ from typing import Any
 
 import torch
 
+try:
+    import pynvml
+except ImportError:  # an optional dependency; then no clocks are read
+    pynvml = None
+
 from kernelwright.model import Clocks
 
 REPLAY_US = 1000.0
@@ -39,6 +44,9 @@ STEADY = 0.01
 
 WARM_UP_SAMPLES = 40
 """More than this is not warming up but noise; the interval will show it."""
+
+OBSERVED_REPLAYS = 3
+"""Work of about 6 ms, conditioning included, during which NVML is asked."""
 
 Piece = Callable[[], Any]
 
@@ -140,6 +148,16 @@ class Timed:
         self.replay()
         self.replays += 1
 
+    def clocks(self) -> Clocks | None:
+        """The GPU's clocks while it does this work, which no sample is taken of."""
+        gpu = nvml_device()
+        with torch.cuda.stream(self.stream):
+            for _ in range(OBSERVED_REPLAYS):
+                self._condition()
+        found = observe(gpu)
+        self.stream.synchronize()
+        return found
+
     def again(self) -> Timed:
         """The same pieces in a new capture, called in the opposite order, so that the copies change places. This one is
         no longer sampled: its graph is given up first, whose intermediates may take several GB."""
@@ -209,15 +227,23 @@ def sets_needed(bytes_per_set: int, l2_bytes: int, free_bytes: int) -> int:
     return int(max(1, min(wanted, affordable, MAX_CALLS // 4)))
 
 
-def observe() -> Clocks | None:
-    """Clocks, temperature, power and throttle reasons as NVML sees them now; None without NVML."""
-    try:
-        import pynvml
-    except ImportError:
+@cache
+def nvml_device() -> Any:
+    """NVML's handle of the GPU; None without NVML."""
+    if pynvml is None:
         return None
     try:
         pynvml.nvmlInit()
-        gpu = pynvml.nvmlDeviceGetHandleByIndex(torch.cuda.current_device())
+        return pynvml.nvmlDeviceGetHandleByIndex(torch.cuda.current_device())
+    except pynvml.NVMLError:
+        return None
+
+
+def observe(gpu: Any) -> Clocks | None:
+    """Clocks, temperature, power and throttle reasons as NVML reads them now; None without NVML. gpu: its handle."""
+    if gpu is None:
+        return None
+    try:
         mask = pynvml.nvmlDeviceGetCurrentClocksThrottleReasons(gpu)
         return Clocks(
             sm_mhz=pynvml.nvmlDeviceGetClockInfo(gpu, pynvml.NVML_CLOCK_SM),

@@ -105,7 +105,9 @@ class Keep(Message, frozen=True, kw_only=True, tag="keep"):
 
 
 class Clocks(Message, frozen=True, kw_only=True, tag="clocks"):
-    pass
+    """key: of the plan that runs meanwhile; None: whatever runs."""
+
+    key: str | None = None
 
 
 class Forget(Message, frozen=True, kw_only=True, tag="forget"):

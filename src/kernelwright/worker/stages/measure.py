@@ -7,13 +7,14 @@ import statistics
 import msgspec
 
 from kernelwright import codec, roofline, stats
-from kernelwright.model import Candidate, CaseResult, Clocks, Incumbent, Status, Timing
+from kernelwright.model import Candidate, CaseResult, Clocks, Incumbent, Status, Timing, clocks_over
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST, MOST
 from kernelwright.worker.judge.messages import Check
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import AGAIN
 from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.stages.physical import below_bound, impossible
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import STALE, check, place
@@ -161,6 +162,7 @@ def bench_name(candidate: Candidate, case: str) -> str:
 def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str | None) -> Timing:
     """rival: the incumbent's plan on the bench."""
     processes = subject.processes
+    clocks: Clocks | None = None
     sent = subject.replayable(subject.plans[case])
     prepared = processes.ask_bench(to_bench.Prepare(key=KEY, case=case, plan=sent.name), plan=sent)
     samples: list[float] = prepared["steady_us"]
@@ -168,18 +170,33 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
         stopped = TOO_SLOW
     elif rival is not None:
         most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
+        before = clocks_now(processes, KEY)
         raced = processes.ask_bench(to_bench.Race(key=KEY, against=rival, most=most))
+        clocks = clocks_over([before, clocks_now(processes, KEY)])
         samples, stopped = raced["ours_us"], raced["stopped"]
     else:
-        stopped = _sample_alone(subject, samples)
-    clocks = processes.ask_bench(to_bench.Clocks())
+        stopped, clocks = _sample_alone(subject, samples)
+        if clocks is not None and clocks.is_forced:  # once more: it may have passed
+            samples = []
+            stopped, clocks = _sample_alone(subject, samples)
     call_us, issue_us = (None, None) if stopped in LET_GO else processes.ask_bench(to_bench.Call(key=KEY))
     return Timing(
         kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
         samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
         method=f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache",
-        clocks=codec.record(clocks, Clocks) if clocks else None,
+        clocks=clocks,
     )  # fmt: skip
+
+
+def clocks_now(processes: Processes, key: str | None) -> Clocks | None:
+    """What NVML reads while a prepared plan runs (None: whatever runs); None without NVML, and where the plan fails."""
+    try:
+        found = processes.ask_bench(to_bench.Clocks(key=key))
+    except Ended as ended:
+        if ended.lost:
+            raise
+        return None
+    return codec.record(found, Clocks) if found else None
 
 
 def rounds_within(race_us: float, rotation_us: float) -> int:
@@ -188,14 +205,16 @@ def rounds_within(race_us: float, rotation_us: float) -> int:
     return max(stats.MIN_PAIRS, min(MOST_ROUNDS, int(race_us / (REPLAYS_PER_ROUND * max(rotation_us, 1.0)))))
 
 
-def _sample_alone(subject: Subject, samples: list[float]) -> str:
-    """Add samples until their median is known precisely; returns why that ended."""
+def _sample_alone(subject: Subject, samples: list[float]) -> tuple[str, Clocks | None]:
+    """Add samples until their median is known precisely; returns why that ended, and the clocks meanwhile."""
+    before, stopped = clocks_now(subject.processes, KEY), MOST
     while len(samples) < MAX_SAMPLES:
         samples += subject.processes.ask_bench(to_bench.Sample(key=KEY, count=MORE_SAMPLES))
         low, high = stats.bootstrap_ci(samples, stats.median)
         if high - low <= stats.PRECISE * stats.median(samples):
-            return KNOWN
-    return MOST
+            stopped = KNOWN
+            break
+    return stopped, clocks_over([before, clocks_now(subject.processes, KEY)])
 
 
 def _settle(subject: Subject, judged: CaseResult) -> None:

@@ -96,14 +96,21 @@ def described(prepared: dict[str, Any]) -> str:
 
 
 def sample_in_halves(
-    rows: list[Row], draw: random.Random, reference: Callable[[list[Row]], Row | None]
+    rows: list[Row],
+    draw: random.Random,
+    reference: Callable[[list[Row]], Row | None],
+    observe: Callable[[], None] = lambda: None,
 ) -> tuple[int, list[Row], Failed]:
     """Sample until every ratio to the reference is known precisely or time is up, and as many rounds again with places
     exchanged. Returns the number of rounds of the first half, the rows that have both, and what became of the others.
+    observe: called before, between and after the halves.
     """
+    observe()
     half = sample_rounds(rows, draw, lambda: all_known(rows, reference(rows)))
+    observe()
     kept, failed = exchange(rows)
     sample_rounds(kept, draw, lambda: True, exactly=half)
+    observe()
     return half, kept, failed
 
 

@@ -1,6 +1,6 @@
 """The verdict of a bench: what the paired samples of two rows say, before and after their places were exchanged.
 
-Pure arithmetic. A row's times are those of its rounds, in µs; the first `half` of them were sampled before the
+Pure. A row's times are those of its rounds, in µs; the first `half` of them were sampled before the
 exchange. A verdict needs the interval over all rounds beyond the noise floor, and both halves on the same side.
 """
 
@@ -9,7 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
+import msgspec
+
 from kernelwright import stats
+from kernelwright.model import Implementation
 
 FLOOR = 0.005
 """Least noise floor, above what identical kernels show of each other (`benchmarks/copies.py`)."""
@@ -41,3 +44,25 @@ def verdict(baseline_us: Sequence[float], candidate_us: Sequence[float], half: i
     before, after = by_halves(baseline_us, candidate_us, half)
     holds = {"faster": min(before, after) > 0, "slower": max(before, after) < 0, "tie": True}
     return claim if holds[claim] else "tie"
+
+
+def is_doubtful(row: Implementation) -> bool:
+    """Whether a candidate was faster while the clock was slowed down: then the case is measured once more."""
+    return row.verdict == "faster" and row.clocks is not None and bool(row.clocks.slowdowns)
+
+
+def confirmed_gain(last: Implementation, first: Implementation | None) -> Implementation:
+    """A row of the last measurement, its verdict withdrawn where a gain was seen under slowdowns only.
+
+    first: the same row of an earlier measurement; None where there is none. Under the power cap, which work with much
+    arithmetic reaches whenever it runs, a gain counts if both measurements show it. Under a forced slowdown it never
+    does.
+    """
+    if last.clocks is None or not is_doubtful(last):
+        return last
+    is_seen_twice = first is not None and first.verdict == "faster"
+    is_forced = any(row is not None and row.clocks is not None and row.clocks.is_forced for row in (first, last))
+    if is_seen_twice and not is_forced:
+        return last
+    reasons = ", ".join(last.clocks.slowdowns)
+    return msgspec.structs.replace(last, verdict=None, throttled=f"throttled: not confirmed ({reasons})")
