@@ -15,8 +15,9 @@ from fakes import FakeProposer, FakeWorker, step
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import main
 from kernelwright.model import Proposal, Request
+from kernelwright.propose.options import NoOptions
 from kernelwright.propose.protocol import Context
-from kernelwright.propose.table import PROPOSERS
+from kernelwright.propose.table import PROPOSERS, Entry
 
 if __name__ == "__main__":
     seconds, first = float(sys.argv.pop(1)), int(sys.argv.pop(1))
@@ -28,5 +29,5 @@ if __name__ == "__main__":
             time.sleep(seconds)
         return step(request, context)
 
-    PROPOSERS["builtin"] = lambda options, variables: FakeProposer(slow)
+    PROPOSERS["builtin"] = Entry(NoOptions, lambda chosen, variables: FakeProposer(slow))
     main(Parts(start_worker=lambda target: closing(FakeWorker())))

@@ -111,8 +111,7 @@ def test_the_sampler_keeps_the_law(law: Callable[..., None], given: dict[str, An
 def proposer(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     module, fragments = example(EXTENDING / "proposer.md", tmp_path)
     names = {**vars(proposers), **vars(module)}
-    run(fragments[0], names)
-    name, made = entry(fragments[1], names)
+    name, made = entry(fragments[0], names)
     monkeypatch.setitem(proposers.PROPOSERS, name, made)
     monkeypatch.setitem(test_proposer_laws.MAKERS, name, lambda folder: proposers.build_proposer(name))
     return name

@@ -10,8 +10,8 @@ import pytest
 from fakes import ENVIRONMENT
 from kernelwright.errors import ConfigError
 from kernelwright.propose.advice import advice_prompt, rows_in
-from kernelwright.propose.advisors import ADVISORS, build_advisor
 from kernelwright.propose.reply import Unusable
+from kernelwright.propose.table import PROPOSERS, build_advisor
 from kernelwright.spaces.space import Parameter, Space
 from llm_server import chat, llm_server
 from tuned import SOURCE, SPACE, problem
@@ -96,4 +96,4 @@ def test_an_unknown_advisor_a_wrong_option_and_a_missing_key_are_refused() -> No
         build_advisor("mailbox", {"colour": "red"}, {})
     with pytest.raises(ConfigError, match="ANTHROPIC_API_KEY"):
         build_advisor("anthropic", {"model": "any"}, {})
-    assert list(ADVISORS) == ["openai", "anthropic", "mailbox", "script"]
+    assert [name for name, entry in PROPOSERS.items() if entry.advisor] == ["openai", "anthropic", "mailbox", "script"]

@@ -10,13 +10,21 @@ import pytest
 
 from kernelwright.errors import ConfigError, RunFolderError
 from kernelwright.model import Scalar
-from kernelwright.propose import PROPOSERS, build_proposer
+from kernelwright.propose import PROPOSERS, build_proposer, writes_code
 from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.mailbox import Mailbox
 
 
 def test_the_table_holds_the_proposers_that_are_promised() -> None:
     assert list(PROPOSERS) == ["builtin", "openai", "anthropic", "mailbox", "replay", "script"]
+
+
+def test_each_says_whether_it_writes_code() -> None:
+    assert [name for name in (*PROPOSERS, "of another version") if writes_code(name)] == [
+        "openai",
+        "anthropic",
+        "mailbox",
+    ]
 
 
 def test_proposers_that_need_nothing_are_made_from_nothing() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import shlex
 
 from kernelwright.model import Budget, Operator
-from kernelwright.propose import WRITERS, prompt_path
+from kernelwright.propose import prompt_path, writes_code
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.files import PAGE, REPORT, TRACE
 from kernelwright.report.text import KERNEL, command_on_best
@@ -34,7 +34,8 @@ def unasked_text(view: RunView, outcome: Outcome) -> str:
     asked = any(
         trial.request.operator is not Operator.TUNE and trial.request.candidate is None for trial in view.trials
     )
-    if asked or not view.trials or outcome.reason is StopReason.WAITING or view.info.settings.proposer not in WRITERS:
+    is_writer = writes_code(view.info.settings.proposer)
+    if asked or not view.trials or outcome.reason is StopReason.WAITING or not is_writer:
         return ""
     return (
         f"{view.info.settings.proposer} was asked for nothing: the starter and its tunings took all "

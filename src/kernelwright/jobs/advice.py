@@ -19,10 +19,11 @@ from kernelwright.jobs.worker import Notify
 from kernelwright.llm.received import assumed
 from kernelwright.model import Environment, ProblemInfo, Record, Scalar, Usage
 from kernelwright.propose.advice import advice_prompt, rows_in
-from kernelwright.propose.advisors import Advisor, build_advisor
 from kernelwright.propose.conversation import whole
 from kernelwright.propose.mailbox import write_whole
+from kernelwright.propose.protocol import Advisor
 from kernelwright.propose.reply import Unusable
+from kernelwright.propose.table import build_advisor
 from kernelwright.spaces.space import Space
 from kernelwright.spaces.stated import configs_from
 from kernelwright.tune import Advice

@@ -19,7 +19,7 @@ from msgspec import Meta
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import Budget, Record, RunSettings, Scalar
-from kernelwright.propose import WRITERS
+from kernelwright.propose import writes_code
 from kernelwright.search import options_for_writers
 from kernelwright.textfile import read_text
 
@@ -184,7 +184,7 @@ def settings_from(options: RunOptions) -> RunSettings:
     strategy, proposer = options.strategy or DEFAULTS.strategy, options.proposer or DEFAULTS.proposer
     named = {name: value for name in ("model", "base_url") if (value := getattr(options, name)) is not None}
     strategy_options = options.option or {}
-    if proposer in WRITERS:
+    if writes_code(proposer):
         strategy_options = {**options_for_writers(strategy), **strategy_options}
     # A value that is no number is refused with the strategy's other options, when the run begins.
     tunings = int(text) if (text := str(strategy_options.get("tuning", 0))).isdecimal() else 0

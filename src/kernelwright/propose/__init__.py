@@ -7,11 +7,10 @@ from __future__ import annotations
 
 from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw
 from kernelwright.propose.protocol import Context, Proposer
-from kernelwright.propose.table import PROPOSERS, WRITERS, build_proposer
+from kernelwright.propose.table import PROPOSERS, build_proposer, writes_code
 
 __all__ = [
     "PROPOSERS",
-    "WRITERS",
     "Context",
     "Proposer",
     "build_proposer",
@@ -19,4 +18,5 @@ __all__ = [
     "prompt_path",
     "waiting",
     "withdraw",
+    "writes_code",
 ]

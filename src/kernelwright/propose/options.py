@@ -1,21 +1,19 @@
-"""What each proposer may be given: one record of options per proposer, and how text becomes one.
+"""What each proposer may be given: one record of options per proposer.
 
-It makes no proposer (`table.py` does). The one rule: options are kept in the journal, so no secret is one; keys come
-from the environment.
+`table.py` makes proposers of them. They are kept in the journal; keys come from the environment.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Literal, TypeVar
+from typing import Annotated, Literal
 
-import msgspec
 from msgspec import Meta
 
-from kernelwright.errors import ConfigError
-from kernelwright.model import Record, Scalar
+from kernelwright.model import Record
 
-SECRET_WORDS = ("api_key", "apikey", "key", "token", "secret", "password")
+
+class NoOptions(Record, frozen=True, kw_only=True):
+    """For a proposer that has none."""
 
 
 class BuiltinOptions(Record, frozen=True, kw_only=True):
@@ -64,32 +62,3 @@ class ModelOptions(Record, frozen=True, kw_only=True):
     input_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
     output_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
     """The price, where the built-in table does not know it or is out of date. Both or neither."""
-
-
-R = TypeVar("R", bound=Record)
-
-
-def read_options(proposer: str, options: Mapping[str, Scalar], type: type[R]) -> R:
-    """The record of type `type`; text from a command line ("4") is read as what the field wants.
-
-    Raises `ConfigError` for an option that the proposer does not have, one that is missing, and a value that does
-    not fit.
-    """
-    fields = msgspec.structs.fields(type)
-    names = [field.name for field in fields]
-    for name in options:
-        if name in names:
-            continue
-        if name.lower() in SECRET_WORDS:
-            raise ConfigError(
-                f"proposer {proposer} takes no option {name!r}: options are kept in the run's journal",
-                "put the key into the environment",
-            )
-        raise ConfigError(f"proposer {proposer} has no option {name!r}", f"its options: {', '.join(names)}")
-    for field in fields:
-        if field.required and field.name not in options:
-            raise ConfigError(f"proposer {proposer} needs the option {field.name}", f"give {field.name}=…")
-    try:
-        return msgspec.convert(dict(options), type, strict=False)
-    except msgspec.ValidationError as error:
-        raise ConfigError(f"proposer {proposer} cannot use {dict(options)}: {error}") from error

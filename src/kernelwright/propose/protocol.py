@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 
+from kernelwright.llm.protocol import Reply
 from kernelwright.model import Answered, Candidate, Environment, ProblemInfo, Profile, Proposal, Request, Trial, Usage
 
 
@@ -40,6 +41,16 @@ class Context:
     answers: Mapping[int, tuple[Answered, ...]] = field(default_factory=dict)
     keep_answer: Callable[[Answered], None] = lambda answered: None
     dearest: Usage = field(default_factory=Usage)
+
+
+class Advisor(Protocol):
+    """Whom `tune` asks for configs to begin with; what is asked and read is `advice`."""
+
+    def complete(self, system: str, prompt: str) -> Reply | None:
+        """The answer; None: it will be put beside the question as a file. Raises `ProviderError` when none came."""
+        ...
+
+    def close(self) -> None: ...
 
 
 class Proposer(Protocol):

@@ -12,6 +12,7 @@ from pathlib import Path
 import msgspec
 
 from kernelwright.errors import ConfigError
+from kernelwright.llm.protocol import Reply
 from kernelwright.model import Candidate, Proposal, Record, Request, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reply import Unusable, candidate_in, note_in
@@ -115,3 +116,19 @@ def python_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
                 raise ConfigError(f"REPLIES of {file} is no list of texts: {error}") from error
             return tuple(ScriptLine(reply=encodable(reply)) for reply in replies)
     raise ConfigError(f"the script {file} assigns no REPLIES", 'write REPLIES = ["…", …], a list of texts')
+
+
+class ScriptAdvisor:
+    """Answers with the first reply of a script. Raises `ConfigError` where its first line is none."""
+
+    def __init__(self, file: Path) -> None:
+        first = read_script(file)[0]
+        if first.reply is None:
+            raise ConfigError(f"the first line of the script {file} is no reply", 'write {"reply": "…"}')
+        self._reply = Reply(text=first.reply, usage=first.usage, finish="stop")
+
+    def complete(self, system: str, prompt: str) -> Reply:
+        return self._reply
+
+    def close(self) -> None:
+        """Nothing is open."""

@@ -1,20 +1,22 @@
 """The proposers by name, and how one is made from its options and the environment.
 
-What each does is in its own file; HTTP is imported only when a provider is made. The one rule: whatever is missing (an
-option, a key, a file) is said when the proposer is made, before a run begins.
+What each does is in its own file; HTTP is imported only when a provider is made. What is missing (an option, a key, a
+file) is said when the proposer is made, before a run begins.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from kernelwright.errors import ConfigError
-from kernelwright.model import Scalar
+from kernelwright.model import Record, Scalar
+from kernelwright.options import read_options
 from kernelwright.propose.builtin import Builtin
-from kernelwright.propose.mailbox import Mailbox
+from kernelwright.propose.mailbox import Mailbox, MailboxAdvisor
 from kernelwright.propose.model import ModelProposer
 from kernelwright.propose.options import (
     BuiltinOptions,
@@ -22,11 +24,10 @@ from kernelwright.propose.options import (
     ModelOptions,
     ReplayOptions,
     ScriptOptions,
-    read_options,
 )
-from kernelwright.propose.protocol import Proposer
+from kernelwright.propose.protocol import Advisor, Proposer
 from kernelwright.propose.replay import Replay
-from kernelwright.propose.script import Script
+from kernelwright.propose.script import Script, ScriptAdvisor
 
 if TYPE_CHECKING:
     from kernelwright.llm.http import JsonClient
@@ -37,46 +38,21 @@ Options = Mapping[str, Scalar]
 Variables = Mapping[str, str]
 """The environment."""
 
-
-def builtin(options: Options, variables: Variables) -> Proposer:
-    return Builtin(read_options("builtin", options, BuiltinOptions).sampler)
+R = TypeVar("R", bound=Record)
 
 
-def mailbox(options: Options, variables: Variables) -> Proposer:
-    return Mailbox(read_options("mailbox", options, MailboxOptions).settle_s)
+@dataclass(frozen=True)
+class Entry(Generic[R]):
+    """A line of the table: how a proposer is made from its options and the environment.
 
+    advisor: makes whom `tune` asks for configs; None where this is nobody to ask. writes_code: whether candidates
+    differ in more than numbers; strategies in rounds then choose operators and tune new structures.
+    """
 
-def replay(options: Options, variables: Variables) -> Proposer:
-    return Replay(Path(read_options("replay", options, ReplayOptions).run))
-
-
-def script(options: Options, variables: Variables) -> Proposer:
-    return Script(Path(read_options("script", options, ScriptOptions).file))
-
-
-def openai(options: Options, variables: Variables) -> Proposer:
-    chosen = read_options("openai", options, ModelOptions)
-    provider = openai_provider(chosen, variables)
-    return ModelProposer(provider, f"openai:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
-
-
-def anthropic(options: Options, variables: Variables) -> Proposer:
-    chosen = read_options("anthropic", options, ModelOptions)
-    provider = anthropic_provider(chosen, variables)
-    return ModelProposer(provider, f"anthropic:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
-
-
-PROPOSERS: dict[str, Callable[[Options, Variables], Proposer]] = {
-    "builtin": builtin,
-    "openai": openai,
-    "anthropic": anthropic,
-    "mailbox": mailbox,
-    "replay": replay,
-    "script": script,
-}
-
-WRITERS = ("openai", "anthropic", "mailbox")
-"""Proposers that write code; strategies in rounds are told so, and the run's settings say what they were told."""
+    options: type[R]
+    proposer: Callable[[R, Variables], Proposer]
+    advisor: Callable[[R, Variables], Advisor] | None = None
+    writes_code: bool = False
 
 
 def build_proposer(name: str, options: Options | None = None, variables: Variables = os.environ) -> Proposer:
@@ -84,7 +60,25 @@ def build_proposer(name: str, options: Options | None = None, variables: Variabl
     for a run that cannot be replayed."""
     if name not in PROPOSERS:
         raise ConfigError(f"there is no proposer {name!r}", f"choose one of {', '.join(PROPOSERS)}")
-    return PROPOSERS[name](options or {}, variables)
+    entry = PROPOSERS[name]
+    return entry.proposer(read_options(f"proposer {name}", options or {}, entry.options), variables)
+
+
+def build_advisor(name: str, options: Options, variables: Variables = os.environ) -> tuple[Advisor, str]:
+    """The advisor, and who it is. Raises `ConfigError` for an unknown one, an option that does not fit, a missing
+    key."""
+    entry = PROPOSERS.get(name)
+    if entry is None or entry.advisor is None:
+        known = [name for name, entry in PROPOSERS.items() if entry.advisor is not None]
+        raise ConfigError(f"there is no advisor {name!r}", f"choose one of {', '.join(known)}")
+    chosen = read_options(f"advisor {name}", options, entry.options)
+    author = f"{name}:{chosen.model}" if isinstance(chosen, ModelOptions) else name
+    return entry.advisor(chosen, variables), author
+
+
+def writes_code(name: str) -> bool:
+    """Whether the proposer of this name writes code; False for a name of another version."""
+    return name in PROPOSERS and PROPOSERS[name].writes_code
 
 
 # --- the HTTP providers, and what they share ----------------------------------------------------------------
@@ -171,3 +165,32 @@ def price(proposer: str, chosen: ModelOptions) -> Price | None:
             f"proposer {proposer} was given half a price", "give both input_usd_per_mtok and output_usd_per_mtok"
         )
     return Price(given, written) if given is not None and written is not None else price_of(chosen.model)
+
+
+def model_entry(name: str, provider: Callable[[ModelOptions, Variables], Provider]) -> Entry[ModelOptions]:
+    """A model that is asked by HTTP."""
+
+    def proposer(chosen: ModelOptions, variables: Variables) -> Proposer:
+        made = provider(chosen, variables)
+        return ModelProposer(made, f"{name}:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
+
+    return Entry(ModelOptions, proposer, provider, writes_code=True)
+
+
+PROPOSERS: dict[str, Entry[Any]] = {
+    "builtin": Entry(BuiltinOptions, lambda chosen, variables: Builtin(chosen.sampler)),
+    "openai": model_entry("openai", openai_provider),
+    "anthropic": model_entry("anthropic", anthropic_provider),
+    "mailbox": Entry(
+        MailboxOptions,
+        lambda chosen, variables: Mailbox(chosen.settle_s),
+        lambda chosen, variables: MailboxAdvisor(),
+        writes_code=True,
+    ),
+    "replay": Entry(ReplayOptions, lambda chosen, variables: Replay(Path(chosen.run))),
+    "script": Entry(
+        ScriptOptions,
+        lambda chosen, variables: Script(Path(chosen.file)),
+        lambda chosen, variables: ScriptAdvisor(Path(chosen.file)),
+    ),
+}

@@ -11,10 +11,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from kernelwright.model import Candidate, Scalar
-from kernelwright.search.options import MOST_AT_ONCE, read_options
-from kernelwright.search.protocol import Strategy
+from kernelwright.options import read_options
+from kernelwright.search.protocol import MOST_AT_ONCE, Step, Strategy
 from kernelwright.search.rounds import Rounds, RoundsOptions
-from kernelwright.search.step import Step
 
 
 class BeamOptions(RoundsOptions, frozen=True, kw_only=True):
@@ -27,7 +26,7 @@ class BeamOptions(RoundsOptions, frozen=True, kw_only=True):
 
 def beam(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
     """Options: `BeamOptions`. seed: not used, as nothing here is left to chance."""
-    chosen = read_options("beam", options, BeamOptions)
+    chosen = read_options("strategy beam", options, BeamOptions)
     return beam_of(starter, chosen, chosen.width, chosen.expand)
 
 

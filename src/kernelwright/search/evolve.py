@@ -12,10 +12,9 @@ from typing import Annotated
 from msgspec import Meta
 
 from kernelwright.model import Candidate, Operator, Scalar, Trial
-from kernelwright.search.options import MOST_AT_ONCE, read_options
-from kernelwright.search.protocol import Strategy
+from kernelwright.options import read_options
+from kernelwright.search.protocol import MOST_AT_ONCE, Step, Strategy
 from kernelwright.search.rounds import Rounds, RoundsOptions
-from kernelwright.search.step import Step
 
 
 class EvolveOptions(RoundsOptions, frozen=True, kw_only=True):
@@ -33,7 +32,7 @@ class EvolveOptions(RoundsOptions, frozen=True, kw_only=True):
 
 def evolve(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
     """Options: `EvolveOptions`. seed: of what is drawn; each child has a generator of its own."""
-    chosen = read_options("evolve", options, EvolveOptions)
+    chosen = read_options("strategy evolve", options, EvolveOptions)
     return Rounds(starter, chosen, Islands(chosen, seed).plan)
 
 

@@ -11,8 +11,8 @@ import msgspec
 from msgspec import Meta
 
 from kernelwright.model import Candidate, Scalar
+from kernelwright.options import read_options
 from kernelwright.search.beam import beam_of
-from kernelwright.search.options import read_options
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.rounds import RoundsOptions
 
@@ -24,5 +24,5 @@ class GreedyOptions(RoundsOptions, frozen=True, kw_only=True):
 
 def greedy(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
     """Options: `GreedyOptions`. seed: not used, as nothing here is left to chance."""
-    chosen = read_options("greedy", options, GreedyOptions)
+    chosen = read_options("strategy greedy", options, GreedyOptions)
     return beam_of(starter, msgspec.structs.replace(chosen, rounds=chosen.steps or chosen.rounds), width=1, expand=1)

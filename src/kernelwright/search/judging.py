@@ -11,8 +11,8 @@ from dataclasses import dataclass
 
 from kernelwright.model import Operator, Trial
 from kernelwright.search.portfolio import Portfolio
+from kernelwright.search.protocol import Step
 from kernelwright.search.ranking import beats, distinct, identity, is_repairable, ranked
-from kernelwright.search.step import Step
 
 
 @dataclass

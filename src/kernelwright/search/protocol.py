@@ -6,9 +6,20 @@ model or GPU, so a journal replayed into a fresh one gives the same asks.
 
 from __future__ import annotations
 
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
-from kernelwright.model import Request, Trial
+from kernelwright.model import Operator, Request, Trial
+
+MOST_AT_ONCE = 1000
+"""Requests, parents or kernels of one round. A round is planned before its first request is asked, so that a number
+without measure would plan for ever."""
+
+
+class Step(NamedTuple):
+    """One thing to ask for, before it has a number. parents: trial numbers, the first one the kernel to start from."""
+
+    operator: Operator
+    parents: tuple[int, ...]
 
 
 class Strategy(Protocol):

@@ -12,8 +12,8 @@ from typing import Annotated, Literal
 from msgspec import Meta
 
 from kernelwright.model import Candidate, Operator, Record, Request, Scalar, Trial
-from kernelwright.search.options import MOST_AT_ONCE, read_options
-from kernelwright.search.protocol import Strategy
+from kernelwright.options import read_options
+from kernelwright.search.protocol import MOST_AT_ONCE, Strategy
 from kernelwright.search.staleness import PATIENCE, Staleness
 
 
@@ -32,7 +32,7 @@ class RandomOptions(Record, frozen=True, kw_only=True):
 
 def random_search(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
     """Options: `RandomOptions`."""
-    return RandomSearch(starter, seed, read_options("random", options, RandomOptions))
+    return RandomSearch(starter, seed, read_options("strategy random", options, RandomOptions))
 
 
 class RandomSearch:

@@ -1,0 +1,46 @@
+"""Options of a strategy or a proposer: plain data read into the record that states them.
+
+What is not understood is refused, so that no option does nothing. Options are kept in the journal, so that none is a
+secret.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TypeVar
+
+import msgspec
+
+from kernelwright.errors import ConfigError
+from kernelwright.model import Record, Scalar
+
+SECRET_WORDS = ("api_key", "apikey", "key", "token", "secret", "password")
+
+R = TypeVar("R", bound=Record)
+
+
+def read_options(owner: str, options: Mapping[str, Scalar], type: type[R]) -> R:
+    """The record of type `type`; text from a command line ("4") is read as what the field wants. owner: whose options
+    they are, such as "strategy beam".
+
+    Raises `ConfigError` for an option that the owner does not have, one that is missing, and a value that does not fit.
+    """
+    fields = msgspec.structs.fields(type)
+    names = [field.name for field in fields]
+    for name in options:
+        if name in names:
+            continue
+        if name.lower() in SECRET_WORDS:
+            raise ConfigError(
+                f"{owner} takes no option {name!r}: options are kept in the run's journal",
+                "put the key into the environment",
+            )
+        known = ", ".join(field.name if field.required else f"{field.name}={field.default}" for field in fields)
+        raise ConfigError(f"{owner} has no option {name!r}", f"its options: {known}" if known else "it has none")
+    for field in fields:
+        if field.required and field.name not in options:
+            raise ConfigError(f"{owner} needs the option {field.name}", f"give {field.name}=…")
+    try:
+        return msgspec.convert(dict(options), type, strict=False)
+    except msgspec.ValidationError as error:
+        raise ConfigError(f"{owner} cannot use {dict(options)}: {error}") from error
