@@ -13,7 +13,7 @@ import pytest
 from fakes import STARTER, evaluation_of, run_info
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
-from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, sessions_of
+from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, fold
 from kernelwright.model import Budget, CaseResult, Evaluation, Operator, Proposal, Request, Status
 
 
@@ -185,7 +185,7 @@ def test_sessions_are_read_off_the_events_and_a_killed_one_lasts_to_its_last_eve
         event(5, EventKind.STOPPED, 35, end),
         event(6, EventKind.STARTED, 50, start),
     ]
-    sessions = sessions_of(events)
+    sessions = fold(events).sessions
     assert [session.seconds for session in sessions] == [7.0, 4.25, 0.0]
     assert [session.reason for session in sessions] == [None, "finished", None]
     assert all(session.budget == Budget(trials=3) for session in sessions)

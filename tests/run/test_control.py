@@ -11,7 +11,7 @@ import pytest
 
 from kernelwright.errors import RunFolderError
 from kernelwright.interruption import stoppable
-from kernelwright.journal import Event, EventKind, Journal, SessionEnd, finished_s
+from kernelwright.journal import Event, EventKind, Journal, SessionEnd, fold
 from kernelwright.model import Budget
 from kernelwright.run import StopReason, at_work, is_paused, pause, resume, stop
 from running import Create, run
@@ -64,7 +64,7 @@ def test_a_pause_is_no_time_of_the_run(create: Create) -> None:
     at_work_s = (paused - began + ended - went_on).total_seconds()
     rounding_s = 0.1  # of the times in events, and what lies between the clock and the record
     assert sum(session.seconds for session in held.sessions()) <= at_work_s + rounding_s
-    assert max(finished_s(held.events()).values()) <= at_work_s + rounding_s
+    assert max(fold(held.events()).finished_s.values()) <= at_work_s + rounding_s
     assert (went_on - paused).total_seconds() > 2 * rounding_s, "or this would show nothing"
 
 

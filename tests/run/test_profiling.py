@@ -10,7 +10,7 @@ import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
 from kernelwright.errors import MachineError, WorkerError
-from kernelwright.journal import EventKind, Journal, Profiles, profiles_of
+from kernelwright.journal import EventKind, Journal, Profiles, fold
 from kernelwright.model import (
     Budget,
     Candidate,
@@ -98,7 +98,7 @@ def test_a_run_goes_on_where_nothing_can_be_profiled_and_says_why(journal: Journ
     run(journal, FakeWorker(look=nothing))
     with Journal.open(journal.folder) as read:
         events = read.events()
-        assert profiles_of(events) == {}
+        assert fold(events).profiled() == {}
         looked = [event.payload for event in events if event.kind is EventKind.PROFILED]
         assert looked[0] == Profiles(failed="no profiler here")
         assert len(read.trials()) == WHOLE
@@ -127,10 +127,10 @@ def test_a_resumed_run_does_not_profile_again(journal: Journal) -> None:
 
 
 def test_a_request_to_tune_is_numbers_and_shows_no_profile(journal: Journal) -> None:
+    from kernelwright.journal import RunState
     from kernelwright.run.profiling import lacking
-    from kernelwright.run.state import State
 
-    state = State(evaluations={0: Evaluation(status=Status.PASSED, score_us=1.0)})
+    state = RunState(evaluations={0: Evaluation(status=Status.PASSED, score_us=1.0)})
     request = Request(number=1, operator=Operator.TUNE, parents=(0,))
     assert lacking(request, state, FakeProposer(shows_profiles=True), journal.info.problem) == {}
 
@@ -146,12 +146,12 @@ def test_what_stands_at_the_end_is_profiled_too(journal: Journal) -> None:
     with Journal.open(journal.folder) as read:
         events = read.events()
     (confirmed,) = [event.number for event in events if event.kind is EventKind.CONFIRMED]
-    assert confirmed in profiles_of(events)
+    assert confirmed in fold(events).profiled()
 
 
 def test_what_stands_is_profiled_on_the_case_on_which_the_start_was() -> None:
+    from kernelwright.journal import RunState
     from kernelwright.run.profiling import case_beside_seed, case_of
-    from kernelwright.run.state import State
 
     problem = problem_info()
     cases = (*problem.cases, case_info("wide", 16.0))
@@ -168,7 +168,7 @@ def test_what_stands_is_profiled_on_the_case_on_which_the_start_was() -> None:
     seed, best = trial(0, timed(80.0, 40.0)), trial(1, timed(20.0, 30.0))
     assert seed.evaluation is not None
     assert best.evaluation is not None
-    state = State(evaluations={0: seed.evaluation, 1: best.evaluation}, told={0: seed, 1: best})
+    state = RunState(evaluations={0: seed.evaluation, 1: best.evaluation}, told={0: seed, 1: best})
     assert (case_of(0, state, problem), case_of(1, state, problem)) == ("square", "wide")
     assert case_beside_seed(1, state, problem) == "wide"
     seen = Profile(implementation="x", case="square", device=None, target="sm_90", tool=None, launches=())

@@ -15,7 +15,7 @@ import msgspec
 import pytest
 
 from fakes import FakeProposer, FakeWorker, step
-from kernelwright.journal import Event, EventKind, Journal, profiles_of
+from kernelwright.journal import Event, EventKind, Journal, fold
 from kernelwright.model import Budget, Candidate, Evaluation, Incumbent, Operator, Profile, Proposal, Request, Scalar
 from kernelwright.propose import Context, build_proposer
 from kernelwright.report.text import report_text
@@ -23,7 +23,7 @@ from kernelwright.report.trace import trace_files
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import read_run
 from kernelwright.run import optimize
-from kernelwright.run.state import replay
+from kernelwright.run.replay import replay
 from kernelwright.search import build_strategy
 from running import Create
 from running import run as run_once
@@ -50,7 +50,7 @@ class Recorded:
     def __init__(self, run: Path, events: list[Event]) -> None:
         self._proposer = build_proposer("replay", {"run": str(run)})
         self._candidates = {e.number: e.payload.candidate for e in events if isinstance(e.payload, Proposal)}
-        self.profiles = {profile.case + profile.implementation: profile for seen in profiles_of(events).values()
+        self.profiles = {profile.case + profile.implementation: profile for seen in fold(events).profiled().values()
                          for profile in seen}  # fmt: skip
         self._ends = [event for event in events if ends(event)]
         self._seen = 0

@@ -7,19 +7,18 @@ from pathlib import Path
 import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
-from kernelwright.journal import EventKind, Journal
+from kernelwright.journal import EventKind, Journal, RunState
 from kernelwright.model import Budget, Evaluation, Operator, Proposal, Request, Status, Trial, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.run.loop import HEAD_START_S
-from kernelwright.run.state import State
 from kernelwright.run.stopping import obstacle
 from kernelwright.search import build_strategy
 
 
-def state(*tokens: int | None, usd: float | None = 0.5) -> State:
+def state(*tokens: int | None, usd: float | None = 0.5) -> RunState:
     """A starter, then one request per entry; None is not answered yet."""
-    made = State(requests={0: Request(number=0, operator=Operator.SEED, candidate=STARTER)})
+    made = RunState(requests={0: Request(number=0, operator=Operator.SEED, candidate=STARTER)})
     made.proposals[0] = Proposal(author="starter", candidate=STARTER)
     for number, used in enumerate(tokens, start=1):
         made.requests[number] = Request(number=number, operator=Operator.IMPROVE, parents=(0,))
@@ -29,7 +28,9 @@ def state(*tokens: int | None, usd: float | None = 0.5) -> State:
     return made
 
 
-def reason(budget: Budget, made: State, elapsed_s: float = 0.0, trials_s: tuple[float, ...] = ()) -> StopReason | None:
+def reason(
+    budget: Budget, made: RunState, elapsed_s: float = 0.0, trials_s: tuple[float, ...] = ()
+) -> StopReason | None:
     found = obstacle(budget, made, elapsed_s, trials_s)
     return found.reason if found else None
 
@@ -66,7 +67,7 @@ def test_gpu_seconds_count_judging_and_timing_and_reserve_the_longest_for_what_i
     assert reason(Budget(gpu_seconds=18.0), made) is None, "6 used, 8 for trials 2 and 3, 4 to come"
     assert reason(Budget(gpu_seconds=17.9), made) is StopReason.GPU_SECONDS
     assert reason(Budget(gpu_seconds=0.1), state()) is StopReason.GPU_SECONDS, "the starter is not told yet"
-    assert reason(Budget(gpu_seconds=0.1), State()) is None
+    assert reason(Budget(gpu_seconds=0.1), RunState()) is None
 
 
 def test_a_limit_of_nothing_lets_nothing_through() -> None:

@@ -6,8 +6,8 @@ import threading
 from pathlib import Path
 
 from fakes import FakeWorker, run_info
-from kernelwright.journal import Abandoned, Event, EventKind, Journal, SessionEnd, SessionStart, sessions_of
-from kernelwright.journal.events import LONGEST_GAP_S
+from kernelwright.journal import Abandoned, Event, EventKind, Journal, SessionEnd, SessionStart, fold
+from kernelwright.journal.fold import LONGEST_GAP_S
 from kernelwright.model import Budget, Candidate, Usage
 from kernelwright.propose import build_proposer
 from kernelwright.report.cost import run_usage
@@ -86,10 +86,10 @@ def test_several_replies_under_way_are_each_abandoned(tmp_path: Path) -> None:
 def test_a_clock_that_was_set_is_no_time_of_a_killed_session() -> None:
     def event(seq: int, time: str, payload: SessionStart | SessionEnd | None = None) -> Event:
         kind = EventKind.STARTED if payload else EventKind.TOLD
-        return Event(seq=seq, kind=kind, number=None if payload else seq, time=f"{time}+00:00", payload=payload)
+        return Event(seq=seq, kind=kind, number=None, time=f"{time}+00:00", payload=payload)
 
     start = event(1, "2026-01-01T10:00:00", SessionStart(budget=Budget()))
     forward = [start, event(2, "2026-01-01T10:00:10"), event(3, "2031-01-01T10:00:10"), event(4, "2031-01-01T10:00:20")]
-    assert sessions_of(forward)[0].seconds == 20 + LONGEST_GAP_S
+    assert fold(forward).sessions[0].seconds == 20 + LONGEST_GAP_S
     back = [start, event(2, "2026-01-01T10:00:10"), event(3, "1999-01-01T10:00:00"), event(4, "1999-01-01T10:00:05")]
-    assert sessions_of(back)[0].seconds == 15
+    assert fold(back).sessions[0].seconds == 15

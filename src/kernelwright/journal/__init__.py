@@ -10,16 +10,10 @@ from kernelwright.journal.events import (
     Event,
     EventKind,
     Profiles,
-    Session,
     SessionEnd,
     SessionStart,
-    confirmations_of,
-    finished_s,
-    finished_trials,
-    paid_beside,
-    profiles_of,
-    sessions_of,
 )
+from kernelwright.journal.fold import RunState, Session, fold
 from kernelwright.journal.store import Journal
 
 __all__ = [
@@ -30,14 +24,10 @@ __all__ = [
     "EventKind",
     "Journal",
     "Profiles",
+    "RunState",
     "Session",
     "SessionEnd",
     "SessionStart",
-    "confirmations_of",
-    "finished_s",
-    "finished_trials",
-    "paid_beside",
-    "profiles_of",
-    "sessions_of",
+    "fold",
     "writer",
 ]

@@ -27,13 +27,10 @@ from kernelwright.journal.events import (
     Event,
     EventKind,
     Profiles,
-    Session,
     SessionEnd,
     SessionStart,
-    confirmations_of,
-    finished_trials,
-    sessions_of,
 )
+from kernelwright.journal.fold import Session, fold
 from kernelwright.model import Answered, Budget, Evaluation, Proposal, Request, RunInfo, Trial, Usage
 
 Payload = Request | Proposal | Evaluation | Profiles | Answered | Abandoned | SessionStart | SessionEnd | None
@@ -220,20 +217,18 @@ class Journal:
 
     def trials(self) -> list[Trial]:
         """Finished trials (evaluated, or without a candidate to evaluate) by number, whether told or not."""
-        return finished_trials(self.history())
+        return fold(self.history()).finished()
 
     def open_requests(self) -> list[Request]:
         """Requests that wait for a proposal, by number."""
-        events = self.events()
-        answered = {event.number for event in events if event.kind is EventKind.PROPOSED}
-        return [e.payload for e in events if isinstance(e.payload, Request) and e.number not in answered]
+        return fold(self.events()).open_requests()
 
     def confirmations(self) -> dict[int, Evaluation]:
         """Confirming evaluations by trial number, in the order in which they were made."""
-        return confirmations_of(self.events())
+        return fold(self.events()).confirmations
 
     def sessions(self) -> list[Session]:
-        return sessions_of(self.events())
+        return fold(self.events()).sessions
 
     # --- the database ---------------------------------------------------------------------------------------
 

@@ -11,18 +11,8 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
-from kernelwright.journal import Abandoned, Event, EventKind, Profiles, SessionEnd, SessionStart
-from kernelwright.model import (
-    Answered,
-    Budget,
-    Evaluation,
-    Profile,
-    Proposal,
-    Request,
-    RunInfo,
-    Trial,
-    Usage,
-)
+from kernelwright.journal import Abandoned, Event, EventKind, Profiles, RunState, SessionEnd, SessionStart
+from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo
 from kernelwright.report.pace import Spent, ends_in_s
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.view import share_of_bound
@@ -38,29 +28,15 @@ class Progress:
     def __init__(self, info: RunInfo, earlier: Iterable[Event] = ()) -> None:
         """earlier: events of the run so far."""
         self._info = info
-        self._budget = info.settings.budget
-        self._spent_s = 0.0
-        self._began: datetime | None = None
-        """When the session at work did; None between sessions."""
-        self._latest: datetime | None = None
         self._lock = threading.Lock()
-        self._requests: dict[int, Request] = {}
-        self._proposals: dict[int, Proposal] = {}
-        self._evaluations: dict[int, Evaluation] = {}
-        self._confirmed: dict[int, Evaluation] = {}
-        self._profiles: dict[int, tuple[Profile, ...]] = {}
-        self._told: set[int] = set()
-        self._answers: list[Answered] = []
-        self._abandoned: list[Usage] = []
-        self._stopped: str | None = None
-        """Why the last session ended; None while one is at work."""
+        self._state = RunState()
         for event in earlier:
-            self._take(event)
+            self._state.take(event)
 
     def take(self, event: Event) -> str | None:
         """Add the event; gives its line for a log, None where it has none."""
         with self._lock:
-            self._take(event)
+            self._state.take(event)
             return self._line(event)
 
     def rows(self, now: datetime) -> list[tuple[str, str]]:
@@ -79,41 +55,33 @@ class Progress:
                 ("ends", self._end_text(elapsed_s, now)),
             ]
 
+    @property
+    def _began(self) -> datetime | None:
+        """When the session at work did; None between sessions."""
+        sessions = self._state.sessions
+        return datetime.fromisoformat(sessions[-1].started) if sessions and sessions[-1].reason is None else None
+
+    @property
+    def _stopped(self) -> str | None:
+        """Why the last session ended; None while one is at work."""
+        sessions = self._state.sessions
+        return sessions[-1].reason if sessions else None
+
+    @property
+    def _budget(self) -> Budget:
+        sessions = self._state.sessions
+        return sessions[-1].budget if sessions else self._info.settings.budget
+
+    @property
+    def _spent_s(self) -> float:
+        """By the sessions that are over."""
+        sessions = self._state.sessions
+        return sum(one.seconds for one in (sessions if self._began is None else sessions[:-1]))
+
     def _elapsed_s(self, now: datetime) -> float:
         """Time of all sessions; time between sessions, a pause included, does not count."""
         running_s = 0.0 if self._began is None else max((now - self._began).total_seconds(), 0.0)
         return self._spent_s + running_s
-
-    def _take(self, event: Event) -> None:
-        number, payload = event.number, event.payload
-        self._stopped = payload.reason if isinstance(payload, SessionEnd) else None
-        if isinstance(payload, SessionStart):
-            self._budget = payload.budget
-            if (
-                self._began is not None and self._latest is not None
-            ):  # the session before was killed and lasted until its last event
-                self._spent_s += (self._latest - self._began).total_seconds()
-            self._began = datetime.fromisoformat(event.time)
-        elif isinstance(payload, SessionEnd):
-            self._spent_s += payload.seconds
-            self._began = None
-        self._latest = datetime.fromisoformat(event.time)
-        if isinstance(payload, Answered):
-            self._answers.append(payload)
-        elif isinstance(payload, Abandoned):
-            self._abandoned.append(payload.usage)
-        if number is None:
-            return
-        if isinstance(payload, Request):
-            self._requests[number] = payload
-        elif isinstance(payload, Proposal):
-            self._proposals[number] = payload
-        elif isinstance(payload, Evaluation):
-            (self._confirmed if event.kind is EventKind.CONFIRMED else self._evaluations)[number] = payload
-        elif isinstance(payload, Profiles):
-            self._profiles[number] = payload.profiles
-        else:
-            self._told.add(number)
 
     def _line(self, event: Event) -> str | None:
         trial, payload = f"trial {event.number}", event.payload
@@ -127,7 +95,7 @@ class Progress:
         if isinstance(payload, Evaluation):
             if event.kind is EventKind.CONFIRMED:
                 return f"{trial} confirmation: {_outcome(payload)}"
-            best = best_trial(self._trials())
+            best = best_trial(self._state.finished())
             leads = best is not None and best.number == event.number
             return f"{trial} evaluation: {_outcome(payload)}" + (f"; leads: {self._best_text()}" if leads else "")
         if isinstance(payload, Profiles):
@@ -142,15 +110,8 @@ class Progress:
             return f"search stops: {_first_line(payload.reason)}"
         return None
 
-    def _trials(self) -> list[Trial]:
-        return [
-            Trial(request=self._requests[number], proposal=proposal, evaluation=self._evaluations.get(number))
-            for number, proposal in self._proposals.items()
-            if number in self._requests
-        ]
-
     def _best_text(self) -> str:
-        trials = self._trials()
+        trials = self._state.finished()
         best, seed = best_trial(trials), seed_trial(trials)
         if best is None or best.evaluation is None or best.score_us is None:
             return "none yet"
@@ -163,7 +124,7 @@ class Progress:
         return ", ".join(parts)
 
     def _gap_text(self) -> str:
-        best = best_trial(self._trials())
+        best = best_trial(self._state.finished())
         share = None
         if best is not None and best.evaluation is not None:
             share = share_of_bound(best.evaluation, self._info.problem.cases)
@@ -171,39 +132,38 @@ class Progress:
 
     def _tally_text(self) -> str:
         ended = Counter(
-            self._evaluations[number].status.value if number in self._evaluations else NO_CANDIDATE
-            for number, proposal in self._proposals.items()
-            if number in self._evaluations or proposal.candidate is None
+            trial.evaluation.status.value if trial.evaluation else NO_CANDIDATE for trial in self._state.finished()
         )
         return ", ".join(f"{count} {status}" for status, count in ended.most_common()) or "none finished"
 
     def _running_text(self) -> str:
         running = []
-        for number, request in self._requests.items():
-            if number not in self._told:
-                stage = "evaluating" if number in self._proposals else "proposing"
-                running.append(f"{number} {request.operator.value} ({stage})")
+        for number in self._state.open_numbers():
+            stage = "evaluating" if number in self._state.proposals else "proposing"
+            running.append(f"{number} {self._state.requests[number].operator.value} ({stage})")
         if running:
             return ", ".join(running)
         if self._stopped == StopReason.PAUSED.value:
             return "paused: nothing, until `kernelwright resume`"
-        return "nothing" if self._stopped or not self._requests else "confirming what was found"
+        return "nothing" if self._stopped or not self._state.requests else "confirming what was found"
 
     def _spent(self, elapsed_s: float) -> Spent:
-        usages = [*(proposal.usage for proposal in self._proposals.values()), *self._abandoned]
-        usages += [one.usage for one in self._answers if one.trial not in self._proposals]
+        state = self._state
+        usages = [one.usage for one in state.proposals.values()] + state.unproposed()
+        usages += [one.usage for one in state.abandoned]
+        profiles = state.profiled()
         return Spent(
             seconds=elapsed_s,
-            trials=len(self._told),
+            trials=len(state.told),
             tokens=sum(usage.tokens for usage in usages),
             usd=sum(usage.cost_usd or 0.0 for usage in usages),
-            gpu_seconds=sum(gpu_s(one, self._profiles.get(number, ())) for number, one in self._evaluations.items()),
+            gpu_seconds=sum(gpu_s(one, profiles.get(number, ())) for number, one in state.evaluations.items()),
         )
 
     def _left_text(self, elapsed_s: float) -> str:
         budget, spent, parts = self._budget, self._spent(elapsed_s), []
         if budget.trials is not None:
-            left = max(budget.trials - len(self._requests), 0)
+            left = max(budget.trials - len(self._state.requests), 0)
             parts.append(f"{left} of {count_text(budget.trials, 'trial')}")
         if budget.minutes is not None:
             parts.append(f"{max(budget.minutes - elapsed_s / 60, 0):.1f} of {budget.minutes:g} minutes")

@@ -12,17 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from kernelwright.journal import (
-    Event,
-    Journal,
-    Session,
-    confirmations_of,
-    finished_s,
-    finished_trials,
-    paid_beside,
-    profiles_of,
-    sessions_of,
-)
+from kernelwright.journal import Event, Journal, Session, fold
 from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Trial, Usage
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
@@ -165,20 +155,20 @@ def read_run(journal: Journal) -> RunView:
 
 def view_of(folder: Path, info: RunInfo, events: list[Event], blob: Callable[[str], str]) -> RunView:
     """The view that these events leave."""
-    trials = tuple(finished_trials(events))
+    state = fold(events)
+    trials = tuple(state.finished())
     finished = {trial.number for trial in trials}
-    asked = [event.payload for event in events if isinstance(event.payload, Request)]
     return RunView(
         folder=folder,
         info=info,
         trials=trials,
-        confirmed=confirmations_of(events),
-        open_requests=tuple(request for request in asked if request.number not in finished),
-        sessions=tuple(sessions_of(events)),
+        confirmed=state.confirmations,
+        open_requests=tuple(one for number, one in state.requests.items() if number not in finished),
+        sessions=tuple(state.sessions),
         blob=blob,
-        finished_s=finished_s(events),
-        profiles=profiles_of(events),
-        beside=tuple(paid_beside(events)),
+        finished_s=state.finished_s,
+        profiles=state.profiled(),
+        beside=tuple(state.paid_beside()),
     )
 
 

@@ -20,14 +20,13 @@ from typing import Any
 import msgspec
 
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.journal import Event, Journal, Profiles
+from kernelwright.journal import Event, Journal, Profiles, RunState
 from kernelwright.model import Answered, Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run.control import LOOK_S, is_paused
 from kernelwright.run.paid import dearest
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
-from kernelwright.run.state import State
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.search.protocol import Strategy
 
@@ -48,7 +47,7 @@ class Loop:
         worker: Worker,
         budget: Budget,
         on_event: Callable[[Event], None],
-        state: State,
+        state: RunState,
         spent_s: float,
     ) -> None:
         """state and strategy: as replayed. spent_s: by earlier sessions of the run."""
@@ -312,7 +311,7 @@ class Loop:
             put_blob=self._journal.put_blob,
             blob=self._journal.blob,
             lessons=self._lessons,
-            profiles={number: one.profiles for number, one in self.state.profiles.items() if one.profiles},
+            profiles=self.state.profiled(),
             answers=dict(self.state.answers),
             keep_answer=self._keep_answer,
             dearest=dearest(self.state),

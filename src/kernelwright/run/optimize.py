@@ -13,12 +13,12 @@ from collections.abc import Callable
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.interruption import Ended
-from kernelwright.journal import Event, Journal, sessions_of
+from kernelwright.journal import Event, Journal
 from kernelwright.model import Budget, Environment, Record
 from kernelwright.propose.protocol import Proposer
 from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.run.loop import Loop
-from kernelwright.run.state import replay
+from kernelwright.run.replay import replay
 from kernelwright.run.stopping import StopReason
 from kernelwright.search.convergence import seed_trial
 from kernelwright.search.protocol import Strategy
@@ -67,9 +67,8 @@ def optimize(
     cannot be resumed, `ProviderError` and `WorkerError` where the run cannot go on; it can then be resumed later.
     """
     _check_environment(journal, worker.environment())
-    events = journal.history()
-    state = replay(events, strategy, journal.folder)
-    spent_s = sum(session.seconds for session in sessions_of(events))
+    state = replay(journal.history(), strategy, journal.folder)
+    spent_s = sum(session.seconds for session in state.sessions)
     loop = Loop(journal, strategy, proposer, worker, budget, on_event, state, spent_s)
     on_event(journal.append_started(budget))
     confirmed = Confirmed()

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
+from kernelwright.journal import RunState
 from kernelwright.model import Usage
-from kernelwright.run.state import State
 
 
 class Paid(NamedTuple):
@@ -18,7 +18,7 @@ class Paid(NamedTuple):
     usage: Usage
 
 
-def paid(state: State) -> list[Paid]:
+def paid(state: RunState) -> list[Paid]:
     """What is over: proposals, but not candidates that came with their request, and what was abandoned."""
     given = [one for number, one in state.proposals.items() if state.requests[number].candidate is None]
     return [
@@ -27,13 +27,13 @@ def paid(state: State) -> list[Paid]:
     ]
 
 
-def under_way(state: State) -> list[Usage]:
+def under_way(state: RunState) -> list[Usage]:
     """Of each request that waits for its proposal, what its answers cost so far."""
     open_ones = [n for n, one in state.requests.items() if one.candidate is None and n not in state.proposals]
     return [together([answered.usage for answered in state.answers.get(number, ())]) for number in open_ones]
 
 
-def dearest(state: State) -> Usage:
+def dearest(state: RunState) -> Usage:
     """The most that a proposal or an answer cost, figure by figure; cost_usd is None where no price is known."""
     usages = [*(one.usage for one in paid(state)), *under_way(state)]
     costs_usd = [usage.cost_usd for usage in usages if usage.cost_usd is not None]

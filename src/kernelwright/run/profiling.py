@@ -9,15 +9,14 @@ from __future__ import annotations
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import MachineError, RequestError
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.journal import Profiles
+from kernelwright.journal import Profiles, RunState
 from kernelwright.model import Candidate, Operator, ProblemInfo, Request
 from kernelwright.propose.protocol import Proposer
 from kernelwright.propose.reflection import parent_of, surprising
-from kernelwright.run.state import State
 from kernelwright.search.convergence import seed_trial
 
 
-def lacking(request: Request, state: State, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:
+def lacking(request: Request, state: RunState, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:
     """The trials that are still to be profiled for a request, each with its case: its parents, on the case on which
     they are furthest from their bound, and surprises that somebody is to be asked about, on the case on which what they
     were made from was profiled. One without a time has none."""
@@ -37,13 +36,13 @@ def lacking(request: Request, state: State, proposer: Proposer, problem: Problem
     return found
 
 
-def case_of(number: int, state: State, problem: ProblemInfo) -> str | None:
+def case_of(number: int, state: RunState, problem: ProblemInfo) -> str | None:
     """The timed case on which a trial is furthest from its bound; None where it was not timed."""
     evaluation = state.evaluations.get(number)
     return furthest(evaluation, problem) if evaluation is not None and evaluation.score_us is not None else None
 
 
-def case_beside_seed(number: int, state: State, problem: ProblemInfo) -> str | None:
+def case_beside_seed(number: int, state: RunState, problem: ProblemInfo) -> str | None:
     """The case on which what the search started from was profiled, else the trial's own; None where it has no time."""
     own, seed = case_of(number, state, problem), seed_trial(state.trials())
     before = state.profiles.get(seed.number) if seed is not None else None

@@ -10,9 +10,9 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from kernelwright.journal import RunState
 from kernelwright.model import Budget
 from kernelwright.run.paid import Paid, paid, under_way
-from kernelwright.run.state import State
 from kernelwright.search.convergence import gpu_s
 
 
@@ -39,7 +39,7 @@ class Obstacle:
     detail: str
 
 
-def obstacle(budget: Budget, state: State, elapsed_s: float, trials_s: Sequence[float]) -> Obstacle | None:
+def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequence[float]) -> Obstacle | None:
     """None where one more request fits.
 
     elapsed_s: of the whole run, earlier sessions included. trials_s: how long each trial of this session took, in
@@ -55,7 +55,7 @@ def obstacle(budget: Budget, state: State, elapsed_s: float, trials_s: Sequence[
     return _tokens(budget, state) or _usd(budget, state) or _gpu_seconds(budget, state)
 
 
-def _tokens(budget: Budget, state: State) -> Obstacle | None:
+def _tokens(budget: Budget, state: RunState) -> Obstacle | None:
     if budget.tokens is None:
         return None
     used, open_ones = paid(state), under_way(state)
@@ -66,7 +66,7 @@ def _tokens(budget: Budget, state: State) -> Obstacle | None:
     return None
 
 
-def _usd(budget: Budget, state: State) -> Obstacle | None:
+def _usd(budget: Budget, state: RunState) -> Obstacle | None:
     if budget.usd is None:
         return None
     used, open_ones = paid(state), under_way(state)
@@ -80,10 +80,10 @@ def _usd(budget: Budget, state: State) -> Obstacle | None:
     return None
 
 
-def _gpu_seconds(budget: Budget, state: State) -> Obstacle | None:
+def _gpu_seconds(budget: Budget, state: RunState) -> Obstacle | None:
     if budget.gpu_seconds is None:
         return None
-    seen = {number: one.profiles for number, one in state.profiles.items()}
+    seen = state.profiled()
     used = [gpu_s(evaluation, seen.get(number, ())) for number, evaluation in state.evaluations.items()]
     if not _fits(used, [0.0] * len(state.open_numbers()), budget.gpu_seconds):
         detail = f"{sum(used):.1f} of {budget.gpu_seconds:g} GPU seconds, up to {max(used, default=0.0):.1f} each"

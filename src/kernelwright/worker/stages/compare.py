@@ -27,7 +27,6 @@ from kernelwright.model import (
     Status,
     clocks_over,
 )
-from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.processes.outcome import Ended

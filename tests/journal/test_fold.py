@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from kernelwright.journal import Event, EventKind, SessionEnd, SessionStart, finished_s
+from kernelwright.journal import Event, EventKind, SessionEnd, SessionStart, fold
 from kernelwright.model import Budget, Proposal
 from samples import passed
 
@@ -22,7 +22,7 @@ def test_a_trial_is_finished_so_long_after_the_run_began_without_the_time_betwee
         at(5, 325, EventKind.PROPOSED, 1, Proposal(author="fake", error="no code")),
         at(6, 330, EventKind.EVALUATED, 2, passed(30.0)),
     ]
-    assert finished_s(events) == {0: 10.0, 1: 25.0, 2: 30.0}
+    assert fold(events).finished_s == {0: 10.0, 1: 25.0, 2: 30.0}
 
 
 def test_a_killed_session_lasted_until_its_last_event() -> None:
@@ -33,4 +33,4 @@ def test_a_killed_session_lasted_until_its_last_event() -> None:
         at(3, 320, EventKind.STARTED, payload=start),
         at(4, 325, EventKind.EVALUATED, 0, passed(40.0)),
     ]
-    assert finished_s(events) == {0: 15.0}
+    assert fold(events).finished_s == {0: 15.0}

@@ -1,0 +1,176 @@
+"""How far a run has got, computed from its events: what the loop resumes from and what every view shows.
+
+The events alone say everything about a run. This is the only place that reads them one by one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from kernelwright.journal.events import Abandoned, Event, EventKind, Profiles, SessionEnd, SessionStart
+from kernelwright.model import (
+    Answered,
+    Budget,
+    Candidate,
+    Evaluation,
+    Incumbent,
+    Profile,
+    Proposal,
+    Request,
+    Trial,
+    Usage,
+    incumbent_of,
+)
+
+LONGEST_GAP_S = 3600.0
+"""Between two events of a session. A reply may take 1800 s, an evaluation not much longer: beyond that the clock was
+set."""
+
+
+@dataclass(frozen=True)
+class Session:
+    """reason is None where no end was recorded: killed, or still at work; seconds then reach to its last event."""
+
+    started: str
+    budget: Budget
+    seconds: float
+    reason: str | None
+
+
+@dataclass
+class RunState:
+    """What the events so far come to; dicts are by trial number, in the order of the events.
+
+    told: trials that the strategy knows; from its request to its telling a trial is open. finished_s: how long the run
+    had been at work when a trial was evaluated, or had turned out to have no candidate; time between sessions does not
+    count.
+    """
+
+    requests: dict[int, Request] = field(default_factory=dict)
+    proposals: dict[int, Proposal] = field(default_factory=dict)
+    evaluations: dict[int, Evaluation] = field(default_factory=dict)
+    told: dict[int, Trial] = field(default_factory=dict)
+    confirmations: dict[int, Evaluation] = field(default_factory=dict)
+    profiles: dict[int, Profiles] = field(default_factory=dict)
+    answers: dict[int, tuple[Answered, ...]] = field(default_factory=dict)
+    abandoned: list[Abandoned] = field(default_factory=list)
+    sessions: list[Session] = field(default_factory=list)
+    finished_s: dict[int, float] = field(default_factory=dict)
+    _at_work_s: float = 0.0
+    _last_time: str = ""
+
+    def take(self, event: Event) -> None:
+        """Add the next event."""
+        self._take_time(event)
+        number, payload = event.number, event.payload
+        if isinstance(payload, Answered):
+            self.answers[payload.trial] = (*self.answers.get(payload.trial, ()), payload)
+        elif isinstance(payload, Abandoned):
+            self.abandoned.append(payload)
+        if number is None:
+            return
+        if isinstance(payload, Request):
+            self.requests[number] = payload
+        elif isinstance(payload, Proposal):
+            self.proposals[number] = payload
+            if payload.candidate is None:
+                self.finished_s[number] = self._at_work_s
+        elif isinstance(payload, Evaluation):
+            if event.kind is EventKind.CONFIRMED:
+                self.confirmations[number] = payload
+            else:
+                self.evaluations[number] = payload
+                self.finished_s[number] = self._at_work_s
+        elif isinstance(payload, Profiles):
+            self.profiles[number] = payload
+        elif event.kind is EventKind.TOLD:
+            self.told[number] = self._trial(number)
+
+    def _take_time(self, event: Event) -> None:
+        payload, gap_s = event.payload, _gap_s(self._last_time, event.time) if self._last_time else 0.0
+        self._last_time = event.time
+        if isinstance(payload, SessionStart):
+            self.sessions.append(Session(started=event.time, budget=payload.budget, seconds=0.0, reason=None))
+            return
+        self._at_work_s += gap_s
+        if not self.sessions:
+            return
+        session = self.sessions[-1]
+        if isinstance(payload, SessionEnd):
+            self.sessions[-1] = replace(session, seconds=payload.seconds, reason=payload.reason)
+        else:
+            self.sessions[-1] = replace(session, seconds=session.seconds + gap_s)
+
+    def _trial(self, number: int) -> Trial:
+        return Trial(
+            request=self.requests[number], proposal=self.proposals[number], evaluation=self.evaluations.get(number)
+        )
+
+    def open_numbers(self) -> list[int]:
+        """Trials that were asked for and not told yet."""
+        return [number for number in self.requests if number not in self.told]
+
+    def open_requests(self) -> list[Request]:
+        """Those that wait for a proposal."""
+        return [request for number, request in self.requests.items() if number not in self.proposals]
+
+    def trials(self) -> tuple[Trial, ...]:
+        """Those told, by number."""
+        return tuple(self.told[number] for number in sorted(self.told))
+
+    def finished(self) -> list[Trial]:
+        """The trials that were evaluated or have no candidate to evaluate, told or not, by number."""
+        return [self._trial(number) for number in sorted(self.finished_s) if number in self.proposals]
+
+    def candidate(self, number: int) -> Candidate | None:
+        proposal = self.proposals.get(number)
+        return proposal.candidate if proposal else None
+
+    def incumbent(self) -> Incumbent | None:
+        """The candidate with the lowest score so far, the earlier of two equal ones; None while nothing has passed."""
+        scored = [(one.score_us, number) for number, one in self.evaluations.items() if one.score_us is not None]
+        if not scored:
+            return None
+        _, best = min(scored)
+        candidate = self.candidate(best)
+        return None if candidate is None else incumbent_of(candidate, self.evaluations[best])
+
+    def twin(self, number: int) -> int | None:
+        """Another trial with the same candidate that is evaluated already."""
+        candidate = self.candidate(number)
+        if candidate is None:
+            return None
+        return next((n for n in self.evaluations if n != number and self.candidate(n) == candidate), None)
+
+    def profiled(self) -> dict[int, tuple[Profile, ...]]:
+        """The profiles of the trials that have some."""
+        return {number: one.profiles for number, one in self.profiles.items() if one.profiles}
+
+    def paid_beside(self) -> list[Usage]:
+        """What was paid for and is in no finished trial: proposals that are not evaluated yet, answers that have no
+        proposal yet, and answers that were abandoned."""
+        return [
+            *(one.usage for number, one in self.proposals.items() if number not in self.finished_s),
+            *self.unproposed(),
+            *(one.usage for one in self.abandoned),
+        ]
+
+    def unproposed(self) -> list[Usage]:
+        """Of answers that have no proposal yet."""
+        return [one.usage for number, found in self.answers.items() if number not in self.proposals for one in found]
+
+
+def fold(events: Iterable[Event]) -> RunState:
+    """The state that these events leave."""
+    state = RunState()
+    for event in events:
+        state.take(event)
+    return state
+
+
+def _gap_s(earlier: str, later: str) -> float:
+    """Seconds at work between two events, whatever was done to the clock between them."""
+    gap_s = (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
+    return min(max(gap_s, 0.0), LONGEST_GAP_S)
