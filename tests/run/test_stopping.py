@@ -8,10 +8,11 @@ import pytest
 
 from fakes import STARTER, FakeProposer, FakeWorker, run_info, step
 from kernelwright.journal import EventKind, Journal, RunState
-from kernelwright.model import Budget, Evaluation, Operator, Proposal, Request, Status, Trial, Usage
+from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, Operator, Proposal, Request, Status, Trial, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.run.loop import HEAD_START_S
+from kernelwright.run.spending import spent as spent_of
 from kernelwright.run.stopping import obstacle
 from kernelwright.search import build_strategy
 
@@ -33,6 +34,18 @@ def reason(
 ) -> StopReason | None:
     found = obstacle(budget, made, elapsed_s, trials_s)
     return found.reason if found else None
+
+
+def test_every_limit_has_a_field_a_reason_to_stop_and_a_count_of_what_is_spent() -> None:
+    names = [limit.name for limit in BUDGET_LIMITS]
+    assert tuple(names) == Budget.__struct_fields__
+    assert list(spent_of(RunState(), 0.0)) == names
+    for limit in BUDGET_LIMITS:
+        made = state(10**6, 10**6)
+        made.evaluations[0] = Evaluation(status=Status.PASSED, stages_s={"time": 1e6})
+        found = obstacle(Budget(**{limit.name: 1}), made, 1e6, [])
+        assert found is not None
+        assert found.reason is StopReason(limit.name)
 
 
 def test_no_budget_is_no_obstacle() -> None:

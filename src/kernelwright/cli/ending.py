@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 
-from kernelwright.model import Budget, Operator
+from kernelwright.model import BUDGET_LIMITS, Budget, Operator
 from kernelwright.propose import prompt_path, writes_code
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.files import PAGE, REPORT, TRACE
@@ -88,12 +88,6 @@ def waiting_text(view: RunView, outcome: Outcome, resume: str) -> str:
 
 def more_of(reason: StopReason, budget: Budget) -> list[str]:
     """Options that double the limit which ended the search; empty where no limit did."""
-    limits = {
-        StopReason.TRIALS: ("--trials", budget.trials),
-        StopReason.MINUTES: ("--minutes", budget.minutes),
-        StopReason.TOKENS: ("--tokens", budget.tokens),
-        StopReason.USD: ("--usd", budget.usd),
-        StopReason.GPU_SECONDS: ("--gpu-seconds", budget.gpu_seconds),
-    }
-    flag, limit = limits.get(reason, ("", None))
-    return [flag, str(2 * limit)] if limit is not None else []
+    limit = next((one for one in BUDGET_LIMITS if one.name == reason.value), None)
+    most = limit.of(budget) if limit is not None else None
+    return [limit.flag, str(2 * most)] if limit is not None and most is not None else []

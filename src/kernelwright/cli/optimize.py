@@ -8,6 +8,7 @@ in its journal, so `--resume` takes limits only.
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from typing import Any
 
 import click
@@ -21,6 +22,7 @@ from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import optimize as job
 from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_options, read_settings
+from kernelwright.model import BUDGET_LIMITS
 from kernelwright.report.document import report_document
 from kernelwright.run import StopReason
 
@@ -29,6 +31,14 @@ AGREED = ("base_url", "lessons", "proposer_option")
 
 EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
 """What may stand beside --resume; everything else was decided when the run began."""
+
+
+def limit_options(command: Callable[..., None]) -> Callable[..., None]:
+    """One option for each limit of a budget."""
+    for limit in reversed(BUDGET_LIMITS):
+        kind = options.LIMIT if limit.digits else click.IntRange(min=1)
+        command = click.option(limit.flag, type=kind, help=limit.help.format(trials=DEFAULTS.trials))(command)
+    return command
 
 
 @click.command()
@@ -47,19 +57,7 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
 @click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
 @click.option("--base-url", metavar="URL", help="Where the model's interface is, if not at its usual place.")
 @click.option("--proposer-option", multiple=True, metavar="KEY=VALUE", help="For the proposer. Repeatable.")
-@click.option(
-    "--trials",
-    type=click.IntRange(min=1),
-    help=f"Stop after so many trials (default where no limit is given: {DEFAULTS.trials}, and their tunings).",
-)
-@click.option("--minutes", type=options.LIMIT, help="Stop after so many minutes.")
-@click.option("--tokens", type=click.IntRange(min=1), help="Stop before more tokens than this are used.")
-@click.option("--usd", type=options.LIMIT, help="Stop before models cost more than this.")
-@click.option(
-    "--gpu-seconds",
-    type=options.LIMIT,
-    help="Stop before candidates are judged, timed and profiled for longer than this.",
-)
+@limit_options
 @click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="Decides every random choice.")
 @click.option(
     "--in-flight",

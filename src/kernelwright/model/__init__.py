@@ -24,10 +24,11 @@ from kernelwright.model.proposal import (
     Usage,
 )
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
-from kernelwright.model.run import Budget, RunInfo, RunSettings
+from kernelwright.model.run import BUDGET_LIMITS, Budget, BudgetLimit, RunInfo, RunSettings
 from kernelwright.model.trial import Incumbent, Trial, incumbent_of
 
 __all__ = [
+    "BUDGET_LIMITS",
     "FRAMEWORK",
     "Answered",
     "Attempt",
@@ -36,6 +37,7 @@ __all__ = [
     "BenchSeries",
     "Bound",
     "Budget",
+    "BudgetLimit",
     "Candidate",
     "Case",
     "CaseInfo",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from kernelwright.model.base import Record, Scalar
 from kernelwright.model.machine import Environment
@@ -19,6 +19,57 @@ class Budget(Record, frozen=True, kw_only=True):
     usd: float | None = None
     gpu_seconds: float | None = None
     """In which candidates are judged, timed and profiled; without a GPU, by the interpreter."""
+
+
+class BudgetLimit(NamedTuple):
+    """A limit of a budget, and how amounts of it are written."""
+
+    name: str
+    """Its field in `Budget`; `StopReason` has the same value, and `run/spending.py` says how it is spent."""
+    unit: str
+    help: str
+    """Of the option. {trials}: the default of `optimize`."""
+    digits: int = 0
+    """Decimals of what is left; 0 for whole numbers."""
+    cost_digits: int = 0
+    """Decimals of what one request costs."""
+
+    @property
+    def flag(self) -> str:
+        """The option of the command line."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def of(self, budget: Budget) -> float | None:
+        """None: no limit."""
+        value: float | None = getattr(budget, self.name)
+        return value
+
+    def left_text(self, most: float, used: float) -> str:
+        """ "6 of 10 trials"."""
+        unit = self.unit.removesuffix("s") if most == 1 and not self.digits else self.unit
+        return f"{max(most - used, 0):.{self.digits}f} of {self.amount_text(most)} {unit}"
+
+    def amount_text(self, most: float) -> str:
+        return f"{most:g}" if self.digits else f"{most:.0f}"
+
+
+BUDGET_LIMITS = (
+    BudgetLimit(
+        "trials",
+        "trials",
+        "Stop after so many trials (default where no limit is given: {trials}, and their tunings).",
+    ),
+    BudgetLimit("minutes", "minutes", "Stop after so many minutes.", digits=1),
+    BudgetLimit("tokens", "tokens", "Stop before more tokens than this are used."),
+    BudgetLimit("usd", "USD", "Stop before models cost more than this.", digits=2, cost_digits=4),
+    BudgetLimit(
+        "gpu_seconds",
+        "GPU seconds",
+        "Stop before candidates are judged, timed and profiled for longer than this.",
+        digits=1,
+        cost_digits=1,
+    ),
+)
 
 
 class RunSettings(Record, frozen=True, kw_only=True):

@@ -12,14 +12,15 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kernelwright.journal import Abandoned, Event, EventKind, Profiles, RunState, SessionEnd, SessionStart
-from kernelwright.model import Budget, Evaluation, Proposal, Request, RunInfo
-from kernelwright.report.pace import Spent, ends_in_s
+from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, Proposal, Request, RunInfo
+from kernelwright.report.pace import ends_in_s
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.view import share_of_bound
 from kernelwright.run import StopReason
-from kernelwright.search.convergence import best_trial, gpu_s, seed_trial
+from kernelwright.run.spending import spent
+from kernelwright.search.convergence import best_trial, seed_trial
 from kernelwright.text.escape import legible
-from kernelwright.text.units import count_text, duration_text, share_text, time_text, times_text
+from kernelwright.text.units import duration_text, share_text, time_text, times_text
 
 
 class Progress:
@@ -147,33 +148,10 @@ class Progress:
             return "paused: nothing, until `kernelwright resume`"
         return "nothing" if self._stopped or not self._state.requests else "confirming what was found"
 
-    def _spent(self, elapsed_s: float) -> Spent:
-        state = self._state
-        usages = [one.usage for one in state.proposals.values()] + state.unproposed()
-        usages += [one.usage for one in state.abandoned]
-        profiles = state.profiled()
-        return Spent(
-            seconds=elapsed_s,
-            trials=len(state.told),
-            tokens=sum(usage.tokens for usage in usages),
-            usd=sum(usage.cost_usd or 0.0 for usage in usages),
-            gpu_seconds=sum(gpu_s(one, profiles.get(number, ())) for number, one in state.evaluations.items()),
-        )
-
     def _left_text(self, elapsed_s: float) -> str:
-        budget, spent, parts = self._budget, self._spent(elapsed_s), []
-        if budget.trials is not None:
-            left = max(budget.trials - len(self._state.requests), 0)
-            parts.append(f"{left} of {count_text(budget.trials, 'trial')}")
-        if budget.minutes is not None:
-            parts.append(f"{max(budget.minutes - elapsed_s / 60, 0):.1f} of {budget.minutes:g} minutes")
-        if budget.tokens is not None:
-            parts.append(f"{max(budget.tokens - spent.tokens, 0)} of {budget.tokens} tokens")
-        if budget.usd is not None:
-            parts.append(f"{max(budget.usd - spent.usd, 0):.2f} of {budget.usd:g} USD")
-        if budget.gpu_seconds is not None:
-            left_s = max(budget.gpu_seconds - spent.gpu_seconds, 0)
-            parts.append(f"{left_s:.1f} of {budget.gpu_seconds:g} GPU seconds")
+        used = spent(self._state, elapsed_s) | {"trials": len(self._state.requests)}
+        limits = [(limit, limit.of(self._budget)) for limit in BUDGET_LIMITS]
+        parts = [limit.left_text(most, used[limit.name]) for limit, most in limits if most is not None]
         return ", ".join(parts) or "no limit"
 
     def _end_text(self, elapsed_s: float, now: datetime) -> str:
@@ -181,7 +159,7 @@ class Progress:
             return (
                 "after a pause" if self._stopped == StopReason.PAUSED.value else f"ended: {_first_line(self._stopped)}"
             )
-        left_s = ends_in_s(self._budget, self._spent(elapsed_s))
+        left_s = ends_in_s(self._budget, spent(self._state, elapsed_s))
         if left_s is None:
             return "not known yet" if self._budget != Budget() else "when the strategy has nothing more to ask"
         at = datetime.fromtimestamp(now.timestamp() + left_s, now.tzinfo)

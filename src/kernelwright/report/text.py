@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from kernelwright.diagnosis import diagnoses
-from kernelwright.model import Budget, Evaluation, Trial
+from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, Trial
 from kernelwright.report.control_arm import control_text, read_control
 from kernelwright.report.convergence import convergence_text
 from kernelwright.report.cost import cost_text
@@ -125,11 +125,5 @@ def _options(flag: str, options: dict[str, bool | int | float | str]) -> list[st
 
 
 def _budget(budget: Budget) -> list[str]:
-    limits = {
-        "--trials": budget.trials,
-        "--minutes": budget.minutes,
-        "--tokens": budget.tokens,
-        "--usd": budget.usd,
-        "--gpu-seconds": budget.gpu_seconds,
-    }
-    return [word for flag, limit in limits.items() if limit is not None for word in (flag, str(limit))]
+    given = [(limit.flag, limit.of(budget)) for limit in BUDGET_LIMITS]
+    return [word for flag, most in given if most is not None for word in (flag, str(most))]

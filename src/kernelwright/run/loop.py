@@ -25,8 +25,8 @@ from kernelwright.model import Answered, Budget, Candidate, Evaluation, Proposal
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.run.control import LOOK_S, is_paused
-from kernelwright.run.paid import dearest
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
+from kernelwright.run.spending import dearest
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.search.protocol import Strategy
 

@@ -1,7 +1,7 @@
 """Why a run stops, and whether a budget leaves room for one more request. Pure arithmetic.
 
-It counts nothing itself and stops nothing. The one rule: what is in flight counts as if it were the most expensive
-seen so far, so that a limit holds also when everything under way comes back at once.
+What is under way counts as if it were the most expensive so far, so that a limit holds also when all of it comes back
+at once.
 """
 
 from __future__ import annotations
@@ -11,9 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from kernelwright.journal import RunState
-from kernelwright.model import Budget
-from kernelwright.run.paid import Paid, paid, under_way
-from kernelwright.search.convergence import gpu_s
+from kernelwright.model import BUDGET_LIMITS, Budget
+from kernelwright.run.spending import COSTS, Paid, paid, under_way
 
 
 class StopReason(str, enum.Enum):
@@ -52,43 +51,25 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
         if elapsed_s >= budget.minutes * 60 or elapsed_s + longest_s > budget.minutes * 60:
             detail = f"{elapsed_s / 60:.1f} of {budget.minutes:g} minutes, and a trial takes up to {longest_s:.1f} s"
             return Obstacle(StopReason.MINUTES, detail)
-    return _tokens(budget, state) or _usd(budget, state) or _gpu_seconds(budget, state)
-
-
-def _tokens(budget: Budget, state: RunState) -> Obstacle | None:
-    if budget.tokens is None:
-        return None
-    used, open_ones = paid(state), under_way(state)
-    counts, partial = [one.usage.tokens for one in used], [usage.tokens for usage in open_ones]
-    if not _fits(counts, partial, budget.tokens):
-        total, most = sum(counts) + sum(partial), max([*counts, *partial], default=0)
-        return Obstacle(StopReason.TOKENS, f"{total} of {budget.tokens} tokens, up to {most} each")
+    if budget.usd is not None and (author := _unpriced(state)) is not None:
+        return Obstacle(StopReason.USD, f"the price of {author} is not known, so no limit in USD can hold")
+    for limit in BUDGET_LIMITS:
+        most, cost = limit.of(budget), COSTS.get(limit.name)
+        if most is None or cost is None:
+            continue
+        used, partial = cost(state)
+        if not _fits(used, partial, most):
+            dearest = max([*used, *partial], default=0)
+            total, each = (f"{amount:.{limit.cost_digits}f}" for amount in (sum(used) + sum(partial), dearest))
+            detail = f"{total} of {limit.amount_text(most)} {limit.unit}, up to {each} each"
+            return Obstacle(StopReason(limit.name), detail)
     return None
 
 
-def _usd(budget: Budget, state: RunState) -> Obstacle | None:
-    if budget.usd is None:
-        return None
-    used, open_ones = paid(state), under_way(state)
-    for one in [*used, *(Paid("a model", usage) for usage in open_ones)]:
-        if one.usage.cost_usd is None and one.usage.tokens > 0:
-            return Obstacle(StopReason.USD, f"the price of {one.author} is not known, so no limit in USD can hold")
-    costs, partial = [one.usage.cost_usd or 0.0 for one in used], [usage.cost_usd or 0.0 for usage in open_ones]
-    if not _fits(costs, partial, budget.usd):
-        total, most = sum(costs) + sum(partial), max([*costs, *partial], default=0.0)
-        return Obstacle(StopReason.USD, f"{total:.4f} of {budget.usd:g} USD, up to {most:.4f} each")
-    return None
-
-
-def _gpu_seconds(budget: Budget, state: RunState) -> Obstacle | None:
-    if budget.gpu_seconds is None:
-        return None
-    seen = state.profiled()
-    used = [gpu_s(evaluation, seen.get(number, ())) for number, evaluation in state.evaluations.items()]
-    if not _fits(used, [0.0] * len(state.open_numbers()), budget.gpu_seconds):
-        detail = f"{sum(used):.1f} of {budget.gpu_seconds:g} GPU seconds, up to {max(used, default=0.0):.1f} each"
-        return Obstacle(StopReason.GPU_SECONDS, detail)
-    return None
+def _unpriced(state: RunState) -> str | None:
+    """Whose tokens have no known price."""
+    every = [*paid(state), *(Paid("a model", usage) for usage in under_way(state))]
+    return next((one.author for one in every if one.usage.cost_usd is None and one.usage.tokens > 0), None)
 
 
 def _fits(used: Sequence[float], partial: Sequence[float], limit: float) -> bool:

@@ -282,9 +282,11 @@ def test_clocks_are_read_before_between_and_after_the_halves_while_a_candidate_r
 def test_a_slowdown_in_one_reading_is_one_of_the_whole_measurement(monkeypatch: pytest.MonkeyPatch) -> None:
     site, readings = FakeProcesses(), iter([{"sm_mhz": 1980}, {"sm_mhz": 1400, "throttle": ["power_brake"]}])
     ask = site.ask_bench
-    monkeypatch.setattr(
-        site, "ask_bench",
-        lambda message, *given, **sent: next(readings, {"sm_mhz": 1900}) if message.__struct_config__.tag == "clocks" else ask(message, *given, **sent),
-    )  # fmt: skip
+
+    def answer(message: Any, *given: Any, **sent: Any) -> Any:
+        reads_clocks = message.__struct_config__.tag == "clocks"
+        return next(readings, {"sm_mhz": 1900}) if reads_clocks else ask(message, *given, **sent)
+
+    monkeypatch.setattr(site, "ask_bench", answer)
     row = case_of(site, ("mine",)).implementations[-1]
     assert row.clocks == Clocks(sm_mhz=1400, throttle=("power_brake",))

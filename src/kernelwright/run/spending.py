@@ -1,14 +1,16 @@
-"""What a run paid for answers, request by request: proposals, answers without a proposal yet, answers abandoned. Pure.
+"""What a run has spent of each limit, and what it paid for answers. Pure.
 
-It limits nothing (`stopping` does). The one rule: each answer counts once: in its proposal where there is one.
+Each answer counts once: in its proposal where there is one. `stopping` compares with the limits.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import NamedTuple
 
 from kernelwright.journal import RunState
 from kernelwright.model import Usage
+from kernelwright.search.convergence import gpu_s
 
 
 class Paid(NamedTuple):
@@ -49,3 +51,41 @@ def together(usages: list[Usage]) -> Usage:
     for usage in usages:
         total = total.plus(usage)
     return total
+
+
+class Cost(NamedTuple):
+    """Of a limit. used: by each request that is answered or evaluated. under_way: by each other one so far."""
+
+    used: list[float]
+    under_way: list[float]
+
+    @property
+    def total(self) -> float:
+        return sum(self.used) + sum(self.under_way)
+
+
+def tokens(state: RunState) -> Cost:
+    return Cost([one.usage.tokens for one in paid(state)], [usage.tokens for usage in under_way(state)])
+
+
+def usd(state: RunState) -> Cost:
+    """What has no known price counts nothing."""
+    return Cost(
+        [one.usage.cost_usd or 0.0 for one in paid(state)], [usage.cost_usd or 0.0 for usage in under_way(state)]
+    )
+
+
+def gpu_seconds(state: RunState) -> Cost:
+    profiles = state.profiled()
+    used = [gpu_s(evaluation, profiles.get(number, ())) for number, evaluation in state.evaluations.items()]
+    return Cost(used, [0.0] * len(state.open_numbers()))
+
+
+COSTS: dict[str, Callable[[RunState], Cost]] = {"tokens": tokens, "usd": usd, "gpu_seconds": gpu_seconds}
+"""By name of the limit. Trials and minutes are no cost of a request."""
+
+
+def spent(state: RunState, elapsed_s: float) -> dict[str, float]:
+    """By name of the limit. elapsed_s: of the whole run. trials: the finished ones."""
+    costs = {name: cost(state).total for name, cost in COSTS.items()}
+    return {"trials": len(state.told), "minutes": elapsed_s / 60, **costs}
