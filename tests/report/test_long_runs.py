@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from kernelwright.journal import Journal
+from kernelwright.report.chosen import BEST, FEW
 from kernelwright.report.page import html_page
-from kernelwright.report.page.chosen import BEST, FEW
 from kernelwright.report.text import report_text
 from kernelwright.report.trace import trace_files
 from kernelwright.report.trace_rounds import TraceRounds

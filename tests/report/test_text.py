@@ -19,10 +19,11 @@ from kernelwright.model import (
     Status,
     Usage,
 )
+from kernelwright.report.commands import repeat_commands
 from kernelwright.report.cost import total_usage
 from kernelwright.report.document import report_document
 from kernelwright.report.page import html_page, markdown_page
-from kernelwright.report.text import repeat_commands, report_text
+from kernelwright.report.text import report_text
 from kernelwright.report.verdict import confirmed_on, verdict_text
 from samples import failed, passed, run_view, short_run, trial
 

@@ -6,9 +6,9 @@ import shlex
 
 from kernelwright.model import BUDGET_LIMITS, Budget, Operator
 from kernelwright.propose import prompt_path, writes_code
+from kernelwright.report.commands import KERNEL, command_on_best
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.files import PAGE, REPORT, TRACE
-from kernelwright.report.text import KERNEL, command_on_best
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason

@@ -27,8 +27,8 @@ from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import EventKind, Journal
 from kernelwright.model import Budget, Scalar, Trial
 from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw
+from kernelwright.report.commands import KERNEL
 from kernelwright.report.profiled import profiled, profiled_text
-from kernelwright.report.text import KERNEL
 from kernelwright.report.trials import trial_text, trials_table
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, read_run

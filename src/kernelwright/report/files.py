@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from kernelwright.folders import make_folder, remove_file, write_file
+from kernelwright.report.commands import KERNEL
 from kernelwright.report.evolution import evolution_log
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.page import html_page
 from kernelwright.report.plots import draw_plots, write_plots
-from kernelwright.report.text import KERNEL, report_text
+from kernelwright.report.text import report_text
 from kernelwright.report.trace_rounds import TraceRounds
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import legible

@@ -12,8 +12,8 @@ import msgspec
 import pytest
 
 from kernelwright.model import Candidate, Proposal, Trial
+from kernelwright.report.content import Content
 from kernelwright.report.page import html_page, markdown_page
-from kernelwright.report.page.facts import page_of
 from kernelwright.report.view import RunView
 from samples import failed, passed, run_view, short_run
 
@@ -74,7 +74,7 @@ def hostile() -> RunView:
 
 
 def test_the_verdict_is_one_sentence_on_top() -> None:
-    page = page_of(measured())
+    page = Content(measured())
     assert page.verdict == (
         "softmax now takes 26.00 µs, 1.54x as fast as the starter's 40.00 µs, 62 % of the bound, "
         "confirmed on fresh inputs and 0 of 1 held-out case (the rest not here)."
@@ -150,7 +150,7 @@ def test_a_run_in_which_nothing_is_finished_or_nothing_passed_has_a_page(page: o
 
 
 def test_the_cases_show_time_interval_ratio_and_bound_together() -> None:
-    grid = page_of(measured()).cases
+    grid = Content(measured()).cases
     assert grid is not None
     square = next(dict(zip(grid.header, row, strict=True)) for row in grid.rows if row[0] == "square")
     assert square == {
@@ -161,7 +161,7 @@ def test_the_cases_show_time_interval_ratio_and_bound_together() -> None:
 
 def test_markdown_holds_the_same_verdict_and_no_markup_from_a_run() -> None:
     text = markdown_page(measured())
-    assert page_of(measured()).verdict in text
+    assert Content(measured()).verdict in text
     assert "  - **1** improve passed 30.00 µs (1.33x): note 1" in text
     assert "| square |" in text
     bad = markdown_page(hostile())

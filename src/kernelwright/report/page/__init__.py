@@ -1,7 +1,7 @@
 """A run's report as a page: one self-contained HTML file, or Markdown for a pull request.
 
-`facts` and `tree` say what is on it, as plain text in records; `html` and `markdown` only lay it out. The rule: a page
-fetches nothing, and whatever a candidate wrote is text on it, never markup.
+`report/content.py` says what is on it; `html` and `markdown` only lay it out. A page fetches
+nothing, and whatever a candidate wrote is text on it, never markup.
 """
 
 from kernelwright.report.page.html import html_page

@@ -1,6 +1,6 @@
 """A run's report as one HTML file: it opens from a disk, in light and dark, on a phone, and fetches nothing.
 
-What it says is `facts` and `tree`; how it looks is page.html.j2, page.css and page.js beside this file. The rule:
+What it says is `report/content.py`; how it looks is page.html.j2, page.css and page.js beside this file. The rule:
 everything that comes from a run is escaped (it may be hostile), and the page's own policy forbids what would still slip
 through: no script but ours, no request but to where a live page came from.
 """
@@ -15,10 +15,10 @@ from collections.abc import Iterator, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING
 
-from kernelwright.report.page.facts import Page, page_of
-from kernelwright.report.page.tree import Node
+from kernelwright.report.content import Content
 from kernelwright.report.plots import Picture, draw_plots, plots_missing
 from kernelwright.report.plots.drawing import colour_rules
+from kernelwright.report.tree import Node
 from kernelwright.report.view import RunView
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def html_page(
     """
     from markupsafe import Markup
 
-    page = page_of(view)
+    page = Content(view)
     drawn = draw_plots(view) if pictures is None else pictures
     style, script = _text("page.css"), _text("page.js")
     return _template().render(
@@ -56,7 +56,7 @@ def _policy(script: str, is_live: bool) -> str:
     return "; ".join([*parts, "base-uri 'none'", "form-action 'none'", *(["connect-src 'self'"] if is_live else [])])
 
 
-def _steps(page: Page) -> Iterator[Node | None]:
+def _steps(page: Content) -> Iterator[Node | None]:
     """The tree as a template can walk it without recursion: a node opens, None closes the last one that is open. A
     brief node without children is a line, which opens nothing."""
     todo: list[Node | None] = list(reversed(page.tree))

@@ -8,27 +8,29 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from kernelwright.report.page.facts import page_of
-from kernelwright.report.page.tree import Node
+from kernelwright.report.content import Content
+from kernelwright.report.tree import Node
 from kernelwright.report.view import RunView
 from kernelwright.text.grid import Grid
 
 
 def markdown_page(view: RunView) -> str:
-    page = page_of(view)
+    page = Content(view)
     parts = [f"# {_inline(page.title)}", _inline(page.subtitle), f"**{_inline(page.verdict)}**"]
     parts += [f"> {warning}" for warning in page.warnings]
     if page.remarks:
         parts.append("\n".join(f"- {_inline(remark)}" for remark in page.remarks))
-    parts += ["## Convergence", _block(page.rounds), page.tally]
+    tally = ", ".join(f"{count} {status}" for status, count in page.tally.items())
+    parts += ["## Convergence", _block(page.rounds) if view.trials else "", tally]
     if page.cases is not None:
-        parts += ["## Cases", _grid(page.cases), page.cases_note]
+        parts += ["## Cases", _grid(page.cases), f"Bounds: {page.peaks}."]
     for section in page.extra:
         parts += [f"## {section.title}", _grid(section.grid), "\n".join(f"- {_inline(note)}" for note in section.notes)]
     parts += ["## Candidates", "\n".join(_branches(page.tree))]
     if page.resources is not None:
         parts += [f"## {page.kernel_title}", _grid(page.resources)]
     parts += ["## Cost", _block(page.cost)]
+    parts += ["## Control arm", _block(page.control)] if page.control else []
     parts += ["## Environment", _grid(Grid(("", "value"), tuple(page.environment.items()), frozenset({"value"})))]
     parts += ["## How to repeat it", _block("\n".join(page.repeat))]
     return "\n\n".join(part for part in parts if part) + "\n"

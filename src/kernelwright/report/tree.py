@@ -9,11 +9,11 @@ import difflib
 from dataclasses import dataclass, replace
 
 from kernelwright.model import Request, Trial
+from kernelwright.report.chosen import DETAILS_BYTES, Allowance, wanted
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
 from kernelwright.report.lineage import lineage
-from kernelwright.report.page.chosen import DETAILS_BYTES, Allowance, wanted
-from kernelwright.report.page.profiles import profile_texts
+from kernelwright.report.profile_table import profile_texts
 from kernelwright.report.trials import outcome, readable_source, usage_text, why
 from kernelwright.report.view import RunView
 from kernelwright.text.markdown import shortened

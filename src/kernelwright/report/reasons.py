@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 
-from kernelwright.report.page.chosen import FEW
+from kernelwright.report.chosen import FEW
 from kernelwright.report.trials import outcome, why
 from kernelwright.report.view import RunView
 from kernelwright.text.grid import Grid, Section

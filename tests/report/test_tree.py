@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from kernelwright.model import Operator, Request, RunInfo
-from kernelwright.report.page.tree import MAX_DEPTH, Node, diff_between, tree_of
+from kernelwright.report.tree import MAX_DEPTH, Node, diff_between, tree_of
 from kernelwright.report.view import RunView
 from samples import BLOCK, passed, run_view, short_run, trial
 

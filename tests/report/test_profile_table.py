@@ -10,7 +10,7 @@ import pytest
 from kernelwright.journal import Journal, Profiles
 from kernelwright.model import Budget, Counter, LaunchProfile, Profile
 from kernelwright.report.page import html_page, markdown_page
-from kernelwright.report.page.profiles import profile_section
+from kernelwright.report.profile_table import profile_section
 from kernelwright.report.view import RunView, read_run
 from samples import passed, run_info, run_view, short_run
 

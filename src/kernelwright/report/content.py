@@ -1,24 +1,26 @@
-"""What a report page says, section by section, as records of finished text.
+"""What the report of a run says, part by part: text.py, page/ and markdown only lay it out.
 
-It lays nothing out. The rule: every number comes from the same functions as in report.txt, with its kind, so no two
-views of a run can differ.
+Every number comes with its kind, and from the same place for every renderer, so that no two views of a run differ.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 
-from kernelwright.model import CaseInfo, CaseResult, Evaluation, Timing
+from kernelwright.diagnosis import diagnoses
+from kernelwright.model import CaseInfo, CaseResult, Diagnosis, Evaluation, Timing, Trial
+from kernelwright.report.chosen import FEW
+from kernelwright.report.commands import repeat_commands
+from kernelwright.report.control_arm import control_text, read_control
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.cost import cost_text, run_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows, throttled_texts
 from kernelwright.report.kernel import kernel_text
-from kernelwright.report.page.chosen import FEW
-from kernelwright.report.page.profiles import profile_section
-from kernelwright.report.page.reasons import reasons_section
-from kernelwright.report.page.tree import Node, tree_of
-from kernelwright.report.text import control_sections, repeat_commands
+from kernelwright.report.profile_table import profile_section
+from kernelwright.report.reasons import reasons_section
+from kernelwright.report.tree import Node, tree_of
 from kernelwright.report.trials import tally
 from kernelwright.report.verdict import remarks, seed_name, verdict_sentence
 from kernelwright.report.view import RunView, share_of_bound
@@ -57,52 +59,128 @@ class Figure:
 
 
 @dataclass(frozen=True)
-class Page:
-    title: str
-    subtitle: str
-    verdict: str
-    remarks: tuple[str, ...]
-    warnings: tuple[str, ...]
-    figures: tuple[Figure, ...]
-    tree: tuple[Node, ...]
-    tally: str
-    rounds: str
-    cases: Grid | None
-    cases_note: str
-    extra: tuple[Section, ...]
-    resources: Grid | None
-    kernel_title: str
-    kernel: str | None
-    cost: str
-    environment: Mapping[str, str]
-    repeat: tuple[str, ...]
+class Content:
+    """Each property is a part of the report, made when a renderer first asks for it."""
 
+    view: RunView
 
-def page_of(view: RunView) -> Page:
-    settings, info = view.info.settings, view.info
-    trial = view.best or view.leader
-    evaluation = view.figure(trial) if trial is not None else None
-    where = info.environment.device or f"no GPU, compiled for {info.environment.target}"
-    return Page(
-        title=info.problem.name,
-        subtitle=f"{settings.strategy} search, written by {settings.proposer}, {where}, {info.created[:10]}",
-        verdict=verdict_sentence(view),
-        remarks=tuple(remarks(view)),
-        warnings=tuple(_warnings(view)),
-        figures=tuple(_figures(view, evaluation)),
-        tree=tree_of(view),
-        rounds=convergence_text(view) if view.trials else "",
-        tally=", ".join(f"{count} {status}" for status, count in tally(view.trials).items()),
-        cases=_cases(view, evaluation) if evaluation is not None and evaluation.results else None,
-        cases_note=next((f"Bounds: {case.bound.peaks}." for case in info.problem.cases), ""),
-        extra=tuple(one for one in (profile_section(view), reasons_section(view)) if one is not None),
-        resources=_resources(evaluation),
-        kernel_title="Best kernel" if view.best is not None else "Leading kernel, not confirmed",
-        kernel=kernel_text(trial, view) if trial is not None and trial.proposal.candidate is not None else None,
-        cost="\n\n".join([cost_text(view), *control_sections(view)]),
-        environment=environment_settings(info.environment),
-        repeat=tuple(repeat_commands(view)),
-    )
+    @property
+    def title(self) -> str:
+        return self.view.info.problem.name
+
+    @property
+    def subtitle(self) -> str:
+        settings, info = self.view.info.settings, self.view.info
+        where = info.environment.device or f"no GPU, compiled for {info.environment.target}"
+        return f"{settings.strategy} search, written by {settings.proposer}, {where}, {info.created[:10]}"
+
+    @cached_property
+    def shown(self) -> Trial | None:
+        """The kernel to use, or, until one is confirmed, the one that leads."""
+        return self.view.best or self.view.leader
+
+    @cached_property
+    def evaluation(self) -> Evaluation | None:
+        return self.view.figure(self.shown) if self.shown is not None else None
+
+    @cached_property
+    def verdict(self) -> str:
+        return verdict_sentence(self.view)
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        return tuple(remarks(self.view))
+
+    @property
+    def warnings(self) -> tuple[str, ...]:
+        return tuple(_warnings(self.view))
+
+    @property
+    def figures(self) -> tuple[Figure, ...]:
+        return tuple(_figures(self.view, self.evaluation))
+
+    @cached_property
+    def tree(self) -> tuple[Node, ...]:
+        return tree_of(self.view)
+
+    @cached_property
+    def rounds(self) -> str:
+        """The convergence table."""
+        return convergence_text(self.view)
+
+    @property
+    def tally(self) -> Mapping[str, int]:
+        """Trials by status."""
+        return tally(self.view.trials)
+
+    @property
+    def kernel_title(self) -> str:
+        return "Best kernel" if self.view.best is not None else "Leading kernel, not confirmed"
+
+    @property
+    def config(self) -> str:
+        """Of the shown kernel."""
+        candidate = self.shown.proposal.candidate if self.shown is not None else None
+        config = candidate.config if candidate is not None else {}
+        return ", ".join(f"{key}={value}" for key, value in config.items()) or "as its source has it"
+
+    @cached_property
+    def kernel(self) -> str | None:
+        """Its source, ready to use."""
+        shown = self.shown
+        return kernel_text(shown, self.view) if shown is not None and shown.proposal.candidate is not None else None
+
+    @cached_property
+    def resources(self) -> Grid | None:
+        """What the compiler says of the shown kernel."""
+        if self.evaluation is None or not self.evaluation.kernels:
+            return None
+        rows = tuple(tuple(row) for row in kernel_rows(self.evaluation.kernels))
+        return Grid(KERNELS_HEADER, rows, frozenset({"target", "limited by"}))
+
+    @cached_property
+    def cases(self) -> Grid | None:
+        """One row per case: the shown kernel beside what the search started from."""
+        evaluation = self.evaluation
+        return _cases(self.view, evaluation) if evaluation is not None and evaluation.results else None
+
+    @property
+    def peaks(self) -> str:
+        """What the bounds of the cases are computed from."""
+        return next((info.bound.peaks for info in self.view.info.problem.cases), "")
+
+    @cached_property
+    def diagnosis(self) -> Diagnosis | None:
+        """What holds the shown kernel back, on the case that is furthest from its bound; None where nothing was
+        timed."""
+        if self.shown is None or self.evaluation is None:
+            return None
+        profiles, info = self.view.profiles.get(self.shown.number, ()), self.view.info
+        return next(iter(diagnoses(self.evaluation, profiles, info.problem, info.environment.peaks)), None)
+
+    @property
+    def extra(self) -> tuple[Section, ...]:
+        found = (profile_section(self.view), reasons_section(self.view))
+        return tuple(one for one in found if one is not None)
+
+    @property
+    def cost(self) -> str:
+        return cost_text(self.view)
+
+    @cached_property
+    def control(self) -> str:
+        """The control arm; "" where there is none."""
+        control = read_control(self.view)
+        return control_text(self.view, control) if control is not None else ""
+
+    @property
+    def environment(self) -> Mapping[str, str]:
+        return environment_settings(self.view.info.environment)
+
+    @property
+    def repeat(self) -> tuple[str, ...]:
+        """Command lines."""
+        return tuple(repeat_commands(self.view))
 
 
 def _warnings(view: RunView) -> list[str]:
@@ -189,10 +267,3 @@ def interval_text(timing: Timing | None, unit: Unit) -> str:
         return "-"
     low, high = timing.ci95_us
     return f"{number_text(low, unit)} to {number_text(high, unit)}"
-
-
-def _resources(evaluation: Evaluation | None) -> Grid | None:
-    if evaluation is None or not evaluation.kernels:
-        return None
-    rows = tuple(tuple(row) for row in kernel_rows(evaluation.kernels))
-    return Grid(KERNELS_HEADER, rows, frozenset({"target", "limited by"}))

@@ -1,0 +1,51 @@
+"""Command lines that make a run again, and that judge, time or profile its kernel."""
+
+from __future__ import annotations
+
+import shlex
+from typing import Literal
+
+from kernelwright.model import BUDGET_LIMITS, Budget
+from kernelwright.report.view import RunView
+
+KERNEL = "best_kernel.py"
+"""In the run's folder: the confirmed best kernel."""
+
+
+def repeat_commands(view: RunView) -> list[str]:
+    """Command lines that make this run again and judge and time its kernel."""
+    settings = view.info.settings
+    words = ["kernelwright", "optimize", settings.problem, "--strategy", settings.strategy]
+    words += _options("--option", settings.strategy_options)
+    words += ["--proposer", settings.proposer, *_options("--proposer-option", settings.proposer_options)]
+    words += ["--seed", str(settings.seed), "--in-flight", str(settings.in_flight), *_budget(settings.budget)]
+    if settings.starter is not None:
+        words += ["--starter", settings.starter]
+    if settings.dtype is not None:
+        words += ["--dtype", settings.dtype]
+    if settings.control is not None:
+        words += ["--control", settings.control]
+    if settings.lessons is not None:
+        words += ["--lessons", settings.lessons]
+    words += ["--unqualified"] if settings.unqualified else []
+    commands = [words]
+    if view.best is not None:
+        commands += [command_on_best(verb, view) for verb in ("verify", "bench", "profile")]
+    return [shlex.join(command) for command in commands]
+
+
+def command_on_best(verb: Literal["verify", "bench", "profile"], view: RunView) -> list[str]:
+    """The words that judge or time the kernel that stands, as the run did."""
+    settings = view.info.settings
+    words = ["kernelwright", verb, settings.problem, str(view.folder / KERNEL)]
+    words += ["--dtype", settings.dtype] if settings.dtype is not None else []
+    return words + (["--unqualified"] if settings.unqualified and verb != "profile" else [])
+
+
+def _options(flag: str, options: dict[str, bool | int | float | str]) -> list[str]:
+    return [word for key, value in options.items() for word in (flag, f"{key}={value}")]
+
+
+def _budget(budget: Budget) -> list[str]:
+    given = [(limit.flag, limit.of(budget)) for limit in BUDGET_LIMITS]
+    return [word for flag, most in given if most is not None for word in (flag, str(most))]
