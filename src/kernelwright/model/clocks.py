@@ -8,7 +8,7 @@ from kernelwright.model.base import Record
 
 POWER_CAP = "power_cap"
 """The limit of the device's own power. A kernel with much arithmetic reaches it whenever it runs: products of 8192x8192
-ran at 1575 to 1785 MHz instead of 1980 in each of three benches on an H200 (gallery/matmul*/results)."""
+ran at 1470 to 1785 MHz instead of 1980 in each of four benches on an H200 (gallery/matmul*/results)."""
 
 FORCED = frozenset({"hardware_slowdown", "software_thermal", "hardware_thermal", "power_brake"})
 """Slowdowns by temperature or by the machine's power supply. They come and go whichever kernel runs."""
