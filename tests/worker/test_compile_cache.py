@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import hashlib
+import stat
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from kernelwright.model import Candidate
+import kernelwright
+from kernelwright.errors import ConfigError
+from kernelwright.model import Candidate, Evaluation
+from kernelwright.worker.compile.cache import CompileCache
+from kernelwright.worker.processes.children import Child, ForkServer, environment_of
 from kernelwright.worker.rules import extract, static
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
+from kernelwright.worker.supervisor import CACHE_VARIABLE, arguments
 from on_site import CANDIDATE, PROBLEM, opened
 
 KERNEL = """
@@ -142,3 +149,145 @@ def test_a_compiler_that_runs_a_candidates_code_cannot_plant_anothers_entry(
         assert not any(path.endswith("planted") for path in after)
         again = evaluate(session, Candidate(source=CANDIDATE), "verify")
     assert (honest.status.value, again.status.value, honest.compiled == again.compiled) == ("passed", "passed", True)
+
+
+# --- the cache of several workers (`--compile-cache`) ------------------------------------------------------------
+
+
+@pytest.fixture
+def spawned(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """The roles of the processes that fork servers start."""
+    roles: list[str] = []
+    spawn = ForkServer.spawn
+
+    def counting(self: ForkServer, role: str, *more: Any, **named: Any) -> Child:
+        roles.append(role)
+        return spawn(self, role, *more, **named)
+
+    monkeypatch.setattr(ForkServer, "spawn", counting)
+    return roles
+
+
+def files_of(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())}
+
+
+def verified(session: Session, source: str = CANDIDATE) -> Evaluation:
+    """The verdict of a session that has forgotten what it compiled."""
+    session.processes.compiled.clear()
+    return evaluate(session, Candidate(source=source), "verify")
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Filled by another worker."""
+    folder = tmp_path_factory.mktemp("cached")
+    with opened(folder, cache=CompileCache(folder / "cache")) as site:
+        assert verified(site).status.value == "passed"
+    return folder / "cache"
+
+
+@pytest.fixture(scope="module")
+def later(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    """A second worker with the same cache."""
+    with opened(tmp_path_factory.mktemp("later"), cache=CompileCache(cache)) as site:
+        yield site
+
+
+def test_a_second_worker_compiles_nothing_that_a_first_has_compiled(
+    cache: Path, later: Session, spawned: list[str]
+) -> None:
+    entries = files_of(cache)
+    assert entries
+    found = verified(later)
+    assert (found.status.value, spawned.count("compiler"), files_of(cache)) == ("passed", 0, entries)
+    assert found.compiled
+
+
+def test_an_entry_that_cannot_be_read_or_is_a_link_is_compiled_again(
+    cache: Path, later: Session, spawned: list[str], tmp_path: Path
+) -> None:
+    name, data = next((name, data) for name, data in files_of(cache).items() if b'"code"' in data)
+    for number, spoilt in enumerate([b"", b"[]", b'{"code":{}}', data.replace(b'"num_warps":', b'"num_w":')]):
+        (cache / name).write_bytes(spoilt)
+        assert verified(later).status.value == "passed"
+        assert spawned.count("compiler") == number + 1
+        assert b'"code"' in (cache / name).read_bytes()
+    (tmp_path / "aside").write_bytes(data)
+    (cache / name).unlink()
+    (cache / name).symlink_to(tmp_path / "aside")
+    assert verified(later).status.value == "passed"
+    assert spawned.count("compiler") == number + 2
+    assert not (cache / name).is_symlink()
+
+
+def test_a_failure_is_not_kept(cache: Path, later: Session) -> None:
+    entries = files_of(cache)
+    assert verified(later, CANDIDATE.replace("* 2,", "* tl.arange(0, 3),")).status.value == "compile_error"
+    assert files_of(cache) == entries
+
+
+def test_another_version_of_kernelwright_or_of_the_assembler_reads_no_old_entry(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    CompileCache(tmp_path / "cache").store("key", {"a": 1})
+    assert CompileCache(tmp_path / "cache").fetch("key") == {"a": 1}
+    (tmp_path / "ptxas").write_bytes(b"another")
+    monkeypatch.setenv("TRITON_PTXAS_PATH", str(tmp_path / "ptxas"))
+    assert CompileCache(tmp_path / "cache").fetch("key") is None
+    monkeypatch.delenv("TRITON_PTXAS_PATH")
+    (tmp_path / "package").mkdir()
+    (tmp_path / "package" / "__init__.py").write_text("")
+    monkeypatch.setattr(kernelwright, "__file__", str(tmp_path / "package" / "__init__.py"))
+    assert CompileCache(tmp_path / "cache").fetch("key") is None
+
+
+def test_a_cache_is_a_folder_that_only_its_user_can_open(tmp_path: Path) -> None:
+    made = CompileCache(tmp_path / "new" / "cache")
+    made.store("key", {"a": 1})
+    found = [tmp_path / "new" / "cache", *(tmp_path / "new" / "cache").iterdir()]
+    assert [stat.S_IMODE(path.stat().st_mode) for path in found] == [0o700, 0o600]
+    (tmp_path / "link").symlink_to(tmp_path / "new" / "cache")
+    (tmp_path / "open").mkdir(mode=0o755)
+    (tmp_path / "file").write_text("")
+    for name, words in {"link": "a folder, not a link", "file": "a folder, not a link", "open": "chmod 700"}.items():
+        with pytest.raises(ConfigError, match=words):
+            CompileCache(tmp_path / name)
+
+
+def test_a_worker_takes_the_cache_from_its_option_or_the_environment_and_its_children_do_not_learn_of_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(CACHE_VARIABLE, raising=False)
+    assert arguments().parse_args([]).compile_cache is None
+    assert arguments().parse_args(["--compile-cache", "/a"]).compile_cache == Path("/a")
+    monkeypatch.setenv(CACHE_VARIABLE, str(tmp_path))
+    assert arguments().parse_args([]).compile_cache == tmp_path
+    assert str(tmp_path) not in environment_of(Path("/scratch")).values()
+
+
+@pytest.mark.parametrize("where", ["compiler", "recorder"])
+def test_a_candidate_that_runs_code_in_a_compiler_or_in_its_recorder_plants_no_entry(
+    cache: Path, later: Session, monkeypatch: pytest.MonkeyPatch, where: str
+) -> None:
+    """The attack knows the folder and the names of entries; a compiler executes it because static rules are off."""
+    before = files_of(cache)
+    parameters = extract.extract(CANDIDATE).parameters
+    planting = PLANTING.replace("@FOLDERS@", repr([str(cache)]))
+    attack = CANDIDATE
+    monkeypatch.setattr(static, "check", lambda source: [])
+    if where == "compiler":
+        monkeypatch.setattr(extract, "extract", lambda source: extract.Kernels(planting, parameters, ()))
+    else:
+        attack = f"{CANDIDATE}\n{planting.partition('@triton.jit')[0]}"
+    verified(later, attack)
+    after = files_of(cache)
+    assert {name: after.get(name) for name in before} == before
+    assert not any(data == b"planted" for data in after.values())
+
+
+def test_what_an_attack_plants_is_seen_by_the_test_above(tmp_path: Path) -> None:
+    """The same text, unconfined: it does write there."""
+    (tmp_path / "entry").write_bytes(b"{}")
+    exec(PLANTING.replace("@FOLDERS@", repr([str(tmp_path)])).partition("@triton.jit")[0], {})
+    assert set(files_of(tmp_path).values()) == {b"planted"}

@@ -25,6 +25,7 @@ import msgspec
 from kernelwright import codec
 from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
 from kernelwright.model import Candidate, Incumbent
+from kernelwright.worker.compile.cache import CompileCache
 from kernelwright.worker.machine import machine
 from kernelwright.worker.processes.children import kill_all
 from kernelwright.worker.processes.forkserver import adopt_orphans
@@ -43,6 +44,10 @@ AT_ONCE = max(16, os.cpu_count() or 1)
 """Requests under way; each waits for compilers or the lease most of its time, and every core should have a compiler."""
 
 
+CACHE_VARIABLE = "KERNELWRIGHT_COMPILE_CACHE"
+"""Names the folder of the compile cache where the option does not. It does not reach the worker's children."""
+
+
 def main() -> NoReturn:
     answers = os.fdopen(os.dup(1), "w")
     os.dup2(2, 1)  # whatever prints, prints to the log
@@ -54,7 +59,7 @@ def main() -> NoReturn:
     requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
     threading.Thread(target=read, args=(requests, ending), daemon=True).start()
     try:
-        ending.end(supervise(answers, requests, ending, options.target, options.limits))
+        ending.end(supervise(answers, requests, ending, options))
     except Exception:  # noqa: BLE001 - our own fault, told before this process ends
         traceback.print_exc()
         ending.end(2)
@@ -97,12 +102,13 @@ def read(requests: SimpleQueue[dict[str, Any]], ending: Ending) -> None:
 
 
 def supervise(
-    answers: TextIO, requests: SimpleQueue[dict[str, Any]], ending: Ending, target: str | None, limits: str
+    answers: TextIO, requests: SimpleQueue[dict[str, Any]], ending: Ending, options: argparse.Namespace
 ) -> int:
-    """Answer requests; `ending` ends that. The process's exit status where it cannot begin. limits: as JSON."""
+    """Answer requests until `ending`; the exit status where it cannot begin. options: see `arguments`."""
     lock = threading.Lock()
     try:
-        session = Session(Processes(ending.scratch, target, limits_of(limits)))
+        cache = CompileCache(options.compile_cache) if options.compile_cache else None
+        session = Session(Processes(ending.scratch, options.target, limits_of(options.limits), cache))
     except KernelwrightError as error:
         send(answers, lock, {"id": None} | failure(error))
         return 2
@@ -116,6 +122,11 @@ def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kernelwright.worker", description=__doc__)
     parser.add_argument("--target", help="compile target on a machine without a GPU, such as sm_90")
     parser.add_argument("--limits", default="{}", help='JSON of time limits, such as {"replay_s": 5}')
+    cache = os.environ.get(CACHE_VARIABLE)
+    parser.add_argument(
+        "--compile-cache", type=Path, metavar="DIR", default=Path(cache) if cache else None,
+        help=f"keep compiled kernels in DIR, for later workers of this machine; by default ${CACHE_VARIABLE}, or none",
+    )  # fmt: skip
     return parser
 
 

@@ -21,6 +21,7 @@ from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerE
 from kernelwright.model import Status
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.compile import machine_code
+from kernelwright.worker.compile.cache import CompileCache
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes import answers
@@ -36,6 +37,23 @@ NOTE = "judge.note"
 """Where a judge says what of the problem it runs; read when it has ended."""
 
 
+def entry_of(key: str, job: dict[str, Any]) -> str:
+    """Names a job in the compile cache: what is launched, and what is asked of the compiler beside machine code."""
+    return ":".join([key, *sorted(job.keys() - {"kernels", "launch"})])
+
+
+def checked(answer: dict[str, Any], job: dict[str, Any], target: str) -> dict[str, Any]:
+    """A compiler's answer to a job with machine code that can be read, or a failure."""
+    answer = answers.of_compiler(answer, job, target)
+    try:
+        if "code" in answer:
+            machine_code.read(answer["code"])
+    except ValueError as error:  # msgspec's too
+        reason = f"what the compiler made is not machine code: {error}"[:400]
+        return {"status": Status.REJECTED.value, "reason": reason}
+    return answer
+
+
 def peaks_file(machine: dict[str, Any]) -> Path:
     """Where the peaks of one GPU are kept: two of a name in one machine differ by some percent, and so may drivers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
@@ -46,9 +64,10 @@ def peaks_file(machine: dict[str, Any]) -> Path:
 
 
 class Processes:
-    def __init__(self, scratch: Path, target: str | None, limits: Limits) -> None:
-        """scratch: an empty folder, which the caller removes."""
+    def __init__(self, scratch: Path, target: str | None, limits: Limits, cache: CompileCache | None = None) -> None:
+        """scratch: an empty folder, which the caller removes. cache: compiled launches of other workers."""
         self.limits = limits
+        self.cache = cache
         self.scratch = scratch
         self.code = scratch / "code"
         self.compilers = ForkServer(self.scratch)
@@ -290,10 +309,9 @@ class Processes:
         full disk) is not kept: the next candidate that asks may have better luck."""
         lasts = False
         try:
-            found = self.twice_if_lost(lambda: self._asked_of_compiler(job))
-            if isinstance(found, Ended):
-                return {"status": found.status.value, "reason": found.reason}
-            answer = self._stored(found)
+            answer = self._compiled(key, job)
+            if isinstance(answer, Ended):
+                return {"status": answer.status.value, "reason": answer.reason}
             lasts = answer.get("status") != Status.TIMEOUT.value
         finally:
             if not lasts:
@@ -301,23 +319,31 @@ class Processes:
                     del self.compiled[key]
         return answer
 
-    def _stored(self, answer: dict[str, Any]) -> dict[str, Any]:
-        """A compiler's answer with the name of its machine code, which is kept in a file, in place of the code."""
+    def _compiled(self, key: str, job: dict[str, Any]) -> dict[str, Any] | Ended:
+        """The same, from the cache where it is there; machine code by its name in `code`."""
+        answer = self._cached(key, job)
+        if answer is None:
+            made = self.twice_if_lost(lambda: self._asked_of_compiler(job))
+            if isinstance(made, Ended):
+                return made
+            answer = made
+            if self.cache is not None and "status" not in answer:
+                self.cache.store(entry_of(key, job), answer)
         if "code" not in answer:
             return answer
-        try:
-            code = machine_code.read(answer["code"])
-        except ValueError as error:  # msgspec's too
-            reason = f"what the compiler made is not machine code: {error}"[:400]
-            return {"status": Status.REJECTED.value, "reason": reason}
-        return answer | {"code": machine_code.store(code, self.code)}
+        return answer | {"code": machine_code.store(machine_code.read(answer["code"]), self.code)}
+
+    def _cached(self, key: str, job: dict[str, Any]) -> dict[str, Any] | None:
+        """What the cache holds for a job, checked as a compiler's answer; None where that is nothing usable."""
+        found = self.cache.fetch(entry_of(key, job)) if self.cache is not None else None
+        answer = found and checked(found, job, self.target.name)
+        return answer if answer and "status" not in answer else None
 
     def _asked_of_compiler(self, job: dict[str, Any]) -> tuple[dict[str, Any] | Ended, bool]:
         """The answer of a new compiler, or how that ended; and whether it was lost."""
         child = self.spawn("compiler", {"target": self.target.name}, log=True)
         try:
-            answer = answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name)
-            return answer, False
+            return checked(child.ask(job, self.limits.compile_s), job, self.target.name), False
         except ChildTimeout:
             reason = f"compiling took over {self.limits.compile_s:g} s"
             return {"status": Status.TIMEOUT.value, "reason": reason}, False
