@@ -20,8 +20,11 @@ from kernelwright.model import (
     Trial,
 )
 from kernelwright.search import build_strategy
+from kernelwright.search.judging import Judging
+from kernelwright.search.portfolio import Portfolio
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.rounds import Rounds
+from kernelwright.search.step import Step
 
 FAILED = Evaluation(status=Status.COMPILE_ERROR, reason="no")
 
@@ -141,12 +144,35 @@ def test_failures_are_no_longer_repaired_once_repairs_have_gained_least() -> Non
     assert operators[20:].count(Operator.REPAIR) < operators[:20].count(Operator.REPAIR)
 
 
+@pytest.mark.parametrize("more", [0, 1, 3])
+def test_a_child_of_a_kernel_that_was_tuned_more_often_is_tuned_as_often_before_it_is_judged(more: int) -> None:
+    """tuning: 2 is the least; `more` tunings of the parent follow after it was judged, as strategies ask for them."""
+    judging = Judging(Portfolio(), repairs=0, tuning=2, selective=False)
+
+    def told_steps(number: int, operator: Operator, parents: tuple[int, ...], source: str) -> Step | None:
+        candidate = Candidate(source=source, config={"B": number})
+        request = Request(number=number, operator=operator, round=0, parents=parents)
+        return judging.tell(told(request, candidate, timed(1000.0 - number, str(number))))
+
+    step, number = told_steps(0, Operator.SEED, (), "parent"), 0
+    while step is not None or number < 2 + more:
+        number += 1
+        step = told_steps(number, Operator.TUNE, (number - 1,), "parent")
+    step, tunings = told_steps(number + 1, Operator.IMPROVE, (number,), "child"), 0
+    while step is not None:
+        tunings += 1
+        step = told_steps(number + 1 + tunings, Operator.TUNE, step.parents, "child")
+    assert tunings == 2 + more
+
+
 @pytest.mark.parametrize("name", ["beam", "evolve", "greedy"])
 def test_structures_are_judged_after_equal_effort_in_every_strategy(name: str) -> None:
-    """Each structure of an ended round had as many tunings as any of its parents."""
+    """Each structure of an ended round had as many tunings as any of its parents, those of tuned survivors included."""
     strategy = build_strategy(name, STARTER, 0, {"tuning": 2, "operators": "portfolio"})
     had: dict[int, int] = {}
     line: dict[int, int] = {}
+    before: dict[int, list[int]] = {}
+    """Of each structure, how often each of its parents had been tuned when it was asked for."""
     asks: list[Request] = []
     for _ in range(80):
         request = asked(strategy)
@@ -157,14 +183,14 @@ def test_structures_are_judged_after_equal_effort_in_every_strategy(name: str) -
         else:
             if request.round > 0 and request.operator is not Operator.REPAIR:
                 assert all(had[line[parent]] >= 2 for parent in request.parents)
+            before[request.number] = [had[line[parent]] for parent in request.parents]
             line[request.number], had[request.number] = request.number, 0
         candidate = request.candidate or Candidate(source=f"{request.number}", config={"B": request.number})
         strategy.tell(told(request, candidate, timed(1000.0 - request.number, str(request.number))))
     last = max(request.round for request in asks)
     for request in asks:
         if 0 < request.round < last and request.operator is not Operator.TUNE:
-            parents = [had[line[parent]] for parent in request.parents if asks[parent].round < request.round]
-            assert had[request.number] >= 2, (request, parents)
+            assert had[request.number] >= max(2, *before[request.number]), (request, before[request.number])
 
 
 def test_another_spelling_that_compiles_to_known_code_is_no_new_structure_and_not_tuned() -> None:

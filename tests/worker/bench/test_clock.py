@@ -175,3 +175,17 @@ def test_clocks_are_read_while_the_work_runs(device: Device, monkeypatch: pytest
     assert issued == [clock.OBSERVED_REPLAYS]
     monkeypatch.setattr(clock, "pynvml", None)
     assert timed.clocks() is None
+
+
+@pytest.mark.parametrize("set_bytes", [1, 7 << 20, 50 << 20, 60 << 20, 300 << 20])
+def test_the_rotating_sets_together_hold_four_times_the_l2_cache_beside_the_one_in_use(set_bytes: int) -> None:
+    """Between two uses of a set, all others are used: these alone have to push it out of L2."""
+    l2_bytes = 50 << 20
+    sets = clock.sets_needed(set_bytes, l2_bytes, free_bytes=1 << 60)
+    assert (sets - 1) * set_bytes >= 4 * l2_bytes or sets == clock.MAX_CALLS // 4
+    assert (sets - 2) * set_bytes < 4 * l2_bytes, "no more than that takes"
+
+
+def test_rotating_sets_take_half_of_the_free_memory_at_most_and_one_is_always_made() -> None:
+    assert clock.sets_needed(10 << 20, 50 << 20, free_bytes=100 << 20) == 5
+    assert clock.sets_needed(10 << 20, 50 << 20, free_bytes=1 << 20) == 1

@@ -97,6 +97,14 @@ def test_the_limit_is_a_multiple_of_the_framework_s_own_error() -> None:
     assert tolerance.verdict(ROUNDED, limit) == ""
 
 
+def test_the_rms_error_alone_is_enough_to_fail() -> None:
+    limit = tolerance.allowed([ROUNDED], torch.float32, 1)
+    spread = tolerance.Errors(max_abs=1e-3, rms_abs=9e-4, scale=ONE, worst="", special=False)
+    assert spread.max_rel < limit.max_rel
+    assert "the rms error is 0.0009" in tolerance.verdict(spread, limit)
+    assert tolerance.excess(spread, limit) == pytest.approx(9 / 8)
+
+
 def test_an_output_that_cancels_in_one_draw_keeps_the_scale_that_it_has_in_others() -> None:
     usual = tolerance.Errors(1e-6, 1e-6, tolerance.Scale(36.0, 36.0), worst="", special=False)
     cancels = tolerance.Errors(0.0, 0.0, tolerance.Scale(0.01, 0.01), worst="", special=False)
