@@ -1,10 +1,15 @@
-"""What holds for every test: nothing is remembered in the user's own folders."""
+"""What every test shares: a folder for state, one compile cache for a run, and real workers for many tests."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+
+from evaluated import StartedWorker
+from kernelwright.evaluator.client import ProcessWorker, start_worker
 
 
 @pytest.fixture(autouse=True)
@@ -13,3 +18,37 @@ def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pyt
     folder = tmp_path_factory.mktemp("state")
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
     return folder
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _compile_cache(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Every worker of this run, in all processes of xdist, uses one new compile cache."""
+    base = tmp_path_factory.getbasetemp()
+    folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "compiled"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("KERNELWRIGHT_COMPILE_CACHE", str(folder))
+        yield
+
+
+@pytest.fixture(scope="module")
+def no_compile_cache() -> Iterator[None]:
+    """For tests about compiling: their workers compile everything themselves."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.delenv("KERNELWRIGHT_COMPILE_CACHE")
+        yield
+
+
+@pytest.fixture(scope="session")
+def shared_worker() -> Iterator[StartedWorker]:
+    """From time limits to the worker of this process that has them. Load a problem before using it; do not end it."""
+    workers: dict[tuple[tuple[str, float], ...], ProcessWorker] = {}
+
+    def started(**limits: float) -> ProcessWorker:
+        key = tuple(sorted(limits.items()))
+        if key not in workers or workers[key].ended is not None:
+            workers[key] = start_worker(limits=limits)
+        return workers[key]
+
+    yield started
+    for worker in workers.values():
+        worker.close()

@@ -6,16 +6,19 @@ together when the first of them is asked for, because loading a problem costs mo
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
-from kernelwright.evaluator.protocol import Worker
+from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.model import Candidate, Evaluation
 
+StartedWorker = Callable[..., ProcessWorker]
+"""The fixture `shared_worker`: from time limits to the worker of this process that has them."""
+
 LIMITS = {"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0}
-"""Seconds. Short, so that what never ends is over soon; honest candidates of small problems take less than one."""
+"""Short, so that what never ends is over soon; honest candidates of small problems take less than one."""
 
 AT_ONCE = 4
 """Recording and compiling run side by side; what is replayed takes turns."""
@@ -32,7 +35,7 @@ class Submission:
 class Evaluations:
     """What the worker says of each of `submissions`."""
 
-    def __init__(self, worker: Worker, submissions: Sequence[Submission]) -> None:
+    def __init__(self, worker: ProcessWorker, submissions: Sequence[Submission]) -> None:
         self.worker, self.submissions = worker, submissions
         self.known: dict[Submission, Evaluation] = {}
         self.on_gpu = worker.environment().device is not None

@@ -8,13 +8,11 @@ file; nothing else.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from evaluated import Evaluations, Submission
-from kernelwright.evaluator.launch import start_worker
+from evaluated import Evaluations, StartedWorker, Submission
 from kernelwright.model import Evaluation, Status
 from kernelwright.worker.rules import extract, static
 
@@ -33,12 +31,11 @@ def submission(kernel: Path) -> Submission:
 
 
 @pytest.fixture(scope="module")
-def evaluations(request: pytest.FixtureRequest) -> Iterator[Evaluations]:
+def evaluations(request: pytest.FixtureRequest, shared_worker: StartedWorker) -> Evaluations:
     """Of the kernels that pytest was asked for, not of all."""
     chosen = [item.callspec.params for item in request.session.items if hasattr(item, "callspec")]
     kernels = dict.fromkeys(params["kernel"] for params in chosen if params.get("kernel") in KERNELS)
-    with start_worker() as worker:
-        yield Evaluations(worker, [submission(kernel) for kernel in kernels])
+    return Evaluations(shared_worker(), [submission(kernel) for kernel in kernels])
 
 
 def told(evaluation: Evaluation) -> str:

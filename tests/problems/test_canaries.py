@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import difflib
 import re
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.launch import start_worker
+from evaluated import StartedWorker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Machine
 from kernelwright.problems import read_problem_text
@@ -24,10 +23,10 @@ from kernelwright.problems.canaries import (
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Worker]:
-    with start_worker() as worker:
-        worker.load(str(canary_problem(tmp_path_factory.mktemp("canary")).file))
-        yield worker
+def worker(tmp_path_factory: pytest.TempPathFactory, shared_worker: StartedWorker) -> Worker:
+    worker = shared_worker()
+    worker.load(str(canary_problem(tmp_path_factory.mktemp("canary")).file))
+    return worker
 
 
 @pytest.mark.parametrize("canary", judged_canaries(), ids=lambda canary: canary.what)

@@ -6,12 +6,11 @@ read as `tune --space` reads them.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from kernelwright.evaluator.launch import start_worker
+from evaluated import StartedWorker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Status
 from kernelwright.spaces.space import configs, default
@@ -29,9 +28,8 @@ SMALL = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with start_worker() as worker:
-        yield worker
+def worker(shared_worker: StartedWorker) -> Worker:
+    return shared_worker()
 
 
 @pytest.fixture(scope="module")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
+from kernelwright.search.step import Step
 
 from fakes import STARTER, evaluation_of
 from kernelwright.model import (
@@ -24,7 +25,6 @@ from kernelwright.search.judging import Judging
 from kernelwright.search.portfolio import Portfolio
 from kernelwright.search.protocol import Strategy
 from kernelwright.search.rounds import Rounds
-from kernelwright.search.step import Step
 
 FAILED = Evaluation(status=Status.COMPILE_ERROR, reason="no")
 

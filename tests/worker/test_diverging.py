@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, Status
 
 PROBLEM = """\
@@ -57,12 +56,12 @@ def kernel_function(x):
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessWorker]:
+def worker(tmp_path_factory: pytest.TempPathFactory, shared_worker: StartedWorker) -> ProcessWorker:
     problem: Path = tmp_path_factory.mktemp("twice") / "problem.py"
     problem.write_text(PROBLEM)
-    with start_worker() as started:
-        started.load(str(problem))
-        yield started
+    started = shared_worker()
+    started.load(str(problem))
+    return started
 
 
 def test_both_cases_of_an_honest_kernel_pass(worker: ProcessWorker) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, Status
 
@@ -47,6 +49,7 @@ def kernel_function(x):
 """
 
 
+@pytest.mark.usefixtures("no_compile_cache")
 def test_a_kernel_that_compiles_for_some_cases_only_is_a_compile_error(tmp_path: Path) -> None:
     (tmp_path / "double.py").write_text(PROBLEM)
     with start_worker() as worker:

@@ -6,13 +6,12 @@ On a machine without a GPU they run on Triton's interpreter.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
+from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, CaseResult, Evaluation, Status
 from kernelwright.worker.plan.plan import Buffer, Copy, Fill, Launch, Plan, Tensor, Tuple, View
 from kernelwright.worker.stages.necessity import leaves_unwritten, without
@@ -110,9 +109,8 @@ def softmax(*body: str) -> Candidate:
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[ProcessWorker]:
-    with start_worker() as started:
-        yield started
+def worker(shared_worker: StartedWorker) -> ProcessWorker:
+    return shared_worker()
 
 
 @pytest.fixture(scope="module")

@@ -6,13 +6,11 @@ this test, so that the list stays true.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from evaluated import Evaluations, Submission
-from kernelwright.evaluator.launch import start_worker
+from evaluated import Evaluations, StartedWorker, Submission
 from kernelwright.model import Status
 from wrong.corpus import HONEST, SUBJECTS, WRONG, Kernel
 
@@ -37,12 +35,11 @@ def parameters(kernels: tuple[Kernel, ...]) -> list[object]:
 
 
 @pytest.fixture(scope="module")
-def evaluations(request: pytest.FixtureRequest) -> Iterator[Evaluations]:
+def evaluations(request: pytest.FixtureRequest, shared_worker: StartedWorker) -> Evaluations:
     """Of the kernels that pytest was asked for, not of all."""
     chosen = [item.callspec.params["kernel"] for item in request.session.items if hasattr(item, "callspec")
               and isinstance(item.callspec.params.get("kernel"), Kernel)]  # fmt: skip
-    with start_worker() as worker:
-        yield Evaluations(worker, [submission(kernel) for kernel in chosen])
+    return Evaluations(shared_worker(), [submission(kernel) for kernel in chosen])
 
 
 def test_there_are_many_and_no_two_are_the_same() -> None:

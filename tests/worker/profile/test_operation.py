@@ -2,26 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
+from evaluated import StartedWorker
 from kernelwright.errors import ConfigError, MachineError, ProblemError, RequestError
 from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate
 from on_device import KERNEL, PROBLEM
 
 
 @pytest.fixture(scope="module")
-def worker(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ProcessWorker]:
+def worker(tmp_path_factory: pytest.TempPathFactory, shared_worker: StartedWorker) -> ProcessWorker:
     path = tmp_path_factory.mktemp("problem") / "problem.py"
     path.write_text(PROBLEM)
-    with start_worker() as worker:
-        if worker.environment().device is not None:
-            pytest.skip("this is about machines without a GPU")
-        worker.load(str(path))
-        yield worker
+    worker = shared_worker()
+    if worker.environment().device is not None:
+        pytest.skip("this is about machines without a GPU")
+    worker.load(str(path))
+    return worker
 
 
 def test_the_compiler_says_how_a_launch_fills_the_device_and_how_wide_its_accesses_are(worker: ProcessWorker) -> None:

@@ -8,6 +8,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from evaluated import StartedWorker
 from kernelwright.errors import ProblemError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
@@ -30,7 +31,7 @@ def probe(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 @pytest.fixture(scope="module")
-def worker(probe: tuple[Path, str]) -> Iterator[Worker]:
+def worker(probe: tuple[Path, str], no_compile_cache: None) -> Iterator[Worker]:
     with start_worker() as worker:
         worker.load(str(probe[0]))
         yield worker
@@ -61,20 +62,20 @@ def test_what_cannot_compile_or_be_read_fails_without_being_run(worker: Worker, 
     assert "no tunable 'nothing'" in unknown.reason
 
 
-def test_only_the_named_cases_are_scored_and_an_unknown_one_is_refused() -> None:
+def test_only_the_named_cases_are_scored_and_an_unknown_one_is_refused(shared_worker: StartedWorker) -> None:
     softmax = find_problem(str(GALLERY / "softmax"))
     assert softmax.starter is not None
-    with start_worker() as worker:
-        every = worker.load(str(softmax.file))
-        scored = [info.case.name for info in every.cases if info.case.timed]
-        some = worker.load(str(softmax.file), timed=(scored[-1],))
-        assert [info.case.name for info in some.cases if info.case.timed] == [scored[-1]]
-        untimed = [info.case.name for info in every.cases if not info.case.timed]
-        assert [info.case.name for info in some.cases if not info.case.timed] == untimed
-        evaluation = worker.evaluate(Candidate(source=softmax.starter.read_text()), "search")
-        assert [result.case for result in evaluation.results if result.timing is not None] == [scored[-1]]
-        with pytest.raises(ProblemError, match="no timed case 'huge'"):
-            worker.load(str(softmax.file), timed=("huge",))
+    worker = shared_worker()
+    every = worker.load(str(softmax.file))
+    scored = [info.case.name for info in every.cases if info.case.timed]
+    some = worker.load(str(softmax.file), timed=(scored[-1],))
+    assert [info.case.name for info in some.cases if info.case.timed] == [scored[-1]]
+    untimed = [info.case.name for info in every.cases if not info.case.timed]
+    assert [info.case.name for info in some.cases if not info.case.timed] == untimed
+    evaluation = worker.evaluate(Candidate(source=softmax.starter.read_text()), "search")
+    assert [result.case for result in evaluation.results if result.timing is not None] == [scored[-1]]
+    with pytest.raises(ProblemError, match="no timed case 'huge'"):
+        worker.load(str(softmax.file), timed=("huge",))
 
 
 def test_resources_that_no_launch_could_have_are_refused() -> None:
