@@ -9,7 +9,8 @@ from pathlib import Path
 import pytest
 
 from evaluated import StartedWorker
-from kernelwright.evaluator.client import ProcessWorker, start_worker
+from kernelwright.evaluator.client import ProcessWorker
+from kernelwright.evaluator.launch import start_worker
 
 
 @pytest.fixture(autouse=True)

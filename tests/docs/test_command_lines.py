@@ -20,6 +20,7 @@ ELSEWHERE = {
     "--": "ends the options of a command",
     "--cache-control": "ncu",
     "--clock-control": "ncu",
+    "--compile-cache": "the worker itself (python -m kernelwright.worker)",
     "--help": "every verb has it",
     "--version": "the front door has it",
 }
