@@ -11,13 +11,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
+from busy import scaled
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.model import Candidate, Evaluation
 
 StartedWorker = Callable[..., ProcessWorker]
 """The fixture `shared_worker`: from time limits to the worker of this process that has them."""
 
-LIMITS = {"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0}
+LIMITS = scaled({"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0})
 """Short, so that what never ends is over soon; honest candidates of small problems take less than one."""
 
 AT_ONCE = 4

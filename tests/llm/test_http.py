@@ -90,13 +90,11 @@ def test_a_silent_server_is_retried_and_then_given_up() -> None:
 
 def test_a_body_that_comes_too_slowly_is_cut_off() -> None:
     patience = Patience(attempts=1, attempt_s=0.2, deadline_s=5.0)
-    start_s = time.monotonic()
     with (
-        llm_server(Scripted(body=b'"' + b"x" * 400 + b'"', trickle_s=0.02)) as server,
+        llm_server(Scripted(body=b'"' + b"x" * 100_000 + b'"', trickle_s=0.02)) as server,  # over half an hour
         pytest.raises(ProviderError, match="did not answer in time"),
     ):
         post(server.url, patience)
-    assert time.monotonic() - start_s < 3.0
 
 
 def test_a_lost_connection_is_retried() -> None:

@@ -47,7 +47,7 @@ def main(kernel_file: str, folders: list[str]) -> None:
                 continue
             instance = problem.instance(case, seed=1)
             (expected,) = load.outputs(load.cast(instance, "float64"))
-            began = time.monotonic()
+            began = time.process_time()
             with torch.no_grad():
                 got = called(kernel, instance)
             scale = expected.abs().max().item()
@@ -58,7 +58,7 @@ def main(kernel_file: str, folders: list[str]) -> None:
                 "same_shape": got.shape == expected.shape and got.is_contiguous(),
                 "error": (got.double() - expected).abs().max().item() / scale,
                 "error_of_a_constant": expected.std().item() / scale,
-                "seconds": time.monotonic() - began,
+                "cpu_s": time.process_time() - began,
             }
             print(json.dumps(row), flush=True)
 

@@ -27,8 +27,8 @@ every_problem = pytest.mark.parametrize("folder", PROBLEMS, ids=[folder.name for
 LARGEST_ERROR = {"float32": 2e-6, "float16": 1e-3}
 """Relative to the largest expected value: honest kernels reach 2e-7, and half a unit in the last place (5e-4)."""
 
-SMALL_S = 15
-"""A case that takes longer on the interpreter is not small; most take under a second on an idle machine."""
+SMALL_CPU_S = 15
+"""A case that takes more processor time on the interpreter is not small; most take under a second."""
 
 
 def run_kernels(kernel_file: str, folders: list[Path]) -> list[dict[str, Any]]:
@@ -36,7 +36,7 @@ def run_kernels(kernel_file: str, folders: list[Path]) -> list[dict[str, Any]]:
     environment = {**os.environ, "TRITON_INTERPRET": "1", "OPENBLAS_NUM_THREADS": "1"}
     done = subprocess.run(
         [sys.executable, str(program), kernel_file, *map(str, folders)],
-        env=environment, capture_output=True, text=True, timeout=120, check=False,
+        env=environment, capture_output=True, text=True, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return [json.loads(line) for line in done.stdout.splitlines()]
@@ -60,7 +60,7 @@ def assert_right(rows: list[dict[str, Any]]) -> None:
         assert row["same_shape"], row
         assert row["error"] <= limit, row
         assert row["error_of_a_constant"] > 20 * limit, row
-        assert row["seconds"] < SMALL_S, row
+        assert row["cpu_s"] < SMALL_CPU_S, row
 
 
 def test_the_gallery_holds_these_problems() -> None:

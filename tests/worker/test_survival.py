@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 
+from busy import scaled
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import Candidate, Status
@@ -18,7 +19,7 @@ from kernelwright.problems import new_problem
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 
-LIMITS = {"record_s": 2.0, "interpret_s": 2.0, "replay_s": 2.0}
+LIMITS = scaled({"record_s": 2.0, "interpret_s": 2.0, "replay_s": 2.0})
 """Short, so that what never ends is over soon; honest kernels of this problem take milliseconds."""
 
 STORE = "    tl.store(out_ptr + offsets, x + scale * y, mask=inside)\n"
@@ -65,13 +66,13 @@ BAD = {
         STORE,
         f"    again = n_elements\n    while again > 0:\n        again = again * 1\n{STORE}",
         Status.TIMEOUT,
-        "did not finish in 2 s",
+        f"did not finish in {LIMITS['interpret_s']:g} s",
     ),
     "never ends on the host": (
         CALL,
         f"        while x.shape[0] > 0:\n            pass\n{CALL}",
         Status.TIMEOUT,
-        "host code did not finish in 2 s",
+        f"host code did not finish in {LIMITS['record_s']:g} s",
     ),
     "raises": (CALL, f"        raise ValueError('not today')\n{CALL}", Status.RUNTIME_ERROR, "not today"),
     "launches nothing": (
