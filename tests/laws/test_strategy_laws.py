@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import functools
+import inspect
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
@@ -25,7 +27,22 @@ VARIANTS: dict[str, tuple[str, dict[str, Scalar]]] = {
     **{f"{name} nested": (name, NESTED) for name in STRATEGIES if name != "random"},
 }
 everywhere = pytest.mark.parametrize("name", list(VARIANTS))
-orders = pytest.mark.parametrize("order", range(5))
+ORDERS = range(5)
+"""In which trials are told, drawn from these numbers."""
+
+
+def orders(law: Callable[..., None]) -> Callable[..., None]:
+    """The same law in every order, one after the other."""
+
+    @functools.wraps(law)
+    def in_every_order(**given: object) -> None:
+        for order in ORDERS:
+            law(order=order, **given)
+
+    signature = inspect.signature(law)
+    left = [parameter for name, parameter in signature.parameters.items() if name != "order"]
+    in_every_order.__signature__ = signature.replace(parameters=left)  # type: ignore[attr-defined]
+    return in_every_order
 
 
 def write(request: Request, trials: dict[int, Trial]) -> Candidate | None:
