@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo test test-gpu lint docs example site setup clean
+.PHONY: demo check test test-gpu lint docs example site setup clean
 .DEFAULT_GOAL := test
 
 ifndef PYTHON
@@ -38,8 +38,11 @@ demo: $(STAMP)
 	$(BIN)/kernelwright tune --recorded matmul_leaky_relu
 	$(BIN)/kernelwright optimize softmax --trials 24 --minutes 2
 
+check: lint
+	$(BIN)/pytest -m pure -n auto --dist worksteal
+
 test: lint
-	$(BIN)/pytest -m "not gpu" -n auto --dist loadfile
+	$(BIN)/pytest -m "not gpu" -n auto --dist loadfile --no-loadscope-reorder
 
 test-gpu: $(STAMP)
 	$(BIN)/pytest -m gpu

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -11,6 +12,34 @@ import pytest
 from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker
+from tiers import alone, tier
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Mark each test that needs no GPU with its tier. Tests of processes take longest and come first, so that all
+    workers of xdist end at about the same time."""
+    for item in items:
+        if item.get_closest_marker("gpu") is None:
+            item.add_marker(tier(item.path))
+    items.sort(key=lambda item: item.get_closest_marker("pure") is not None)
+
+
+def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
+    """Where only pure tests are asked for, no other file is imported: many import torch."""
+    is_test = collection_path.name.startswith("test_") and collection_path.suffix == ".py"
+    return True if config.option.markexpr == "pure" and is_test and tier(collection_path) != "pure" else None
+
+
+@pytest.fixture(autouse=True)
+def _alone_where_pure(request: pytest.FixtureRequest) -> Iterator[None]:
+    """A pure test starts no process and does not make torch be imported."""
+    if request.node.get_closest_marker("pure") is None:
+        yield
+        return
+    before = "torch" in sys.modules
+    with alone(request.node.nodeid):
+        yield
+    assert before or "torch" not in sys.modules, "torch was imported: it is no pure test, see tests/tiers.py"
 
 
 @pytest.fixture(autouse=True)

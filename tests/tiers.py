@@ -1,0 +1,106 @@
+"""Which tests need nothing but this process (`pure`), and which start processes or import torch (`process`).
+
+By file, from what it imports: a test file is `process` where it, or a file of tests/ that it imports, imports one of
+STARTS, or where an import of it leads to one of HEAVY. While a pure test runs, starting a process is an error
+(`conftest.py`), so a file that starts one by other means says `pytest.mark.process`.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import cache
+from pathlib import Path
+from typing import Any, NoReturn
+
+import pytest
+
+TESTS = Path(__file__).parent
+ROOTS = (TESTS, TESTS.parent / "src")
+"""Where imports are followed to."""
+
+HEAVY = frozenset({"torch", "triton", "numpy", "matplotlib"})
+STARTS = HEAVY | {
+    "subprocess", "multiprocessing", "playwright", "mcp", "browser", "evaluated", "on_site",
+    "kernelwright.evaluator.client.start_worker", "kernelwright.evaluator.client.ProcessWorker",
+    "kernelwright.worker.processes.site.Site", "kernelwright.worker.processes.children.ForkServer",
+}  # fmt: skip
+EXPLICIT = "pytest.mark.process"
+FOLDERS = ("gpu", "exploits", "honest", "wrong")
+"""Folders whose tests all need a worker."""
+
+
+def tier(file: Path) -> str:
+    """The marker of the tests of a file: "pure" or "process"."""
+    inside = file.relative_to(TESTS).parts
+    if inside[0] in FOLDERS or EXPLICIT in file.read_text(encoding="utf-8"):
+        return "process"
+    return "process" if _starts(file) else "pure"
+
+
+def _starts(file: Path) -> bool:
+    """Whether a file of tests/ imports what starts processes, itself or through another one, in functions too."""
+    for name in _imported(file, nested=True):
+        found = _file_of(name)
+        if name in STARTS or name.partition(".")[0] in STARTS:
+            return True
+        if found is not None and (_starts(found) if found.is_relative_to(TESTS) else _is_heavy(found)):
+            return True
+    return False
+
+
+@cache
+def _is_heavy(file: Path) -> bool:
+    """Whether importing a file of the package imports one of HEAVY."""
+    todo, seen = [file], {file}
+    while todo:
+        for name in _imported(todo.pop(), nested=False):
+            if name.partition(".")[0] in HEAVY:
+                return True
+            found = _file_of(name)
+            if found is not None and found not in seen:
+                seen.add(found)
+                todo.append(found)
+    return False
+
+
+@cache
+def _imported(file: Path, nested: bool) -> frozenset[str]:
+    """Full names that a file imports. nested: in functions as well."""
+    tree = ast.parse(file.read_text(encoding="utf-8"))
+    found: set[str] = set()
+    todo: list[ast.AST] = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
+        elif nested or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+            todo += [] if checked else ast.iter_child_nodes(node)
+    return frozenset(found)
+
+
+@cache
+def _file_of(name: str) -> Path | None:
+    for root in ROOTS:
+        path = root.joinpath(*name.split("."))
+        for file in (path.with_suffix(".py"), path / "__init__.py"):
+            if file.is_file():
+                return file
+    return None
+
+
+@contextmanager
+def alone(what: str) -> Iterator[None]:
+    """Inside, starting a process is an error that names `what`."""
+
+    def refuse(*_: Any, **__: Any) -> NoReturn:
+        raise AssertionError(f"{what} starts a process: it is no pure test, see tests/tiers.py")
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("subprocess.Popen.__init__", "os.fork", "os.posix_spawn", "os.posix_spawnp", "os.system"):
+            patch.setattr(name, refuse)
+        yield
