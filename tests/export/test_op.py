@@ -1,7 +1,7 @@
 """The exported package, used as a program would use it, on the CPU: Triton interprets, `wins.json` is stated.
 
-What needs a GPU (CUDA graphs, inductor, times) is in tests/gpu. The rule: one process uses everything, the tests look
-at what it said.
+What needs a GPU (CUDA graphs, inductor, times) is in tests/gpu. One process uses everything, the tests look at what it
+said; the programs of packages run in forks of another (`programs.py`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ import json
 import os
 import subprocess
 import sys
-from dataclasses import replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,18 @@ pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[
 pytest.importorskip("triton", reason="the kernel needs Triton: pip install -e '.[worker]'")
 
 
+@dataclass(frozen=True)
+class Ended:
+    """How a program ended, and what it printed."""
+
+    status: int
+    stdout: str
+    stderr: str
+
+
+Program = Callable[..., Ended]
+
+
 def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "PYTHONPATH": str(folder), **more}
     return subprocess.run([sys.executable, *words], capture_output=True, text=True, env=environment, check=False)
@@ -36,6 +49,24 @@ def run(folder: Path, *words: str, **more: str) -> subprocess.CompletedProcess[s
 
 def stated(*cases: dict[str, Any]) -> str:
     return json.dumps({"schema_version": 1, "device": "cpu", "cases": list(cases)})
+
+
+@pytest.fixture(scope="module")
+def program() -> Iterator[Program]:
+    """Runs `python -m MODULE` with the packages of a folder; see `programs.py`."""
+    helper = Path(__file__).with_name("programs.py")
+    with subprocess.Popen(
+        [sys.executable, helper], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdin is not None
+        assert process.stdout is not None
+        asked, answers = process.stdin, process.stdout
+
+        def run(folder: Path, module: str, **variables: str) -> Ended:
+            print(json.dumps({"folder": str(folder), "module": module, "variables": variables}), file=asked, flush=True)
+            return Ended(**json.loads(answers.readline()))
+
+        yield run
 
 
 FIGURES = ("kernel", "eager", "kernel_compiled", "compile")
@@ -196,10 +227,10 @@ def test_parameters_are_the_modules_own_at_every_call(found: dict[str, Any]) -> 
 @pytest.mark.parametrize(
     "subject", [softmax(), linear(), linear("sequential_container"), cross_entropy()], ids=lambda one: one.name
 )
-def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: Path) -> None:
+def test_a_package_passes_its_own_checks_without_a_gpu(subject: Any, tmp_path: Path, program: Program) -> None:
     write(op_files(subject), tmp_path)
-    done = run(tmp_path, "-m", f"{subject.package}.check")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = program(tmp_path, f"{subject.package}.check")
+    assert done.status == 0, done.stdout + done.stderr
     assert done.stdout.count("ok ") == 4
     assert "left out: the checks of the kernel itself" in done.stdout
 
@@ -217,21 +248,21 @@ def test_a_readme_says_how_to_use_the_kernel_in_graphs() -> None:
     assert "`Module(features, hidden, graphs=True)`" in op_files(linear())["README.md"]
 
 
-def test_wrong_gradients_are_found_by_the_check(tmp_path: Path) -> None:
+def test_wrong_gradients_are_found_by_the_check(tmp_path: Path, program: Program) -> None:
     files = op_files(softmax())
     files["fast_softmax/reference.py"] += (
         "\n\ndef backward(gradients, inputs, parameters, outputs):\n    return gradients\n"
     )
-    done = run(write(files, tmp_path), "-m", "fast_softmax.check")
-    assert done.returncode == 1
+    done = program(write(files, tmp_path), "fast_softmax.check")
+    assert done.status == 1
     assert "FAILED  gradients are those of the reference" in done.stdout
 
 
-def test_a_stated_backward_is_what_the_operator_differentiates_by(tmp_path: Path) -> None:
+def test_a_stated_backward_is_what_the_operator_differentiates_by(tmp_path: Path, program: Program) -> None:
     files = op_files(softmax())
     files["fast_softmax/reference.py"] += BACKWARD
-    done = run(write(files, tmp_path), "-m", "fast_softmax.check")
-    assert done.returncode == 0, done.stdout + done.stderr
+    done = program(write(files, tmp_path), "fast_softmax.check")
+    assert done.status == 0, done.stdout + done.stderr
 
 
 BACKWARD = """
@@ -242,9 +273,9 @@ def backward(gradients, inputs, parameters, outputs):
 """
 
 
-def test_the_benchmark_says_that_it_needs_a_gpu(tmp_path: Path) -> None:
-    done = run(write(op_files(softmax()), tmp_path), "-m", "fast_softmax.benchmark", CUDA_VISIBLE_DEVICES="")
-    assert done.returncode == 2
+def test_the_benchmark_says_that_it_needs_a_gpu(tmp_path: Path, program: Program) -> None:
+    done = program(write(op_files(softmax()), tmp_path), "fast_softmax.benchmark", CUDA_VISIBLE_DEVICES="")
+    assert done.status == 2
     assert "no GPU here" in done.stderr
 
 
