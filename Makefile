@@ -2,7 +2,7 @@
 # What it is not: the build. Packaging lives in pyproject.toml, versions in requirements/tested.txt.
 # The rule: nothing is installed outside .venv, and a second call installs nothing.
 
-.PHONY: demo check test test-gpu lint docs example site setup clean
+.PHONY: demo check test test-gpu mutants lint docs example site setup clean
 .DEFAULT_GOAL := test
 
 ifndef PYTHON
@@ -43,6 +43,9 @@ check: lint
 
 test: lint
 	$(BIN)/pytest -m "not gpu" -n auto --dist loadfile --no-loadscope-reorder
+
+mutants: $(STAMP)
+	$(BIN)/python tests/mutants.py
 
 test-gpu: $(STAMP)
 	$(BIN)/pytest -m gpu
