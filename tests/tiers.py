@@ -23,8 +23,8 @@ ROOTS = (TESTS, TESTS.parent / "src")
 HEAVY = frozenset({"torch", "triton", "numpy", "matplotlib"})
 STARTS = HEAVY | {
     "subprocess", "multiprocessing", "playwright", "mcp", "browser", "evaluated", "on_site",
-    "kernelwright.evaluator.client.start_worker", "kernelwright.evaluator.client.ProcessWorker",
-    "kernelwright.worker.processes.site.Site", "kernelwright.worker.processes.children.ForkServer",
+    "kernelwright.evaluator.launch.start_worker", "kernelwright.evaluator.client.ProcessWorker",
+    "kernelwright.worker.processes.processes.Processes", "kernelwright.worker.processes.children.ForkServer",
 }  # fmt: skip
 EXPLICIT = "pytest.mark.process"
 FOLDERS = ("gpu", "exploits", "honest", "wrong")
