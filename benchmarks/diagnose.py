@@ -17,7 +17,6 @@ from pathlib import Path
 from kernelwright.cli.output import document_text
 from kernelwright.errors import KernelwrightError
 from kernelwright.evaluator.launch import start_worker
-from kernelwright.jobs.profile import timing_of
 from kernelwright.model import Candidate, CaseInfo
 from kernelwright.problems import find_problem
 from kernelwright.report.profiled import Profiled, document, profiled
@@ -59,7 +58,7 @@ def of_problem(name: str, kernel: str, out: Path) -> list[Profiled]:
         environment = worker.environment()
         report = worker.bench(own, (info.case.name,))
         for row in report.cases[0].implementations:
-            timing = timing_of(row)
+            timing = row.timing
             if timing is None:
                 print(f"{name}: {row.name} failed: {row.reason}", file=sys.stderr)
                 continue

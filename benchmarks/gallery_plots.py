@@ -24,7 +24,8 @@ from typing import Any
 
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
-from kernelwright.evaluator import client as pool
+from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.journal import Journal
 from kernelwright.model import BenchCase, BenchReport, Bound, CaseInfo, Implementation, Status
 from kernelwright.report.plots import convergence, drawing, roofline
@@ -118,7 +119,9 @@ def limit_of(info: CaseInfo, peaks: dict[str, float], source: str) -> Bound:
 
 def reached(case: BenchCase, limit: Bound) -> dict[str, list[Point]]:
     """A point for each implementation shown; raises `ProblemError` where `limit` is not the one of the results."""
-    if not math.isclose(limit.bound_us, case.bound_us, rel_tol=1e-6) or limit.bound_by != case.bound_by:
+    # A bound that counts the rows which drawn indices name differs by a tenth of a percent from draw to draw.
+    exact = 1e-6 if limit.stated else 0.005
+    if not math.isclose(limit.bound_us, case.bound_us, rel_tol=exact) or limit.bound_by != case.bound_by:
         raise ProblemError(
             f"the limit of {case.case} is {limit.bound_us:.6g} µs by {limit.bound_by}, and {case.bound_us:.6g} µs by "
             f"{case.bound_by} in its results",
@@ -131,7 +134,7 @@ def reached(case: BenchCase, limit: Bound) -> dict[str, list[Point]]:
     }
 
 
-def draw_roofline(folder: Path, worker: pool.Worker) -> None:
+def draw_roofline(folder: Path, worker: Worker) -> None:
     """The roof over the first timed case; nothing where no results are kept."""
     for file in sorted((folder / "results").glob("*.json"))[:1]:
         report = decode(file.read_bytes(), BenchReport)
@@ -192,7 +195,7 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     if given.keep:
         keep(Path(given.keep[0]), given.keep[1])
-    with pool.start_worker() as worker:
+    with start_worker() as worker:
         for folder in sorted((ROOT / "gallery").iterdir()):
             if folder.is_dir():
                 draw(folder)

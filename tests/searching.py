@@ -15,9 +15,8 @@ from fakes import FakeProposer, FakeWorker, step
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import main
 from kernelwright.model import Proposal, Request
-from kernelwright.propose.options import NoOptions
 from kernelwright.propose.protocol import Context
-from kernelwright.propose.table import PROPOSERS, Entry
+from kernelwright.propose.table import PROPOSERS, Entry, NoOptions
 
 if __name__ == "__main__":
     seconds, first = float(sys.argv.pop(1)), int(sys.argv.pop(1))

@@ -80,7 +80,7 @@ def test_a_point_is_refused_where_the_problem_is_no_longer_the_one_that_was_benc
     points = plots.reached(case, plots.limit_of(loaded(), PEAKS, ""))
     assert {name: point.time_us for name, (point,) in points.items()} == {"eager": 10.0, "best": 4.0}
     with pytest.raises(ProblemError, match="limit of big"):
-        plots.reached(case, plots.limit_of(loaded(bytes=BYTES + 4000), PEAKS, ""))
+        plots.reached(case, plots.limit_of(loaded(bytes=BYTES + BYTES // 100), PEAKS, ""))
     with pytest.raises(ProblemError, match="limit of big"):
         plots.reached(msgspec.structs.replace(case, bound_by="flop"), plots.limit_of(loaded(), PEAKS, ""))
 

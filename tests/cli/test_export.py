@@ -15,6 +15,8 @@ from kernelwright.journal import Journal
 from kernelwright.model import Budget, Evaluation, QualificationReport, Status
 from samples import passed, run_info, short_run
 
+pytestmark = pytest.mark.process
+
 KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = 64\n"
 
 POOR = QualificationReport(problem="double", qualifies=False, reason="zeros would pass")

@@ -6,12 +6,16 @@ import json
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from command_line import fault, run
 from exported import softmax, win, write
 from fakes import FakeWorker
 from kernelwright.export.op import op_files
 from kernelwright.model import Evaluation, Status
 from rechecked import FAST, SLOW, in_graphs, package, right
+
+pytestmark = pytest.mark.process
 
 
 def recheck(folder: Path, *words: str, answer: Any = right) -> tuple[int, dict[str, Any]]:

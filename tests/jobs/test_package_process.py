@@ -8,6 +8,8 @@ import pytest
 
 from kernelwright.jobs.package_process import run_module
 
+pytestmark = pytest.mark.process
+
 MODULE = """
 import os, sys
 print("out", *sys.argv[1:])

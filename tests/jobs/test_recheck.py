@@ -17,6 +17,8 @@ from kernelwright.model import Evaluation, Status
 from rechecked import FAST, SLOW, in_graphs, package, right
 from started import starting
 
+pytestmark = pytest.mark.process
+
 
 def recheck_fake(folder: Path, answer: Any = right, timing: bool = True) -> Recheck:
     return recheck(folder, start_worker=starting(FakeWorker(answer=answer)), notify=pytest.fail, timing=timing)

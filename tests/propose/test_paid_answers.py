@@ -20,6 +20,8 @@ from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.search import build_strategy
 from proposing import OTHER, REPLY, Blobs, context, passed, starter, trial
 
+pytestmark = pytest.mark.process
+
 IMPROVE = Request(number=2, operator=Operator.IMPROVE, parents=(0,))
 SLOWER = trial(1, OTHER, evaluation=passed(300.0), parents=(0,), note="adds instead")
 LESSON = "Lesson: load once.\n"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections import Counter
 
 import pytest
-from kernelwright.search.step import Step
 
 from fakes import STARTER, evaluation_of
 from kernelwright.model import (
@@ -23,7 +22,7 @@ from kernelwright.model import (
 from kernelwright.search import build_strategy
 from kernelwright.search.judging import Judging
 from kernelwright.search.portfolio import Portfolio
-from kernelwright.search.protocol import Strategy
+from kernelwright.search.protocol import Step, Strategy
 from kernelwright.search.rounds import Rounds
 
 FAILED = Evaluation(status=Status.COMPILE_ERROR, reason="no")

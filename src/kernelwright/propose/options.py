@@ -12,10 +12,6 @@ from msgspec import Meta
 from kernelwright.model import Record
 
 
-class NoOptions(Record, frozen=True, kw_only=True):
-    """For a proposer that has none."""
-
-
 class BuiltinOptions(Record, frozen=True, kw_only=True):
     sampler: str = "model"
     """What chooses the configs: a name in `spaces.SAMPLERS`, the same as `tune --sampler`."""

@@ -41,6 +41,10 @@ Variables = Mapping[str, str]
 R = TypeVar("R", bound=Record)
 
 
+class NoOptions(Record, frozen=True, kw_only=True):
+    """For a proposer that has none."""
+
+
 @dataclass(frozen=True)
 class Entry(Generic[R]):
     """A line of the table: how a proposer is made from its options and the environment.

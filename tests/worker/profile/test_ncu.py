@@ -17,6 +17,8 @@ from kernelwright.worker.profile.job import Job
 from kernelwright.worker.profile.ncu import NsightCompute
 from kernelwright.worker.profile.protocol import CannotProfile
 
+pytestmark = pytest.mark.process
+
 PROBLEM = """\
 import torch
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import dataclasses
 
-from kernelwright.worker.rules import static
-from kernelwright.worker.rules.extract import Kernels, extract
+from kernelwright.worker.rules import extract, static
 
 
-def check(source: str) -> Kernels:
+def check(source: str) -> extract.Kernels:
     """The kernels of `source`, and every rule that its host code or its kernels break; raises SyntaxError."""
-    kernels = extract(source)
+    kernels = extract.extract(source)
     return dataclasses.replace(kernels, findings=(*static.check(source), *kernels.findings))
 
 
