@@ -1,8 +1,8 @@
 """How far honest kernels are off in single elements, in units of what rounding explains there.
 
 `kernelwright.worker.judge.elementwise.MULTIPLE` was fitted to it: kernels of tests/honest, the honest ones of
-tests/wrong and the gallery's starters and best kernels, each verified TIMES times with new seeds. Prints quantiles of the largest
-error of each verified case over the framework's own (at least 1), and the five largest.
+tests/wrong and the gallery's starters and best kernels, each verified TIMES times with new seeds. Prints quantiles of
+the largest error of each verified case over the framework's own (at least 1), and the five largest.
 `python benchmarks/element_errors.py OUT [TIMES]`; without a GPU small cases on Triton's interpreter.
 """
 

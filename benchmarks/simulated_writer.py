@@ -1,7 +1,7 @@
 """A writer of kernels that is arithmetic, for comparing what strategies do with operators. No model, no GPU, no kernel.
 
 Nothing here was measured of a model; it stands for one only in that each operator helps, harms or fails at a stated
-rate. The one rule: a candidate's time is that of its ideas times that of its numbers, and only these can be tuned.
+rate. A candidate's time is that of its ideas times that of its numbers, and only these can be tuned.
 
 A structure has eight ideas, each of which multiplies its time by exp(-idea). To improve changes one of them, mostly
 for the worse; to merge takes each from one of two parents, mostly the better; to rewrite simply forgets some. The

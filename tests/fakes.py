@@ -1,6 +1,6 @@
 """A worker and a proposer that are functions of their input, and the records that tests need around them.
 
-Nothing is compiled or measured. The one rule: a fake answers the same to the same question, in any order and from
+Nothing is compiled or measured. A fake answers the same to the same question, in any order and from
 any thread, so what a test sees comes from the code under test.
 
 A fake candidate is a text such as `BLOCK = 64`. The worker reads the block (from the config where there is one),

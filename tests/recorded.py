@@ -1,6 +1,6 @@
 """Recording a candidate in this process, on fake tensors, and carrying out its plan with Python in place of kernels.
 
-Nothing is compiled and no GPU is needed. The one rule: a plan is carried out by the worker's own `Replay`, so a test
+Nothing is compiled and no GPU is needed. A plan is carried out by the worker's own `Replay`, so a test
 that compares values checks what a replay would do with them.
 """
 

@@ -1,6 +1,6 @@
 """One session of a search in this process, with the fakes for worker and proposer, for tests of the loop.
 
-Journal, strategy and loop are the real ones. The one rule: a session is made from its journal alone, so calling `run`
+Journal, strategy and loop are the real ones. A session is made from its journal alone, so calling `run`
 again resumes it.
 """
 

@@ -1,6 +1,6 @@
 """A device to tune on that is a function of the config, and outcomes made with it.
 
-Nothing is compiled or timed. The one rule: two parameters, BLOCK and k.num_warps; 256 and 8 are the fastest, and each
+Nothing is compiled or timed. Two parameters, BLOCK and k.num_warps; 256 and 8 are the fastest, and each
 step away from them costs a tenth, so every ranking in a test can be worked out by hand.
 """
 

@@ -1,7 +1,7 @@
 """Odd input of five kinds: command lines, settings files, replies of a model, journals, problem files.
 
 Looked for: a traceback, a key that was shown or written, a command that does not end, a status that means nothing,
-and of a problem file a fault that does not name it. The one rule: each case runs in a process and a folder of its own,
+and of a problem file a fault that does not name it. Each case runs in a process and a folder of its own,
 except problem files, which share one real worker.
 """
 

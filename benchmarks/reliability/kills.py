@@ -1,6 +1,6 @@
 """Kill -9 at random moments of a search, resume until it ends, and compare with the same search undisturbed.
 
-The one rule: a run counts when it is over; its line says what was killed and what differed.
+A run counts when it is over; its line says what was killed and what differed.
 """
 
 from __future__ import annotations

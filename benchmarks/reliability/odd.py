@@ -1,6 +1,6 @@
 """Odd values, files, settings, replies and journals, drawn from a seeded random generator. Pure, files aside.
 
-The one rule: the number of a case decides what it holds, so a case that was flagged can be run again.
+The number of a case decides what it holds, so a case that was flagged can be run again.
 """
 
 from __future__ import annotations

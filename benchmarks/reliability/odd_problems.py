@@ -1,6 +1,6 @@
 """Problem files with faults: at import, in forward, in what makes inputs, in cases; each a text.
 
-The one rule: each is a file that somebody could have written, by mistake or to see what happens.
+Each is a file that somebody could have written, by mistake or to see what happens.
 """
 
 from __future__ import annotations

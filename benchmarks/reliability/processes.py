@@ -1,6 +1,6 @@
 """The processes of one run, found in /proc by the folder for temporary files that they inherited, and by their parents.
 
-The one rule: nothing is ended here but what belongs to that run.
+Nothing is ended here but what belongs to that run.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A model on the loopback whose answer depends on the prompt alone, and which remembers when it answered what.
 
-The one rule: nothing random: a run that is killed and resumed meets the same model.
+Nothing random: a run that is killed and resumed meets the same model.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
     python standin.py optimize …      the command line
     python standin.py --worker …      the worker: JSON lines, answered by the fakes of the tests
 
-Nothing is compiled or run. The one rule: the same question gets the same answer in every process.
+Nothing is compiled or run. The same question gets the same answer in every process.
 """
 
 from __future__ import annotations

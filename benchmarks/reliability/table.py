@@ -1,6 +1,6 @@
 """The table of results: JSON lines, appended one at a time, and what they come to.
 
-The one rule: a line is written when its case is over and never changed, so a measurement goes on where it stopped.
+A line is written when its case is over and never changed, so a measurement goes on where it stopped.
 """
 
 from __future__ import annotations

@@ -18,7 +18,7 @@ STOP = signal.SIGUSR1
 """As Ctrl-C. Not SIGINT, which a shell's background jobs ignore."""
 
 GRACE_S = 2.0
-"""From the signal to the end of the process. Whoever sends SIGTERM sends SIGKILL some seconds later."""
+"""From the signal to the end of the process. What sends SIGTERM sends SIGKILL some seconds later."""
 
 LAST_S = 0.15
 """Of these, kept for leaving: at this time before the end the process is ended from within."""

@@ -1,6 +1,6 @@
 """Medians, intervals and the verdict between two implementations. Pure arithmetic on floats.
 
-It takes no timings and reads no clock; the coordinator and the worker both import it. The one rule: a ratio is
+It takes no timings and reads no clock; the coordinator and the worker both import it. A ratio is
 baseline over candidate, so above 1 means that the candidate is faster, and an interval is always (lower, upper).
 """
 

@@ -1,6 +1,6 @@
 """Wrong kernels that are right on ordinary values, by family, and honest counterparts on the same problems.
 
-Each is the kernel of a subject with places replaced. The one rule: the subject's own kernel and every one in HONEST is
+Each is the kernel of a subject with places replaced. The subject's own kernel and every one in HONEST is
 right on any values that the problem may be given; every one in WRONG is far off on some of them.
 `tests/wrong/test_wrong.py` and `benchmarks/wrong_kernels.py` run them; to add one, add a line here.
 """

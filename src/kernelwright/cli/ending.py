@@ -30,7 +30,7 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
 
 
 def unasked_text(view: RunView, outcome: Outcome) -> str:
-    """Why whoever writes code was asked for none, where a limit came before the first prompt; empty otherwise."""
+    """Why no prompt was sent, where a limit came before the first prompt; empty otherwise."""
     asked = any(
         trial.request.operator is not Operator.TUNE and trial.request.candidate is None for trial in view.trials
     )

@@ -17,7 +17,7 @@ from kernelwright.jobs import importing as job
     "--from", "kind", metavar="KIND", help="kernelagent, openevolve, history or python (default: as it looks)."
 )
 @click.option("--candidate", metavar="FILE", help="The kernel that a history's configs are for (default: the starter).")
-@click.option("--limit", type=click.IntRange(min=1), default=job.DEFAULT_LIMIT, show_default=True, help="Try so many.")
+@click.option("--limit", type=click.IntRange(min=1), default=job.DEFAULT_LIMIT, show_default=True, help="Most to try.")
 @click.option("--out", metavar="DIR", help="The folder to write, new or empty (default: imports/PROBLEM-KIND).")
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
 @unqualified_option

@@ -34,8 +34,7 @@ RENEW_S = 2.0
 """The least time between two pages."""
 
 REST = 4
-"""And so many times as long as the last page took to make (half a second for tens of trials): the run may need the
-processor."""
+"""Wait at least this many times the last render time (half a second for tens of trials): the run needs the CPU."""
 
 SIGN_OF_LIFE_S = 15.0
 """How often a quiet stream says something, so that a browser which left is noticed."""

@@ -31,9 +31,9 @@ from kernelwright.tune import Settings
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
-    help=f"Stop after so many configs (default where no limit is given: {DEFAULT_TRIALS}; exhaustive: all).",
+    help=f"Stop after this many configs (default where no limit is given: {DEFAULT_TRIALS}; exhaustive: all).",
 )
-@click.option("--minutes", type=options.LIMIT, help="Ask for nothing more after so many.")
+@click.option("--minutes", type=options.LIMIT, help="Ask for nothing more after this many minutes.")
 @click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="Decides every random choice.")
 @click.option("--space", metavar="FILE", help="The space, as TOML or a Python dict (default: found in the source).")
 @click.option(

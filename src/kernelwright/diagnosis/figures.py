@@ -1,6 +1,6 @@
 """What the rules look at: figures derived from a profile, a time and a bound. It judges nothing.
 
-The one rule: a figure whose counters were not read is None, and a time that was only estimated is no time at all.
+A figure whose counters were not read is None, and a time that was only estimated is no time at all.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The catalogue of moves: what can be done in Triton against each limit, when, when not, and how it looks.
 
-The one rule: every move can be written in Triton as it is. Shared memory, warps, lanes and streams are the compiler's
+Every move can be written in Triton as it is. Shared memory, warps, lanes and streams are the compiler's
 and cannot be asked for; what it takes from a kernel is shapes, orders, hints and options, and those are the moves.
 """
 

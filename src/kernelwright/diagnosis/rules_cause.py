@@ -12,7 +12,7 @@ CLOSE = 0.9
 """Share of the bound from which on little can be gained: copy bandwidth itself is measured to about a tenth."""
 
 HOST = 4.0
-"""A call that takes so many times its device time is three quarters host; a Triton launch takes 9 µs, and calls of
+"""A call that takes this many times its device time is three quarters host; a Triton launch takes 9 µs, and calls of
 10 µs of device work about 20 (docs/evaluation.md), so ordinary calls stay below."""
 
 BETWEEN = 0.3

@@ -2,7 +2,7 @@
 
 Causes come before what they cause (loads that waste sectors before the bytes that these move), what is certain before
 what is likely, and a busy part of the chip before bytes that DRAM still has time for. The first that finds something is
-the bottleneck, the others are alternatives. The one rule: "at the bound" is said of a time near the bound, never of a
+the bottleneck, the others are alternatives. "at the bound" is said of a time near the bound, never of a
 busy counter.
 """
 

@@ -147,7 +147,7 @@ class ProcessWorker:
             self.process.stdin.flush()
 
     def _read(self) -> None:
-        """Hand each answer to who waits for it; when the worker ends, fail whoever still waits."""
+        """Deliver each answer to the call that waits for it; when the worker ends, fail the calls that still wait."""
         assert self.process.stdout is not None
         why = "the worker ended without an answer"
         with contextlib.suppress(ValueError):  # the stream was closed under us by `close`

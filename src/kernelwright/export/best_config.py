@@ -1,6 +1,6 @@
 """`best_config.json`: what a tuning chose, pinned to where it was measured; and the way to load it in a program.
 
-Not the search's record (`history`). The one rule: a file is used where it was made or not at all. Another device,
+Not the search's record (`history`). A file is used where it was made or not at all. Another device,
 another torch or Triton, another source, or times that were never measured: `load` refuses, and says why.
 
     from kernelwright.export import best_config

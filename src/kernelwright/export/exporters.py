@@ -1,6 +1,6 @@
 """The exporters by name. A new one is a file with a function from a `Subject` to texts by path, and a line here.
 
-The one rule: an exporter writes nothing itself, so that what it would write can be tested and compared.
+An exporter writes nothing itself, so that what it would write can be tested and compared.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The exporter `hf-kernels`: the package of `op` as a repository of the Hugging Face kernels hub, built for CUDA.
 
 Layout and metadata as https://huggingface.co/docs/kernels/kernel-requirements has them (2026): the kernel flat in
-`build/torch-cuda`, a folder of the package's name for older loaders, digests of every file. The one rule: the
+`build/torch-cuda`, a folder of the package's name for older loaders, digests of every file. The
 operator's namespace holds a hash of what it does, because several versions may be loaded into one process.
 """
 

@@ -1,7 +1,7 @@
 """`history.csv`: every config that was tried, one row for each case of those that passed.
 
 The first six columns are those of the config tuner's history that this format follows: timestamp, name, ms, tflops,
-status, config. The one rule: what is read back is a config to try, never a result; times from a file only say which
+status, config. What is read back is a config to try, never a result; times from a file only say which
 to try first.
 """
 

@@ -1,6 +1,6 @@
 """The exporter `kernelbench`: one file with a class ModelNew, which KernelBench's own scripts time and judge.
 
-Not a package and no fallback: it runs the kernel whatever it is given. The one rule: ModelNew has the reference's
+Not a package and no fallback: it runs the kernel whatever it is given. ModelNew has the reference's
 constructor and parameters, so that both get the same weights from the same seed.
 """
 

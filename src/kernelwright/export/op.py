@@ -1,8 +1,8 @@
 """The exporter `op`: a package to install or vendor, with the kernel as an operator of PyTorch that is used only where
 it is faster.
 
-It measures and verifies nothing; the package itself does (`check`, `benchmark`), and `recheck` judges it anew. The one
-rule: everything the package needs is in it, and it needs nothing of kernelwright.
+It measures and verifies nothing; the package itself does (`check`, `benchmark`), and `recheck` judges it again.
+Everything the package needs is in it, and it needs nothing of kernelwright.
 """
 
 from __future__ import annotations

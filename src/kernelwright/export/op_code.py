@@ -1,6 +1,6 @@
 """The two generated modules of an exported package: what forward takes, and the dispatching forward, unrolled.
 
-The rest of the package is the same for every problem (`package/`). The one rule: what a call pays for is written out,
+The rest of the package is the same for every problem (`package/`). What a call pays for is written out,
 argument by argument, because a loop over arguments costs as much as the lookup itself.
 """
 

@@ -1,6 +1,6 @@
 """The exporter `config`: `best_config.json` of a kernel that a search found, as `tune` writes it for one it tuned.
 
-`best_config.load` reads both. The one rule: what was estimated is said to be, and is refused by `load`.
+`best_config.load` reads both. What was estimated is said to be, and is refused by `load`.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What an exported package says of itself, and how that compares with today: read, compared, said.
 
-Nothing is verified or timed here (the verb `recheck` has that done). The one rule: only what the dispatcher uses the
+Nothing is verified or timed here (the verb `recheck` has that done). Only what the dispatcher uses the
 kernel for has to be still faster; what PyTorch serves anyway is no loss.
 """
 
@@ -26,7 +26,7 @@ REGIMES = {"called": ("eager", PLAIN), "compiled": ("compiled", COMPILED)}
 
 @dataclass(frozen=True)
 class Package:
-    """A package as it lies there. home: the folder of its modules. changed: files that were edited since."""
+    """A package on disk. home: the folder of its modules. changed: files that were edited since."""
 
     home: Path
     candidate: Candidate

@@ -1,6 +1,6 @@
 """What is exported: a kernel with the problem it solves, how it fared, and where it comes from.
 
-Data only. The one rule: what an exporter writes is a function of this record, so that an export can be made again.
+Data only. What an exporter writes is a function of this record, so that an export can be made again.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Schema 1.0.0 of results, from https://github.com/odgaard/TuningSchema (branch T4), as Kernel Tuner 1.x ships it in
 kernel_tuner/schema/T4/1.0.0/results-schema.json. Times of kernels are milliseconds and those of stages too, as Kernel
-Tuner has them (`store_output_file` in kernel_tuner/file_utils.py). The one rule: as with `history`, what is read back
+Tuner has them (`store_output_file` in kernel_tuner/file_utils.py). As with `history`, what is read back
 is a config to try.
 """
 

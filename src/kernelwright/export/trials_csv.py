@@ -1,6 +1,6 @@
 """The exporter `csv`: every trial of a run, one row for each timed case of those that have times.
 
-Not a record to go on from (`journal.db` is). The one rule: a time stands beside its kind, measured or estimate.
+Not a record to go on from (`journal.db` is). A time stands beside its kind, measured or estimate.
 """
 
 from __future__ import annotations

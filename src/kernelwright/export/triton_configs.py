@@ -1,6 +1,6 @@
 """The chosen configs as a list of `triton.Config`, in a Python file that stands alone: for `triton.autotune`.
 
-The one rule: a list holds only what the kernel's parameters are called; a block that the host code computes is said
+A list holds only what the kernel's parameters are called; a block that the host code computes is said
 in a comment, because a `triton.Config` that fixed it would be wrong for other shapes.
 """
 

@@ -1,7 +1,7 @@
 """`wins.json` of an exported package, from a bench report: where the kernel may be used before the package has measured
 itself.
 
-The one rule: figures of a bench count less than the package's own. The bench replays a kernel's launches without the
+Figures of a bench count less than the package's own. The bench replays a kernel's launches without the
 candidate's host code, which costs up to as much again (19 to 76 µs direct against 13 to 42 replayed, on an H200), so
 what issuing took is counted twice, and it says nothing of calls of compiled code. Its device times count fully.
 """

@@ -1,6 +1,6 @@
 """A config tuner's `history.csv`: configs of the problem's own starter (or of --candidate), with the times recorded.
 
-The format is `export.history`'s. The one rule: a row that names no tunable of the kernel is no seed.
+The format is `export.history`'s. A row that names no tunable of the kernel is no seed.
 """
 
 from __future__ import annotations

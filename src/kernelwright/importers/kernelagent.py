@@ -2,7 +2,7 @@
 
     input_kernel.py, optimized_kernel_beam_search.py, optimization_trace/round_N/kernel.py and benchmark_results.json
 
-as published in kaiming-cheng/kernelagent-optimization-artifacts. The one rule: a round's time is that round's kernel's;
+as published in kaiming-cheng/kernelagent-optimization-artifacts. A round's time is that round's kernel's;
 the final kernel has one only if it is a round's kernel again.
 """
 

@@ -1,7 +1,7 @@
 """OpenEvolve's checkpoints: `checkpoint_N/` with metadata.json and programs/ID.json, or a folder of such.
 
 Of several checkpoints the last is read. A program's metrics are whatever its evaluator made up, so they are
-kept as they are and only order the seeds. The one rule: nothing in a checkpoint is run or unpickled; it is JSON.
+kept as they are and only order the seeds. Nothing in a checkpoint is run or unpickled; it is JSON.
 """
 
 from __future__ import annotations

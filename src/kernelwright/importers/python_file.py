@@ -1,6 +1,6 @@
 """Any file with `kernel_function` or `ModelNew`: Python, or Markdown with a block of it; or a folder of such files.
 
-The one rule: it is parsed, never run; running is the worker's, confined.
+It is parsed, never run; running is the worker's, confined.
 """
 
 from __future__ import annotations

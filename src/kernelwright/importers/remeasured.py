@@ -1,6 +1,6 @@
 """What became of imported seeds: the times that their source recorded beside those found here.
 
-Pure: records and a table. The one rule: a recorded time is never compared with one measured here as if they were of one
+Pure: records and a table. A recorded time is never compared with one measured here as if they were of one
 device; both stand there, each under its name.
 """
 

@@ -1,6 +1,6 @@
 """What a reader gives: candidates with what their source claimed of them, and what could not be read.
 
-The one rule: a claim is kept and shown, and decides nothing but the order in which seeds are tried.
+A claim is kept and shown, and decides nothing but the order in which seeds are tried.
 """
 
 from __future__ import annotations

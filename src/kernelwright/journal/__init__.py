@@ -1,6 +1,6 @@
 """The record of a run: `RUN/journal.db`, SQLite, append-only events and blobs by hash.
 
-It decides nothing and measures nothing. The one rule: an event is committed before anyone acts on it, so a run
+It decides nothing and measures nothing. An event is committed before anyone acts on it, so a run
 killed at any moment resumes from what was written.
 """
 

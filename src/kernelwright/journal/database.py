@@ -3,7 +3,7 @@
 What the rows mean is `store`'s business. While a writer is at work the database is in WAL mode: every append is one
 synchronous commit that survives `kill -9` and a power cut, and a reader neither waits for the writer nor stops it.
 Closing folds the log back in, so `journal.db` alone is then the whole record; after a kill, copy the folder as it
-is (`journal.db-wal` belongs to it). The one rule: a writer holds `journal.lock`, which the kernel releases when the
+is (`journal.db-wal` belongs to it). A writer holds `journal.lock`, which the kernel releases when the
 writer dies, so there is never a second one and never a stale lock.
 
 A journal may come from elsewhere: links are refused, a schema that is not exactly ours is refused before a row is read,

@@ -1,6 +1,6 @@
 """A journal open for reading or writing: append events, read them back, keep blobs by hash.
 
-It knows no strategy and no budget. The one rule: an append returns only after its commit, so act on it then. Each event
+It knows no strategy and no budget. An append returns only after its commit, so act on it then. Each event
 has a digest, and a blob is found by its own, so a bit that flipped on the disk is noticed instead of shown.
 """
 
@@ -233,7 +233,7 @@ class Journal:
     # --- the database ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Fold the log into `journal.db` and let go of the lock. Closing twice is no error."""
+        """Fold the log into `journal.db` and release the lock. Closing twice is no error."""
         with self._one_at_a_time:
             connection, self._connection = self._connection, None
             if connection is None:

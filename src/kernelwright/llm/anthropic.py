@@ -1,6 +1,6 @@
 """Models behind Anthropic's Messages interface.
 
-No streaming, no tools: one prompt, one text. The one rule: what the model thought is not its answer, so only the
+No streaming, no tools: one prompt, one text. What the model thought is not its answer, so only the
 text blocks of a reply count.
 """
 

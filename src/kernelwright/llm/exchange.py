@@ -1,6 +1,6 @@
 """One HTTP request and its answer, ended by a deadline whatever the server does, or at once when it is given up.
 
-It retries nothing. The one rule: the caller never waits for the network itself. The request runs in a thread, and what
+It retries nothing. The caller never waits for the network itself. The request runs in a thread, and what
 bounds it is the caller's clock: a timeout of a socket begins again with every byte, so it ends neither dripped header
 lines nor a flood of `100 Continue`. Giving up shuts the socket down, which ends the thread as well.
 """

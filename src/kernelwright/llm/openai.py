@@ -1,6 +1,6 @@
 """Models behind OpenAI's chat completions interface: OpenAI itself, gateways, and local servers that speak it.
 
-No streaming, no tools: one prompt, one text. The one rule: only what every such server understands is sent, and an
+No streaming, no tools: one prompt, one text. Only what every such server understands is sent, and an
 option the user did not give is not sent at all.
 """
 

@@ -1,6 +1,6 @@
 """The contract of a model provider: a system text and a prompt in, a reply with its cost out.
 
-It knows nothing of kernels. The one rule: what the model answered is a `Reply`, however useless; only an answer
+It knows nothing of kernels. What the model answered is a `Reply`, however useless; only an answer
 that never came is a `ProviderError`.
 """
 
@@ -42,5 +42,5 @@ class Provider(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of connections."""
+        """Close connections."""
         ...

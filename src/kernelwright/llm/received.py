@@ -1,6 +1,6 @@
 """What a server sent, made fit to be kept and counted: its text, and the figures of what it cost.
 
-The one rule: nothing that arrives is taken on trust. A text can always be encoded and has a limit; a figure is a
+Nothing that arrives is taken on trust. A text can always be encoded and has a limit; a figure is a
 finite number in a sane range or it is none, and a reply whose figures are none says so.
 """
 

@@ -45,7 +45,7 @@ class Timing(Record, frozen=True, kw_only=True):
     kind "measured": device time, cold cache, median over blocks, on the device named by the environment.
     kind "estimate": a formula over resources (`roofline.estimate`); no interval, no samples; nothing ran.
     call_us: host time of one synchronised call, launch overhead included; issue_us: of issuing it. None for one that
-    was let go as slower than the best so far.
+    was dropped because it is slower than the best so far.
     """
 
     kind: Literal["measured", "estimate"]

@@ -57,9 +57,9 @@ BUDGET_LIMITS = (
     BudgetLimit(
         "trials",
         "trials",
-        "Stop after so many trials (default where no limit is given: {trials}, and their tunings).",
+        "Stop after this many trials (default where no limit is given: {trials}, and their tunings).",
     ),
-    BudgetLimit("minutes", "minutes", "Stop after so many minutes.", digits=1),
+    BudgetLimit("minutes", "minutes", "Stop after this many minutes.", digits=1),
     BudgetLimit("tokens", "tokens", "Stop before more tokens than this are used."),
     BudgetLimit("usd", "USD", "Stop before models cost more than this.", digits=2, cost_digits=4),
     BudgetLimit(

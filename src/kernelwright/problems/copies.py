@@ -1,7 +1,7 @@
 """A problem's files inside a run folder, so that the run can be moved and still means the same problem.
 
 Copies only what a run needs (`problem.py` or `NAME.py`, the cases beside it, the starter, `sources/`, `example.pt`),
-never what else lies in its folder, `best.py` included. The one rule: a run folder holds one problem, under `problem/`.
+never what else lies in its folder, `best.py` included. A run folder holds one problem, under `problem/`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """A problem file's text, checked in milliseconds by its syntax tree.
 
-Not the judge of a problem: only importing it, which the worker does, can say whether it works. The one rule:
-a name counts as defined when any module-level statement could bind it, so that what works is not refused.
+Only importing the problem, which the worker does, can say whether it works. A name counts as defined when any
+module-level statement could bind it, so that what works is not refused.
 """
 
 from __future__ import annotations

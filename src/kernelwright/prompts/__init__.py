@@ -1,5 +1,5 @@
 """The texts that models are given: one Markdown template per operator, `{{name}}` standing for a variable.
 
-No code and no logic; `propose.prompt` renders them. The one rule: a template says only what holds for every problem
+No code and no logic; `propose.prompt` renders them. A template says only what holds for every problem
 and every device; figures come in through variables.
 """

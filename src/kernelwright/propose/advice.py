@@ -1,6 +1,6 @@
 """Configs that a model names for a search to begin with: the question in words, and what an answer amounts to. Pure.
 
-Not a proposer: nothing is written, only numbers are chosen, and only among a space's own. The one rule: an answer can
+Not a proposer: nothing is written, only numbers are chosen, and only among a space's own. An answer can
 add configs to try and nothing else; what is none of the space is left out and counted, and no time is believed.
 """
 

@@ -1,6 +1,6 @@
 """What was changed from one kernel to another, as diffs with their worth. Pure.
 
-The ledger (`tried`) has a line for every trial; here are the few whose code a prompt shows. The one rule: sources are
+The ledger (`tried`) has a line for every trial; here are the few whose code a prompt shows. Sources are
 compared with their configs written in, so a tuned number is a change like any other.
 """
 

@@ -1,6 +1,6 @@
 """A reply that holds a diff: the diff found and applied to the kernel it was written against. Pure.
 
-Line numbers are not believed, since models miscount them: a hunk is found by its text. The one rule: a hunk that fits
+Line numbers are not believed, since models miscount them: a hunk is found by its text. A hunk that fits
 nowhere, or in more than one place, is a fault with its number and first line, never a guess.
 """
 

@@ -1,6 +1,6 @@
 """Lessons that outlive a run: one Markdown card each, in a folder that people read, edit and weed out.
 
-A card says what was learned, when, on which problem and device, and by which figures. The one rule: only what was
+A card says what was learned, when, on which problem and device, and by which figures. Only what was
 measured and whose claims hold becomes a card, and a card that is there is never overwritten, so an edit stays.
 
     # Fewer, wider rows per program spill

@@ -1,8 +1,8 @@
 """The mailbox proposer: prompts as files, replies as files, for a person, a coding agent or a batch service.
 
 `RUN/mailbox/NNN.prompt.md` asks request NNN; `NNN.reply.md` (or `NNN.reply.py`, the bare module) answers it. Nothing
-waits: a request without a reply stays open, and a later session takes the reply up, on this machine or another. The
-one rule: a file is written whole or not at all, and one that may still be growing is left alone.
+waits: a request without a reply stays open, and a later session takes the reply up, on this machine or another.
+A file is written whole or not at all, and one that may still be growing is left alone.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ SETTLE_S = 5.0
 
 
 ABOVE = "Answer this first, above your note, in the same reply. Then:"
-"""Put below a question about a surprise: whoever answers prompts by hand gets one file, not two."""
+"""Put below a question about a surprise: a person who answers prompts by hand gets one file, not two."""
 
 
 ASKED = re.compile(r"^# Why was trial (\d+) a surprise\?$", re.M)
@@ -90,7 +90,7 @@ class Mailbox:
         return read(reply, context.put_blob(read_kept(context.folder, path)), context)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
     def _reply(self, folder: Path, number: int) -> FileReply | None:
         """A reply that is whole, or that will not become so; None while there is none."""

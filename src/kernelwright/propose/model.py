@@ -1,6 +1,6 @@
 """The model proposer: puts a request into words, asks a provider, and reads the reply.
 
-It retries nothing (the provider does) and judges nothing (the worker does). The one rule: once a reply was paid for,
+It retries nothing (the provider does) and judges nothing (the worker does). Once a reply was paid for,
 it is recorded, and what comes back is a `Proposal` with its usage, prompt and reply, usable or not.
 """
 

@@ -1,6 +1,6 @@
 """Templates filled in: from a request and its context to the text that a model is given.
 
-What each variable says is `sections.py`. The one rule: a variable that is missing, or that the template does not use,
+What each variable says is `sections.py`. A variable that is missing, or that the template does not use,
 is an error, so a template and its variables cannot drift apart.
 """
 

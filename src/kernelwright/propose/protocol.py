@@ -1,7 +1,7 @@
 """The contract of a proposer: given a request, write a candidate.
 
 It does not choose what to try (a strategy does), run anything on a GPU, or write to the journal; it may put prompts
-and replies into the journal's blobs. The one rule: a fault of one proposal (a refusal, a reply without code) is a
+and replies into the journal's blobs. A fault of one proposal (a refusal, a reply without code) is a
 `Proposal` with an `error`; only a fault that makes every further proposal pointless is raised.
 """
 
@@ -70,6 +70,6 @@ class Proposer(Protocol):
         ...
 
     def close(self) -> None:
-        """Let go of connections, from any thread. A `propose` under way that waits for somebody else's answer raises
+        """Close connections, from any thread. A `propose` under way that waits for somebody else's answer raises
         `ProviderError` soon; it is not used again."""
         ...

@@ -1,6 +1,6 @@
 """Learning from surprises: which trial was one, what moved with it, and whether what is said of it is true. Pure.
 
-It asks nobody (a proposer does). The one rule: a lesson counts only with claims about counters, each checked against
+It asks nobody (a proposer does). A lesson counts only with claims about counters, each checked against
 the figures of both trials; what cannot be checked, or is false, is kept and not passed on.
 """
 
@@ -19,7 +19,7 @@ WORSE = 1.05
 """From this many times its parent's time on, a change that was meant to help is a surprise: less is within what two
 timings apart differ by."""
 BETTER = 1.5
-"""A gain of so many times what was expected is one as well."""
+"""A gain of this many times what was expected is one as well."""
 STILL = 0.02
 """A counter that moved by less than this share is the same."""
 LESSON_CHARACTERS = 300

@@ -1,6 +1,6 @@
 """The replay proposer: answers with the proposals of an earlier run, so that it can be judged again for nothing.
 
-It adapts nothing: request N gets what request N got. The one rule: a request that is not the recorded one is not
+It adapts nothing: request N gets what request N got. A request that is not the recorded one is not
 answered, because a proposal is only worth something as the answer to its own question.
 """
 
@@ -50,7 +50,7 @@ class Replay:
         )
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
     def _exchange(self, exchange: Exchange, context: Context) -> Exchange:
         prompt, reply = (context.put_blob(self._texts[sha]) for sha in (exchange.prompt, exchange.reply))

@@ -1,6 +1,6 @@
 """A reply read: the module in it, its note and its author, or why it cannot be used. Pure.
 
-It does not judge the code (the worker does). The one rule: what was cut off is not taken for whole, so only a block
+It does not judge the code (the worker does). What was cut off is not taken for whole, so only a block
 with both of its fences counts.
 """
 
@@ -27,7 +27,7 @@ LONGEST_FENCE = 200
 
 
 class Unusable(Exception):
-    """Why there is no candidate in a reply, in words for whoever wrote it."""
+    """Why there is no candidate in a reply, in words for its writer."""
 
 
 @dataclass(frozen=True)

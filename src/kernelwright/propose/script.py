@@ -1,7 +1,7 @@
 """The script proposer: answers with what a file says, in order. For tests and demonstrations.
 
-The file is JSON lines, or a Python file whose `REPLIES` is a list of texts; it is read, never run. The one rule:
-reply k answers the k-th request that asks for writing, so a resumed run goes on where it stopped.
+The file is JSON lines, or a Python file whose `REPLIES` is a list of texts; it is read, never run. Reply k answers the
+k-th request that asks for writing, so a resumed run goes on where it stopped.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ class Script:
         return Proposal(author=AUTHOR, candidate=candidate, usage=line.usage, reply=kept, note=note)
 
     def close(self) -> None:
-        """Nothing to let go of."""
+        """Nothing to release."""
 
 
 def read_script(file: Path) -> tuple[ScriptLine, ...]:

@@ -1,6 +1,6 @@
 """The parts of a prompt: each a piece of Markdown that says one thing about the problem, a trial or the run.
 
-Pure. The one rule: a figure is never without its unit, and an estimate is never without the word.
+Pure. A figure is never without its unit, and an estimate is never without the word.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ def problem(info: ProblemInfo) -> str:
 
 
 def cases(info: ProblemInfo) -> str:
-    """The cases that are shown: held-out ones stay unknown to whoever writes."""
+    """The cases that are shown: held-out ones stay unknown to the writer."""
     shown = [case for case in info.cases if not case.case.held_out]
     rows = [
         [

@@ -1,7 +1,7 @@
-"""The ledger: what a run has tried, as a table for whoever writes next. Pure.
+"""The ledger: what a run has tried, as a table for the next writer. Pure.
 
 One line per trial, failures included: what was meant, what was changed, what came of it with its interval, and which
-counters moved. The one rule: a time that was estimated says so, and nothing is compared that was not timed.
+counters moved. A time that was estimated says so, and nothing is compared that was not timed.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from kernelwright.report.view import RunView
 from kernelwright.search.ranking import ranked
 
 FEW = 100
-"""Up to so many trials a page shows whole."""
+"""Up to this number of trials a page shows each whole."""
 
 BEST = 50
 

@@ -41,7 +41,7 @@ ESTIMATES = (
     "No GPU took part. Every time on this page is an estimate: a formula over the work and the compiled resources, "
     "which orders variants of a kernel at best."
 )
-REPLAYED = "The candidates were replayed from an earlier run; what is said of them was found anew."
+REPLAYED = "The candidates were replayed from an earlier run; they were judged and timed again."
 
 BRIEF = (
     "A long run: the way to the best kernel and the best others are shown whole, the rest on a line each; "

@@ -19,7 +19,7 @@ from kernelwright.tune.records import Advice, Choice, Outcome, Tried
 
 LONGEST_REASON = 160
 MOST_COUNTED = 200_000
-"""So many configs are held against a space's restrictions in about a second."""
+"""This many configs are checked against a space's restrictions in about a second."""
 
 
 def tuning_text(outcome: Outcome) -> str:

@@ -1,6 +1,6 @@
 """Which trial is the best once it has been proven again: fresh process, fresh seeds, held-out cases.
 
-It evaluates nothing itself. The one rule: until a candidate is confirmed it is not the best, and only the
+It evaluates nothing itself. Until a candidate is confirmed it is not the best, and only the
 confirmation's figure counts. The user's own starter needs no proof: it is what everything else is held against, and
 what remains in a tie.
 """

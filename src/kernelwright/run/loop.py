@@ -1,6 +1,6 @@
 """The loop: keep up to `in_flight` requests under way (those that wait for a reply apart), and move each on.
 
-It decides neither what to try (the strategy) nor how long (`stopping`). The one rule: whatever happens is in the
+It decides neither what to try (the strategy) nor how long (`stopping`). Whatever happens is in the
 journal before anything follows from it. A proposal and an answer, which may have cost money, are written by the
 thread that got them; all the rest is written by the one thread that runs the loop, and only that thread touches the
 strategy.
@@ -176,7 +176,7 @@ class Loop:
     # --- one request at a time ------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """What waits for a reply takes up nothing here, so it does not count as under way: whoever answers prompts gets
+        """Start requests. One that waits for a reply does not count as under way: the person who answers prompts gets
         all that the strategy has to ask."""
         self._is_held = False
         self._take_answers()

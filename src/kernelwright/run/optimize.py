@@ -1,6 +1,6 @@
 """`optimize`: one session of a run, from its journal (new or resumed) to an outcome.
 
-It reads no problem and writes no report. The one rule: whatever ends a session (a budget, a reply to wait for, an
+It reads no problem and writes no report. Whatever ends a session (a budget, a reply to wait for, an
 interrupt, an error), the journal says so and the run can be resumed.
 """
 

@@ -1,6 +1,6 @@
 """Profiles for prompts: which trials are profiled before a request is put into words, and on which case.
 
-It takes none itself (the worker does) and keeps none (the journal does). The one rule: a trial is profiled once in a
+It takes none itself (the worker does) and keeps none (the journal does). A trial is profiled once in a
 run, and only for a proposer whose prompts show it.
 """
 

@@ -1,6 +1,6 @@
 """Beam search: each round goes on from the few best kernels that are really different.
 
-The default. It does not choose configs or write code. The one rule: parents are distinct by compiled code, so that
+The default. It does not choose configs or write code. Parents are distinct by compiled code, so that
 the beam cannot collapse onto one kernel.
 """
 

@@ -1,6 +1,6 @@
 """How a search went, round by round: the data of the convergence table. Pure; renders nothing.
 
-The one rule: the seed is what every gain is measured against: the first trial that passed, from which all others
+The seed is what every gain is measured against: the first trial that passed, from which all others
 descend.
 """
 

@@ -1,6 +1,6 @@
 """Evolution on islands: populations that live apart, cross and change what they have, and now and then exchange it.
 
-It writes no code: crossover is the operator merge, mutation the others. The one rule: of kernels with the same compiled
+It writes no code: crossover is the operator merge, mutation the others. Of kernels with the same compiled
 code only one lives, and on one island, until it migrates; so no population is filled with copies.
 """
 
@@ -27,7 +27,7 @@ class EvolveOptions(RoundsOptions, frozen=True, kw_only=True):
     """How often a child of an island of two or more is their merger; under `operators=portfolio` that follows from what
     mergers have gained."""
     migrate: Annotated[int, Meta(ge=1)] = 4
-    """Every so many generations the best of each island is also a parent on the next one, from then on."""
+    """Interval in generations after which the best of each island is also a parent on the next one, from then on."""
 
 
 def evolve(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:

@@ -1,6 +1,6 @@
 """Greedy search: always go on from the best kernel so far, one step at a time.
 
-A beam of width one. The one rule: a child becomes the parent only when it is strictly better.
+A beam of width one. A child becomes the parent only when it is strictly better.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What a trial still needs before it is judged, and what the judgement is: repairs, tunings, then a gain or none.
 
-It does not choose parents or operators (a strategy does). The one rule: a new structure (a source that no trial had
+It does not choose parents or operators (a strategy does). A new structure (a source that no trial had
 before, compiled to code that none had) is judged only after as many tunings as its parents had, so that good numbers
 are not taken for a good idea.
 """
@@ -32,7 +32,7 @@ class Structure:
 
 class Judging:
     def __init__(self, portfolio: Portfolio, repairs: int, tuning: int, selective: bool) -> None:
-        """repairs: at most so many for a candidate. tuning: the least effort for a structure. selective: repair only
+        """repairs: the most for one candidate. tuning: the least effort for a structure. selective: repair only
         while the portfolio has not given that up."""
         self._portfolio = portfolio
         self._repairs = repairs

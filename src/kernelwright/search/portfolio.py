@@ -1,6 +1,6 @@
 """Which operator to ask for next, by what each has gained in this run so far: a bandit without chance.
 
-It asks nothing and judges nothing (`rounds`, `judging`). The one rule: an operator that was asked for n times, s of
+It asks nothing and judges nothing (`rounds`, `judging`). An operator that was asked for n times, s of
 them with a gain, has the index
 
     (s + 1) / (n + 1 + MISSES) + DARING * sqrt(ln(N + 1) / (n + 1)),    N: requests of all operators
@@ -28,8 +28,8 @@ MISSES = {
 """Misses assumed beforehand: improving and repairing are what gained in published runs, the others have to show it."""
 DARING = 0.1
 """Weight of what is not known yet; UCB1's own, sqrt(2), is made for thousands of pulls. Both were chosen among MISSES
-of 1, 3, 5 and 9 and weights of 0.05 to 0.5 in `benchmarks/strategies.py simulated`, where 1 and 0.5 spend so many of 40
-requests on finding out that they lose a quarter against improvements alone wherever those gain (docs/searching.md)."""
+of 1, 3, 5 and 9 and weights of 0.05 to 0.5 in `benchmarks/strategies.py simulated`, where 1 and 0.5 lose a quarter
+of 40 requests to exploring, against improvements alone, wherever those gain (docs/searching.md)."""
 
 
 class Portfolio:

@@ -1,6 +1,6 @@
 """The contract of a strategy.
 
-The one rule: a strategy depends only on its arguments and on the asks and tells so far. It reads no clock, file,
+A strategy depends only on its arguments and on the asks and tells so far. It reads no clock, file,
 model or GPU, so a journal replayed into a fresh one gives the same asks.
 """
 

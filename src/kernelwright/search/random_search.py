@@ -1,6 +1,6 @@
 """Random search: the control arm, which says whether selection, or the model, earned its money.
 
-It neither selects nor repairs. The one rule: what it draws for request N comes from a generator of its own for
+It neither selects nor repairs. What it draws for request N comes from a generator of its own for
 (seed, N), so the order in which trials are told shifts no other draw.
 """
 
@@ -24,10 +24,10 @@ class RandomOptions(Record, frozen=True, kw_only=True):
     seeds: Annotated[int, Meta(ge=1)] = 3
     """Seeds to ask for, the starter included, until one passes."""
     ahead: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 16
-    """Requests asked and not yet told, at most. It has no rounds, and whoever answers prompts by hand must not be asked
-    without end; a machine has rarely as many under way."""
+    """The most requests asked and not yet told. There are no rounds, and a person who answers prompts by hand must not
+    be asked without end; a machine has rarely as many under way."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE
-    """Nothing further after so many trials in a row without a new candidate."""
+    """Stop after this many trials in a row without a new candidate."""
 
 
 def random_search(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:

@@ -1,6 +1,6 @@
 """Which trials are best, and which of them are really different. Pure functions over trials.
 
-It does not decide what to do with them (a strategy does). The one rule: a lower score is better, and of two equal
+It does not decide what to do with them (a strategy does). A lower score is better, and of two equal
 ones the earlier wins, so a change that gains nothing never displaces what was there.
 """
 

@@ -1,6 +1,6 @@
 """A search in rounds: the frame of beam, greedy and evolve, which differ only in what they plan for a round.
 
-It chooses no parents and no operators (a `Plan` does). The one rule: a round begins when every request of the round
+It chooses no parents and no operators (a `Plan` does). A round begins when every request of the round
 before is told; within a round no request waits for another, except a repair or a tuning for what it is made from.
 """
 
@@ -32,7 +32,7 @@ class RoundsOptions(Record, frozen=True, kw_only=True):
     rounds: Annotated[int, Meta(ge=1)] | None = None
     """Rounds after the seed; None: until the budget is spent."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE
-    """No further round after so many trials in a row without a new candidate."""
+    """No further round after this many trials in a row without a new candidate."""
 
 
 Plan = Callable[["Rounds"], list[Step]]

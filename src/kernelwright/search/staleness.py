@@ -1,6 +1,6 @@
 """Whether a search still sees anything new.
 
-It does not end a search (a strategy does). The one rule: only a candidate that no trial had before is new; an
+It does not end a search (a strategy does). Only a candidate that no trial had before is new; an
 answer without a candidate, and the same one again, are not.
 """
 

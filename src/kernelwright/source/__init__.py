@@ -4,7 +4,7 @@
 the text alone. Nothing is imported or run. It is not a tuner (`propose.builtin` chooses values), and it does not
 promise that another value works: a block that must cover a whole row fails when halved, and the worker says so.
 
-The one rule: what cannot be read with certainty is not a tunable. These can:
+What cannot be read with certainty is not a tunable. These can:
 
 - `num_warps` and `num_stages` at a launch `kernel[grid](...)`, also where absent (Triton's defaults then apply);
 - an int given to a `tl.constexpr` parameter: written at the launch, as the parameter's default, or by a name that

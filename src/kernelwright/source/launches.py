@@ -1,6 +1,6 @@
 """What a source gives each of its kernels at the launch, as `triton.Config` would say it.
 
-Reading only; the values are those written in the text, so a config has to be applied first. The one rule: only what
+Reading only; the values are those written in the text, so a config has to be applied first. Only what
 can be read with certainty is given. A block that the host code computes from the shapes is named as derived, never
 guessed.
 """

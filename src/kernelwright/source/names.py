@@ -1,6 +1,6 @@
 """Which names are tunables, and which values they may take.
 
-Names only: where a value comes from is `find.py`. The one rule: a name with one of `NEVER_WORDS` is out whatever
+Names only: where a value comes from is `find.py`. A name with one of `NEVER_WORDS` is out whatever
 else it says, because a wrong guess there changes the operation.
 """
 

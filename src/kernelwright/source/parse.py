@@ -1,6 +1,6 @@
-"""Python source as a tree, and what its parser says against it. It reads no meaning into it: that is for whoever asked.
+"""Thread-safe `ast.parse`, and one-line messages for syntax errors.
 
-The one rule: nobody else calls `ast.parse`. Threads parse at the same time here (trials, requests to a worker), and
+Nobody else calls `ast.parse`. Threads parse at the same time here (trials, requests to a worker), and
 on CPython 3.11 that ends now and then in "SystemError: AST constructor recursion depth mismatch".
 """
 

@@ -1,6 +1,6 @@
 """Writes other values of tunables into a source text.
 
-The one rule: the text changes only where a value differs from what is written, so comments, layout and line ends
+The text changes only where a value differs from what is written, so comments, layout and line ends
 survive, and the default config gives back the same text.
 """
 

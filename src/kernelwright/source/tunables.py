@@ -1,6 +1,6 @@
 """The tunables of a source text, each with the places where its value stands.
 
-Pure reading; `apply.py` writes. The one rule: one literal is one tunable, however many launches it reaches, and
+Pure reading; `apply.py` writes. One literal is one tunable, however many launches it reaches, and
 where two uses of it disagree on what it may be, it is none.
 """
 

@@ -1,6 +1,6 @@
 """A space with what became of each of its configs, kept in one file, and a device that answers from it.
 
-It is not a worker: it knows one candidate of one problem on one case. The one rule: what it answers is always called
+It is not a worker: it knows one candidate of one problem on one case. What it answers is always called
 replayed, with the device and the day of the measurement, and a config that was never measured is an error, not a
 guess.
 """
@@ -76,7 +76,7 @@ class RecordedSpace(Record, frozen=True, kw_only=True):
 
 
 class Replayed(Record, frozen=True, kw_only=True):
-    """What a recorded device answers. label: "replayed", for whoever shows it."""
+    """What a recorded device answers. label: "replayed", for what shows it."""
 
     label: Literal["replayed"] = "replayed"
     status: Status

@@ -1,7 +1,7 @@
 """Restrictions: Python expressions over parameter names, read without ever being run as Python.
 
 Numbers, names, comparisons, `and or not`, `in` a list, `+ - * / // %`, a conditional, and `min max abs`; nothing
-else, so a space that came from somewhere cannot do more than say yes or no. The one rule: what is not on the list is
+else, so a space that came from somewhere cannot do more than say yes or no. What is not on the list is
 refused when the space is made, not when a config is tried. A name with dots stands as it is
 ("matmul_kernel.num_warps"); names that are no Python ("autotune:k", "BLOCK#2") cannot be restricted.
 """

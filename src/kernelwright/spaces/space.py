@@ -1,7 +1,7 @@
 """The space that a tuner searches: parameters with their choices, and restrictions on how they combine. Pure.
 
 It does not know where the parameters come from (`tunables` reads them off a source, or a person states them) and
-chooses nothing. The one rule: a config gives every parameter one of its choices, and it belongs to the space only if
+chooses nothing. A config gives every parameter one of its choices, and it belongs to the space only if
 every restriction holds for it.
 """
 

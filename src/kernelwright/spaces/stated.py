@@ -1,6 +1,6 @@
 """The space of a candidate: found in its source, or stated in a file beside it.
 
-Nothing in the file is run: it is TOML, or Python that holds one dict and is only parsed. The one rule: a space names
+Nothing in the file is run: it is TOML, or Python that holds one dict and is only parsed. A space names
 tunables and nothing else, because any other number would change what is computed.
 """
 

@@ -1,6 +1,6 @@
 """A config of a stated space as a candidate. Pure text.
 
-`tunables` offers a few choices around the written value; a stated space may go further. The one rule: where the
+`tunables` offers a few choices around the written value; a stated space may go further. Where the
 source's own choices suffice the text stays as it is, and otherwise only the numbers of tunables change in it.
 """
 

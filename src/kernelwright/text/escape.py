@@ -1,6 +1,6 @@
 """Text that others wrote, made fit to be looked at.
 
-Not escaping for HTML or JSON. The one rule: nothing in it may act on a terminal or hide from a reader: what would
+Not escaping for HTML or JSON. Nothing in it may act on a terminal or hide from a reader: what would
 move the cursor, colour, erase or turn the direction of writing is written out.
 """
 

@@ -1,6 +1,6 @@
 """Pieces of Markdown: a table, a fenced block, a line that is not too long. Pure.
 
-It knows nothing of kernels. The one rule: what is put in cannot end the piece it is put into.
+It knows nothing of kernels. What is put in cannot end the piece it is put into.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """How a tuning went: generation by generation, and what failed of what. Pure; renders nothing.
 
-The one rule: what was refused before a launch counts as a failure of its generation, like what failed on the device.
+What was refused before a launch counts as a failure of its generation, like what failed on the device.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What configs are tried on: a worker, or a recorded space in its place.
 
-It chooses nothing. The one rule: a failing config is a value (`Found`), whatever it did; an exception is our fault or
+It chooses nothing. A failing config is a value (`Found`), whatever it did; an exception is our fault or
 the machine's.
 """
 

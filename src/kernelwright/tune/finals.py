@@ -1,6 +1,6 @@
 """The finals: the best few beside the default, sampled in turn; and the choice among them.
 
-Pure but for the device that samples. The one rule: a config is chosen over the reference only where it is *faster*,
+Pure but for the device that samples. A config is chosen over the reference only where it is *faster*,
 by an interval and not by a number; among those that are as fast as the best, the smallest footprint wins.
 """
 
@@ -14,11 +14,11 @@ from kernelwright.tune.device import Device
 from kernelwright.tune.records import FinalCase, Finalist, Footprint, Ratio, Tried
 
 FINALISTS = 4
-"""The best so many over all cases, and"""
+"""Finalists taken by their score over all cases."""
 FINALISTS_PER_CASE = 2
-"""so many more on each of several cases, but"""
+"""Extra finalists per case, where there are several cases."""
 MOST_FINALISTS = 12
-"""no more than these, because each round samples every one of them."""
+"""Upper limit, because each round samples all of them."""
 
 TIE = 0.005
 """Two configs closer than this are the same: the least noise floor of the worker, below which it calls nothing

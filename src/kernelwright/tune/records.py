@@ -1,6 +1,6 @@
 """What a tuning leaves: every config tried, the finals, the choices. Frozen data, kept as JSON and shown.
 
-The one rule: `kind` goes wherever a time goes. "measured" is device time on the device of `environment`, "estimate"
+`kind` goes wherever a time goes. "measured" is device time on the device of `environment`, "estimate"
 a formula over the compiler's resources, "replayed" what a record says that was measured (or estimated) before.
 """
 

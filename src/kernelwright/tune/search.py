@@ -1,6 +1,6 @@
 """The search: ask a sampler for configs, try them, tell it what came of them; generation after generation.
 
-It holds no finals. The one rule: what the sampler is asked and told, and in which order, depends on the results
+It holds no finals. What the sampler is asked and told, and in which order, depends on the results
 alone, never on which of several configs happened to be done first; so the same results give the same search.
 """
 
@@ -30,7 +30,7 @@ compiling 224 configs of a matrix product took 56 s, measuring 28 of them 6."""
 COMPILED_ANYWAY = 32
 """Spaces up to this size are compiled completely whatever the number of trials, because that takes seconds."""
 REFUSED_PER_TRIAL = 4
-"""A config that the compiler refuses costs no trial, unless there are so many of them that something else is wrong."""
+"""Configs that the compiler refuses cost no trial, up to this many per trial: more mean that something is wrong."""
 COMPILE_AT_ONCE = 12
 """Requests for compiling under way. A worker answers 16 requests at once: the rest is for those that measure."""
 
@@ -261,7 +261,7 @@ def refused(found: Found) -> bool:
 
 
 def sound(found: Found) -> Found:
-    """A time that is no positive number is a failure of whoever took it, and never the best."""
+    """A time that is no positive number is a failure of the measurement, and never the best."""
     if all(time.median_us > 0 and math.isfinite(time.median_us) for time in found.times):
         return found
     return Found(status=Status.RUNTIME_ERROR, reason=f"its times are no times: {found.times}", stages_s=found.stages_s)

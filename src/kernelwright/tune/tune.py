@@ -1,6 +1,6 @@
 """From a device and a space to an outcome: search, finals, confirmation, one choice for all cases and one for each.
 
-It starts no worker and writes no file. The one rule: what is chosen was proven on every case where the device can do
+It starts no worker and writes no file. What is chosen was proven on every case where the device can do
 that, the default too; until then it only leads.
 """
 

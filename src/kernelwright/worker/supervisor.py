@@ -181,6 +181,6 @@ def failure(error: KernelwrightError) -> dict[str, Any]:
 
 
 def send(answers: TextIO, lock: threading.Lock, message: dict[str, Any]) -> None:
-    with lock, contextlib.suppress(BrokenPipeError):  # whoever asked has ended; `read` notices
+    with lock, contextlib.suppress(BrokenPipeError):  # the client has ended; `read` notices
         answers.write(json.dumps(message) + "\n")
         answers.flush()

@@ -1,7 +1,7 @@
 """Local search with restarts: walk from a config to the first neighbour that is faster, until none is.
 
 Neighbours differ in one parameter: first by one place in its list of choices, then by any number (Hamming distance 1).
-Where none of them improves, the walk begins anew at a random config. The rule: it stands at the fastest config of the
+Where none of them improves, the walk starts again at a random config. Its place is the fastest config of the
 present walk; what was measured in earlier walks is never asked for again, but does not hold a walk back.
 """
 

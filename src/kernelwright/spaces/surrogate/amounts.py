@@ -4,7 +4,7 @@ Registers per thread, the cliff behind which they spill, and the work between tw
 product of two block sizes over the number of warps, and from none of the three alone; a model that sees the product
 need not learn it from the few times that it has. It is a coordinate more, not a restriction: nothing is left out.
 
-The one rule: an amount is read off names that everybody uses (BLOCK…, TILE…, num_warps), and where those say nothing
+An amount is read off names that everybody uses (BLOCK…, TILE…, num_warps), and where those say nothing
 there is none.
 """
 

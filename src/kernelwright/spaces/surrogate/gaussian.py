@@ -1,7 +1,7 @@
 """A Gaussian process over a fixed list of points, grown one observation at a time. Pure arithmetic.
 
 It knows neither configs nor times: a point is a row of places (which choice of each parameter), and an observation is
-a number or, as yet, nothing. The one rule: everything that does not depend on the observed numbers is kept for all
+a number or, as yet, nothing. Everything that does not depend on the observed numbers is kept for all
 points, so that adding an observation costs one pass over the points and a prediction costs nothing.
 
 Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: algorithm 2.1 (the factor of the covariance),

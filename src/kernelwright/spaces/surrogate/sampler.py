@@ -28,7 +28,7 @@ MOST_POINTS = 1000
 """Configs that are compared at each ask: all of a space no larger, otherwise a random part, and the neighbours of
 every best so far. With 2000 an ask takes twice as long and finds the same."""
 LEARN_AT = (*range(3, 24), 27, 35, 45, 60, 80)
-"""Times known when the length scales are learnt anew; later they hardly move, and learning grows as the cube."""
+"""Times known when the length scales are learnt again; later they hardly move, and learning grows as the cube."""
 REACH = 0.8
 """Length scale to begin with, in ranges of a coordinate."""
 REACHES = (0.2, 0.4, 0.8, 1.6, 3.2)

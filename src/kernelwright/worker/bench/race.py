@@ -20,7 +20,7 @@ err independently of each other. A clock that keeps changing in favour of one of
 precision alone, since nobody is refused for a lost race."""
 
 MARGIN = 0.01
-"""A candidate is let go early only if it is slower by more than this fraction."""
+"""A candidate is dropped early only if it is slower by more than this fraction."""
 
 LOST = (
     f"slower than the best so far by over {MARGIN:.0%} "

@@ -1,7 +1,7 @@
 """What a kernel's machine code holds: memory instructions by width, tensor instructions, barriers. Needs no GPU.
 
 Each instruction counts once, as it stands in the code, however often it runs: a width or an absence tells much, a count
-little. The one rule: SASS where nvdisasm is at hand (Triton brings one), PTX otherwise, and which of the two is said.
+little. SASS where nvdisasm is at hand (Triton brings one), PTX otherwise, and which of the two is said.
 """
 
 from __future__ import annotations

@@ -20,7 +20,7 @@ VERSION, PATH_BENEATH = 1, 1
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | 1 << 15  # execute … ioctl_dev: what a file can be granted
 RIGHTS_BY_VERSION = ((1, 13), (2, 14), (3, 15), (5, 16))
-"""From this version on the kernel knows so many rights over files: refer, truncate and ioctl_dev came later."""
+"""Landlock version, and the number of file rights from it on: refer, truncate and ioctl_dev came later."""
 
 # remove, make, and rename from one folder to another
 SCRATCH_RIGHTS = READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 13

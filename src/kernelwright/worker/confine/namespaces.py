@@ -43,7 +43,7 @@ def own_mounts() -> None:
 def own_processes() -> None:
     """Go on in a child that is the first process of its own process namespace: it sees and signals no other.
 
-    This process stays behind, waits, and ends as the child ended, so whoever waits for it learns the truth.
+    This process stays behind, waits, and ends as the child ended, so that its parent sees the right exit status.
     """
     libc("unshare", NEW_PID)
     libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a new user namespace took it away

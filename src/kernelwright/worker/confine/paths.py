@@ -1,6 +1,6 @@
 """Which folders a confined process may read: Python, what is installed beside torch, system libraries. Nothing else.
 
-The one rule: never a whole entry of `sys.path`, since one may be a project folder with problems and runs in it. Found
+Never a whole entry of `sys.path`, since one may be a project folder with problems and runs in it. Found
 from where the modules in use came from.
 """
 

@@ -1,6 +1,6 @@
 """One draw of a case as the judge knows it: inputs, expected outputs in float64, and how far the framework is off.
 
-It judges nothing. The one rule: a distribution that the reference does not bear in the problem's dtype (it overflows,
+It judges nothing. A distribution that the reference does not bear in the problem's dtype (it overflows,
 or gives NaN nearly everywhere) is not held against a candidate; the next milder one is drawn instead. Of the strict
 ones (zeros, ties, very large or small values) more is asked: that all outputs are finite and precise, that no
 operator in the reference leaves the answer open, and of large values that no rounding of an intermediate result does.

@@ -1,6 +1,6 @@
 """The draws of a problem's cases: which a candidate meets, what is expected of it, and how far it may deviate.
 
-Nothing of a candidate comes here but its name. The one rule: seeds are drawn here and never leave the process; with
+Nothing of a candidate comes here but its name. Seeds are drawn here and never leave the process; with
 those of one process every candidate meets the same values, and a confirmation gets a process of its own.
 """
 

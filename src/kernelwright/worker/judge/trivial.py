@@ -1,7 +1,7 @@
 """Trivial answers to a case, and whether its tolerance tells them from the right one.
 
 A case where one of them passes cannot prove a kernel right. Runs in the judge, on as-given draws; knows no candidate.
-The one rule: an answer counts as accepted only if every draw accepts it, as every draw has to accept a kernel.
+An answer counts as accepted only if every draw accepts it, as every draw has to accept a kernel.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.fl
 """Explicit mantissa bits of the next coarser format: float32, float16, and the e4m3 kind of float8."""
 
 TAIL = 16
-"""One part in so many is left out at the end: less may hold nothing but values that are rightly near zero."""
+"""One part in this many is left out at the end: less may hold nothing but values that are rightly near zero."""
 
 MANY_ELEMENTS = 1 << 26
-"""Among so many nothing passes by chance, and one draw says as much as two."""
+"""Among this many elements nothing passes by chance, and one draw says as much as two."""
 
 Named = tuple[str, Tensor | None]
 """An input, parameter or buffer by the name that reports give it."""

@@ -1,6 +1,6 @@
 """Which tensor of a case belongs where in an arena: the inputs and parameters that a plan names.
 
-It copies nothing. The one rule: what is expanded (stride 0) is one element in memory, and written and compared once.
+It copies nothing. What is expanded (stride 0) is one element in memory, and written and compared once.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The launch plan: what a candidate's host code does, as data.
 
-It is written by the recorder (which is not believed) and replayed by the bench. The one rule: a plan can allocate,
+It is written by the recorder (which is not believed) and replayed by the bench. A plan can allocate,
 fill, copy and cast buffers and launch the candidate's own Triton kernels, and nothing else; there is no step that
 computes, so a forged plan still has to compute the right answer with its own kernels.
 """

@@ -1,6 +1,6 @@
 """Frames of JSON over a socket between a supervisor and one child.
 
-The one rule: every read has a deadline, and a frame is complete or the channel is dead. Nothing that a candidate
+Every read has a deadline, and a frame is complete or the channel is dead. Nothing that a candidate
 prints can reach a channel (file descriptors 1 and 2 of every child point elsewhere).
 """
 

@@ -1,6 +1,6 @@
 """Children of the fork server as the supervisor sees them: spawn, ask with a deadline, kill, collect the status.
 
-Imports no torch. The one rule: a child that misses a deadline or breaks off is killed with its whole process
+Imports no torch. A child that misses a deadline or breaks off is killed with its whole process
 group, and how it ended comes back as data.
 """
 

@@ -1,7 +1,7 @@
 """The lease of one GPU: it covers what must not be disturbed, timing above all.
 
-One thread of one process has it at a time, whoever started that process: two runs on one GPU take turns and measure
-what each would measure alone. It protects no data. The rule: what needs no GPU, compiling above all, is done without.
+One thread of one process has it at a time, in all programs together: two runs on one GPU take turns and measure what
+each would measure alone. It protects no data. The rule: what needs no GPU, compiling above all, is done without.
 """
 
 from __future__ import annotations

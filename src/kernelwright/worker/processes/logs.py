@@ -1,6 +1,6 @@
 """The logs of children, kept short while they are written: a problem may print 300 MB each time it is imported.
 
-Imports no torch. The one rule: only the end of a log is of use, so a log that has grown too long keeps its end.
+Imports no torch. Only the end of a log is of use, so a log that has grown too long keeps its end.
 """
 
 from __future__ import annotations

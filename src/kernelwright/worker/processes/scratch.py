@@ -1,6 +1,6 @@
 """A supervisor's folder for temporary files, and the removal of those that killed supervisors left behind.
 
-Imports no torch. The one rule: a folder in use is locked, by the kernel and as long as its supervisor lives, so only
+Imports no torch. A folder in use is locked, by the kernel and as long as its supervisor lives, so only
 what nobody uses is removed: a folder of ours by name, owner and kind, whose lock can be had.
 """
 

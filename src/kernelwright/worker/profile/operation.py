@@ -1,6 +1,6 @@
 """Profile one call: the tools in the order of a table, the first that can; what the compiler knows is always there.
 
-It verifies and times nothing. The one rule: a profile is kept under a hash of all that decides it (code, case, device,
+It verifies and times nothing. A profile is kept under a hash of all that decides it (code, case, device,
 how much was asked), and taken once.
 """
 

@@ -1,6 +1,6 @@
 """The contract of a profiler: given a call, what counters it can read of each launch.
 
-The one rule: what it cannot do is a reason in words, not an error, and the next one in the table is tried.
+What it cannot do is a reason in words, not an error, and the next one in the table is tried.
 """
 
 from __future__ import annotations

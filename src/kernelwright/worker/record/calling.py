@@ -1,6 +1,6 @@
 """What host code is called with: inputs, parameters and constructor arguments of a case, without values.
 
-Not the call (`recorder`). The one rule: parameters are the reference's, found by name; what a candidate brings along
+Not the call (`recorder`). Parameters are the reference's, found by name; what a candidate brings along
 under another name is nobody's.
 """
 

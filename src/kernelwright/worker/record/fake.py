@@ -2,7 +2,7 @@
 
 They are torch's own meta tensors: shapes, strides, views and storages are exact and no memory is taken. Two modes
 are laid over them: one answers "cuda" wherever Python asks for a device (so that a CPU-only torch build serves),
-the other (`trace`) sees every ATen operator. The one rule: nothing here has a value to give.
+the other (`trace`) sees every ATen operator. Nothing here has a value to give.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Triton launches caught on their way and written into a plan, with their arguments as data.
 
-Nothing is compiled or run. The one rule: only module-level `@triton.jit` functions of the candidate can be launched,
+Nothing is compiled or run. Only module-level `@triton.jit` functions of the candidate can be launched,
 because only those are rebuilt on the trusted side.
 """
 

@@ -1,6 +1,6 @@
 """A launch plan while it is being written: what each ATen operator of host code becomes in it.
 
-It sees operators and not the functions they were called by (`fake` does), on tensors without data. The one rule: an
+It sees operators and not the functions they were called by (`fake` does), on tensors without data. An
 operator that is not on the short list below is refused.
 """
 
@@ -56,7 +56,7 @@ class Trace(TorchDispatchMode):
         self.start()
 
     def start(self) -> None:
-        """Begin a plan anew; tensors of earlier ones are unknown to it."""
+        """Begin a new plan; tensors of earlier ones are unknown to it."""
         self.recording = False
         self.buffers: dict[int, Buffer] = {}
         self.by_storage: dict[int, int] = {}

@@ -1,6 +1,6 @@
 """The framework's own implementations of a problem, ready to be sampled: eager and `torch.compile`.
 
-They are timed where the reference is, in the judge, by the same clock as the candidates. The one rule: each is taken
+They are timed where the reference is, in the judge, by the same clock as the candidates. Each is taken
 as a graph and as plain calls, and the faster counts.
 """
 

@@ -1,6 +1,6 @@
 """One case of a problem made ready to call: the reference and its inputs, and what can be asked of them.
 
-Not how it is made (`load`), nor how it is judged. The one rule: nothing here looks at values, so everything
+Not how it is made (`load`), nor how it is judged. Nothing here looks at values, so everything
 works on fake tensors too and then takes no memory.
 """
 

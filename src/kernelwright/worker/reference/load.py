@@ -1,7 +1,7 @@
 """A problem file, imported: its cases, and the reference with inputs for any of them.
 
-Runs inside a worker process, because it executes the user's file; it judges no candidate and times nothing. The
-one rule: an instance depends only on the problem, the case, the seed, the dtype and the device. Two seeds give
+Runs inside a worker process, because it executes the user's file; it judges no candidate and times nothing.
+An instance depends only on the problem, the case, the seed, the dtype and the device. Two seeds give
 different inputs *and* different parameters, and a parameter that the file initialises to a constant (a bias of
 zeros, a norm weight of ones) is drawn again around that constant, so that no kernel can leave it out. Buffers
 stay as the file makes them.
@@ -99,7 +99,7 @@ def load_problem(path: str) -> LoadedProblem:
 class LoadedProblem:
     """A problem whose file was imported once and found sound.
 
-    Each method executes the file anew with the case's constants, so that nothing is kept between calls.
+    Each method executes the file again with the case's constants, so that nothing is kept between calls.
     arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
     of the files in `sources/`, by their path there.
     """

@@ -1,6 +1,6 @@
 """A problem file as a module: read, executed with a case's constants in place, called, and its cases.
 
-Knows nothing of the reference or its inputs. The one rule: whatever goes wrong in the user's file, in reading,
+Knows nothing of the reference or its inputs. Whatever goes wrong in the user's file, in reading,
 importing or calling it, becomes one `ProblemError` that names the file and, where there is one, the line.
 """
 

@@ -1,6 +1,6 @@
 """A small case once more, its inputs laid out in memory as the problem does not lay them out.
 
-Values are the same. The one rule: what host code accepts it has to compute right, and inputs that are padded and not
+Values are the same. What host code accepts it has to compute right, and inputs that are padded and not
 aligned are what it will be given one day.
 """
 

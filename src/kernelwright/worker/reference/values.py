@@ -1,6 +1,6 @@
 """Which values a draw of inputs takes: as the problem gives them, or from another distribution of the same structure.
 
-Not the tolerance, and not the seeds (the judge's); rows are in `lines`, parameters in `weights`. The one rule: a redraw
+Not the tolerance, and not the seeds (the judge's); rows are in `lines`, parameters in `weights`. A redraw
 keeps what a kernel may rely on. Zeros stay zero, symmetric matrices symmetric, whole numbers stay among those given
 whatever their dtype, masks keep their rows.
 """

@@ -1,6 +1,6 @@
 """Which values parameters and buffers take in a draw: negated, scaled, near zero, spread over many magnitudes.
 
-Not inputs (`values`). The one rule: what is positive in a buffer stays positive, as a variance has to; only buffers
+Not inputs (`values`). What is positive in a buffer stays positive, as a variance has to; only buffers
 that the problem fills with one value are drawn, because a table (angles, positions, a mask) has a structure.
 """
 

@@ -1,6 +1,6 @@
 """What host code could keep from one call for the next, found by syntax.
 
-Not what a call does with its own values. The one rule: containers and attributes that outlive a call are neither
+Not what a call does with its own values. Containers and attributes that outlive a call are neither
 made nor written; the recorder calls twice and compares, for whatever this does not see.
 """
 

@@ -2,7 +2,7 @@
 
 By construction a plan's device time is all fills, copies and launches of the candidate's own kernels: nothing of the
 framework's computes. What is left to catch is a kernel that only decorates, while copies, fills or another kernel give
-the answer. The one rule: memory is poisoned before, so that what nobody writes is not right by chance.
+the answer. Memory is poisoned before, so that what nobody writes is not right by chance.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A candidate compiled but not run: its resources, or why it cannot run. Needs no GPU, no lease and no data.
 
-It verifies and times nothing (`evaluate`), and what it compiled is there when that comes to it. The one rule: only
+It verifies and times nothing (`evaluate`), and what it compiled is there when that comes to it. Only
 what no launch could survive is refused here; a kernel that merely looks slow is not.
 """
 

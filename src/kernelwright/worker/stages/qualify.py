@@ -1,6 +1,6 @@
 """Does a problem qualify? Asked of the judge case by case, once per worker and case.
 
-It tries nothing itself (`trivial`). The one rule: what this machine could not judge neither qualifies nor fails.
+It tries nothing itself (`trivial`). What this machine could not judge neither qualifies nor fails.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The supervisor's side of a recording: have one made, and take over what is fit for replay.
 
-Not the recorder, which runs the candidate. The one rule: its answer is read as if the candidate had written it.
+Not the recorder, which runs the candidate. Its answer is read as if the candidate had written it.
 It can name plans, which replay judges, and failures; it cannot say that anything passed.
 """
 

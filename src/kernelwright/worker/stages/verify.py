@@ -78,7 +78,7 @@ def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
 def verify_strided(subject: Subject, case: Case) -> CaseResult:
     """A case whose inputs are padded and not aligned: what the host code accepts it must compute right.
 
-    Refusing such inputs (an assertion, an error) is fine: whoever uses the kernel hears of it. Wrong values are not.
+    Refusing such inputs (an assertion, an error) is fine: the user of the kernel sees it. Wrong values are not.
     """
     refusal = subject.unplanned.get(case.name)
     if refusal is not None:
