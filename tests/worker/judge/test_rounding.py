@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import torch
@@ -142,18 +143,23 @@ def scores_in_two_orders(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return found[0], found[1]
 
 
+RARE = "four readings with an eps each do not cover partial sums that are larger than their total: one judge in 58"
+
+
+@pytest.mark.parametrize(
+    "seeds", [(1, 2, 3), pytest.param((1, 2, 55), marks=pytest.mark.xfail(strict=True, reason=RARE))]
+)
 def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: tuple[int, ...]
 ) -> None:
     """As Triton compiles it for a GPU: once for the quotient and once for the sum, in two layouts. On an H200 an honest
-    attention was called wrong on inputs scaled by 16. The seeds are fixed, because a rare draw still is: four readings
-    with an eps each do not cover partial sums that are larger than their total."""
-    seeds = iter((1, 2, 3))
-    monkeypatch.setattr("kernelwright.worker.judge.draws.secrets.randbits", lambda bits: next(seeds))
+    attention was called wrong on inputs scaled by 16."""
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM.format(expression=ATTENTION.format(scale=0.25)).replace("d=24", "d=16"))
     compared = 0
-    for _ in range(3):
+    for seed in seeds:
+        fixed = SimpleNamespace(randbits=lambda bits, seed=seed: seed)
+        monkeypatch.setattr("kernelwright.worker.judge.draws.secrets", fixed)
         made = Judge("cpu")
         made.load(str(file), None)
         for draw in made.draws_for("small"):
