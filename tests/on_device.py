@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +20,11 @@ def has_device() -> bool:
 def needs_device() -> list[pytest.MarkDecorator]:
     """`pytestmark` of a module in which nothing can be shown without a device."""
     return [pytest.mark.gpu, pytest.mark.skipif(not has_device(), reason="torch finds no CUDA device here")]
+
+
+def left_in(folder: Path) -> list[Path]:
+    """What processes left in a folder for temporary files, but the file by which programs share a GPU: it stays."""
+    return [path for path in folder.iterdir() if not path.match("kernelwright-*.lock")]
 
 
 def doubling(elements: int) -> str:

@@ -201,7 +201,11 @@ def test_at_a_terminal_the_user_is_asked(home: Path, answer: str, status: int) -
     (home / "cards").mkdir()
     controller, terminal = pty.openpty()
     command = [sys.executable, searching.__file__, "0", "99", "optimize", "--out", "run", *LIMITS]
-    environment = {**os.environ, "NO_COLOR": "1", "PYTHONPATH": str(Path(searching.__file__).parent)}
+    environment = {
+        **os.environ,
+        "NO_COLOR": "1",
+        "PYTHONPATH": os.pathsep.join([str(Path(searching.__file__).parent), *sys.path]),
+    }
     with subprocess.Popen(command, stdin=terminal, stdout=subprocess.PIPE, stderr=terminal, env=environment) as process:
         os.close(terminal)
         said = b""

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 
 from kernelwright.worker.processes.scratch import LOCK, PREFIX, make_scratch, remove, remove_stale
+from on_device import left_in
 
 ENDLESS = "import time\ntime.sleep(3600)\n"
 """What a test waits for takes seconds, and what it must not wait for an hour: no load of the machine confuses them."""
@@ -90,7 +91,7 @@ def test_an_owner_that_is_gone_ends_a_request_under_way_and_every_process(
     supervisor.process.stdin.close()
     supervisor.process.wait(LIMIT_S)
     until(lambda: not supervisor.processes())
-    assert list(supervisor.scratch.iterdir()) == []
+    assert left_in(supervisor.scratch) == []
 
 
 def test_an_owner_that_is_gone_before_the_imports_are_over_ends_them(supervisor: Supervisor) -> None:
@@ -99,7 +100,7 @@ def test_an_owner_that_is_gone_before_the_imports_are_over_ends_them(supervisor:
     supervisor.process.stdin.close()
     supervisor.process.wait(LIMIT_S)
     until(lambda: not supervisor.processes())
-    assert list(supervisor.scratch.iterdir()) == []
+    assert left_in(supervisor.scratch) == []
 
 
 def test_a_signal_to_end_ends_a_request_under_way_too(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -108,7 +109,7 @@ def test_a_signal_to_end_ends_a_request_under_way_too(supervisor: Supervisor, tm
     supervisor.process.terminate()
     supervisor.process.wait(LIMIT_S)
     until(lambda: not supervisor.processes())
-    assert list(supervisor.scratch.iterdir()) == []
+    assert left_in(supervisor.scratch) == []
 
 
 def test_what_a_killed_supervisor_leaves_is_removed_by_the_next(supervisor: Supervisor, tmp_path: Path) -> None:
@@ -116,7 +117,7 @@ def test_what_a_killed_supervisor_leaves_is_removed_by_the_next(supervisor: Supe
     supervisor.process.kill()
     supervisor.process.wait(LIMIT_S)
     until(lambda: not supervisor.processes())
-    (left,) = supervisor.scratch.iterdir()
+    (left,) = left_in(supervisor.scratch)
     second = Supervisor(supervisor.scratch)
     try:
         second.ready()
@@ -154,7 +155,7 @@ def ended(home: Path, code: str) -> int:
 
 def test_a_signal_that_finds_it_ending_changes_nothing(home: Path) -> None:
     assert ended(home, INTERRUPTED) == 2
-    assert list(home.iterdir()) == []
+    assert left_in(home) == []
 
 
 def test_it_ends_though_its_scratch_cannot_be_removed(home: Path) -> None:

@@ -774,6 +774,8 @@ def test_a_module_keeps_nothing_from_call_to_call() -> None:
     ],
 )  # fmt: skip
 def test_whatever_host_code_raises_is_a_result_with_its_line(line: str) -> None:
+    if "torch.cuda" in line and torch.cuda.is_available():
+        pytest.skip("a recorder finds no GPU, the process of this test does")
     status, why = refusal(function(line, "copy[(1,)](x, x, 1, BLOCK=1)", "return x"), {"x": X})
     assert status in (Status.RUNTIME_ERROR, Status.REJECTED)
     assert why.startswith("line 15: "), why

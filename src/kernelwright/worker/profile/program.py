@@ -107,7 +107,7 @@ def marked(job: Job) -> Iterator[None]:
     elif job.marks == "torch":
         activity = torch.profiler.ProfilerActivity
         on = [activity.CPU] if job.device == "cpu" else [activity.CPU, activity.CUDA]
-        with torch.profiler.profile(activities=on) as profiler:
+        with torch.profiler.profile(activities=on, acc_events=True) as profiler:
             yield
         profiler.export_chrome_trace(job.trace)
     else:
