@@ -28,6 +28,7 @@ API = {
     "profile": "kernelwright.api.verbs",
     "tune": "kernelwright.api.search",
     "verify": "kernelwright.api.verbs",
+    "verify_all": "kernelwright.api.verbs",
 }
 """Public names, each with the module that defines it."""
 

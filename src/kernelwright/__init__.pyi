@@ -6,6 +6,7 @@ from kernelwright.api.verbs import check as check
 from kernelwright.api.verbs import export as export
 from kernelwright.api.verbs import profile as profile
 from kernelwright.api.verbs import verify as verify
+from kernelwright.api.verbs import verify_all as verify_all
 from kernelwright.problems.problem import Problem as Problem
 
 __version__: str

@@ -101,3 +101,10 @@ def test_a_candidate_is_exported_for_its_problem(problem: kernelwright.Problem, 
     assert [str(file.relative_to(out)) for file in out.rglob("*.py")] == [f for f in found.files if f.endswith(".py")]
     with pytest.raises(RequestError, match="there is no format 'cuda'"):
         kernelwright.export(tmp_path / "kernel.py", problem=problem, format="cuda", start_worker=pytest.fail)
+
+
+def test_verify_all_gives_a_result_for_each_candidate(problem: kernelwright.Problem) -> None:
+    passed, wrong = kernelwright.verify_all(
+        problem, [SOURCE, "BLOCK = 512\n# fails: wrong\n"], start_worker=starting()
+    )  # fmt: skip
+    assert (passed.passed, wrong.passed) == (True, False)

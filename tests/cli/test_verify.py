@@ -103,3 +103,27 @@ def test_bad_requests_are_one_line_and_cost_no_worker() -> None:
     assert "does not define Model" in fault(run("verify", "other.py", "kernel.py", worker=worker))
     assert worker.calls == []
     assert not worker.closed
+
+
+def test_many_candidates_are_one_table_and_status_1_if_any_failed(files: Path) -> None:
+    (files / "bad.py").write_text("BLOCK = 512\n# fails: wrong\n")
+    result = run("verify", "double.py", "kernel.py", "bad.py")
+    assert result.exit_code == 1
+    rows = [line.split()[:2] for line in result.stdout.splitlines() if line.endswith("wrong") or "passed" in line]
+    assert rows == [["kernel.py", "passed"], ["bad.py", "wrong"]]
+    assert result.stderr.splitlines() == ["1 of 2: kernel.py: passed", "2 of 2: bad.py: wrong"]
+
+
+def test_many_candidates_are_a_list_of_evaluations_in_json(files: Path) -> None:
+    (files / "other.py").write_text("BLOCK = 64\n")
+    result = run("verify", "double.py", "kernel.py", "other.py", "--json")
+    assert result.exit_code == 0
+    documents = json.loads(result.stdout)
+    assert [(one["file"], one["status"]) for one in documents] == [("kernel.py", "passed"), ("other.py", "passed")]
+
+
+def test_one_of_many_that_this_machine_cannot_judge_is_status_2(files: Path) -> None:
+    (files / "other.py").write_text("BLOCK = 64\n# fails: not_verified\n")
+    result = run("verify", "double.py", "kernel.py", "other.py")
+    assert result.exit_code == 2
+    assert result.stderr.splitlines()[-1].startswith("error: other.py was not verified on this machine")

@@ -55,6 +55,27 @@ def verify(
     return shown_as(VerifyResult, found)
 
 
+def verify_all(
+    problem: AnyPath,
+    candidates: Sequence[AnyCandidate],
+    *,
+    dtype: str | None = None,
+    unqualified: bool = False,
+    target: str | None = None,
+    start_worker: StartWorker = local_worker,
+    notify: Notify = log,
+) -> list[VerifyResult]:
+    """`verify` for many candidates with one worker; the results are in the order of the candidates.
+
+    A candidate that ends the worker is `crashed`, and the next one gets a new worker.
+    """
+    found = verify_job.verify_all(
+        os.fspath(problem), [candidate_of(candidate) for candidate in candidates], start_worker=start_worker,
+        notify=notify, target=target, dtype=dtype, unqualified=unqualified,
+    )  # fmt: skip
+    return [shown_as(VerifyResult, one) for one in found]
+
+
 def check(
     problem: AnyPath,
     *,

@@ -32,7 +32,7 @@ What each document has at least:
   `case`, `bound`, `reads`, `assumed`, `eager_us`, `eager_below_bound`), `environment`.
 - `verify --json`: `status`, `reason`, `results` (each `case`, `status`, `reason`, `max_abs_error`, `max_rel_error`,
   `allowed_rel_error`, `element_error`, `allowed_element_error`, `below_bound`), `verified_on`, `confinement`,
-  `kernels`, `environment`.
+  `kernels`, `environment`; a list of these for several candidates.
 - `bench --json [FILE]`: `schema_version`, `problem`, `environment`, `command`, `cases` (each `case`, `held_out`,
   `bound_us`, `bound_by`, `bound_kind`, `implementations`, `order_seed`, `exchanged_after`, `noise_floor`,
   `noise_floor_source`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`, `call_us`, `speedup`

@@ -1,9 +1,11 @@
-"""`verify`: judges whether a candidate computes what the problem asks for.
+"""`verify`: judges whether candidates compute what the problem asks for.
 
 A candidate that could not be judged on this machine ends with status 2, never 0.
 """
 
 from __future__ import annotations
+
+from typing import Any
 
 import click
 
@@ -14,17 +16,22 @@ from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.jobs import verify as job
 from kernelwright.model import Status
-from kernelwright.report.evaluation import environment_settings, evaluation_text, settings_text
+from kernelwright.report.evaluation import (
+    environment_settings,
+    evaluation_text,
+    settings_text,
+    verifications_table,
+)
 
 
 @click.command()
 @click.argument("problem")
-@click.argument("candidate")
+@click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
 @click.option(
     "--config",
     multiple=True,
     metavar="KEY=VALUE|FILE",
-    help="Values for the candidate's tunables, or a JSON file of them. Repeatable.",
+    help="Values for the candidates' tunables, or a JSON file of them. Repeatable.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
 @unqualified_option
@@ -36,38 +43,57 @@ def verify(
     ctx: click.Context,
     parts: Parts,
     problem: str,
-    candidate: str,
+    candidates: tuple[str, ...],
     config: tuple[str, ...],
     dtype: str | None,
     unqualified: bool,
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Judge whether a candidate computes what the problem asks for.
+    """Judge whether candidates compute what the problem asks for.
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. CANDIDATE is a Python file that defines
-    ModelNew or kernel_function. Exit status 1: wrong, rejected, or failed; 2: this machine could not judge it.
+    ModelNew or kernel_function. Several are judged by one worker and shown in one table; --json then gives a list.
+    Exit status 1: one was wrong, rejected, or failed; 2: this machine could not judge one.
 
     PROBLEM's file is executed with your rights; a candidate's is confined.
     """
-    judged = job.verify(
+    several = len(candidates) > 1
+
+    def show_one(position: int, one: job.Verification) -> None:
+        if several:
+            note(f"{position + 1} of {len(candidates)}: {candidates[position]}: {one.evaluation.status.value}")
+
+    judged = job.verify_all(
         problem,
-        options.candidate(candidate, config),
+        [options.candidate(candidate, config) for candidate in candidates],
         start_worker=parts.start_worker,
         notify=note,
         target=target,
         dtype=dtype,
         unqualified=unqualified,
+        on_verified=show_one,
     )
-    evaluation = judged.evaluation
-    say(f"{candidate} for {judged.problem.name}\n\n{evaluation_text(evaluation, judged.problem.cases)}\n", as_json)
-    say(settings_text("environment", environment_settings(judged.environment)), as_json)
+    info, environment = judged[0].problem, judged[0].environment
+    named = list(zip(candidates, (one.evaluation for one in judged), strict=True))
+    if several:
+        say(f"{info.name}\n\n{verifications_table(named)}\n", as_json)
+    else:
+        say(f"{candidates[0]} for {info.name}\n\n{evaluation_text(judged[0].evaluation, info.cases)}\n", as_json)
+    say(settings_text("environment", environment_settings(environment)), as_json)
     if as_json:
-        head = {"problem": judged.problem.name, "candidate": judged.candidate.id, "config": judged.candidate.config}
-        say_document({**head, **plain(evaluation), "environment": judged.environment})
-    if evaluation.status is Status.NOT_VERIFIED:
+        documents = [document(candidate, one) for candidate, one in zip(candidates, judged, strict=True)]
+        say_document(documents if several else documents[0])
+    if any(found.status not in (Status.PASSED, Status.NOT_VERIFIED) for _, found in named):
+        ctx.exit(1)
+    if unjudged := [(name, found.reason) for name, found in named if found.status is Status.NOT_VERIFIED]:
         raise MachineError(
-            f"{candidate} was not verified on this machine: {evaluation.reason}",
+            "; ".join(f"{name} was not verified on this machine: {reason}" for name, reason in unjudged),
             "verify it on a machine with a GPU",
         )
-    ctx.exit(0 if evaluation.status is Status.PASSED else 1)
+
+
+def document(file: str, one: job.Verification) -> dict[str, Any]:
+    """What `--json` gives of a candidate."""
+    head = {"problem": one.problem.name, "file": file, "candidate": one.candidate.id, "config": one.candidate.config}
+    return {**head, **plain(one.evaluation), "environment": one.environment}

@@ -1,12 +1,16 @@
-"""Judges whether a candidate computes what a problem asks for. Nothing is timed."""
+"""Judges whether candidates compute what a problem asks for. Nothing is timed."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
-from kernelwright.jobs.loading import load_qualified, read_problem
+from kernelwright.errors import WorkerError
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.jobs.loading import load_problem, load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, Environment, Evaluation, ProblemInfo, Record
+from kernelwright.model import Candidate, Environment, Evaluation, ProblemInfo, Record, Status
 
 
 class Verification(Record, frozen=True, kw_only=True):
@@ -16,6 +20,10 @@ class Verification(Record, frozen=True, kw_only=True):
     candidate: Candidate
     evaluation: Evaluation
     environment: Environment
+
+
+OnVerified = Callable[[int, Verification], None]
+"""Takes each verification as soon as it is there, with its position among the candidates."""
 
 
 def verify(
@@ -35,10 +43,61 @@ def verify(
     the problem. A candidate that fails is an evaluation with its status; raises `ProblemError` for the problem,
     `MachineError` where torch or Triton is missing.
     """
+    (verification,) = verify_all(
+        problem, [candidate], start_worker=start_worker, notify=notify, target=target, dtype=dtype,
+        unqualified=unqualified,
+    )  # fmt: skip
+    return verification
+
+
+def verify_all(
+    problem: str | Path,
+    candidates: Sequence[Candidate],
+    *,
+    start_worker: StartWorker,
+    notify: Notify,
+    target: str | None = None,
+    dtype: str | None = None,
+    unqualified: bool = False,
+    on_verified: OnVerified = lambda position, verification: None,
+) -> tuple[Verification, ...]:
+    """Judge candidates one after the other with one worker, as `verify` does; the results are in their order.
+
+    A worker that ends during an evaluation is started again, and the candidate is judged once more; one that ends the
+    second worker too is `crashed`, and the next candidate gets a new worker.
+    """
     found = read_problem(problem)
-    with load_qualified(
-        found, problem, start_worker=start_worker, notify=notify, target=target, dtype=dtype, unqualified=unqualified
-    ) as (worker, info):
+    verifications = []
+    with ExitStack() as stack:
+        worker, info = stack.enter_context(
+            load_qualified(
+                found, problem, start_worker=start_worker, notify=notify, target=target, dtype=dtype,
+                unqualified=unqualified,
+            )
+        )  # fmt: skip
         environment = worker.environment()
-        evaluation = worker.evaluate(candidate, "verify")
-    return Verification(problem=info, candidate=candidate, evaluation=evaluation, environment=environment)
+
+        def new_worker() -> Worker:
+            stack.close()
+            again = load_problem(found, start_worker=start_worker, target=target, dtype=dtype)
+            return stack.enter_context(again)[0]
+
+        for position, candidate in enumerate(candidates):
+            try:
+                evaluation = worker.evaluate(candidate, "verify")
+            except WorkerError as first:
+                notify(f"{first}: it is started again")
+                worker = new_worker()
+                try:
+                    evaluation = worker.evaluate(candidate, "verify")
+                except WorkerError as error:
+                    reason = f"two workers ended while they judged it: {error}"
+                    evaluation = Evaluation(status=Status.CRASHED, reason=reason)
+                    if position + 1 < len(candidates):
+                        worker = new_worker()
+            verification = Verification(
+                problem=info, candidate=candidate, evaluation=evaluation, environment=environment
+            )
+            on_verified(position, verification)
+            verifications.append(verification)
+    return tuple(verifications)

@@ -45,6 +45,15 @@ def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> s
     return "\n\n".join(parts)
 
 
+def verifications_table(evaluations: Sequence[tuple[str, Evaluation]]) -> str:
+    """One row per candidate: its name, status, seconds, and the first line of the reason."""
+    rows = [
+        [name, found.status.value, f"{sum(found.stages_s.values()):.1f}", found.reason.partition("\n")[0]]
+        for name, found in evaluations
+    ]
+    return table(["candidate", "status", "seconds", "reason"], rows, left=("status", "reason"))
+
+
 def headline(evaluation: Evaluation) -> str:
     """Status, reason, where it was verified, and the score with its kind."""
     status = f"{evaluation.status.value}: {evaluation.reason}" if evaluation.reason else evaluation.status.value
