@@ -117,6 +117,7 @@ def worker(shared_worker: StartedWorker) -> ProcessWorker:
 def problems(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("problems")
     (folder / "softmax.py").write_text(SOFTMAX)
+    (folder / "any_layout.py").write_text(SOFTMAX + '\nLAYOUTS = "any"\n')
     (folder / "norm.py").write_text(NORM)
     return folder
 
@@ -146,12 +147,58 @@ def test_a_softmax_that_overflows_is_wrong_on_inputs_of_another_distribution(
     assert "on inputs " in evaluation.reason
 
 
-def test_a_kernel_that_takes_rows_to_be_dense_is_wrong_on_strided_inputs(worker: ProcessWorker, problems: Path) -> None:
+def test_a_kernel_that_takes_rows_to_be_dense_is_wrong_where_any_layout_is_demanded(
+    worker: ProcessWorker, problems: Path
+) -> None:
     candidate = softmax("softmax[(rows,)](x, out, cols, cols, STABLE=True, BLOCK=128)")
-    evaluation = verified(worker, problems / "softmax.py", candidate)
+    evaluation = verified(worker, problems / "any_layout.py", candidate)
     assert evaluation.status is Status.WRONG
     assert of(evaluation, "small").status is Status.PASSED
     assert of(evaluation, "small/strided").reason.startswith("inputs that are not contiguous are read wrongly")
+
+
+def shown_by(evaluation: Evaluation) -> list[tuple[str, str]]:
+    return [(one.name, one.shown_by) for one in evaluation.serves]
+
+
+def test_a_kernel_that_takes_rows_to_be_dense_serves_dense_inputs_only(worker: ProcessWorker, problems: Path) -> None:
+    candidate = softmax("softmax[(rows,)](x, out, cols, cols, STABLE=True, BLOCK=128)")
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is of(evaluation, "small/strided").status is Status.PASSED, evaluation.reason
+    assert shown_by(evaluation) == [("dense", "read as dense")]
+
+
+@pytest.mark.parametrize(
+    "lines",
+    [
+        ("softmax[(rows,)](x, out, cols, cols if x.is_contiguous() else cols + 1, STABLE=True, BLOCK=128)",),
+        (
+            "softmax[(rows,)](x, out, cols, cols, STABLE=True, BLOCK=128)",
+            "if not x.is_contiguous():",
+            "    double[(1,)](x.as_strided((3,), (1,), cols + 1), 3, BLOCK=4)",
+        ),
+    ],
+    ids=["another stride", "memory between rows written"],
+)
+def test_what_is_not_what_dense_memory_gives_is_wrong(
+    worker: ProcessWorker, problems: Path, lines: tuple[str, ...]
+) -> None:
+    evaluation = verified(worker, problems / "softmax.py", softmax(*lines))
+    assert evaluation.status is Status.WRONG
+    assert of(evaluation, "small/strided").reason.startswith("inputs that are not contiguous are read wrongly")
+    assert evaluation.serves == ()
+
+
+def test_a_declared_layout_is_not_judged_and_is_refused_where_any_is_demanded(
+    worker: ProcessWorker, problems: Path
+) -> None:
+    made = softmax("softmax[(rows,)](x, out, cols, cols + (not x.is_contiguous()), STABLE=True, BLOCK=128)")
+    candidate = Candidate(source=made.source + '\n\nSERVES = ("dense", "aligned")\n')
+    evaluation = verified(worker, problems / "softmax.py", candidate)
+    assert evaluation.status is Status.PASSED, evaluation.reason
+    assert of(evaluation, "small/strided").status is Status.NOT_VERIFIED
+    assert shown_by(evaluation) == [("dense", "declared"), ("aligned", "declared")]
+    assert verified(worker, problems / "any_layout.py", candidate).status is Status.WRONG
 
 
 def test_a_kernel_that_is_wrong_as_its_inputs_are_is_not_told_that_their_layout_is_the_fault(
@@ -172,6 +219,12 @@ def test_making_inputs_dense_or_refusing_others_are_both_fine(worker: ProcessWor
     assert result.status is (Status.NOT_VERIFIED if "assert" in line else Status.PASSED)
     if "assert" in line:
         assert "refuses inputs that are not contiguous" in result.reason
+        assert shown_by(evaluation) == [("dense", "refused"), ("aligned", "refused")]
+        demanding = verified(worker, problems / "any_layout.py", candidate)
+        assert demanding.status is Status.WRONG
+        assert 'LAYOUTS = "any"' in demanding.reason
+    else:
+        assert evaluation.serves == ()
 
 
 def test_a_kernel_without_which_the_answer_is_right_is_rejected(worker: ProcessWorker, problems: Path) -> None:

@@ -16,6 +16,11 @@ from kernelwright.report.bounds import bounds_document, bounds_text
 from kernelwright.report.evaluation import environment_settings, settings_text
 from kernelwright.report.qualification import qualification_text
 
+LAYOUTS = {
+    "dense": 'layouts: a candidate may serve dense inputs only (LAYOUTS = "any" demands all strides)',
+    "any": "layouts: a candidate has to serve inputs of any strides",
+}
+
 
 @click.command()
 @click.argument("problem")
@@ -39,10 +44,13 @@ def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, tar
     report, cases = found.qualification, found.problem.cases
     say(qualification_text(report) + "\n", as_json)
     say(bounds_text(cases, found.eager) + "\n", as_json)
+    say(LAYOUTS[found.problem.layouts] + "\n", as_json)
     say(settings_text("environment", environment_settings(found.environment)), as_json)
     if as_json:
         bounds = bounds_document(cases, found.eager)
-        say_document({**plain(report), "bounds": bounds, "environment": found.environment})
+        say_document(
+            {**plain(report), "bounds": bounds, "layouts": found.problem.layouts, "environment": found.environment}
+        )
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         raise MachineError(f"no case of {problem} could be judged here: {reasons}", "use a machine with a GPU")

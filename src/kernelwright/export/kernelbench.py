@@ -1,7 +1,8 @@
 """The exporter `kernelbench`: one file with a class ModelNew, which KernelBench's own scripts time and judge.
 
 Not a package and no fallback: it runs the kernel whatever it is given. ModelNew has the reference's
-constructor and parameters, so that both get the same weights from the same seed.
+constructor and parameters, so that both get the same weights from the same seed. Where the kernel serves dense inputs
+only, others are made dense first.
 """
 
 from __future__ import annotations
@@ -23,7 +24,27 @@ def kernelbench_files(subject: Subject) -> dict[str, str]:
     source = f"{header} {subject.environment.kernelwright}\n\n{subject.source.rstrip()}\n"
     if form_of(subject.source) == "kernel_function":
         source += wrapper(subject)
+    if subject.evaluation.serves:
+        source += LAID_OUT
     return {f"{subject.name}_model_new.py": source}
+
+
+LAID_OUT = '''
+
+def _laid_out(value):
+    """A tensor as the kernel serves it: dense, and aligned to 16 bytes. Others are copied."""
+    if not isinstance(value, torch.Tensor):
+        return value
+    value = value.contiguous()
+    return value if value.data_ptr() % 16 == 0 else value.clone()
+
+
+class ModelNew(ModelNew):
+    def forward(self, *inputs, **named):
+        named = {name: _laid_out(value) for name, value in named.items()}
+        return super().forward(*map(_laid_out, inputs), **named)
+'''
+"""What goes around a kernel that does not serve every layout."""
 
 
 def wrapper(subject: Subject) -> str:

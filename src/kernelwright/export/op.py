@@ -19,7 +19,7 @@ from kernelwright.export.op_code import Arguments, alike, arguments_of, argument
 from kernelwright.export.subject import Subject
 from kernelwright.export.wins import wins_document
 from kernelwright.model import CaseInfo
-from kernelwright.report.evaluation import unqualified_text
+from kernelwright.report.evaluation import serves_texts, unqualified_text
 from kernelwright.source import parse as syntax
 
 
@@ -181,7 +181,9 @@ def readme_text(subject: Subject, arguments: Arguments) -> str:
             f"y = m({names})\n"
         )
         in_graphs = f"Module({', '.join([*arguments.init, 'graphs=True'])})"
-    warning = f"\n{unqualified_text(evaluation.unqualified)}\n" if evaluation.unqualified else ""
+    warning = "".join(f"\nThe kernel {line}.\n" for line in serves_texts(evaluation))
+    if evaluation.unqualified:
+        warning += f"\n{unqualified_text(evaluation.unqualified)}\n"
     if subject.results is None and not subject.measures:
         warning += UNMEASURED.format(package=package)
     return f"""# {package}
@@ -218,5 +220,5 @@ alone was measured to win. Call each shape once before it is captured.
 `--vary` adds sizes, by the names of the problem's own parameters ({", ".join(subject.problem.cases[0].case.params)}).
 
 `kernel.py` is the kernel as it was verified, host code included, and `reference.py` the problem; read both.
-`torch.ops.{package}.{subject.name}` is the operator itself, which does not choose.
+`torch.ops.{package}.{subject.name}` is the operator itself: it chooses by layout and alignment alone.
 """

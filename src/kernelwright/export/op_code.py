@@ -69,7 +69,7 @@ RESERVED = {
     "self", "rest", "named", "state", "elements", "key", "wins", "parameters", "init", "fallback", "built", "given",
     "held", "op", "run", "calm", "found_in", "static", "usable", "wins_compiled", "is_compiling", "is_dynamo_compiling",
     "key_of", "in_graph", "ABSENT", "SCALARS", "Tensor", "literal_eval", "type", "int", "list", "tuple", "isinstance",
-    "AttributeError", "TypeError",
+    "AttributeError", "TypeError", "Exception", "error",
 }  # fmt: skip
 """Every name that the generated functions use themselves: an argument called so would take its place."""
 
@@ -170,11 +170,21 @@ def forward_text(subject: Subject, arguments: Arguments) -> str:
     held = "tuple([found_in(self, name) for name in self.fast_state.names])" if arguments.parameters else "()"
     operands = [*names, *["list(parameters)"] * bool(arguments.parameters)]
     operands += ["self.fast_state.init_text"] * arguments.has_init
-    called = f"            return run(state.kernel, {listed}, ())"
+    called = f"""            try:
+                return run(state.kernel, {listed}, ())
+            except Exception as error:
+                if not state.refused(error, key_of({given})):
+                    raise
+                wins = False"""
     if arguments.parameters:
         called = f"""            parameters = state.parameters(self)
             if state.parameters_fit(parameters, key_of({given}), {tensors[0]}.get_device()):
-                return run(state.kernel, {listed}, parameters)"""
+                try:
+                    return run(state.kernel, {listed}, parameters)
+                except Exception as error:
+                    if not state.refused(error, key_of({given})):
+                        raise
+                    wins = False"""
     are_tensors = " and ".join(f"isinstance({name}, Tensor) and static({name})" for name in tensors)
     usable = " and ".join(f"usable({name})" for name in tensors)
     return f'''"""The forward of {subject.problem.name}, which chooses: the kernel or PyTorch. Generated.

@@ -8,7 +8,7 @@ from kernelwright.model.base import Record, Scalar
 from kernelwright.model.bench import FRAMEWORK, BenchCase, BenchReport, BenchSeries, Implementation
 from kernelwright.model.clocks import Clocks, clocks_over
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
-from kernelwright.model.evaluation import CaseResult, Evaluation, KernelResources, Status, Timing
+from kernelwright.model.evaluation import CaseResult, Evaluation, KernelResources, Property, Status, Timing
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorRead, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
@@ -61,6 +61,7 @@ __all__ = [
     "Operator",
     "ProblemInfo",
     "Profile",
+    "Property",
     "Proposal",
     "QualificationReport",
     "Record",

@@ -60,6 +60,18 @@ class Timing(Record, frozen=True, kw_only=True):
     clocks: Clocks | None = None
 
 
+class Property(Record, frozen=True, kw_only=True):
+    """What the inputs of a candidate have to be. A program gives it no others, and an export goes to PyTorch for them.
+
+    name: "dense" (contiguous, row-major), "aligned" (16 bytes). shown_by: a declaration of the candidate, a refusal of
+    its host code, or values that are right for the same memory read as dense. detail: the refusal's words.
+    """
+
+    name: Literal["dense", "aligned"]
+    shown_by: Literal["declared", "refused", "read as dense"]
+    detail: str = ""
+
+
 class CaseResult(Record, frozen=True, kw_only=True):
     """One case of an evaluation. Errors are absolute, and relative to the output's own scale (its largest
     magnitude in float64); allowed_rel_error is what the tolerance policy permits for this case."""
@@ -76,6 +88,8 @@ class CaseResult(Record, frozen=True, kw_only=True):
     timing: Timing | None = None
     below_bound: str = ""
     """The remark on a time below the derived bound; the candidate was then verified once more on everything."""
+    serves: tuple[Property, ...] = ()
+    """What this case showed that inputs have to be; () where it showed nothing."""
 
 
 class Evaluation(Record, frozen=True, kw_only=True):
@@ -104,3 +118,5 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """What the candidate printed (the end of it)."""
     unqualified: str = ""
     """Why the problem cannot tell a kernel from a trivial answer, where somebody went on all the same."""
+    serves: tuple[Property, ...] = ()
+    """What inputs have to be; () for any layout and alignment, and in records of before this was kept."""

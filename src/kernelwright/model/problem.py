@@ -113,3 +113,5 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     modules: dict[str, str] = {}
     """Texts of the modules that the file imports from `sources/` beside it, by their path there; empty in older
     journals."""
+    layouts: Literal["dense", "any"] = "dense"
+    """Whether a candidate may serve dense inputs only, or has to be right for inputs of any strides."""

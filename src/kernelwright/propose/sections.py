@@ -26,6 +26,11 @@ from kernelwright.source import apply_config, default_config
 from kernelwright.text.markdown import fenced, shortened, table
 
 LOG_CHARACTERS = 1500
+LAYOUTS = {
+    "dense": 'A kernel for dense inputs only is fine: state `SERVES = "dense"` at module level.',
+    "any": "Inputs of any strides have to be served: pass their strides or call `.contiguous()`.",
+}
+"""What a problem asks of layouts."""
 MOST_LESSONS = 8
 """Of this run; the latest."""
 FOCUSES = (
@@ -68,6 +73,7 @@ def cases(info: ProblemInfo) -> str:
         text += (
             f"\n\nThe bound is the least time for the work that the reference does or states (peaks: "
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
+            f" {LAYOUTS[info.layouts]}"
         )
     return text
 
@@ -127,6 +133,9 @@ def kernel(trial: Trial) -> str:
     values = default_config(source) | candidate.config
     if values:
         parts.append("Its tunables: " + ", ".join(f"`{key}` = {value}" for key, value in values.items()) + ".")
+    if trial.evaluation is not None and trial.evaluation.serves:
+        names = " and ".join(dict.fromkeys(one.name for one in trial.evaluation.serves))
+        parts.append(f"It serves {names} inputs only.")
     return "\n\n".join(parts)
 
 

@@ -68,6 +68,7 @@ def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
         "fraction_of_bound": share_of_bound(evaluation, view.info.problem.cases),
         "verified_on": evaluation.verified_on,
         "unqualified": evaluation.unqualified,
+        "serves": plain(evaluation.serves),
         "kernels": plain(evaluation.kernels),
         "cases": plain(evaluation.results),
     }

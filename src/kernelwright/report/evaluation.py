@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 
 from kernelwright.model import CaseInfo, CaseResult, Clocks, Environment, Evaluation, KernelResources, Status
+from kernelwright.text.markdown import shortened
 from kernelwright.text.table import table
 from kernelwright.text.units import (
     bytes_text,
@@ -60,6 +61,7 @@ def headline(evaluation: Evaluation) -> str:
     lines = [status]
     if evaluation.status is Status.PASSED:
         lines.append(VERIFIED_ON[evaluation.verified_on])
+    lines += serves_texts(evaluation)
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
     if evaluation.score_us is not None:
@@ -67,6 +69,20 @@ def headline(evaluation: Evaluation) -> str:
         over = f", geometric mean over {timed} timed cases" if timed > 1 else ""
         lines.append(f"{time_text(evaluation.score_us, evaluation.timing_kind)}{over}")
     return "\n".join(lines)
+
+
+def serves_texts(evaluation: Evaluation) -> list[str]:
+    """A line that says which inputs a candidate serves; none where nothing is known to keep it from serving all."""
+    if not evaluation.serves:
+        return []
+    names = " and ".join(dict.fromkeys(one.name for one in evaluation.serves))
+    found = next((one for one in evaluation.serves if one.detail), evaluation.serves[0])
+    how = {
+        "declared": "the candidate declares it",
+        "refused": f"its host code refuses others: {shortened(found.detail, 200)}",
+        "read as dense": "it reads others as if they were dense",
+    }
+    return [f"serves: {names} inputs only ({how[found.shown_by]})"]
 
 
 def unqualified_text(reason: str) -> str:

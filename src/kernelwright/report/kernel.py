@@ -8,7 +8,7 @@ journal does not hold.
 from __future__ import annotations
 
 from kernelwright.model import Trial
-from kernelwright.report.evaluation import unqualified_text
+from kernelwright.report.evaluation import serves_texts, unqualified_text
 from kernelwright.report.trials import outcome, readable_source, title, why
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import legible
@@ -41,6 +41,9 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
         time = confirmation.score_us
         figure = confirmation.reason if time is None else time_text(time, confirmation.timing_kind)
         facts.append(f"confirmation {confirmation.status.value}: {figure}")
+    judged = confirmation or evaluation
+    if judged is not None:
+        facts += serves_texts(judged)
     facts.append(f"{where}; torch {environment.torch}, Triton {environment.triton}")
     candidate = trial.proposal.candidate
     if candidate is not None and candidate.config:

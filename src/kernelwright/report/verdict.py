@@ -10,7 +10,13 @@ from dataclasses import dataclass
 
 from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
-from kernelwright.report.evaluation import VERIFIED_ON, below_bound_texts, throttled_texts, unqualified_text
+from kernelwright.report.evaluation import (
+    VERIFIED_ON,
+    below_bound_texts,
+    serves_texts,
+    throttled_texts,
+    unqualified_text,
+)
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns
@@ -70,7 +76,7 @@ def remarks(view: RunView) -> list[str]:
     evaluation = view.figure(shown) if shown is not None else None
     if evaluation is None:
         return []
-    lines = [VERIFIED_ON[evaluation.verified_on]]
+    lines = [VERIFIED_ON[evaluation.verified_on], *serves_texts(evaluation)]
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)

@@ -53,6 +53,8 @@ class Answer:
     sensitive: list[torch.Tensor | None]
     floors: list[float]
     units: list[float]
+    memory: Instance | None = None
+    """Where the inputs are a reading of other memory: an instance whose inputs are that memory, in one dimension."""
 
     @property
     def as_given(self) -> bool:

@@ -18,11 +18,12 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
 from kernelwright.worker.judge import tolerance
-from kernelwright.worker.judge.answer import Answer, answered, out_of_memory
-from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW
+from kernelwright.worker.judge.answer import Answer, answered, judged, out_of_memory, usable, with_sensitivity
+from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import values
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes
 from kernelwright.worker.reference.load import LoadedProblem
+from kernelwright.worker.reference.strided import as_dense, strided
 
 AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
 """Up to here a case that is not small meets every distribution too: its reference takes milliseconds on a GPU."""
@@ -47,6 +48,13 @@ PERIOD = len(values.DISTRIBUTIONS)
 
 FOLLOWING = {AGAIN_FEW: values.FEW, AGAIN: values.PARTLY}
 """What follows draw 0, in this order, and how it is made from its inputs."""
+
+DERIVED = (*FOLLOWING, AS_DENSE)
+"""Every draw that is made from the inputs of draw 0."""
+
+
+STRIDED = "strided"
+"""The last part of the name of such a case."""
 
 
 class Draws:
@@ -104,6 +112,16 @@ class Draws:
         """Which draws follow draw 0; of a large case one, because of what each takes."""
         return [AGAIN] if self.is_large(case) else list(FOLLOWING)
 
+    def read_as_dense(self, case: str) -> list[int]:
+        """The draw of inputs that are padded and read as dense; none where the reference does not bear them."""
+        try:
+            answer = self.answer(case, AS_DENSE)
+        except ProblemError as error:
+            if out_of_memory(error):
+                raise
+            return []
+        return [AS_DENSE] if all(map(usable, answer.own, answer.dtypes)) else []
+
     def answer(self, case: str, draw: int) -> Answer:
         """Inputs and expected outputs of one draw, from memory or made now."""
         key = (case, draw)
@@ -143,6 +161,8 @@ class Draws:
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
         try:
+            if draw == AS_DENSE:
+                return as_described(self._read_as_dense(case), case, self.specs[case])
             made = answered(
                 self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
                 operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
@@ -156,6 +176,12 @@ class Draws:
                 "it returns dense tensors whose sizes depend on the case only",
             ) from error
         return as_described(made, case, self.specs[case])
+
+    def _read_as_dense(self, case: str) -> Answer:
+        known, dtype = self.cases[case]
+        given = self.problem.instance(known, seed=self.secret, device=self.device, dtype=dtype)
+        read, memory = as_dense(given, strided(self.specs[case]), self.secret)
+        return replace(with_sensitivity(judged(read), self.secret, self.floors[case]), memory=memory)
 
     def _make_room(self) -> None:
         limit: float = KEPT_ON_CPU_BYTES
@@ -180,15 +206,15 @@ class Draws:
 
     def own_units(self, case: str, draw: int, output: int) -> float:
         """The framework's largest error in units of its element, on the same draws as `limit`."""
-        others = [0] if draw in FOLLOWING else [(draw + PERIOD) % (2 * PERIOD)]
+        others = [0] if draw in DERIVED else [(draw + PERIOD) % (2 * PERIOD)]
         for other in others:
             self._errors(case, other)
-        pooled = [one for one in others if draw in FOLLOWING or self.errors[case, one][0] == self.errors[case, draw][0]]
+        pooled = [one for one in others if draw in DERIVED or self.errors[case, one][0] == self.errors[case, draw][0]]
         return max(self.units[case, one][output] for one in [draw, *pooled])
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
         """The framework's errors on this draw and on another of its distribution (as given, for what follows 0)."""
-        if draw in FOLLOWING:
+        if draw in DERIVED:
             return [self._errors(case, draw)[output], *self._own(case, 0, output)]
         pooled = [draw]
         if not self.is_large(case) or math.prod(self.specs[case].outputs[output].shape) < FEW_OUTPUTS:
@@ -208,6 +234,16 @@ class Draws:
         consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
         longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
         return max(self.flop[case] / (2 * produced), consumed / produced, float(longest))
+
+
+def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
+    """The specs of every case and of the smallest small one once more, laid out otherwise; the name of that one's
+    original by its own."""
+    small = [name for name, (case, _) in draws.cases.items() if case.small]
+    if not small:
+        return draws.specs, {}
+    name = min(small, key=draws.input_bytes)
+    return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
 
 
 def as_described(answer: Answer, case: str, described: Specs) -> Answer:

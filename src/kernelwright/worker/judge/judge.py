@@ -25,7 +25,7 @@ from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_state
 from kernelwright.worker.bounds.work import Work
 from kernelwright.worker.judge import elementwise, messages, tolerance
 from kernelwright.worker.judge.answer import Answer
-from kernelwright.worker.judge.draws import PERIOD, Draws
+from kernelwright.worker.judge.draws import PERIOD, Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
@@ -37,7 +37,6 @@ from kernelwright.worker.reference import load
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes
 from kernelwright.worker.reference.problem_module import note, words_of
-from kernelwright.worker.reference.strided import with_strided
 
 POISONS = (0xFF, 0x5A)
 """Byte patterns for memory that a call must write: 0xFF is NaN in every float format, 0x5A a large finite number."""
@@ -71,6 +70,7 @@ class Judge:
         return {
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
             "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
+            "layouts": self.problem.layouts,
             "parameters": {name: spec.shape for name, spec in first.parameters.items()},
         }  # fmt: skip
 
@@ -189,8 +189,13 @@ class Judge:
     def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
     ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """(window in the arena, our pristine tensor) of each input and parameter."""
-        return bind_tensors(self.answer(case, draw).instance, self.specs[case].inputs, plan, arena, layout)
+        """(window in the arena, our pristine tensor) of each input and parameter; of inputs that are read as dense all
+        memory between their first and last element."""
+        answer = self.answer(case, draw)
+        if answer.memory is None:
+            return bind_tensors(answer.instance, self.specs[case].inputs, plan, arena, layout)
+        laid = [as_it_lies(value) if isinstance(value, torch.Tensor) else value for value in answer.memory.inputs]
+        return bind_tensors(answer.memory, laid, plan, arena, layout)
 
     def _settle(self) -> None:
         if self.device != "cpu":
@@ -273,6 +278,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return peaks.measured(Path(file))
         case messages.Draws(case=case):
             return judge.draws_for(case)
+        case messages.AsDense(case=case):
+            return judge.draws.read_as_dense(judge.strided[case])
         case messages.Again(case=case):
             return judge.draws.following(judge.strided.get(case, case))
         case messages.Qualify(case=case):

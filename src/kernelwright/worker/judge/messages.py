@@ -37,6 +37,13 @@ class Again(Message, frozen=True, kw_only=True, tag="again"):
     case: str
 
 
+class AsDense(Message, frozen=True, kw_only=True, tag="as_dense"):
+    """The numbers of the draws that expect what dense memory gives, of a case whose inputs are laid out otherwise; none
+    where the reference cannot tell."""
+
+    case: str
+
+
 class Qualify(Message, frozen=True, kw_only=True, tag="qualify"):
     case: str
 
@@ -101,6 +108,6 @@ class Forget(Message, frozen=True, kw_only=True, tag="forget"):
 
 
 ToJudge = (
-    Load | Shapes | Peaks | Draws | Again | Qualify | AddPlan | Fill | Check
+    Load | Shapes | Peaks | Draws | Again | AsDense | Qualify | AddPlan | Fill | Check
     | Prepare | CaptureAgain | Sample | Call | Warm | Forget
 )  # fmt: skip

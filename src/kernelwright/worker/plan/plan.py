@@ -25,6 +25,9 @@ AGAIN, AGAIN_FEW = -2, -4
 """The numbers of the draws that follow draw 0 on memory that nobody cleared in between: its inputs, of which some, or
 a few, have changed. Even, as is draw 0, so that the guard zones hold the same poison."""
 
+AS_DENSE = -6
+"""The number of the draw whose inputs are laid out otherwise, expected is what the same memory read as dense gives."""
+
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):
     """Base of the tagged steps and arguments."""

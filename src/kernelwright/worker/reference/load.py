@@ -51,6 +51,7 @@ from kernelwright.worker.reference.problem_module import (
     read_source,
     seeded,
     stated_cases,
+    stated_layouts,
 )
 
 __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
@@ -92,6 +93,7 @@ def load_problem(path: str) -> LoadedProblem:
         tree=tree,
         arguments=arguments,
         modules=own_modules(file) if owns_folder else {},
+        layouts=stated_layouts(file, module),
     )
 
 
@@ -101,7 +103,7 @@ class LoadedProblem:
 
     Each method executes the file again with the case's constants, so that nothing is kept between calls.
     arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
-    of the files in `sources/`, by their path there.
+    of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served.
     """
 
     name: str
@@ -113,6 +115,7 @@ class LoadedProblem:
     tree: ast.Module
     arguments: frozenset[str]
     modules: dict[str, str]
+    layouts: Literal["dense", "any"] = "dense"
 
     def instance(self, case: Case, *, seed: int, device: str = "cpu", dtype: str | None = None) -> Instance:
         """Reference and inputs of `case`; the same for the same arguments. `dtype` goes before the case's own.

@@ -22,7 +22,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 import numpy as np
@@ -40,6 +40,7 @@ class _Sidecar(Record, frozen=True, kw_only=True):
     """`NAME.cases.json`."""
 
     cases: tuple[Case, ...]
+    layouts: Literal["dense", "any"] | None = None
 
 
 # --- reading and running ------------------------------------------------------------------------------------
@@ -192,7 +193,7 @@ def seeded(part: str, seed: int, device: str) -> Iterator[int]:
 
 def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
     """The cases in CASES, or in the sidecar, or one called "default" that changes nothing."""
-    sidecar = file.with_suffix(".cases.json")
+    sidecar = sidecar_of(file)
     if hasattr(module, "CASES"):
         if sidecar.is_file():
             raise ProblemError(f"{file} has CASES, and {sidecar.name} lies beside it", "keep one of the two")
@@ -201,8 +202,31 @@ def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
         return tuple(_stated_case(file, entry) for entry in call(file, "reading CASES", list, module.CASES))
     if not sidecar.is_file():
         return (Case(name="default"),)
+    return _read_sidecar(sidecar).cases
+
+
+def stated_layouts(file: Path, module: types.ModuleType) -> Literal["dense", "any"]:
+    """LAYOUTS, or "layouts" of the sidecar; "dense" where neither says more."""
+    stated = getattr(module, "LAYOUTS", None)
+    if stated is None and sidecar_of(file).is_file():
+        stated = _read_sidecar(sidecar_of(file)).layouts
+    if stated is None:
+        return "dense"
+    if stated == "any":
+        return "any"
+    if stated != "dense":
+        shown = call(file, "showing LAYOUTS", repr, stated)
+        raise ProblemError(f"{file}: LAYOUTS is {encodable(shown)[:100]}", 'expected "dense" or "any"')
+    return "dense"
+
+
+def sidecar_of(file: Path) -> Path:
+    return file.with_suffix(".cases.json")
+
+
+def _read_sidecar(sidecar: Path) -> _Sidecar:
     try:
-        return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=_Sidecar).cases
+        return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=_Sidecar)
     except msgspec.DecodeError as error:
         raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
 

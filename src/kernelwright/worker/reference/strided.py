@@ -1,42 +1,55 @@
 """A small case once more, its inputs laid out in memory as the problem does not lay them out.
 
-Values are the same. What host code accepts it has to compute right, and inputs that are padded and not
-aligned are what it will be given one day.
+Values are the same. Host code may refuse such inputs. What it accepts has to be computed right, or as if the memory
+were dense from the first element on (`as_dense`), which is then a property of the candidate.
 """
 
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from typing import Any
 
+import torch
+
 from kernelwright.model import TensorSpec
-from kernelwright.worker.judge.draws import Draws
-from kernelwright.worker.reference.instance import Specs
-
-STRIDED = "strided"
-"""The last part of the name of such a case."""
-
-
-def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
-    """The specs of every case and of the smallest small one once more, laid out otherwise; the name of that one's
-    original by its own."""
-    small = [name for name, (case, _) in draws.cases.items() if case.small]
-    if not small:
-        return draws.specs, {}
-    name = min(small, key=draws.input_bytes)
-    return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
+from kernelwright.worker.reference.instance import Input, Instance, Specs
 
 
 def strided(specs: Specs) -> Specs:
     """The same values to be laid out otherwise: every tensor starts one element into its storage and its rows are
-    three elements further apart than they are long; a vector takes every second element."""
+    three elements further apart than they are long. A vector stays dense: nobody passes every second element."""
 
     def laid(spec: Any) -> Any:
         if not isinstance(spec, TensorSpec) or math.prod(spec.shape) < 2 or 0 in spec.stride:
             return spec
-        stride = [2 if len(spec.shape) == 1 else 1]
+        stride = [1]
         for position, size in enumerate(reversed(spec.shape[1:])):
             stride.insert(0, stride[0] * (size + (3 if position == 0 else 0)))
         return TensorSpec(shape=spec.shape, dtype=spec.dtype, stride=tuple(stride), offset=1)
 
     return Specs(inputs=tuple(map(laid, specs.inputs)), outputs=specs.outputs, parameters=specs.parameters)
+
+
+def as_dense(instance: Instance, specs: Specs, seed: int) -> tuple[Instance, Instance]:
+    """The instance with inputs as a kernel reads them that takes them to be dense, and one whose inputs are the memory.
+
+    specs: how the inputs of `instance` lie in memory. Memory between rows holds values of the same input, so that
+    what is read there is an index or a number like any other.
+    """
+    generator = torch.Generator().manual_seed(seed % (1 << 63))
+
+    def laid(value: Input, spec: Any) -> tuple[Input, Input]:
+        if not isinstance(value, torch.Tensor) or (spec.stride == value.stride() and not spec.offset):
+            return value, value
+        reach = spec.offset + sum((size - 1) * stride for size, stride in zip(spec.shape, spec.stride, strict=True)) + 1
+        order = torch.randint(value.numel(), (reach,), generator=generator).to(value.device)
+        memory = value.reshape(-1)[order]
+        memory.as_strided(spec.shape, spec.stride, spec.offset).copy_(value)
+        return memory[spec.offset : spec.offset + value.numel()].view(value.shape), memory
+
+    pairs = [laid(value, spec) for value, spec in zip(instance.inputs, specs.inputs, strict=True)]
+    return (
+        replace(instance, inputs=tuple(dense for dense, _ in pairs)),
+        replace(instance, inputs=tuple(memory for _, memory in pairs)),
+    )

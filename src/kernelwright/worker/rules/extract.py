@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 import copy
 from dataclasses import dataclass
+from typing import Literal
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, names_in
@@ -29,11 +30,13 @@ READ_BY_INTERPRETER = ("tl.constexpr", "constexpr")
 
 @dataclass(frozen=True)
 class Kernels:
-    """The extracted module text and its kernels: by name, whether each parameter is a constexpr."""
+    """The extracted module text and its kernels: by name, whether each parameter is a constexpr. serves: what the
+    candidate declares that its inputs have to be."""
 
     source: str
     parameters: dict[str, dict[str, bool]]
     findings: tuple[Finding, ...]
+    serves: tuple[Literal["dense", "aligned"], ...] = ()
 
     @property
     def names(self) -> tuple[str, ...]:

@@ -149,6 +149,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         confinement=subject.confinement,
         log=subject.log,
         unqualified=session.unqualified,
+        serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
     )
 
 

@@ -18,7 +18,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright import source as tunables
-from kernelwright.model import Candidate, CaseResult, KernelResources, Status
+from kernelwright.model import Candidate, CaseResult, KernelResources, Property, Status
 from kernelwright.source import parse as syntax
 from kernelwright.worker.bench.messages import AddPlan, AddText
 from kernelwright.worker.compile import machine_code
@@ -56,6 +56,7 @@ class Subject:
         self.kernels_source = ""
         self.kernels_sha = ""
         self.kernels: dict[str, dict[str, bool]] = {}
+        self.declared: tuple[Property, ...] = ()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -105,6 +106,7 @@ class Subject:
             raise Ended(Status.NOT_VERIFIED, f"not verified here: {why}")
         self.kernels_sha, self.kernels_source = codec.sha(kernels.source), kernels.source
         self.kernels = kernels.parameters
+        self.declared = tuple(Property(name=name, shown_by="declared") for name in kernels.serves)
 
     def _record(self, cases: list[str]) -> None:
         shapes = [shape for shape in self.session.shapes if shape["name"] in cases]

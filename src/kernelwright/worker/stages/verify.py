@@ -11,9 +11,9 @@ import time
 import msgspec
 
 from kernelwright import codec
-from kernelwright.model import Case, CaseResult, Status
+from kernelwright.model import Case, CaseResult, Property, Status
 from kernelwright.worker.bench.messages import Reserve, Run
-from kernelwright.worker.judge.messages import AddPlan, Again, Check, Draws, Fill
+from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Plan, views
 from kernelwright.worker.processes.outcome import Ended
@@ -78,17 +78,40 @@ def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
 def verify_strided(subject: Subject, case: Case) -> CaseResult:
     """A case whose inputs are padded and not aligned: what the host code accepts it must compute right.
 
-    Refusing such inputs (an assertion, an error) is fine: the user of the kernel sees it. Wrong values are not.
+    Dense inputs are a property that a candidate may declare, show by a refusal of its host code, or show by values that
+    are right for the same memory read as dense. Any other values are wrong, and so is every one of these where the
+    problem demands any layout.
     """
+    result = _strided(subject, case)
+    if result.serves and subject.session.loaded().layouts == "any":
+        said = result.reason or "they are read as if they were dense"
+        reason = f'{READ_WRONGLY}; the problem states LAYOUTS = "any" ({said})'
+        return msgspec.structs.replace(result, status=Status.WRONG, reason=reason, serves=())
+    return result
+
+
+READ_WRONGLY = "inputs that are not contiguous are read wrongly: pass their strides, call .contiguous(), or refuse them"
+
+
+def _strided(subject: Subject, case: Case) -> CaseResult:
+    if subject.declared:
+        reason = f"declared: {' and '.join(one.name for one in subject.declared)} inputs only"
+        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason, serves=subject.declared)
     refusal = subject.unplanned.get(case.name)
     if refusal is not None:
         reason = f"the host code refuses inputs that are not contiguous: {refusal.reason}"
-        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
+        serves = tuple(Property(name=name, shown_by="refused", detail=refusal.reason) for name in ("dense", "aligned"))
+        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason, serves=serves)
     result = verify(subject, case)
     if result.status in (Status.PASSED, Status.NOT_VERIFIED):
         return result
-    advice = "inputs that are not contiguous are read wrongly: pass their strides, call .contiguous(), or refuse them"
-    return msgspec.structs.replace(result, reason=f"{advice} ({result.reason})")
+    if result.status is Status.WRONG:
+        with subject.leased("verify"):
+            for draw in subject.processes.ask_judge(AsDense(case=case.name)):
+                dense = replayed(subject, case.name, subject.plans[case.name], draw)
+                if dense.status is Status.PASSED:
+                    return msgspec.structs.replace(dense, serves=(Property(name="dense", shown_by="read as dense"),))
+    return msgspec.structs.replace(result, reason=f"{READ_WRONGLY} ({result.reason})")
 
 
 def closeness(result: CaseResult) -> float:
