@@ -1,0 +1,70 @@
+"""The list of published kernels, read from the TOML files in `kernels/`, one for each project."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import tomllib
+from benchmarks.published.assemble import Assembly, Files
+
+HERE = Path(__file__).parent
+LABELS = ("honest", "wrong", "not expressible")
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where kernels come from. source: a GitHub repository, or a wheel's file name. instead: dotted names of the
+    project's own helpers, with what stands for each in a candidate ("" leaves a decorator or a call out). decided:
+    module-level tests, as `ast.unparse` writes them, and what they give on an NVIDIA GPU."""
+
+    name: str
+    source: str
+    commit: str
+    root: str = ""
+    instead: dict[str, str] = field(default_factory=dict)
+    decided: dict[str, bool] = field(default_factory=dict)
+
+    def files(self, folder: Path) -> Files:
+        """The project's files below `folder`: OWNER+NAME/repo, a bare git directory, or the wheel."""
+        if self.source.endswith(".whl"):
+            return Files(folder / self.source, self.commit, self.root)
+        return Files(folder / self.source.replace("/", "+") / "repo", self.commit, self.root)
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """One published kernel. entry: the function or class that people call. adapter: our `kernel_function`. label:
+    given before the first run, with its reason."""
+
+    name: str
+    project: Project
+    path: str
+    entry: str
+    problem: str
+    label: str
+    reason: str
+    adapter: str
+
+    def candidate(self, folder: Path) -> str:
+        """The text to judge, made of the project's files below `folder`; raises AssemblyError."""
+        return Assembly(self.project.files(folder), self.project.instead, self.project.decided).candidate(
+            self.path, self.adapter
+        )
+
+    @property
+    def problem_file(self) -> Path:
+        return HERE / "problems" / f"{self.problem}.py"
+
+
+def kernels() -> list[Kernel]:
+    """All kernels of the manifest, by project."""
+    found = []
+    for file in sorted((HERE / "kernels").glob("*.toml")):
+        table = tomllib.loads(file.read_text(encoding="utf-8"))
+        project = Project(name=file.stem, **table["project"])
+        for entry in table["kernel"]:
+            entry = {"label": "honest", **entry, "name": f"{file.stem}.{entry['name']}"}
+            assert entry["label"] in LABELS, entry["name"]
+            found.append(Kernel(project=project, **entry))
+    return found

@@ -1,0 +1,39 @@
+"""One step of a selective state space model: the output, and the new state in place."""
+
+import torch
+import torch.nn as nn
+
+batch = 32
+dim = 2048
+n = 16
+
+CASES = [
+    dict(name="full", batch=32, dim=2048, n=16, dtype="float32"),
+    dict(name="small", small=True, batch=2, dim=20, n=16, dtype="float32"),
+]
+
+
+MUTATES = ("state",)
+
+
+class Model(nn.Module):
+    def forward(self, state, x, dt, a, b, c):
+        decay = torch.exp(dt[..., None] * a)
+        new = state * decay + (dt * x)[..., None] * b[:, None, :]
+        state.copy_(new)
+        return (new * c[:, None, :]).sum(-1)
+
+
+def get_inputs():
+    return [
+        torch.randn(batch, dim, n),
+        torch.randn(batch, dim),
+        torch.rand(batch, dim),
+        -torch.rand(dim, n),
+        torch.randn(batch, n),
+        torch.randn(batch, n),
+    ]
+
+
+def get_init_inputs():
+    return []

@@ -1,0 +1,26 @@
+"""Trace of a matrix."""
+
+import torch
+import torch.nn as nn
+
+rows = 1003
+cols = 2049
+
+CASES = [
+    dict(name="full", rows=1003, cols=2049, dtype="float32"),
+    dict(name="small", small=True, rows=5, cols=37, dtype="float32"),
+    dict(name="small1", small=True, rows=3, cols=130, dtype="float32"),
+]
+
+
+class Model(nn.Module):
+    def forward(self, x):
+        return torch.trace(x)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
