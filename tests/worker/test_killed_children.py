@@ -10,6 +10,7 @@ import pytest
 
 from kernelwright.errors import ProblemError, WorkerError
 from kernelwright.model import Candidate, Evaluation
+from kernelwright.worker.judge.messages import Again, Fill, ToJudge
 from kernelwright.worker.processes.children import Child, ForkServer
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
@@ -111,6 +112,11 @@ def test_children_that_ended_leave_no_logs(session: Session, monkeypatch: pytest
     assert len(list(session.processes.scratch.rglob("*-*.log"))) <= len(logs) <= 2, "the living judge's and bench's"
 
 
+def server_of(session: Session, interprets: bool) -> ForkServer:
+    interpreters = session.processes.interpreters
+    return interpreters if interprets and interpreters is not None else session.processes.compilers
+
+
 @pytest.mark.parametrize("interprets", [False, True])
 def test_a_killed_fork_server_is_started_again_and_its_death_changes_nothing(
     session: Session, monkeypatch: pytest.MonkeyPatch, interprets: bool
@@ -118,11 +124,7 @@ def test_a_killed_fork_server_is_started_again_and_its_death_changes_nothing(
     """Between two evaluations and, by the first child of another, in the middle of one."""
 
     def server() -> ForkServer:
-        return (
-            session.processes.interpreters
-            if interprets and session.processes.interpreters is not None
-            else session.processes.compilers
-        )
+        return server_of(session, interprets)
 
     first = server()
     os.kill(first.process.pid, signal.SIGKILL)
@@ -147,3 +149,25 @@ def test_a_killed_fork_server_is_started_again_and_its_death_changes_nothing(
     assert server() is not second
     logs = [child.log for child in started if child.log is not None]
     assert len(set(logs)) == len(logs), "no child writes into the log of another"
+
+
+@pytest.mark.parametrize("after", [Fill, Again])
+@pytest.mark.parametrize("interprets", [False, True])
+def test_a_fork_server_killed_between_two_questions_makes_no_candidate_wrong(
+    session: Session, monkeypatch: pytest.MonkeyPatch, interprets: bool, after: type[ToJudge]
+) -> None:
+    """Its judge or bench ends unseen, and with it what was filled in: a new one must not go on in its place."""
+    ask, killed = session.processes.ask_judge, []
+
+    def asked(message: ToJudge, *more: object, **named: object) -> object:
+        answer = ask(message, *more, **named)  # type: ignore[arg-type]
+        if isinstance(message, after) and not killed:
+            killed.append(server_of(session, interprets))
+            os.kill(killed[0].process.pid, signal.SIGKILL)
+            killed[0].process.wait()
+        return answer
+
+    monkeypatch.setattr(session.processes, "ask_judge", asked)
+    found = evaluate(session, Candidate(source=CANDIDATE), "verify")
+    assert killed
+    assert (found.status.value, found.reason) == ("passed", "")

@@ -134,3 +134,25 @@ def test_the_lock_of_another_user_needs_only_to_be_read(tmp_path: Path) -> None:
             fcntl.flock(another, fcntl.LOCK_EX | fcntl.LOCK_NB)
     finally:
         tmp_path.chmod(0o755)
+
+
+def test_what_is_done_when_a_hold_begins_is_done_once_for_it(tmp_path: Path) -> None:
+    begun = []
+    lease = Lease("gpu", tmp_path, begins=lambda: begun.append(lease.is_nested))
+    for holds in (1, 2):
+        with lease:
+            with lease:
+                assert lease.is_nested
+            assert not lease.is_nested
+        assert begun == [False] * holds
+
+
+def test_where_a_hold_cannot_begin_nothing_is_held(tmp_path: Path) -> None:
+    def fails() -> None:
+        raise RuntimeError
+
+    lease = Lease("gpu", tmp_path, begins=fails)
+    with pytest.raises(RuntimeError):
+        lease.acquire()
+    with other(tmp_path) as process:
+        assert process.communicate("\n")[0] == "mine\n"

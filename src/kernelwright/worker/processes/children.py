@@ -83,6 +83,11 @@ class Child:
         """Not killed by us. One that ended on its own counts as alive until it is asked, unless its server ended."""
         return not self.is_killed and self.server.alive
 
+    @property
+    def is_orphan(self) -> bool:
+        """Whether it ended with its server, and nobody has noticed yet."""
+        return not self.is_killed and not self.server.alive
+
     def ask(self, message: dict[str, Any] | Message, timeout_s: float) -> dict[str, Any]:
         """Send one message and wait for its answer.
 

@@ -12,6 +12,7 @@ import logging
 import os
 import tempfile
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 
@@ -26,10 +27,18 @@ WAITS = "another program uses the GPU (it holds %s); this run goes on as soon as
 class Lease:
     """May be taken again by the thread that holds it."""
 
-    def __init__(self, gpu: str | None, folder: Path | None = None, said_after_s: float = SAID_AFTER_S) -> None:
+    def __init__(
+        self,
+        gpu: str | None,
+        folder: Path | None = None,
+        said_after_s: float = SAID_AFTER_S,
+        begins: Callable[[], object] = lambda: None,
+    ) -> None:
         """gpu: what tells it from others of this machine; None where there is none, and only threads take turns.
-        said_after_s: how long another program may keep it before the wait is said."""
+        said_after_s: how long another program may keep it before the wait is said. begins: called whenever a thread
+        takes it that did not have it."""
         self._said_after_s = said_after_s
+        self._begins = begins
         self._threads = threading.RLock()
         self._depth = 0
         self._file: int | None = None
@@ -40,13 +49,25 @@ class Lease:
     def acquire(self) -> None:
         self._threads.acquire()
         self._depth += 1
-        if self._depth == 1 and self._file is not None:
-            try:
+        if self._depth > 1:
+            return
+        try:
+            if self._file is not None:
                 self._wait(self._file)
-            except BaseException:  # a wait that was broken off holds nothing
-                self._depth -= 1
-                self._threads.release()
-                raise
+        except BaseException:  # a wait that was broken off holds nothing
+            self._depth -= 1
+            self._threads.release()
+            raise
+        try:
+            self._begins()
+        except BaseException:
+            self.release()
+            raise
+
+    @property
+    def is_nested(self) -> bool:
+        """Whether the thread that has it took it more than once."""
+        return self._depth > 1
 
     def release(self) -> None:
         self._depth -= 1

@@ -89,7 +89,7 @@ class Processes:
         if not self.on_gpu:
             (self.scratch / "interpreter").mkdir()
             self.interpreters = ForkServer(self.scratch / "interpreter", interpret=True)
-        self.lease = Lease(self.machine["uuid"])
+        self.lease = Lease(self.machine["uuid"], begins=self._drop_ended)
         self.threads = ThreadPoolExecutor(max_workers=os.cpu_count() or 2)
         self.compiled: dict[str, Future[dict[str, Any]]] = {}
         self.compiled_lock = threading.Lock()
@@ -156,8 +156,12 @@ class Processes:
             return self.interpreters if interpret and self.interpreters is not None else self.compilers
 
     def child(self, role: str) -> Child:
-        """The living judge or bench."""
+        """The judge or bench, a new one where there is none. Raises ServerEnded where it ended with its fork server
+        since the lease was taken: what it was given before is gone with it."""
         found = self.children.get(role)
+        if found is not None and found.is_orphan and self.lease.is_nested:
+            self.drop(role)
+            raise ServerEnded(f"the {role} ended with its fork server")
         if found is None or not found.alive:
             self.drop(role)
             if role == "judge":
@@ -178,6 +182,10 @@ class Processes:
         if not self.on_gpu and self.replays_for is not candidate:
             self.drop("bench")
             self.replays_for = candidate
+
+    def _drop_ended(self) -> None:
+        for role in [role for role, child in self.children.items() if child.is_orphan]:
+            self.drop(role)
 
     def drop(self, role: str) -> None:
         """End it, and remove its log: a long run has one for each candidate."""
@@ -254,13 +262,13 @@ class Processes:
 
         A process that is lost twice is the candidate's own fault, or the problem's.
 
-        attempt: its result, and whether it ended because a process was lost. A lost judge is an exception.
+        attempt: its result, and whether it ended because a process was lost. A lost judge or server is an exception.
         """
         judges_lost = self.judges_lost
         try:
             found, lost = attempt()
-        except (ProblemError, WorkerError):
-            if self.judges_lost == judges_lost:
+        except (ProblemError, WorkerError) as error:
+            if self.judges_lost == judges_lost and not isinstance(error, ServerEnded):
                 raise
             lost = True
         return attempt()[0] if lost else found

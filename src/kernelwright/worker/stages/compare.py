@@ -29,6 +29,7 @@ from kernelwright.model import (
 )
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.processes.children import ServerEnded
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
@@ -176,6 +177,8 @@ def measured_case(
         for name in framework:
             try:
                 rows.append(framework_row(processes, case, name))
+            except ServerEnded:
+                raise
             except (ProblemError, WorkerError) as error:
                 failed.append(Implementation(name=name, status=Status.RUNTIME_ERROR, reason=str(error)[:400]))
         room = largest(subjects, case)

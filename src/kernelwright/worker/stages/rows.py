@@ -18,6 +18,7 @@ from kernelwright.model import CaseInfo, Implementation, Status
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.order import design, orders
 from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.processes.children import ServerEnded
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.stages.subject import Subject
@@ -142,6 +143,8 @@ def exchange(rows: list[Row]) -> tuple[list[Row], Failed]:
             if ended.lost:
                 raise
             failed[row.name] = Implementation(name=row.name, status=ended.status, reason=ended.reason)
+        except ServerEnded:
+            raise
         except (ProblemError, WorkerError) as error:
             failed[row.name] = Implementation(name=row.name, status=Status.RUNTIME_ERROR, reason=str(error)[:400])
     return [row for row in rows if row.name not in failed], list(failed.values())
