@@ -13,7 +13,7 @@ import pytest
 from fakes import STARTER, evaluation_of, run_info
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, RunFolderError
-from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, fold
+from kernelwright.journal import Event, EventKind, Journal, SessionEnd, SessionStart, database, fold
 from kernelwright.model import Budget, CaseResult, Evaluation, Operator, Proposal, Request, Status
 
 
@@ -104,6 +104,28 @@ def test_a_folder_that_holds_a_run_takes_no_second_one(tmp_path: Path) -> None:
     with Journal.open(tmp_path) as journal:
         assert journal.info == run_info()
         assert len(journal.events()) == 1
+
+
+def test_a_run_that_is_being_written_is_named_as_such_to_a_second_one(tmp_path: Path) -> None:
+    with Journal.create(tmp_path, run_info()), pytest.raises(RunFolderError, match="already holds a run"):
+        Journal.create(tmp_path, run_info(seed=7))
+
+
+def test_a_run_that_came_while_the_lock_was_waited_for_is_not_written_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock = database.lock
+
+    def late(folder: Path) -> int:
+        monkeypatch.setattr(database, "lock", lock)
+        Journal.create(folder, run_info()).close()
+        return lock(folder)
+
+    monkeypatch.setattr(database, "lock", late)
+    with pytest.raises(RunFolderError, match="already holds a run"):
+        Journal.create(tmp_path, run_info(seed=7))
+    with Journal.open(tmp_path, writable=True) as journal:
+        assert journal.info == run_info()
 
 
 def test_a_run_that_was_killed_while_its_journal_was_created_begins_again(

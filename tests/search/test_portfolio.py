@@ -64,6 +64,9 @@ def test_where_nothing_gains_none_is_forgotten() -> None:
 
 def test_what_was_never_asked_for_is_not_given_up_and_the_worst_of_those_asked_is() -> None:
     assert not asked(Operator.IMPROVE).gives_up(Operator.REPAIR)
+    praised = asked(*[Operator.IMPROVE] * 4, gained=(Operator.IMPROVE,) * 4)
+    assert praised.index(Operator.REPAIR) < praised.index(Operator.IMPROVE)
+    assert not praised.gives_up(Operator.REPAIR), "its index is the lowest, and nobody knows what it would gain"
     assert not asked(Operator.REPAIR).gives_up(Operator.REPAIR)
     gained = (Operator.IMPROVE,) * 3
     assert asked(*[Operator.IMPROVE] * 4, *[Operator.REPAIR] * 4, gained=gained).gives_up(Operator.REPAIR)

@@ -97,6 +97,15 @@ def test_the_limit_is_a_multiple_of_the_framework_s_own_error() -> None:
     assert tolerance.verdict(ROUNDED, limit) == ""
 
 
+def test_of_several_draws_the_larger_error_and_the_larger_scale_count_in_either_order() -> None:
+    small = tolerance.Errors(1e-4, 2e-5, tolerance.Scale(1.0, 0.5), worst="", special=False)
+    large = tolerance.Errors(1e-3, 1e-4, tolerance.Scale(2.0, 1.0), worst="", special=False)
+    for own in ([small, large], [large, small]):
+        limit = tolerance.allowed(own, torch.float32, 1)
+        assert limit.scale == large.scale
+        assert (limit.max_rel, limit.rms_rel) == (pytest.approx(16 * 1e-3 / 2.0), pytest.approx(8 * 1e-4 / 1.0))
+
+
 def test_the_rms_error_alone_is_enough_to_fail() -> None:
     limit = tolerance.allowed([ROUNDED], torch.float32, 1)
     spread = tolerance.Errors(max_abs=1e-3, rms_abs=9e-4, scale=ONE, worst="", special=False)

@@ -90,6 +90,26 @@ def test_a_view_is_of_a_known_buffer_and_dtype(changes: dict[str, Any]) -> None:
     assert "unknown" in viewing(**changes)
 
 
+@pytest.mark.parametrize(
+    "end",
+    [
+        {"shape": (128,), "stride": (1,), "dtype": "int8"},
+        {"shape": (64,), "stride": (1,), "dtype": "float16", "offset": 0},
+        {"shape": (2,), "stride": (127,), "dtype": "int8"},
+        {"shape": (1,), "stride": (1,), "dtype": "int8", "offset": 127},
+    ],
+)
+def test_a_view_may_reach_the_last_byte_of_its_buffer_and_not_the_next(end: dict[str, Any]) -> None:
+    assert viewing(**end) == ""
+    assert "outside its buffer of 128 bytes" in viewing(**end | {"offset": end.get("offset", 0) + 1})
+
+
+def test_what_is_filled_and_copied_is_checked_as_what_is_launched() -> None:
+    outside = msgspec.structs.replace(Y, offset=1)
+    for step in (Fill(view=outside, value="0"), Copy(target=outside, source=X), Copy(target=Y, source=outside)):
+        assert "a view outside its buffer" in found(steps=(LAUNCH, step))
+
+
 def test_a_view_with_no_elements_is_sound() -> None:
     assert viewing(shape=(0, 8), stride=(8, 1)) == ""
 
@@ -238,3 +258,10 @@ def test_a_fill_may_be_with_any_number(value: str) -> None:
 
 def test_a_copy_is_between_equal_shapes() -> None:
     assert "copy" in found(steps=(LAUNCH, Copy(target=Y, source=msgspec.structs.replace(X, shape=(8, 4)))))
+
+
+@pytest.mark.parametrize("shape", [(4, 1), (1, 8), (8,), (4, 8, 1), (0, 8)])
+def test_a_copy_spreads_nothing_over_more_elements(shape: tuple[int, ...]) -> None:
+    """PyTorch would: what is copied by a candidate's host code was expanded there, as a view."""
+    source = View(buffer=0, dtype="float32", shape=shape, stride=(0,) * len(shape))
+    assert f"a copy of {shape}" in found(steps=(LAUNCH, Copy(target=Y, source=source)))

@@ -255,6 +255,40 @@ def test_exceptions_are_not_caught() -> None:
         assert any("catches exceptions" in rule for rule in found)
 
 
+ALONE = {
+    "a character that nobody sees": ("NAME = 'a\u202eb'\n", "holds the character \\u202e"),
+    "a hook as a method": ("class C:\n    def __getitem__(self, grid):\n        return grid\n", "defines __getitem__"),
+    "a hook by assignment": ("class C:\n    __exit__ = print\n", "defines __exit__"),
+    "a class from type": ("C = type('C', (), {})\n", "makes a class at run time with type()"),
+    "a class from Enum": ("from enum import Enum\nC = Enum('C', 'A B')\n", "makes a class at run time with Enum()"),
+    "an import": ("import pathlib\n", "imports pathlib"),
+    "an import from a module": ("from pathlib import Path\n", "imports from pathlib"),
+    "an import from a package": ("from .torch import nn\n", "imports from torch"),
+    "an import of a part of the framework": ("from torch.nn import _reduction\n", "imports _reduction"),
+    "an import of what a module has too": ("from collections import deque\n", "imports deque from collections"),
+    "an import under another name": ("from functools import wraps as w\n", "imports wraps under another name"),
+    "an exception that is caught": (in_function("try:", "    k(x)", "except Exception:", "    pass"), "catches"),
+    "what runs whatever happens": (in_function("try:", "    k(x)", "finally:", "    pass"), "catches"),
+    "a builtin by name": (in_function("run = exec"), "uses exec"),
+    "a builtin that is called": (in_function("n = id(x)"), "calls id()"),
+    "getattr under another name": (in_function("look = getattr"), "getattr has to be called by its name"),
+    "getattr of a computed name": (in_function("y = getattr(x, 'a' + 'b')"), "with a name that is not a literal"),
+    "getattr of a part of the framework": (in_function("y = getattr(torch, 'ops')"), "uses .ops"),
+    "a pattern of attributes": (
+        in_function("match x:", "    case torch.Tensor(is_meta=True):", "        pass"), "uses .is_meta"),
+    "a decorator that is called": (
+        "import functools\n" + in_function("functools.wraps(torch)(x)"), "uses wraps other than above a definition"),
+    "async code": ("async def f(x):\n    return x\n", "uses async code"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", ALONE)
+def test_each_rule_finds_what_no_other_rule_does(case: str) -> None:
+    text, rule = ALONE[case]
+    (found,) = rules(text)
+    assert rule in found
+
+
 @pytest.mark.parametrize(
     "forward",
     [

@@ -1,0 +1,74 @@
+"""What host code may keep for the next call: each rule alone, and what is a call's own."""
+
+from __future__ import annotations
+
+import ast
+import textwrap
+
+import pytest
+
+from kernelwright.worker.rules.state import kept
+
+
+def found(text: str) -> list[tuple[int, str]]:
+    return [(finding.line, finding.rule) for finding in kept(ast.parse(textwrap.dedent(text)), set())]
+
+
+def function(*lines: str) -> str:
+    """Line 1 is the head."""
+    return "def forward(self, x):\n" + "".join(f"    {line}\n" for line in lines)
+
+
+def constructor(line: str) -> str:
+    return f"class C:\n    def __init__(self):\n        {line}\n"
+
+
+REFUSED = {
+    "global": (function("global y"), 2, "through global or nonlocal"),
+    "nonlocal": ("def f(y):\n    def g():\n        nonlocal y\n", 3, "through global or nonlocal"),
+    "a generator": (function("yield x"), 2, "in a generator"),
+    "a generator of another": (function("yield from x"), 2, "in a generator"),
+    "a cache that is imported": ("from functools import lru_cache\n", 1, "imports lru_cache"),
+    "a cache above a function": ("@functools.lru_cache\ndef f():\n    return 1\n", 1, "uses lru_cache"),
+    "an item through a local name": (function("seen = self.seen", "seen[1] = x"), 3, "writes into seen"),
+    "a change through a local name": (function("seen = SEEN", "seen.append(x)"), 3, "changes seen"),
+    "a default": ("def f(x, seen=[]):\n    return x\n", 1, "a container as a default"),
+    "a default by keyword": ("def f(x, *, seen={}):\n    return x\n", 1, "a container as a default"),
+    "a default of a lambda": ("f = lambda x, seen={}: x\n", 1, "a container as a default"),
+    "an iterator as a default": ("def f(x, n=iter((1,))):\n    return x\n", 1, "an iterator keeps its place"),
+    "an attribute": (function("self.out = x"), 2, "writes self.out"),
+    "an attribute that is removed": (function("del self.out"), 2, "writes self.out"),
+    "an item": (function("SIZES[0] = x"), 2, "writes into SIZES"),
+    "a change": (function("self.seen.append(x)"), 2, "changes self.seen"),
+    "an iterator that goes on": (function("n = next(self.sizes)"), 2, "an iterator keeps its place"),
+    "an attribute of a module": ("torch.relu = None\n", 1, "nothing may be patched"),
+    "a container of a module": ("SEEN = {}\n", 1, "a module-level container"),
+    "an iterator of a module": ("SIZES = iter((1, 2))\n", 1, "an iterator keeps its place"),
+    "a tensor of a module": ("OUT = torch.empty(4)\n", 1, "a tensor made outside of a call"),
+    "a container of a class": ("class C:\n    seen = {}\n", 2, "a container in a class"),
+    "an empty container of an object": (constructor("self.seen = {}"), 3, "an empty container"),
+    "an iterator of an object": (constructor("self.sizes = zip((1,), (2,))"), 3, "an iterator keeps its place"),
+}
+
+
+@pytest.mark.parametrize("case", REFUSED)
+def test_each_way_to_keep_something_is_found_once_with_its_line(case: str) -> None:
+    text, line, rule = REFUSED[case]
+    ((at, said),) = found(text)
+    assert (at, rule in said) == (line, True), said
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        function("seen = list(x.shape)", "seen[0] = 1", "seen.append(2)"),
+        function("seen = x", "other = seen", "other[0] = 1"),
+        function("sizes = iter(x.shape)", "n = next(sizes)"),
+        constructor("self.size = 3"),
+        "def forward(ctx, x):\n    ctx.size = 3\n",
+        "def f(x, size=(1, 2)):\n    return x\n",
+        "__all__ = ['f']\n",
+    ],
+)
+def test_what_is_a_call_s_own_is_not_found(text: str) -> None:
+    assert found(text) == []
