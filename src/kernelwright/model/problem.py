@@ -97,6 +97,15 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     """What is read of each input, parameter and buffer; as derived, also where `work()` states bytes."""
     assumed: tuple[str, ...] = ()
     """What was taken for granted in deriving them."""
+    mutates: tuple[str, ...] = ()
+    """The inputs that forward changes in place, which are the last of `outputs`; empty in older journals."""
+    reads_changed: bool = False
+    """Whether forward reads what it changes, so that a call depends on the one before it."""
+
+    @property
+    def restored(self) -> tuple[str, ...]:
+        """The inputs that are put back before each call that is timed."""
+        return self.mutates if self.reads_changed else ()
 
 
 class ProblemInfo(Record, frozen=True, kw_only=True):

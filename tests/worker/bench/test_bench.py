@@ -23,7 +23,7 @@ class Noting:
     def __init__(self) -> None:
         self.calls: list[tuple[Any, ...]] = []
         self.plans: dict[str, to_bench.AddPlan] = {}
-        timed = SimpleNamespace(warm_us=lambda: 7.0)
+        timed = SimpleNamespace(warm_us=lambda: 7.0, restore="restore")
         self.prepared = {"k": SimpleNamespace(timed=timed, once=SimpleNamespace(run="run"))}
 
     def __getattr__(self, name: str) -> Any:
@@ -40,7 +40,8 @@ def received(message: to_bench.ToBench) -> Any:
     [
         (to_bench.Reserve(nbytes=64), ("reserve", 64)),
         (to_bench.Run(plan="p"), ("run", "p")),
-        (to_bench.Prepare(key="k", case="c", plan="p", room=8), ("prepare", "k", "c", "p", 8)),
+        (to_bench.Prepare(key="k", case="c", plan="p", room=8), ("prepare", "k", "c", "p", 8, ())),
+        (to_bench.Prepare(key="k", case="c", plan="p", restored=("x",)), ("prepare", "k", "c", "p", 0, ("x",))),
         (to_bench.Sample(key="k", count=3), ("samples", "k", 3)),
         (to_bench.CaptureAgain(key="k"), ("capture_again", "k")),
         (to_bench.Race(key="k", against="best", most=60), ("race", "k", "best", 60)),
@@ -64,9 +65,9 @@ def test_a_plan_is_kept_under_its_name_with_its_machine_code(monkeypatch: pytest
     respond(bench, received(message))
     assert bench.plans == {"p": message}
     assert respond(bench, received(to_bench.Warm(key="k"))) == 7.0
-    monkeypatch.setattr(clock, "call_us", lambda run: (run, 1.0))
+    monkeypatch.setattr(clock, "call_us", lambda run, restore: (run + restore, 1.0))
     monkeypatch.setattr(clock, "observe", lambda: None)
-    assert respond(bench, received(to_bench.Call(key="k"))) == ("run", 1.0)
+    assert respond(bench, received(to_bench.Call(key="k"))) == ("runrestore", 1.0)
     assert respond(bench, received(to_bench.Clocks())) is None
 
 

@@ -189,3 +189,33 @@ def test_the_rotating_sets_together_hold_four_times_the_l2_cache_beside_the_one_
 def test_rotating_sets_take_half_of_the_free_memory_at_most_and_one_is_always_made() -> None:
     assert clock.sets_needed(10 << 20, 50 << 20, free_bytes=100 << 20) == 5
     assert clock.sets_needed(10 << 20, 50 << 20, free_bytes=1 << 20) == 1
+
+
+def test_work_that_reads_what_it_changes_is_restored_before_each_rotation_and_outside_of_the_timed_part(
+    device: Device,
+) -> None:
+    restore = device.piece("restore", 70.0)
+    timed = clock.Timed([device.piece("a", 100.0), device.piece("b", 150.0)], restore=restore)
+    rotation = ["a", "b"]
+    assert timed.calls == 2
+    assert device.done[:3] == ["restore", *rotation]
+    assert done_in(device, timed.sample_us) == [
+        "flush", "restore", *rotation, "restore", "flush", "event", *rotation, "event"
+    ]  # fmt: skip
+    assert timed.sample_us() == pytest.approx(125.0)
+    for work in (timed.run, timed.rotation.run):
+        assert done_in(device, work) == ["restore", *rotation]
+    again = timed.again()
+    assert done_in(device, again.run) == ["restore", "b", "a"]
+    assert timed.warm_us() is None
+
+
+def test_each_awaited_call_is_restored_before_its_time_begins(device: Device) -> None:
+    found = done_in(device, lambda: clock.call_us(device.piece("a", 1.0), device.piece("restore", 1.0), repeats=2))
+    assert found == ["restore", "a"] * 5
+
+
+@pytest.mark.parametrize(("call_us", "sets"), [(10.0, 100), (0.5, 256), (400.0, 3), (5000.0, 1)])
+def test_as_many_sets_are_made_as_take_a_millisecond(call_us: float, sets: int) -> None:
+    assert clock.sets_for_a_sample(call_us, 1 << 20, 80 << 30) == sets
+    assert clock.sets_for_a_sample(call_us, 40 << 30, 80 << 30) == 1

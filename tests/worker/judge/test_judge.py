@@ -456,6 +456,8 @@ def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: 
         assert bool(around[[0, 8, 9, 10]].isnan().all())
         arena.write(0)
         assert arena.check(0).status is Status.PASSED
+        around[8] = 0
+        assert "between the rows of x" in arena.check(0).reason
         window(arena.memory, arena.layout, arena.x)[4, 6] += 1
         assert "was changed" in arena.check(0).reason
     finally:

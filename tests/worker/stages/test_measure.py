@@ -78,6 +78,9 @@ class FakeSubject(Subject):
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())
 
+    def restored(self, case: str) -> tuple[str, ...]:
+        return ()
+
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:
         yield
@@ -219,7 +222,7 @@ def test_wear_replays_over_half_of_what_was_replayed_and_its_last_phase_is_drawn
     bench, counts = Bench("cpu"), set()
     for _ in range(60):
         replayed: list[int] = []
-        timed = SimpleNamespace(replays=20, replay=lambda log=replayed: log.append(1))
+        timed = SimpleNamespace(replays=20, run=lambda log=replayed: log.append(1))
         bench.prepared["candidate"] = Prepared(cast(Any, timed), "large", cast(Any, None))
         bench.wear("candidate")
         counts.add(len(replayed))

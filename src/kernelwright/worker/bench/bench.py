@@ -23,6 +23,7 @@ from kernelwright.model import Clocks, Status
 from kernelwright.worker.bench import clock, messages
 from kernelwright.worker.bench.launching import allow_device_descriptors, compiled
 from kernelwright.worker.bench.race import race
+from kernelwright.worker.bench.restore import Restore
 from kernelwright.worker.plan.arena import create
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Plan
@@ -80,21 +81,52 @@ class Bench:
         Replay(plan, launcher, self.arena, Layout(plan.buffers)).run()
         torch.cuda.synchronize()
 
-    def prepare(self, key: str, case: str, name: str, room: int = 0) -> dict[str, Any]:
+    def prepare(self, key: str, case: str, name: str, room: int = 0, restored: tuple[str, ...] = ()) -> dict[str, Any]:
         """Make a plan ready to be sampled on rotating copies of the arena.
 
         All plans of a case share the copies, so that two of them never differ by where their buffers lie: on copies
         of its own, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
         room: bytes that the largest plan of those to come needs; a larger one than was said ends what was prepared.
+        restored: the inputs that are put back before each call, because calls change and read them.
         """
         plan, launcher = self.replayed_by(name)
         layout = Layout(plan.buffers)
         copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room)
-        replays = [Replay(plan, launcher, copy, layout) for copy in copies]
-        timed = clock.Timed([replay.run for replay in replays])
+        is_first = all(one.case != case for one in self.prepared.values())
+
+        def timed_on(copies: list[torch.Tensor]) -> tuple[clock.Timed, Replay]:
+            replays = [Replay(plan, launcher, copy, layout) for copy in copies]
+            restore = self._restore(plan, layout, copies, restored)
+            return clock.Timed([replay.run for replay in replays], restore=restore), replays[0]
+
+        timed, once = timed_on(copies)
+        if restored and is_first and self._add_copies(copies, layout.nbytes, timed.sample_us()):
+            timed, once = timed_on(copies)
         steady_us = timed.warm_up()
-        self.prepared[key] = Prepared(timed, case, replays[0])
-        return {"method": timed.method, "sets": len(replays), "steady_us": steady_us}
+        self.prepared[key] = Prepared(timed, case, once)
+        return {"method": timed.method, "sets": len(copies), "steady_us": steady_us, "restored": bool(restored)}
+
+    def _restore(
+        self, plan: Plan, layout: Layout, copies: list[torch.Tensor], restored: tuple[str, ...]
+    ) -> Restore | None:
+        """What puts inputs back into every copy; None where there are none."""
+        buffers = [buffer for buffer in plan.buffers if buffer.origin == "input" and buffer.name in restored]
+
+        def parts(memory: torch.Tensor) -> list[torch.Tensor]:
+            return [memory[layout.offsets[one.id] : layout.offsets[one.id] + one.nbytes] for one in buffers]
+
+        assert self.arena is not None
+        return Restore(parts(self.arena), [parts(copy) for copy in copies]) if buffers else None
+
+    def _add_copies(self, copies: list[torch.Tensor], nbytes: int, call_us: float) -> bool:
+        """Whether there have to be more copies for a sample of one call of each, which are made. call_us: of a call."""
+        assert self.arena is not None
+        free, _ = torch.cuda.mem_get_info()
+        more = clock.sets_for_a_sample(call_us, copies[0].numel(), free) - len(copies)
+        for _ in range(more):
+            copies.append(torch.empty_like(copies[0]))
+            copies[-1][:nbytes].copy_(self.arena[:nbytes])
+        return more > 0
 
     def _copies(self, case: str, nbytes: int, touched_bytes: int, room: int) -> list[torch.Tensor]:
         """Copies of the arena's first nbytes, each with that room or more, together several times the L2 cache."""
@@ -140,7 +172,7 @@ class Bench:
         replay more or not is drawn, because every other replay is an untimed one before a sample."""
         timed = self.prepared[key].timed
         for _ in range(timed.replays // 2 + 1 + secrets.randbelow(2)):
-            timed.replay()
+            timed.run()
         torch.cuda.synchronize()
 
     def recall(self, key: str, nbytes: int, how: Literal["timed", "worn", "once"]) -> None:
@@ -234,12 +266,12 @@ def respond(bench: Bench, message: messages.ToBench) -> Any:
             return remember(bench.plans, name, message)
         case messages.Run(plan=name):
             return bench.run(name)
-        case messages.Prepare(key=key, case=case, plan=name, room=room):
-            return bench.prepare(key, case, name, room)
+        case messages.Prepare(key=key, case=case, plan=name, room=room, restored=restored):
+            return bench.prepare(key, case, name, room, restored)
         case messages.Sample(key=key, count=count):
             return bench.samples(key, count)
         case messages.Call(key=key):
-            return clock.call_us(bench.prepared[key].once.run)
+            return clock.call_us(bench.prepared[key].once.run, bench.prepared[key].timed.restore)
         case messages.CaptureAgain(key=key):
             return bench.capture_again(key)
         case messages.Race(key=key, against=against, most=most):

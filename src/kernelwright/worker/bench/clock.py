@@ -4,7 +4,7 @@ A piece is given as a list of callables, one per rotating input set, together se
 captured into one CUDA graph that calls each in turn until a replay takes about a millisecond; one replay between
 two events is a sample, divided by the number of calls. So launch overhead is outside, and every call finds its
 inputs cold. Each sample follows the same conditioning. The same code times plans and the framework's own
-implementations.
+implementations. Work that reads what it changes in place is called once on each set, and the sets are restored before.
 """
 
 from __future__ import annotations
@@ -54,8 +54,12 @@ Piece = Callable[[], Any]
 class Timed:
     """A piece of work ready to be sampled. Raises whatever the work raises, at construction."""
 
-    def __init__(self, pieces: list[Piece], either: bool = False, rotations: int | None = None) -> None:
-        """rotations: how often a sample calls each piece; as often as REPLAY_US allows where None.
+    def __init__(
+        self, pieces: list[Piece], either: bool = False, rotations: int | None = None, restore: Piece | None = None
+    ) -> None:
+        """rotations: how often a sample calls each piece; as often as REPLAY_US allows where None, and once where there
+        is something to restore. restore: device work that puts back what calls change; it comes before every rotation
+        and is never timed.
 
         either: also try plain calls between events, and keep whichever is faster.
 
@@ -65,10 +69,13 @@ class Timed:
         self.method = "graph"
         self.pieces = pieces  # a graph holds addresses, not tensors: their owners have to live as long
         self.either = either
+        self.restore = restore
+        rotations = 1 if restore is not None else rotations
         self.stream = shared_stream()
         self.replays = 0
         self.start, self.end = torch.cuda.Event(enable_timing=True), torch.cuda.Event(enable_timing=True)
         with torch.cuda.stream(self.stream):
+            self._restore()
             for piece in pieces:
                 piece()
             self.stream.synchronize()
@@ -134,6 +141,9 @@ class Timed:
         """
         with torch.cuda.stream(self.stream):
             (before or self._condition)()
+            if self.restore is not None:
+                self.restore()
+                flush_buffer().zero_()  # it leaves the inputs in the cache
             self.start.record()
             self.replay()
             self.end.record()
@@ -145,8 +155,17 @@ class Timed:
         """Bring the GPU to the same state, whatever ran before: write over the L2 cache, then replay untimed, so that
         caches, lines that wait to be written back, and clocks are those of this work itself."""
         flush_buffer().zero_()
-        self.replay()
+        self.run()
         self.replays += 1
+
+    def run(self) -> None:
+        """One replay that is not timed, on inputs as they were given."""
+        self._restore()
+        self.replay()
+
+    def _restore(self) -> None:
+        if self.restore is not None:
+            self.restore()
 
     def clocks(self) -> Clocks | None:
         """The GPU's clocks while it does this work, which no sample is taken of."""
@@ -162,17 +181,20 @@ class Timed:
         """The same pieces in a new capture, called in the opposite order, so that the copies change places. This one is
         no longer sampled: its graph is given up first, whose intermediates may take several GB."""
         self.replay = self._all_calls
-        found = Timed(self.pieces[::-1], self.either)
+        found = Timed(self.pieces[::-1], self.either, restore=self.restore)
         found.replays += self.replays
         return found
 
     @cached_property
     def rotation(self) -> Timed:
         """The same pieces, each called once in a sample."""
-        return Timed(self.pieces, rotations=1)
+        return Timed(self.pieces, rotations=1, restore=self.restore)
 
-    def warm_us(self) -> float:
-        """Device time of one call in µs when its inputs were just used: one set, called again and again."""
+    def warm_us(self) -> float | None:
+        """Device time of one call in µs when its inputs were just used: one set, called again and again. None where a
+        call depends on the one before it."""
+        if self.restore is not None:
+            return None
         warm = Timed(self.pieces[:1])
         warm.warm_up()
         return statistics.median(warm.sample_us() for _ in range(5))
@@ -204,12 +226,15 @@ def rotations_for(call_us: float, pieces: int) -> int:
     return max(1, min(round(REPLAY_US / max(call_us * pieces, 0.1)), MAX_CALLS // pieces))
 
 
-def call_us(piece: Piece, repeats: int = 20) -> tuple[float, float]:
-    """Median host time of one synchronised call and of issuing it, in µs."""
+def call_us(piece: Piece, restore: Piece | None = None, repeats: int = 20) -> tuple[float, float]:
+    """Median host time of one synchronised call and of issuing it, in µs. restore: as of `Timed`."""
     whole, issue = [], []
+    restore = restore or (lambda: None)
     for _ in range(3):
+        restore()
         piece()
     for _ in range(repeats):
+        restore()
         torch.cuda.synchronize()
         start = time.perf_counter_ns()
         piece()
@@ -225,6 +250,12 @@ def sets_needed(bytes_per_set: int, l2_bytes: int, free_bytes: int) -> int:
     wanted = -(-COLD_FACTOR * l2_bytes // max(bytes_per_set, 1)) + 1
     affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))
     return int(max(1, min(wanted, affordable, MAX_CALLS // 4)))
+
+
+def sets_for_a_sample(call_us: float, bytes_per_set: int, free_bytes: int) -> int:
+    """How many sets make one call of each take about REPLAY_US, within half of the free memory. call_us: of a call."""
+    affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))
+    return int(max(1, min(-(-REPLAY_US // max(call_us, 0.1)), affordable, MAX_CALLS // 4)))
 
 
 @cache

@@ -38,12 +38,14 @@ class Run(Message, frozen=True, kw_only=True, tag="run"):
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
-    """Make a plan ready to be sampled. room: bytes that the largest plan of the case to come needs."""
+    """Make a plan ready to be sampled. room: bytes that the largest plan of the case to come needs. restored: inputs
+    that are put back before each call."""
 
     key: str
     case: str
     plan: str
     room: int = 0
+    restored: tuple[str, ...] = ()
 
 
 class Sample(Message, frozen=True, kw_only=True, tag="sample"):

@@ -193,8 +193,28 @@ def _of_values(step: Step, source: View, values: View, wanted: Wanted, demand: D
 
 def _overwritten(step: Step, source: View, demand: Demand) -> Tensor | None:
     """The elements that get new values; None where the old ones are added to, or where it cannot be said."""
-    if step.arguments.get("accumulate", False) or "reduce" in step.arguments:
+    if step.arguments.get("accumulate", False) or "reduce" in step.arguments or "_add" in step.name:
         return None
+    return _placed(step, source, demand)
+
+
+def changed(step: Step, target: View, demand: Demand) -> Wanted:
+    """The elements of an argument that an operator changes in place: those at an index, or all."""
+    if step.name not in INDEXED or target is not step.arguments.get("self"):
+        return True
+    placed = _placed(step, target, demand)
+    return True if placed is None else placed
+
+
+INDEXED = frozenset({
+    "index_put_", "_index_put_impl_", "index_copy_", "index_fill_", "index_add_", "scatter_", "scatter_add_",
+    "scatter_reduce_",
+})  # fmt: skip
+"""Operators that change the elements at an index only."""
+
+
+def _placed(step: Step, source: View, demand: Demand) -> Tensor | None:
+    """The elements at the index of an operator; None where it cannot be said."""
     written = torch.zeros(source.shape, dtype=torch.bool)
     if step.name.startswith("index_put"):
         indices = step.arguments["indices"]

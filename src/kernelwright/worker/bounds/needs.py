@@ -194,7 +194,9 @@ RULES: dict[str, Rule] = {
     **dict.fromkeys(ATTENTION, attention),
     **dict.fromkeys(BAGS, rows),
     **dict.fromkeys(LOSSES, picked_logits),
-    **dict.fromkeys(("index_put", "_unsafe_index_put", "index_copy", "scatter", "index_fill"), put),
+    **dict.fromkeys(
+        ("index_put", "_unsafe_index_put", "index_copy", "scatter", "index_fill", "index_add", "scatter_add"), put
+    ),
     **dict.fromkeys(("cat", "stack"), concatenation),
     "convolution": convolution,
     "native_layer_norm": layer_norm,

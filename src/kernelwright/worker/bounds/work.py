@@ -1,7 +1,8 @@
 """The least work of a forward: bytes that it has to read and write, and FLOP of its products by dtype.
 
 Read is what the outputs depend on, element by element where an operator has a rule in `needs`; written is every output
-that is not the memory of something given. FLOP are those of the operators that forward itself calls.
+that is not the memory of something given, and, of inputs that forward changes in place, what it changes. FLOP are those
+of the operators that forward itself calls.
 """
 
 from __future__ import annotations
@@ -13,21 +14,23 @@ from torch import Tensor
 
 from kernelwright.model import TensorRead
 from kernelwright.worker.bounds.demand import Demand
-from kernelwright.worker.bounds.indices import NONE_IGNORED, READ_ALIKE, WRITTEN_APART
+from kernelwright.worker.bounds.indices import NONE_IGNORED, READ_ALIKE, WRITTEN_APART, changed
 from kernelwright.worker.bounds.needs import follow
 from kernelwright.worker.bounds.tape import Tape, View
-from kernelwright.worker.reference.instance import Instance, given, outputs
+from kernelwright.worker.reference.instance import Instance, given, mutated, ran
 
 
 @dataclass(frozen=True)
 class Work:
     """reads: one for each input, parameter and buffer. flop: by the dtype of the operands. assumed: what was taken for
-    granted, because values were not there."""
+    granted, because values were not there. reads_changed: whether forward reads an input that it changes in place, so
+    that a call depends on the one before it."""
 
     reads: tuple[TensorRead, ...]
     written_bytes: int
     flop: dict[str, int]
     assumed: tuple[str, ...]
+    reads_changed: bool = False
 
     @property
     def bytes(self) -> int:
@@ -41,23 +44,27 @@ class Work:
 
 @dataclass(frozen=True)
 class Taped:
-    """One call of a reference, before anything is followed. tensors: what it is given, by name."""
+    """One call of a reference, before anything is followed. tensors: what it is given, by name. mutates: the storages
+    of inputs that it changes in place, by the names of `tensors`."""
 
     tape: Tape
     tensors: list[tuple[str, View]]
     results: list[View]
+    mutates: dict[str, int]
 
 
 def taped(instance: Instance, drawn: dict[str, Tensor] | None = None) -> Taped:
-    """Run the reference once and note what it does; on fake tensors too. drawn: values of inputs, by their names."""
+    """Run the reference once, on the instance's own inputs, and note what it does; on fake tensors too. drawn: values
+    of inputs, by their names."""
     tape = Tape()
     for name, value in zip(instance.input_names, instance.inputs, strict=True):
         if isinstance(value, Tensor) and drawn and name in drawn:
             tape.draw(value, drawn[name])
     tensors = [(name, tape.view(tensor)) for name, tensor in given(instance)]
     with tape:
-        made = outputs(instance)
-    return Taped(tape=tape, tensors=tensors, results=[tape.view(output) for output in made])
+        made = ran(instance)
+    mutates = {f"input {name}": tape.view(tensor).storage for name, tensor in mutated(instance).items()}
+    return Taped(tape=tape, tensors=tensors, results=[tape.view(output) for output in made], mutates=mutates)
 
 
 def least_work(call: Taped) -> Work:
@@ -69,15 +76,24 @@ def least_work(call: Taped) -> Work:
         if result.storage not in own:  # else it is handed on: neither read nor written
             demand.add(result)
             written.add(result)
-    written_bytes = sum(written.bytes(storage) for storage in {result.storage for result in results})
+    for step in tape.steps:
+        for target in [step.arguments.get(name) for name in step.written]:
+            if isinstance(target, View) and target.storage in call.mutates.values():
+                elements = changed(step, target, demand)
+                demand.add(target, elements)
+                written.add(target, elements)
+    storages = {result.storage for result in results} | set(call.mutates.values())
+    written_bytes = sum(written.bytes(storage) for storage in storages)
     flop: Counter[str] = Counter()
     for step in reversed(tape.steps):
         share = follow(step, demand)
         if step.flop:
             flop[step.dtype] += int(step.flop * share)
+    reads = _reads(tensors, demand)
     return Work(
-        reads=_reads(tensors, demand), written_bytes=written_bytes,
+        reads=reads, written_bytes=written_bytes,
         flop={dtype: count for dtype, count in flop.items() if count}, assumed=tuple(demand.assumed),
+        reads_changed=any(read.bytes > 0 and read.name in call.mutates for read in reads),
     )  # fmt: skip
 
 

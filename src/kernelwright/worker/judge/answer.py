@@ -8,7 +8,7 @@ operator in the reference leaves the answer open, and of large values that no ro
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import torch
 
@@ -16,7 +16,7 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case
 from kernelwright.worker.judge import elementwise, rounding, tolerance
 from kernelwright.worker.reference import values, weights
-from kernelwright.worker.reference.instance import Instance, cast, outputs
+from kernelwright.worker.reference.instance import Instance, cast, mutated, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
@@ -41,7 +41,8 @@ class Answer:
     framework's own error for each output. dtypes: what a candidate has to return. rounded: the framework's own result
     where it is whole numbers other than float64's, as right as those; None elsewhere. sensitive: see `elementwise`,
     None where it was not asked for. floors, units: then the typical size of each output on the problem's own inputs,
-    and the framework's largest error in units."""
+    and the framework's largest error in units. left_alone: for each input that forward changes in place which of its
+    elements keep their value, in the case's dtype as in float64."""
 
     instance: Instance
     distribution: str
@@ -55,6 +56,7 @@ class Answer:
     units: list[float]
     memory: Instance | None = None
     """Where the inputs are a reading of other memory: an instance whose inputs are that memory, in one dimension."""
+    left_alone: list[torch.Tensor] = field(default_factory=list)
 
     @property
     def as_given(self) -> bool:
@@ -117,12 +119,21 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
     rounded = [p if o.max_abs and tolerance.is_whole(p.dtype) else None for p, o in zip(produced, own, strict=True)]
-    tensors = [t for t in (*instance.inputs, *expected, *rounded) if isinstance(t, torch.Tensor)]
+    changed = list(mutated(instance).values())
+    first = len(produced) - len(changed)
+    left_alone = [same_values(made, source) & same_values(wide, source)
+                  for source, made, wide in zip(changed, produced[first:], exact[first:], strict=True)]  # fmt: skip
+    tensors = [t for t in (*instance.inputs, *expected, *rounded, *left_alone) if isinstance(t, torch.Tensor)]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
-        sensitive=[None] * len(produced), floors=[], units=[],
+        sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
     )  # fmt: skip
+
+
+def same_values(made: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
+    """Where two tensors of one shape have the same value; NaN is one value."""
+    return (made == source) | (made.isnan() & source.isnan())
 
 
 def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> Answer:

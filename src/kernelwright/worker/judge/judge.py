@@ -24,18 +24,18 @@ from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
 from kernelwright.worker.judge import elementwise, messages, tolerance
-from kernelwright.worker.judge.answer import Answer
+from kernelwright.worker.judge.answer import Answer, same_values
 from kernelwright.worker.judge.draws import PERIOD, Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.plan import Plan
+from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel
 from kernelwright.worker.reference import load
 from kernelwright.worker.reference.baseline import Baselines
-from kernelwright.worker.reference.instance import Specs, compulsory_bytes
+from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
 from kernelwright.worker.reference.problem_module import note, words_of
 
 POISONS = (0xFF, 0x5A)
@@ -64,6 +64,7 @@ class Judge:
             described.append({
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
+                "mutates": specs.mutates, "reads_changed": self.draws.work[name].reads_changed,
                 **described_work(self.draws.work[name], specs, flop, size),
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
@@ -84,6 +85,7 @@ class Judge:
             found.append({
                 "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
                 "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
+                "mutates": specs.mutates,
                 "init": [codec.plain(as_it_lies(v)) if isinstance(v, torch.Tensor) else v
                          for v in instance.init_inputs],
             })  # fmt: skip
@@ -111,29 +113,45 @@ class Judge:
         if fresh:
             self.poison = POISONS[draw % len(POISONS)]
             arena[: layout.nbytes].fill_(self.poison)
-        for target, source in self._bind_tensors(case, draw, plan, arena, layout):
+        for _, target, source in self._bind_tensors(case, draw, plan, arena, layout):
             target.copy_(source)
         self._settle()
 
     def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any]) -> CaseResult:
-        """Compare what the plan left in the arena: outputs, unchanged inputs, untouched guard zones."""
+        """Compare what the plan left in the arena: outputs, inputs that forward changes, all other inputs unchanged,
+        and untouched guard zones."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
         self._settle()
 
         def wrong(reason: str) -> CaseResult:
             return CaseResult(case=case, status=Status.WRONG if reason else Status.PASSED, reason=reason)
 
-        outputs = self.specs[case].outputs
+        specs = self.specs[case]
+        outputs = specs.outputs[: len(specs.outputs) - len(specs.mutates)]
         if len(plan.outputs) != len(outputs):
             return wrong(f"{len(plan.outputs)} outputs, {len(outputs)} expected")
+        changed = {buffer.id: buffer.name for buffer in plan.buffers
+                   if buffer.origin == "input" and buffer.name in specs.mutates}  # fmt: skip
         for i, (view, spec) in enumerate(zip(plan.outputs, outputs, strict=True)):
             if view.shape != spec.shape or view.dtype != spec.dtype:
                 return wrong(f"output {i} is {view.dtype}{list(view.shape)}, {spec.dtype}{list(spec.shape)} expected")
             if any(stride == 0 and size > 1 for size, stride in zip(view.shape, view.stride, strict=True)):
                 return wrong(f"output {i} is expanded (stride 0), not written")
+            lies_in = changed.get(view.buffer, "")
+            if lies_in and lies_in != specs.lies_in[i]:
+                return wrong(f"output {i} lies in {lies_in}, which forward does not return: the next call changes it")
+            if specs.lies_in[i] and not lies_in:
+                return wrong(f"output {i} is a copy, and forward returns {specs.lies_in[i]} itself")
+        bound, answer = list(self._bind_tensors(case, draw, plan, arena, layout)), self.answer(case, draw)
+        before = mutated(answer.instance)
+        left = {buffer.name: target if answer.memory is None else _as_read(target, before[buffer.name])
+                for buffer, target, _ in bound if buffer.id in changed}  # fmt: skip
+        made = [window(arena, layout, view) for view in plan.outputs] + [left[name] for name in specs.mutates]
         worst: CaseResult | None = None
-        for i, view in enumerate(plan.outputs):
-            result = self._compared(case, draw, i, window(arena, layout, view))
+        for i, actual in enumerate(made):
+            result = self._compared(case, draw, i, actual)
+            if result.status is Status.WRONG and i >= len(outputs):
+                return wrong(f"{specs.mutates[i - len(outputs)]}, changed in place: {result.reason}")
             if result.status is Status.WRONG:
                 return result
             if worst is None or (result.max_rel_error or 0) > (worst.max_rel_error or 0):
@@ -141,9 +159,19 @@ class Judge:
         for start, end in layout.guards():
             if bool((arena[start:end] != self.poison).any()):
                 return wrong("memory outside every buffer was written: an unmasked store")
-        for target, source in self._bind_tensors(case, draw, plan, arena, layout):
-            if not _same_bits(target, source):
+        for name, left_alone in zip(specs.mutates, answer.left_alone, strict=True):
+            if count := int((left_alone & ~same_values(left[name], before[name])).sum()):
+                return wrong(f"{count} elements of {name} were changed that forward leaves as they are")
+        for buffer, target, source in bound:
+            if buffer.id not in changed and not _same_bits(target, source):
                 return wrong("an input or parameter was changed by the call")
+            if buffer.id in changed and answer.memory is not None:
+                rest = target.clone()
+                _as_read(rest, before[buffer.name]).copy_(before[buffer.name])
+                if not _same_bits(rest, source):
+                    return wrong(f"memory after the elements of {buffer.name} was written")
+            if bool((_between(arena, layout, buffer, target) != self.poison).any()):
+                return wrong(f"memory between the rows of {buffer.name} was written")
         if worst is None:
             return wrong("the candidate returned no outputs")
         return worst
@@ -188,9 +216,9 @@ class Judge:
 
     def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
-    ) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-        """(window in the arena, our pristine tensor) of each input and parameter; of inputs that are read as dense all
-        memory between their first and last element."""
+    ) -> Iterator[tuple[Buffer, torch.Tensor, torch.Tensor]]:
+        """(buffer, window in the arena, our pristine tensor) of each input and parameter; of inputs that are read as
+        dense all memory between their first and last element."""
         answer = self.answer(case, draw)
         if answer.memory is None:
             return bind_tensors(answer.instance, self.specs[case].inputs, plan, arena, layout)
@@ -204,7 +232,8 @@ class Judge:
     def prepare_baseline(self, case: str, name: str) -> dict[str, Any]:
         """Make an implementation of the framework ready to be sampled."""
         instance = self.draws.keep_only(case, 0).instance
-        return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]))
+        restored = self.draws.work[case].reads_changed
+        return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]), restored)
 
 
 def described_work(work: Work, specs: Specs, flop: int | None, size: int | None) -> dict[str, Any]:
@@ -222,6 +251,25 @@ def described_work(work: Work, specs: Specs, flop: int | None, size: int | None)
 
 def _with_dtype(case: Case, dtype: str) -> Case:
     return codec.record(codec.plain(case) | {"dtype": dtype}, Case)
+
+
+def _as_read(memory: torch.Tensor, reading: torch.Tensor) -> torch.Tensor:
+    """Of memory in one dimension the part that a kernel reads as `reading`, a view of a copy of it."""
+    return memory.as_strided(reading.shape, reading.stride(), memory.storage_offset() + reading.storage_offset())
+
+
+def _between(arena: torch.Tensor, layout: Layout, buffer: Buffer, target: torch.Tensor) -> torch.Tensor:
+    """The bytes of a buffer that belong to no element of the tensor in it. target: its window."""
+    start = layout.offsets[buffer.id]
+    memory = arena[start : start + buffer.nbytes]
+    if target.numel() * target.element_size() == buffer.nbytes:
+        return memory[:0]
+    is_free = torch.ones(buffer.nbytes, dtype=torch.bool, device=arena.device)
+    item = target.element_size()
+    offset = target.storage_offset() * item - start
+    shape, stride = [*target.shape, item], [*(s * item for s in target.stride()), 1]
+    is_free.as_strided(shape, stride, offset).fill_(False)
+    return memory[is_free]
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:

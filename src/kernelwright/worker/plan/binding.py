@@ -11,7 +11,7 @@ import torch
 
 from kernelwright.model import Scalar, TensorSpec
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.plan import Plan
+from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.reference.instance import Instance
 
 
@@ -21,8 +21,9 @@ def bind_tensors(
     plan: Plan,
     arena: torch.Tensor,
     layout: Layout,
-) -> Iterator[tuple[torch.Tensor, torch.Tensor]]:
-    """(window in the arena, pristine tensor) of each input and parameter. laid: how each input lies in memory there."""
+) -> Iterator[tuple[Buffer, torch.Tensor, torch.Tensor]]:
+    """(buffer, window in the arena, pristine tensor) of each input and parameter. laid: how each input lies in memory
+    there."""
     inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
     layouts = dict(zip(instance.input_names, laid, strict=True))
     named = dict(instance.module.named_parameters()) | dict(instance.module.named_buffers())
@@ -39,7 +40,7 @@ def bind_tensors(
         for dim, (size, stride) in enumerate(zip(spec.shape, spec.stride, strict=True)):
             if stride == 0 and size > 1:
                 target, source = target.narrow(dim, 0, 1), source.narrow(dim, 0, 1)
-        yield target, source
+        yield buffer, target, source
 
 
 def as_it_lies(tensor: torch.Tensor) -> TensorSpec:

@@ -26,7 +26,7 @@ from kernelwright.worker.plan.replay import Replay
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.reference import load, values, weights
 from kernelwright.worker.reference.baseline import compiled
-from kernelwright.worker.reference.instance import Instance
+from kernelwright.worker.reference.instance import Instance, mutated, with_copies
 
 WARM_UP_CALLS = 3
 """Loads machine code, lets the framework choose its algorithms and torch.compile compile."""
@@ -38,9 +38,11 @@ EVICTING_L2 = 4
 def main(argv: list[str]) -> int:
     job = codec.decode(Path(argv[0]).read_text(encoding="utf-8"), Job)
     with torch.no_grad():
-        call = replaying(job) if job.plan is not None else calling(job)
+        place, call = replaying(job) if job.plan is not None else calling(job)
         for _ in range(WARM_UP_CALLS):
+            place()
             call()
+        place()
         settle(job)
         evict(job)
         with marked(job):
@@ -64,24 +66,34 @@ def own_dtype(case: Case, dtype: str | None) -> str | None:
     return None if case.small else dtype
 
 
-def replaying(job: Job) -> Callable[[], Any]:
-    """One call of the plan, on an arena with the case's inputs."""
+def replaying(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:
+    """What puts the case's inputs into an arena, and one call of the plan on it."""
     assert job.plan is not None
     allow_device_descriptors()
     layout = Layout(job.plan.buffers)
     arena = torch.zeros(layout.nbytes, dtype=torch.uint8, device=job.device)
     instance = drawn(job)
     laid = [as_it_lies(value) if isinstance(value, torch.Tensor) else value for value in instance.inputs]
-    for target, source in bind_tensors(instance, laid, job.plan, arena, layout):
-        target.copy_(source)
-    return Replay(job.plan, compiled_code(job.plan, job.code, Path(job.folder)), arena, layout).run
+    bound = list(bind_tensors(instance, laid, job.plan, arena, layout))
+
+    def place() -> None:
+        for _, target, source in bound:
+            target.copy_(source)
+
+    return place, Replay(job.plan, compiled_code(job.plan, job.code, Path(job.folder)), arena, layout).run
 
 
-def calling(job: Job) -> Callable[[], Any]:
-    """One call of the reference module as the framework runs it."""
+def calling(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:
+    """What gives the reference module its inputs, and one call of it as the framework runs it."""
     instance = drawn(job)
+    called = with_copies(instance)
     module = compiled(instance.module, job.framework)
-    return lambda: module(*instance.inputs)
+
+    def place() -> None:
+        for name, tensor in mutated(called).items():
+            tensor.copy_(mutated(instance)[name])
+
+    return place, lambda: module(*called.inputs)
 
 
 def settle(job: Job) -> None:

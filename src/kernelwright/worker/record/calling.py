@@ -24,6 +24,8 @@ class CaseShape(Record, frozen=True, kw_only=True):
     parameters: dict[str, TensorSpec]
     init: tuple[Any, ...]
     init_names: tuple[str, ...]
+    mutates: tuple[str, ...] = ()
+    """The inputs that may be changed; where there are some, a call may return nothing."""
 
 
 def meta(spec: TensorSpec) -> torch.Tensor:

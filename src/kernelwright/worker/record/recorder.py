@@ -124,7 +124,7 @@ def one_call(
     trace.recording = True
     result = call(*args, **kwargs)
     trace.recording = False
-    outputs = [result] if isinstance(result, torch.Tensor) else result
+    outputs = [result] if isinstance(result, torch.Tensor) else () if result is None and case.mutates else result
     if not isinstance(outputs, tuple | list) or not all(isinstance(o, torch.Tensor) for o in outputs):
         raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected")
     return plan.Plan(

@@ -1,17 +1,20 @@
 """The framework's own implementations of a problem, ready to be sampled: eager and `torch.compile`.
 
 They are timed where the reference is, in the judge, by the same clock as the candidates. Each is taken
-as a graph and as plain calls, and the faster counts.
+as a graph and as plain calls, and the faster counts. Inputs that they change are restored as a candidate's are.
 """
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import torch
 
+from kernelwright.errors import ProblemError
 from kernelwright.worker.bench import clock
-from kernelwright.worker.reference.instance import Instance
+from kernelwright.worker.bench.restore import Restore
+from kernelwright.worker.reference.instance import Instance, mutated
 
 
 class Baselines:
@@ -19,22 +22,36 @@ class Baselines:
 
     def __init__(self) -> None:
         self.timed: dict[tuple[str, str], clock.Timed] = {}
-        self.pieces: dict[tuple[str, str], clock.Piece] = {}
 
-    def prepare(self, case: str, name: str, instance: Instance, case_bytes: int) -> dict[str, Any]:
-        """instance: of the case, on the GPU. case_bytes: what one call reads and writes at least."""
+    def prepare(
+        self, case: str, name: str, instance: Instance, case_bytes: int, restored: bool = False
+    ) -> dict[str, Any]:
+        """instance: of the case, on the GPU; it keeps its inputs. case_bytes: what one call reads and writes at least.
+        restored: whether inputs that forward changes are put back before each call."""
         free, _ = torch.cuda.mem_get_info()
         count = clock.sets_needed(case_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free)
         module = compiled(instance.module, name)
-        extra = [tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in instance.inputs)
-                 for _ in range(count - 1)]  # fmt: skip
-        pieces = [_piece(module, inputs) for inputs in [instance.inputs, *extra]]
-        with torch.no_grad():
-            timed = clock.Timed(pieces, either=True)
+        sets = [instance if not (instance.mutates or number) else own_inputs(instance) for number in range(count)]
+        if instance.mutates and not restored:
+            check_repeatable(module, sets[0])
+
+        def timed_on(sets: list[Instance]) -> clock.Timed:
+            changed = [list(mutated(one).values()) for one in sets]
+            restore = Restore(list(mutated(instance).values()), changed) if restored else None
+            with torch.no_grad():
+                return clock.Timed([_piece(module, one.inputs) for one in sets], either=True, restore=restore)
+
+        timed = timed_on(sets)
+        if restored:
+            free, _ = torch.cuda.mem_get_info()
+            more = clock.sets_for_a_sample(timed.sample_us(), case_bytes, free) - count
+            if more > 0:
+                sets += [own_inputs(instance) for _ in range(more)]
+                timed = timed_on(sets)
         torch.cuda.empty_cache()  # of a graph that was slower than plain calls
-        self.timed[case, name], self.pieces[case, name] = timed, pieces[0]
+        self.timed[case, name] = timed
         timed.warm_up()
-        return {"method": timed.method, "sets": count, "calls": timed.calls}
+        return {"method": timed.method, "sets": len(sets), "calls": timed.calls, "restored": restored}
 
     def capture_again(self, case: str, name: str) -> None:
         """A new capture of what was prepared, with the rotating inputs in the opposite order."""
@@ -47,16 +64,37 @@ class Baselines:
     def sample_us(self, case: str, name: str) -> float:
         return self.timed[case, name].sample_us()
 
-    def warm_us(self, case: str, name: str) -> float:
+    def warm_us(self, case: str, name: str) -> float | None:
         return self.timed[case, name].warm_us()
 
     def call_us(self, case: str, name: str) -> tuple[float, float]:
-        return clock.call_us(self.pieces[case, name])
+        timed = self.timed[case, name]
+        return clock.call_us(timed.pieces[0], timed.restore)
 
     def forget(self) -> None:
         self.timed.clear()
-        self.pieces.clear()
         torch.cuda.empty_cache()
+
+
+def own_inputs(instance: Instance) -> Instance:
+    """The instance with copies of all its inputs."""
+    return replace(instance, inputs=tuple(v.clone() if isinstance(v, torch.Tensor) else v for v in instance.inputs))
+
+
+def check_repeatable(module: Any, instance: Instance) -> None:
+    """Raises `ProblemError` where a second call leaves other values than the first. The instance's inputs change."""
+    left = []
+    for _ in range(2):
+        with torch.no_grad():
+            module(*instance.inputs)
+        left.append([tensor.clone() for tensor in mutated(instance).values()])
+    for name, one, other in zip(mutated(instance), *left, strict=True):
+        if not torch.equal(one.nan_to_num(), other.nan_to_num()):
+            raise ProblemError(
+                f"{instance.file}: forward leaves other values in {name} when it is called again, although it was "
+                "found not to read what it changes",
+                "state in the problem's inputs all that it depends on",
+            )
 
 
 def _piece(module: Any, inputs: tuple[Any, ...]) -> clock.Piece:

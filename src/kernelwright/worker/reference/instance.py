@@ -28,7 +28,8 @@ class Instance:
     """The reference with what it is called with, for one case and seed.
 
     module: in eval mode, no gradients. input_names: forward's argument names, one for each of `inputs`;
-    init_names likewise for the constructor. file: the problem's, for error messages.
+    init_names likewise for the constructor. file: the problem's, for error messages. mutates: the names of those inputs
+    that forward changes in place.
     """
 
     module: nn.Module
@@ -37,36 +38,67 @@ class Instance:
     input_names: tuple[str, ...]
     init_names: tuple[str, ...]
     file: Path
+    mutates: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True)
 class Specs:
-    """An instance without its values. parameters: buffers too, by the module's own names ("conv.weight")."""
+    """An instance without its values. parameters: buffers too, by the module's own names ("conv.weight").
+
+    mutates: the inputs that forward changes, which are the last of `outputs`. lies_in: for each output before those the
+    one of them whose memory it is, "" where it has memory of its own.
+    """
 
     inputs: tuple[TensorSpec | Scalar | None, ...]
     outputs: tuple[TensorSpec, ...]
     parameters: dict[str, TensorSpec]
+    mutates: tuple[str, ...] = ()
+    lies_in: tuple[str, ...] = ()
 
 
 def outputs(instance: Instance) -> tuple[Tensor, ...]:
-    """What the reference gives for its inputs, as a tuple also where it is one tensor.
+    """What the reference gives for its inputs, as a tuple also where it is one tensor, and after that the inputs that
+    it changes in place, as it leaves them. The instance keeps its inputs."""
+    return ran(with_copies(instance))
 
-    A forward that changes what it is given is refused: float64 and the candidate would get other values than it did.
+
+def with_copies(instance: Instance) -> Instance:
+    """The instance with inputs for one call: copies of those that forward changes."""
+    named = zip(instance.input_names, instance.inputs, strict=True)
+    inputs = tuple(v.clone() if isinstance(v, Tensor) and name in instance.mutates else v for name, v in named)
+    return replace(instance, inputs=inputs)
+
+
+def ran(instance: Instance) -> tuple[Tensor, ...]:
+    """`outputs` on the instance's own inputs.
+
+    A forward that changes anything but `mutates` is refused: float64 and the candidate would get other values than it
+    did. So is one that leaves an input of `mutates` alone.
     """
     before = [(what, tensor, version_of(tensor)) for what, tensor in given(instance)]
     with torch.no_grad():
         made = call(instance.file, "forward", instance.module, *instance.inputs)
     after = dict(given(instance))
     for what, tensor, version in before:
-        if after.get(what) is not tensor or version_of(tensor) != version:
-            kind, name = what.split(maxsplit=1)
+        kind, name = what.split(maxsplit=1)
+        is_changed = after.get(what) is not tensor or version_of(tensor) != version
+        if kind == "input" and name in instance.mutates:
+            if not is_changed:
+                raise ProblemError(
+                    f"{instance.file}: MUTATES lists {name}, and forward does not change it as far as PyTorch sees",
+                    "take it from MUTATES, or change it by operators of PyTorch",
+                )
+        elif is_changed:
             value = name if kind == "input" else f"self.{name}"
+            listed = f', or state MUTATES = ("{name}",)' if kind == "input" else ""
             raise ProblemError(
                 f"{instance.file}: forward changes {what} in place, so a second call would be of other values",
-                f"work on a copy: {name.split('.')[-1]} = {value}.clone()",
+                f"work on a copy: {name.split('.')[-1]} = {value}.clone(){listed}",
             )
     several = tuple(made) if isinstance(made, list | tuple) else (made,)
-    if not several:
+    if made is None and instance.mutates:
+        several = ()
+    elif not several:
         raise ProblemError(f"{instance.file}: forward returns an empty {type(made).__name__}", "return a tensor")
     for position, output in enumerate(several):
         if not isinstance(output, Tensor):
@@ -76,7 +108,13 @@ def outputs(instance: Instance) -> tuple[Tensor, ...]:
             )
         if kind := unusual(output):
             raise ProblemError(f"{instance.file}: output {position} of forward is {kind}", "expected a dense tensor")
-    return several
+    return (*several, *mutated(instance).values())
+
+
+def mutated(instance: Instance) -> dict[str, Tensor]:
+    """The inputs that forward changes in place, in the order of its arguments."""
+    named = zip(instance.input_names, instance.inputs, strict=True)
+    return {name: value for name, value in named if name in instance.mutates and isinstance(value, Tensor)}
 
 
 def unusual(tensor: Tensor) -> str:
@@ -124,11 +162,23 @@ def cast(instance: Instance, dtype: str) -> Instance:
 def specs(instance: Instance) -> Specs:
     """The shapes, dtypes and strides in `instance`; runs its module once."""
     named = [*instance.module.named_parameters(), *instance.module.named_buffers()]
+    called = with_copies(instance)
+    made, changed = ran(called), mutated(called)
     return Specs(
         inputs=tuple(_spec(value) if isinstance(value, Tensor) else value for value in instance.inputs),
-        outputs=tuple(_spec(output) for output in outputs(instance)),
+        outputs=tuple(_spec(output) for output in made),
         parameters={name: _spec(tensor) for name, tensor in named},
+        mutates=tuple(changed),
+        lies_in=tuple(
+            next((name for name, tensor in changed.items() if share_memory(tensor, output)), "")
+            for output in made[: len(made) - len(changed)]
+        ),
     )
+
+
+def share_memory(one: Tensor, other: Tensor) -> bool:
+    """Whether two tensors lie in one storage."""
+    return bool(one.untyped_storage()._cdata == other.untyped_storage()._cdata)
 
 
 class _Operators(TorchDispatchMode):

@@ -37,6 +37,7 @@ from kernelwright.worker.reference.instance import (
     compulsory_bytes,
     operators,
     outputs,
+    share_memory,
     specs,
     unusual,
 )
@@ -52,6 +53,7 @@ from kernelwright.worker.reference.problem_module import (
     seeded,
     stated_cases,
     stated_layouts,
+    stated_mutates,
 )
 
 __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
@@ -94,6 +96,7 @@ def load_problem(path: str) -> LoadedProblem:
         arguments=arguments,
         modules=own_modules(file) if owns_folder else {},
         layouts=stated_layouts(file, module),
+        mutates=stated_mutates(file, module),
     )
 
 
@@ -104,6 +107,7 @@ class LoadedProblem:
     Each method executes the file again with the case's constants, so that nothing is kept between calls.
     arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
     of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served.
+    mutates: the inputs that forward changes in place.
     """
 
     name: str
@@ -116,6 +120,7 @@ class LoadedProblem:
     arguments: frozenset[str]
     modules: dict[str, str]
     layouts: Literal["dense", "any"] = "dense"
+    mutates: tuple[str, ...] = ()
 
     def instance(self, case: Case, *, seed: int, device: str = "cpu", dtype: str | None = None) -> Instance:
         """Reference and inputs of `case`; the same for the same arguments. `dtype` goes before the case's own.
@@ -142,7 +147,8 @@ class LoadedProblem:
                 )
             for name, value in zip(init_names, init_inputs, strict=False):
                 _refuse_unsendable(self.file, name, value)
-        return Instance(reference, tuple(inputs), tuple(init_inputs), input_names, init_names, self.file)
+        _check_mutated(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
+        return Instance(reference, tuple(inputs), tuple(init_inputs), input_names, init_names, self.file, self.mutates)
 
     def work(self, case: Case) -> tuple[int | None, int | None]:
         """FLOP and bytes that the problem states for `case`; None where it states nothing."""
@@ -250,6 +256,28 @@ def _input(file: Path, name: str, value: object, device: str, wanted: torch.dtyp
         f"{file}: get_inputs gives a {type(value).__name__} for {name}, expected a tensor, a number or None",
         "pass each tensor as an argument of its own",
     )
+
+
+def _check_mutated(file: Path, mutates: tuple[str, ...], inputs: dict[str, Input]) -> None:
+    """Refuse a name in MUTATES that is no tensor's, and memory that a change would show in twice."""
+    for name in mutates:
+        tensor = inputs.get(name)
+        if not isinstance(tensor, Tensor):
+            raise ProblemError(
+                f"{file}: MUTATES lists {name!r}, which is no tensor that get_inputs gives",
+                f"tensors: {', '.join(one for one, value in inputs.items() if isinstance(value, Tensor))}",
+            )
+        if any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)):
+            raise ProblemError(
+                f"{file}: the input {name} is expanded, so that forward cannot change it",
+                "give it memory: .contiguous()",
+            )
+        for other, value in inputs.items():
+            if other != name and isinstance(value, Tensor) and share_memory(tensor, value):
+                raise ProblemError(
+                    f"{file}: the inputs {name} and {other} share memory, and forward changes {name}",
+                    "give each memory of its own: .clone()",
+                )
 
 
 def _refuse_unsendable(file: Path, name: str, value: object) -> None:

@@ -41,6 +41,7 @@ class _Sidecar(Record, frozen=True, kw_only=True):
 
     cases: tuple[Case, ...]
     layouts: Literal["dense", "any"] | None = None
+    mutates: tuple[str, ...] = ()
 
 
 # --- reading and running ------------------------------------------------------------------------------------
@@ -220,6 +221,18 @@ def stated_layouts(file: Path, module: types.ModuleType) -> Literal["dense", "an
     return "dense"
 
 
+def stated_mutates(file: Path, module: types.ModuleType) -> tuple[str, ...]:
+    """The arguments of forward that MUTATES lists, in the file or in the sidecar; none where it is not there."""
+    sidecar = sidecar_of(file)
+    listed = getattr(module, "MUTATES", ())
+    if not isinstance(listed, list | tuple) or not all(type(name) is str for name in listed):
+        raise ProblemError(f"{file}: MUTATES is {listed!r:.100}, expected names of inputs", 'such as ("k_cache",)')
+    beside = _read_sidecar(sidecar).mutates if sidecar.is_file() else ()
+    if beside and hasattr(module, "MUTATES"):
+        raise ProblemError(f"{file} has MUTATES, and so has {sidecar.name}", "keep one of the two")
+    return tuple(listed) or beside
+
+
 def sidecar_of(file: Path) -> Path:
     return file.with_suffix(".cases.json")
 
@@ -228,7 +241,7 @@ def _read_sidecar(sidecar: Path) -> _Sidecar:
     try:
         return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=_Sidecar)
     except msgspec.DecodeError as error:
-        raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
+        raise ProblemError(f"{file}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
 
 
 def _stated_case(file: Path, entry: object) -> Case:

@@ -28,7 +28,7 @@ def strided(specs: Specs) -> Specs:
             stride.insert(0, stride[0] * (size + (3 if position == 0 else 0)))
         return TensorSpec(shape=spec.shape, dtype=spec.dtype, stride=tuple(stride), offset=1)
 
-    return Specs(inputs=tuple(map(laid, specs.inputs)), outputs=specs.outputs, parameters=specs.parameters)
+    return replace(specs, inputs=tuple(map(laid, specs.inputs)))
 
 
 def as_dense(instance: Instance, specs: Specs, seed: int) -> tuple[Instance, Instance]:

@@ -40,6 +40,7 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
     """Every place where something could outlive a call. kernels: ids of nodes that are not host code."""
     found = _containers(tree.body, "a module-level container could keep results between calls; use a tuple, or write "
                                    "the values where they are used")  # fmt: skip
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}  # such as a cache of keys
     for node in (node for node in ast.walk(tree) if id(node) not in kernels):
         if isinstance(node, ast.ClassDef):
             found += _containers(node.body, "a container in a class could keep results between calls; use a tuple")
@@ -51,7 +52,9 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
             found.append(Finding(node.lineno, "keeps state between calls through global or nonlocal"))
         elif isinstance(node, ast.Yield | ast.YieldFrom):
             found.append(Finding(node.lineno, "keeps state between calls in a generator"))
-        elif isinstance(node, ast.Name | ast.Attribute) and _last(node) in CACHES:
+        elif isinstance(node, ast.Name | ast.Attribute) and _last(node) in CACHES - (
+            arguments if isinstance(node, ast.Name) else set()
+        ):
             found.append(Finding(node.lineno, f"uses {_last(node)}: nothing may be kept between calls"))
         elif isinstance(node, ast.ImportFrom):
             found += [Finding(node.lineno, f"imports {a.name}: nothing may be kept between calls")

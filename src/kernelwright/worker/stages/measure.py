@@ -16,6 +16,7 @@ from kernelwright.worker.plan.plan import AGAIN
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.stages.physical import below_bound, impossible
+from kernelwright.worker.stages.rows import described
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import STALE, check, place
 
@@ -146,7 +147,8 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
             return None
         place(rival, case, draw=0)
         sent = rival.replayable(rival.plans[case])
-        processes.ask_bench(to_bench.Prepare(key=name, case=case, plan=sent.name, room=nbytes), plan=sent)
+        prepare = to_bench.Prepare(key=name, case=case, plan=sent.name, room=nbytes, restored=subject.restored(case))
+        processes.ask_bench(prepare, plan=sent)
     except Ended as ended:
         if ended.lost:
             raise
@@ -164,7 +166,8 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
     processes = subject.processes
     clocks: Clocks | None = None
     sent = subject.replayable(subject.plans[case])
-    prepared = processes.ask_bench(to_bench.Prepare(key=KEY, case=case, plan=sent.name), plan=sent)
+    prepare = to_bench.Prepare(key=KEY, case=case, plan=sent.name, restored=subject.restored(case))
+    prepared = processes.ask_bench(prepare, plan=sent)
     samples: list[float] = prepared["steady_us"]
     if incumbent is not None and stats.median(samples) > HOPELESS * incumbent.times_us[case]:
         stopped = TOO_SLOW
@@ -183,7 +186,7 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
     return Timing(
         kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
         samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
-        method=f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache",
+        method=described(prepared),
         clocks=clocks,
     )  # fmt: skip
 

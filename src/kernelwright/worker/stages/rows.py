@@ -47,7 +47,7 @@ class Row:
     name: str
     method: str
     sample: Callable[[], float]
-    warm: Callable[[], float]
+    warm: Callable[[], float | None]
     call: Callable[[], tuple[float, float]]
     capture_again: Callable[[], Any]
     steady_us: list[float] = field(default_factory=list)
@@ -62,7 +62,7 @@ def framework_row(processes: Processes, case: str, name: str) -> Row:
         name=name,
         method=described(prepared),
         sample=lambda: float(processes.ask_judge(to_judge.Sample(case=case, name=name))),
-        warm=lambda: float(processes.ask_judge(to_judge.Warm(case=case, name=name))),
+        warm=lambda: processes.ask_judge(to_judge.Warm(case=case, name=name)),
         call=lambda: processes.ask_judge(to_judge.Call(case=case, name=name)),
         capture_again=lambda: processes.ask_judge(to_judge.CaptureAgain(case=case, name=name), limit_s),
     )
@@ -73,7 +73,7 @@ def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subj
     try:
         place(subject, info.case.name, draw=0)
         sent = subject.replayable(subject.plans[info.case.name])
-        prepare = to_bench.Prepare(key=name, case=info.case.name, plan=sent.name, room=room)
+        prepare = to_bench.Prepare(key=name, case=info.case.name, plan=sent.name, room=room, restored=info.restored)
         prepared = processes.ask_bench(prepare, plan=sent)
     except Ended as ended:
         if ended.lost:
@@ -85,7 +85,7 @@ def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subj
         name=name,
         method=described(prepared),
         sample=lambda: float(processes.ask_bench(to_bench.Sample(key=name, count=1))[0]),
-        warm=lambda: float(processes.ask_bench(to_bench.Warm(key=name))),
+        warm=lambda: processes.ask_bench(to_bench.Warm(key=name)),
         call=lambda: processes.ask_bench(to_bench.Call(key=name)),
         capture_again=lambda: processes.ask_bench(to_bench.CaptureAgain(key=name)),
         steady_us=prepared["steady_us"],
@@ -93,7 +93,8 @@ def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subj
 
 
 def described(prepared: dict[str, Any]) -> str:
-    return f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets, cold cache"
+    restored = ", restored before each call" if prepared.get("restored") else ""
+    return f"CUDA {prepared['method']} over {prepared['sets']} rotating input sets{restored}, cold cache"
 
 
 def sample_in_halves(

@@ -122,7 +122,9 @@ class Subject:
         recorded = read(found.answer, [shape["name"] for shape in shapes])
         self.autotune = recorded.autotune
         for shape, recording in zip(shapes, recorded.recordings, strict=True):
-            outcome = accepted(recording, Expected(kernels=self.kernels, given=given(shape)))
+            outcome = accepted(
+                recording, Expected(kernels=self.kernels, given=given(shape), mutates=bool(shape["mutates"]))
+            )
             if isinstance(outcome, Plan):
                 self.plans[recording.case] = outcome
             else:
@@ -186,6 +188,10 @@ class Subject:
         if whole:
             return self.processes.compile(key, job | {"branches": True})
         return self.processes.compile(f"{key}:front", job | {"front": True})
+
+    def restored(self, case: str) -> tuple[str, ...]:
+        """The inputs that are put back before each call that is timed."""
+        return next(info for info in self.session.loaded().cases if info.case.name == case).restored
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
         """What a plan's kernels do that the interpreter does otherwise, by what the compiler found in their code."""
