@@ -241,7 +241,7 @@ def _read_sidecar(sidecar: Path) -> _Sidecar:
     try:
         return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=_Sidecar)
     except msgspec.DecodeError as error:
-        raise ProblemError(f"{file}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
+        raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
 
 
 def _stated_case(file: Path, entry: object) -> Case:
