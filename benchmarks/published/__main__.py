@@ -1,10 +1,9 @@
-"""Judges published kernels as they were published: `python -m benchmarks.published OUT --from FOLDER`.
+"""Judges published kernels as they were published: `python -m benchmarks.published OUT`.
 
-FOLDER holds the projects: bare git directories OWNER+NAME/repo, and wheels. Candidates are assembled in OUT/candidates
-(`--assemble` stops there); without `--from` those that are there are judged. Each verdict is a line of
-OUT/published.jsonl; what has one already is left out, so a run that was cut off goes on. `--again` judges all that was
-not accepted once more, `--name PATTERN` only some, and `--qualify` asks first whether each problem qualifies. Without a
-GPU small cases decide, on Triton's interpreter.
+`python -m benchmarks.published.assemble OUT --from FOLDER` writes the candidates to OUT/candidates first. Each verdict
+is a line of OUT/published.jsonl; what has one already is left out, so a run that was cut off goes on. `--again` judges
+all that was not accepted once more, `--name PATTERN` only some, and `--qualify` asks first whether each problem
+qualifies. Without a GPU small cases decide, on Triton's interpreter.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import argparse
 import fnmatch
 import json
 import re
-import sys
 import threading
 import time
 from collections import Counter
@@ -21,7 +19,6 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 
-from benchmarks.published.assemble import AssemblyError
 from benchmarks.published.manifest import LABELS, Kernel, kernels
 
 from kernelwright.errors import KernelwrightError
@@ -70,18 +67,6 @@ class Verdicts:
         print(f"{kernel.name:44} {kernel.label:16} {status:14} {reason[:150]!r}", flush=True)
 
 
-def assemble(chosen: list[Kernel], projects: Path, candidates: Path) -> None:
-    """Write every candidate; one that cannot be assembled gets none, and its error is printed."""
-    candidates.mkdir(parents=True, exist_ok=True)
-    for kernel in chosen:
-        file = candidates / f"{kernel.name}.py"
-        try:
-            file.write_text(kernel.candidate(projects), encoding="utf-8")
-        except AssemblyError as error:
-            file.unlink(missing_ok=True)
-            print(f"{kernel.name}: not assembled: {error}", file=sys.stderr)
-
-
 def judge(worker: Worker, group: list[Kernel], candidates: Path, verdicts: Verdicts, in_flight: int,
           qualify: bool) -> None:  # fmt: skip
     """Load the problem of a group of kernels and verify each of them."""
@@ -116,8 +101,6 @@ def lane(groups: list[list[Kernel]], candidates: Path, verdicts: Verdicts, in_fl
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("out", type=Path)
-    parser.add_argument("--from", dest="projects", type=Path)
-    parser.add_argument("--assemble", action="store_true")
     parser.add_argument("--again", action="store_true")
     parser.add_argument("--qualify", action="store_true")
     parser.add_argument("--name", default="*")
@@ -128,10 +111,6 @@ def main() -> int:
     deadline_s = time.monotonic() + options.seconds
     chosen = [kernel for kernel in kernels() if fnmatch.fnmatch(kernel.name, options.name)]
     candidates = options.out / "candidates"
-    if options.projects:
-        assemble(chosen, options.projects, candidates)
-    if options.assemble:
-        return 0
     verdicts = Verdicts(options.out)
     done = {name for name, row in verdicts.rows.items()
             if not options.again or row["status"] == Status.PASSED.value}  # fmt: skip

@@ -1,4 +1,7 @@
-"""Makes one candidate file of a published kernel: the definitions it needs, from its project's files, and our adapter.
+"""Makes a candidate file of each published kernel: `python -m benchmarks.published.assemble OUT --from FOLDER`.
+
+FOLDER holds the projects: bare git directories OWNER+NAME/repo, and wheels. A candidate in OUT/candidates holds the
+definitions that a kernel needs, from its project's files, and our adapter. `--name PATTERN` assembles only some.
 
 What the adapter names is looked up in the kernel's file, and so on through the project's modules, by syntax; nothing of
 a project is imported or run. Definitions keep their text. Changed are only names: `module.name` of a module of the
@@ -8,10 +11,13 @@ under `instead` (launch caches, guards of the current device, tables that are re
 
 from __future__ import annotations
 
+import argparse
 import ast
 import builtins
+import fnmatch
 import itertools
 import subprocess
+import sys
 import textwrap
 import zipfile
 from collections.abc import Iterator, Mapping
@@ -21,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import yaml
+from benchmarks.published.manifest import Kernel, Project, kernels
 
 KEEP = "keep:"
 """How what stands for a decorator with more arguments than Triton's begins: `keep:ARGUMENTS:NAME`."""
@@ -416,3 +423,41 @@ def _edited(module: Module, node: ast.AST, edits: list[Edit]) -> str:
         text = text[:begin] + new.encode() + text[end:]
         last += len(new.encode()) - (end - begin)
     return textwrap.dedent(text[first:last].decode())
+
+
+def files_of(project: Project, folder: Path) -> Files:
+    """A project's files below `folder`: OWNER+NAME/repo, a bare git directory, or the wheel."""
+    wheel = project.source.endswith(".whl")
+    place = folder / project.source if wheel else folder / project.source.replace("/", "+") / "repo"
+    return Files(place, project.commit, project.root)
+
+
+def candidate(kernel: Kernel, folder: Path) -> str:
+    """The text to judge, made of the project's files below `folder`; raises AssemblyError."""
+    project = kernel.project
+    assembly = Assembly(files_of(project, folder), project.instead, project.decided)
+    return assembly.candidate(kernel.path, kernel.adapter)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--from", dest="projects", type=Path, required=True)
+    parser.add_argument("--name", default="*")
+    options = parser.parse_args()
+    folder = options.out / "candidates"
+    folder.mkdir(parents=True, exist_ok=True)
+    failed = 0
+    for kernel in (kernel for kernel in kernels() if fnmatch.fnmatch(kernel.name, options.name)):
+        file = folder / f"{kernel.name}.py"
+        try:
+            file.write_text(candidate(kernel, options.projects), encoding="utf-8")
+        except AssemblyError as error:
+            failed += 1
+            file.unlink(missing_ok=True)
+            print(f"{kernel.name}: not assembled: {error}", file=sys.stderr)
+    return min(failed, 1)
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import tomllib
-from benchmarks.published.assemble import Assembly, Files
+if sys.version_info >= (3, 11):
+    import tomllib
+else:
+    import tomli as tomllib
 
 HERE = Path(__file__).parent
 LABELS = ("honest", "wrong", "not expressible")
@@ -25,12 +28,6 @@ class Project:
     instead: dict[str, str] = field(default_factory=dict)
     decided: dict[str, bool] = field(default_factory=dict)
 
-    def files(self, folder: Path) -> Files:
-        """The project's files below `folder`: OWNER+NAME/repo, a bare git directory, or the wheel."""
-        if self.source.endswith(".whl"):
-            return Files(folder / self.source, self.commit, self.root)
-        return Files(folder / self.source.replace("/", "+") / "repo", self.commit, self.root)
-
 
 @dataclass(frozen=True)
 class Kernel:
@@ -45,12 +42,6 @@ class Kernel:
     label: str
     reason: str
     adapter: str
-
-    def candidate(self, folder: Path) -> str:
-        """The text to judge, made of the project's files below `folder`; raises AssemblyError."""
-        return Assembly(self.project.files(folder), self.project.instead, self.project.decided).candidate(
-            self.path, self.adapter
-        )
 
     @property
     def problem_file(self) -> Path:
