@@ -18,10 +18,12 @@ from kernelwright.model import (
     Evaluation,
     Implementation,
     QualificationReport,
+    StatedBySet,
     Status,
     TensorRead,
     TrivialAnswer,
 )
+from problem_sets import DEFINITION, workload, write_folder
 
 
 def answer(name: str, accepted: bool, allclose_from: float = 0.5) -> TrivialAnswer:
@@ -200,3 +202,15 @@ def test_a_bench_of_such_a_problem_says_so() -> None:
     assert document["unqualified"] == BAD.reason
     assert "--unqualified" in document["command"]
     assert "NOT QUALIFIED" in result.stderr
+
+
+def test_what_a_problem_set_states_is_shown_beside_our_own_measure(tmp_path: Path) -> None:
+    stated = StatedBySet(set="SOL-ExecBench", name="rows", cases={"a": {"uuid": "1", "max_atol": 0.01}})
+    worker = FakeWorker(qualification=GOOD, problem=msgspec.structs.replace(PROBLEM_INFO, stated=stated))
+    folder = write_folder(tmp_path / "rows", DEFINITION, [workload(1, {"rows": 3})])
+    result = run("check", str(folder), worker=worker)
+    assert result.exit_code == 0
+    assert "stated by SOL-ExecBench for rows" in result.stdout
+    assert "  max_atol: 0.01" in result.stdout.splitlines()
+    document = json.loads(run("check", str(folder), "--json", worker=worker).stdout)
+    assert document["stated"]["cases"]["a"]["max_atol"] == 0.01

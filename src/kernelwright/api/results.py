@@ -22,6 +22,7 @@ from kernelwright.report.bounds import bounds_text
 from kernelwright.report.evaluation import evaluation_text, headline, results_table
 from kernelwright.report.profiled import document, profiled_text
 from kernelwright.report.qualification import qualification_text, verdict
+from kernelwright.report.stated import stated_text
 from kernelwright.report.tuning import heading, tuning_text
 from kernelwright.tune import Outcome
 
@@ -63,7 +64,10 @@ class CheckResult(ProblemCheck, frozen=True, kw_only=True):
         return self.qualification.qualifies
 
     def __str__(self) -> str:
-        return f"{qualification_text(self.qualification)}\n\n{bounds_text(self.problem.cases, self.eager)}"
+        stated = [stated_text(self.problem.stated)] if self.problem.stated is not None else []
+        return "\n\n".join(
+            [qualification_text(self.qualification), bounds_text(self.problem.cases, self.eager), *stated]
+        )
 
     def _repr_html_(self) -> str:
         return html(verdict(self.qualification), [bounds_text(self.problem.cases, self.eager)])

@@ -15,6 +15,7 @@ from kernelwright.jobs import check as job
 from kernelwright.report.bounds import bounds_document, bounds_text
 from kernelwright.report.evaluation import environment_settings, settings_text
 from kernelwright.report.qualification import qualification_text
+from kernelwright.report.stated import stated_text
 
 LAYOUTS = {
     "dense": 'layouts: a candidate may serve dense inputs only (LAYOUTS = "any" demands all strides)',
@@ -45,12 +46,13 @@ def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, tar
     say(qualification_text(report) + "\n", as_json)
     say(bounds_text(cases, found.eager) + "\n", as_json)
     say(LAYOUTS[found.problem.layouts] + "\n", as_json)
+    if found.problem.stated is not None:
+        say(stated_text(found.problem.stated) + "\n", as_json)
     say(settings_text("environment", environment_settings(found.environment)), as_json)
     if as_json:
         bounds = bounds_document(cases, found.eager)
-        say_document(
-            {**plain(report), "bounds": bounds, "layouts": found.problem.layouts, "environment": found.environment}
-        )
+        known = {"bounds": bounds, "layouts": found.problem.layouts, "stated": found.problem.stated}
+        say_document({**plain(report), **known, "environment": found.environment})
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         raise MachineError(f"no case of {problem} could be judged here: {reasons}", "use a machine with a GPU")

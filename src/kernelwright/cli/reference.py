@@ -29,7 +29,8 @@ What each document has at least:
 
 - `check --json`: `problem`, `qualifies`, `reason`, `cases` (each `case`, `answers`, `ignored`, `constant`; an answer
   has `name`, `accepted`, its errors and what is allowed, `margin`, `allclose_from`), `not_judged`, `bounds` (each
-  `case`, `bound`, `reads`, `assumed`, `eager_us`, `eager_below_bound`), `environment`.
+  `case`, `bound`, `reads`, `assumed`, `eager_us`, `eager_below_bound`), `stated` (what a problem set says:
+  `set`, `name`, `facts`, tolerances in `cases`), `environment`.
 - `verify --json`: `status`, `reason`, `results` (each `case`, `status`, `reason`, `max_abs_error`, `max_rel_error`,
   `allowed_rel_error`, `element_error`, `allowed_element_error`, `below_bound`), `verified_on`, `confinement`,
   `kernels`, `environment`; a list of these for several candidates.

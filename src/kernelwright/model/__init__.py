@@ -10,7 +10,7 @@ from kernelwright.model.clocks import Clocks, clocks_over
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import CaseResult, Evaluation, KernelResources, Property, Status, Timing
 from kernelwright.model.machine import Attempt, Environment, Machine
-from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, TensorRead, TensorSpec
+from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, StatedBySet, TensorRead, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
 from kernelwright.model.proposal import (
     Answered,
@@ -70,6 +70,7 @@ __all__ = [
     "RunInfo",
     "RunSettings",
     "Scalar",
+    "StatedBySet",
     "Status",
     "TensorRead",
     "TensorSpec",

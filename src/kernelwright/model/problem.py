@@ -108,6 +108,19 @@ class CaseInfo(Record, frozen=True, kw_only=True):
         return self.mutates if self.reads_changed else ()
 
 
+class StatedBySet(Record, frozen=True, kw_only=True):
+    """What the problem set that a problem is from says of it. It stands beside what is found here and decides nothing.
+
+    set: its name. name: the problem's there. facts: texts by their kind. cases: by case, the workload's identity and
+    the set's own tolerance.
+    """
+
+    set: str
+    name: str
+    facts: dict[str, str] = {}
+    cases: dict[str, dict[str, Scalar]] = {}
+
+
 class ProblemInfo(Record, frozen=True, kw_only=True):
     """What the coordinator knows of a problem. It never imports the problem; the worker tells it."""
 
@@ -124,3 +137,5 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     journals."""
     layouts: Literal["dense", "any"] = "dense"
     """Whether a candidate may serve dense inputs only, or has to be right for inputs of any strides."""
+    stated: StatedBySet | None = None
+    """What its problem set states; None where it is from none, and in older journals."""

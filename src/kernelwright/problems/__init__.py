@@ -1,6 +1,7 @@
 """Problems as files: found, checked, copied and begun, without importing them or torch.
 
     paths     an argument to the files of a problem
+    sets      problems of the field's problem sets, in their own formats
     text      a problem file's text, refused at once when it cannot be a problem
     copies    a problem's files inside a run folder, so that a run can move to another machine
     template  a new problem folder to start from

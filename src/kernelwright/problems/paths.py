@@ -1,4 +1,4 @@
-"""From what a user typed to the files of a problem. Reads no file's content.
+"""From what a user typed to the files of a problem.
 
 A problem is a file `NAME.py` (with its cases in it, or in `NAME.cases.json` beside it), or a folder `NAME/` holding
 `problem.py` and, where there are such, `starter.py`, `best.py`, `sources/` and `example.pt`. A path that exists wins
@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.errors import ProblemError
+from kernelwright.problems.sets import FORMATS, problem_file
 
 PROBLEM_FILE = "problem.py"
 STARTER_FILE = "starter.py"
@@ -73,21 +74,24 @@ def gallery_names(folder: Path) -> list[str]:
 
 
 def find_problem(argument: str) -> ProblemPath:
-    """The problem that `argument` names: a file, a folder with `problem.py`, or a name in `./gallery`.
+    """The problem that `argument` names: a file, a folder with `problem.py`, a name in `./gallery`, or a file or folder
+    of a problem set (`sets.FORMATS`).
 
     Raises `ProblemError` listing what was tried.
     """
     given = Path(argument).expanduser()
-    if given.is_file():
-        return problem_at(given)
     tried = [given, given / PROBLEM_FILE, Path(GALLERY) / argument / PROBLEM_FILE]
     for file in tried[1:]:
         if argument and file.is_file():
             return problem_at(file)
+    if argument and given.exists() and (translated := problem_file(given)) is not None:
+        return problem_at(translated)
+    if given.is_file():
+        return problem_at(given)
     names = gallery_names(Path.cwd())
     raise ProblemError(
         f"no problem at {argument!r}: tried {', '.join(str(path) for path in tried)}",
-        f"give a .py file or a folder holding {PROBLEM_FILE}"
+        f"give a .py file, a folder holding {PROBLEM_FILE}, or a problem of {', '.join(FORMATS)}"
         + (f", or one of the gallery: {', '.join(names)}" if names else ""),
     )
 

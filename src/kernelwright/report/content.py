@@ -20,6 +20,7 @@ from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings,
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.profile_table import profile_section
 from kernelwright.report.reasons import reasons_section
+from kernelwright.report.stated import stated_section
 from kernelwright.report.tree import Node, tree_of
 from kernelwright.report.trials import tally
 from kernelwright.report.verdict import remarks, seed_name, verdict_sentence
@@ -160,7 +161,7 @@ class Content:
 
     @property
     def extra(self) -> tuple[Section, ...]:
-        found = (profile_section(self.view), reasons_section(self.view))
+        found = (profile_section(self.view), reasons_section(self.view), stated_section(self.view))
         return tuple(one for one in found if one is not None)
 
     @property

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from kernelwright.report.content import Content
 from kernelwright.report.evaluation import kernels_table, results_table, settings_text
 from kernelwright.report.profiled import finding_text
+from kernelwright.report.stated import stated_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.text.table import indented
@@ -40,6 +41,8 @@ def _sections(content: Content) -> Iterator[tuple[str, str]]:
         found = content.diagnosis
         counters = f"counters by {found.counters}" if found.counters else "no counter of a GPU was read"
         yield f"What holds it back on {found.case} ({counters})", finding_text(found.bottleneck)
+    if (stated := content.view.info.problem.stated) is not None:
+        yield f"Stated by {stated.set}", stated_text(stated)
     yield "Cost", content.cost
     if content.control:
         yield "Control arm", content.control

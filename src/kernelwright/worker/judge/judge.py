@@ -72,6 +72,7 @@ class Judge:
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
             "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
             "layouts": self.problem.layouts,
+            "stated": codec.plain(self.problem.stated),
             "parameters": {name: spec.shape for name, spec in first.parameters.items()},
         }  # fmt: skip
 

@@ -14,7 +14,7 @@ import inspect
 import math
 import types
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright import codec
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case
+from kernelwright.model import Case, StatedBySet
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.reference.instance import (
@@ -49,6 +49,7 @@ from kernelwright.worker.reference.problem_module import (
     execute,
     floating_dtype,
     own_modules,
+    read_sidecar,
     read_source,
     seeded,
     stated_cases,
@@ -82,10 +83,11 @@ def load_problem(path: str) -> LoadedProblem:
     if not (isinstance(module.Model, type) and issubclass(module.Model, nn.Module)):
         raise ProblemError(f"{file}: Model is {module.Model!r}, expected a subclass of torch.nn.Module")
     owns_folder = file.name == "problem.py"
-    cases = stated_cases(file, module)
+    cases, sidecar = stated_cases(file, module), read_sidecar(file)
+    tried = sidecar.tried if sidecar is not None else ()
     arguments = frozenset({**argument_names(module.get_inputs), **argument_names(module.get_init_inputs)})
-    check_cases(file, tree, module, cases, arguments)
-    return LoadedProblem(
+    check_cases(file, tree, module, (*cases, *tried), arguments)
+    problem = LoadedProblem(
         name=file.parent.name if owns_folder else file.stem,
         format="native" if owns_folder or hasattr(module, "CASES") else "kernelbench",
         source=source,
@@ -97,7 +99,9 @@ def load_problem(path: str) -> LoadedProblem:
         modules=own_modules(file) if owns_folder else {},
         layouts=stated_layouts(file, module),
         mutates=stated_mutates(file, module),
+        stated=sidecar.stated if sidecar is not None else None,
     )
+    return replace(problem, cases=(*filter(problem.takes, tried), *cases)) if tried else problem
 
 
 @dataclass(frozen=True)
@@ -106,8 +110,8 @@ class LoadedProblem:
 
     Each method executes the file again with the case's constants, so that nothing is kept between calls.
     arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
-    of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served.
-    mutates: the inputs that forward changes in place.
+    of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served. mutates: the
+    inputs that forward changes in place. stated: what the problem's set says of it.
     """
 
     name: str
@@ -121,6 +125,15 @@ class LoadedProblem:
     modules: dict[str, str]
     layouts: Literal["dense", "any"] = "dense"
     mutates: tuple[str, ...] = ()
+    stated: StatedBySet | None = None
+
+    def takes(self, case: Case) -> bool:
+        """Whether the reference can be called for `case`."""
+        try:
+            self.specs(case)
+        except ProblemError:
+            return False
+        return True
 
     def instance(self, case: Case, *, seed: int, device: str = "cpu", dtype: str | None = None) -> Instance:
         """Reference and inputs of `case`; the same for the same arguments. `dtype` goes before the case's own.

@@ -29,17 +29,20 @@ import numpy as np
 import torch
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, Record, Scalar
+from kernelwright.model import Case, Record, Scalar, StatedBySet
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
 
 _MODULE_NAME = "kernelwright_problem"
 
 
-class _Sidecar(Record, frozen=True, kw_only=True):
-    """`NAME.cases.json`."""
+class Sidecar(Record, frozen=True, kw_only=True):
+    """`NAME.cases.json`. tried: cases that are left out where the reference does not take them. stated: what the
+    problem set that the problem is from says of it."""
 
     cases: tuple[Case, ...]
+    tried: tuple[Case, ...] = ()
+    stated: StatedBySet | None = None
     layouts: Literal["dense", "any"] | None = None
     mutates: tuple[str, ...] = ()
 
@@ -194,23 +197,21 @@ def seeded(part: str, seed: int, device: str) -> Iterator[int]:
 
 def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
     """The cases in CASES, or in the sidecar, or one called "default" that changes nothing."""
-    sidecar = sidecar_of(file)
+    sidecar = read_sidecar(file)
     if hasattr(module, "CASES"):
-        if sidecar.is_file():
-            raise ProblemError(f"{file} has CASES, and {sidecar.name} lies beside it", "keep one of the two")
+        if sidecar is not None:
+            raise ProblemError(f"{file} has CASES, and {sidecar_of(file).name} lies beside it", "keep one of the two")
         if not isinstance(module.CASES, list | tuple):
             raise ProblemError(f"{file}: CASES is a {type(module.CASES).__name__}, expected a list of dicts")
         return tuple(_stated_case(file, entry) for entry in call(file, "reading CASES", list, module.CASES))
-    if not sidecar.is_file():
-        return (Case(name="default"),)
-    return _read_sidecar(sidecar).cases
+    return (Case(name="default"),) if sidecar is None else sidecar.cases
 
 
 def stated_layouts(file: Path, module: types.ModuleType) -> Literal["dense", "any"]:
     """LAYOUTS, or "layouts" of the sidecar; "dense" where neither says more."""
     stated = getattr(module, "LAYOUTS", None)
-    if stated is None and sidecar_of(file).is_file():
-        stated = _read_sidecar(sidecar_of(file)).layouts
+    if stated is None and (sidecar := read_sidecar(file)) is not None:
+        stated = sidecar.layouts
     if stated is None:
         return "dense"
     if stated == "any":
@@ -223,13 +224,13 @@ def stated_layouts(file: Path, module: types.ModuleType) -> Literal["dense", "an
 
 def stated_mutates(file: Path, module: types.ModuleType) -> tuple[str, ...]:
     """The arguments of forward that MUTATES lists, in the file or in the sidecar; none where it is not there."""
-    sidecar = sidecar_of(file)
     listed = getattr(module, "MUTATES", ())
     if not isinstance(listed, list | tuple) or not all(type(name) is str for name in listed):
         raise ProblemError(f"{file}: MUTATES is {listed!r:.100}, expected names of inputs", 'such as ("k_cache",)')
-    beside = _read_sidecar(sidecar).mutates if sidecar.is_file() else ()
+    sidecar = read_sidecar(file)
+    beside = sidecar.mutates if sidecar is not None else ()
     if beside and hasattr(module, "MUTATES"):
-        raise ProblemError(f"{file} has MUTATES, and so has {sidecar.name}", "keep one of the two")
+        raise ProblemError(f"{file} has MUTATES, and so has {sidecar_of(file).name}", "keep one of the two")
     return tuple(listed) or beside
 
 
@@ -237,9 +238,13 @@ def sidecar_of(file: Path) -> Path:
     return file.with_suffix(".cases.json")
 
 
-def _read_sidecar(sidecar: Path) -> _Sidecar:
+def read_sidecar(file: Path) -> Sidecar | None:
+    """What lies beside the problem's file; None where nothing does."""
+    sidecar = sidecar_of(file)
+    if not sidecar.is_file():
+        return None
     try:
-        return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=_Sidecar)
+        return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=Sidecar)
     except msgspec.DecodeError as error:
         raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
 

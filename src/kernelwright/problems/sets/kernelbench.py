@@ -1,0 +1,11 @@
+"""KernelBench: a Python file with Model, get_inputs and get_init_inputs, which is an ordinary problem as it is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernelwright.problems.sets import robust_kbench
+
+
+def problem_file(path: Path) -> Path | None:
+    return path if path.suffix == ".py" and path.is_file() and path.name not in robust_kbench.FILES else None

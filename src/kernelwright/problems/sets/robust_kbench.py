@@ -1,0 +1,146 @@
+"""robust-kbench: a folder with `func_forward.py` and `config_forward.json`.
+
+The file has Model and get_inputs with arguments, and the config has their values. These become numbers of the problem
+file, so that each configuration is a case. Tasks for the backward pass are refused.
+https://github.com/SakanaAI/robust-kbench
+"""
+
+from __future__ import annotations
+
+import ast
+import itertools
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case, Scalar, StatedBySet
+from kernelwright.problems.sets.written import Translated, write
+from kernelwright.source import parse as syntax
+from kernelwright.textfile import parse_json, read_text
+
+NAME = "robust-kbench"
+FORWARD, BACKWARD = "func_forward.py", "func_backward.py"
+FILES = (FORWARD, BACKWARD)
+CONFIG = "config_forward.json"
+FILTERS = "filter_results.json"
+TOLERANCE = 1e-5
+"""atol and rtol of its evaluation, unless the caller gives others."""
+
+Values = dict[str, Scalar | None]
+
+
+class Config(msgspec.Struct):
+    """Values for get_inputs, for Model, and for both: of the configuration to time, and of others to check."""
+
+    single_input_configs: list[Values]
+    single_init_configs: list[Values]
+    single_shared_configs: list[Values]
+    multi_input_configs: list[Values] = []
+    multi_init_configs: list[Values] = []
+    multi_shared_configs: list[Values] = []
+
+
+def problem_file(path: Path) -> Path | None:
+    folder = path if path.is_dir() else path.parent
+    if path.is_file() and path.name not in (*FILES, CONFIG):
+        return None
+    has_forward, has_backward = ((folder / file).is_file() for file in FILES)
+    if path.name == BACKWARD or (has_backward and not has_forward):
+        raise ProblemError(
+            f"{folder / BACKWARD} asks for a backward pass, which is not judged yet",
+            f"its forward pass is, where the folder has {FORWARD}",
+        )
+    if not has_forward:
+        return None
+    return write(translated(folder, has_backward))
+
+
+def translated(folder: Path, has_backward: bool = False) -> Translated:
+    """Raises `ProblemError`."""
+    folder = folder.absolute()
+    try:
+        text = read_text(folder / FORWARD)
+        tree = syntax.parse(text)
+        config = msgspec.convert(parse_json(read_text(folder / CONFIG)), Config)
+    except (OSError, ValueError, SyntaxError, msgspec.ValidationError) as error:
+        raise ProblemError(f"{folder} is no task of {NAME}: {error}") from error
+    init, inputs = _arguments(folder, tree, "Model"), _arguments(folder, tree, "get_inputs")
+    every = _configurations(folder, config)
+    first = every[0]
+    defaults = {**{name: node for name, node in [*init.items(), *inputs.items()] if node is not None}}
+    numbers = {name: repr(first[name]) if name in first else ast.unparse(defaults[name])
+               for name in dict.fromkeys([*init, *inputs]) if name in first or name in defaults}  # fmt: skip
+    if missing := [name for name in [*init, *inputs] if name not in numbers]:
+        raise ProblemError(f"{folder / CONFIG} gives no value for {missing[0]}")
+    name = f"{folder.parent.name}_{folder.name}" if folder.name.startswith("task_") else folder.name
+    cases = tuple(
+        Case(
+            name="default" if position == 0 else f"config{position}",
+            params={key: value for key, value in values.items() if key in numbers and value is not None},
+            held_out=position > 0,
+        )
+        for position, values in enumerate(every)
+    )
+    facts = {"tolerance": f"atol = rtol = {TOLERANCE:g}", **_filters(folder)}
+    if has_backward:
+        facts["backward"] = "not judged yet"
+    stated = StatedBySet(set=NAME, name=name, facts=facts)
+    return Translated(name, _problem_text(text, numbers, list(init), list(inputs)), cases, (), stated)
+
+
+def _arguments(folder: Path, tree: ast.Module, name: str) -> dict[str, ast.expr | None]:
+    """The arguments of a function, or of a class's constructor, and their defaults; None for none."""
+    found = next((node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name),
+                 None)  # fmt: skip
+    if found is None:
+        raise ProblemError(f"{folder / FORWARD} defines no {name}")
+    if isinstance(found, ast.ClassDef):
+        inits = [node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
+        if not inits:
+            return {}
+        given, args = inits[0].args.args[1:], inits[0].args
+    else:
+        given, args = found.args.args, found.args
+    if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs:
+        raise ProblemError(f"{folder / FORWARD}: {name} takes arguments that have no name", "expected plain ones")
+    padding: list[ast.expr | None] = [None] * len(given)
+    defaults = [*padding, *args.defaults][-len(given) :] if given else []
+    return dict(zip((argument.arg for argument in given), defaults, strict=True))
+
+
+def _configurations(folder: Path, config: Config) -> list[Values]:
+    """The values of all arguments, the configuration to time first. A name has one value for Model and get_inputs."""
+    found: list[Values] = []
+    for kind in ("single", "multi"):
+        lists = [getattr(config, f"{kind}_{part}_configs") for part in ("init", "input", "shared")]
+        for init, inputs, shared in itertools.product(*lists):
+            both = {name for name in init.keys() & inputs.keys() - shared.keys() if init[name] != inputs[name]}
+            if both:
+                raise ProblemError(f"{folder / CONFIG} gives {min(both)} two values at once")
+            values = {**init, **inputs, **shared}
+            if values not in found and (values or kind == "single"):
+                found.append(values)
+    if not found:
+        raise ProblemError(f"{folder / CONFIG} has no configuration")
+    return found
+
+
+def _problem_text(text: str, numbers: Mapping[str, str], init: list[str], inputs: list[str]) -> str:
+    lines = [text.rstrip(), "", "", "make_inputs = get_inputs"]
+    lines += [f"{name} = {value}" for name, value in numbers.items()]
+    given = ", ".join(f"{name}={name}" for name in inputs)
+    lines += ["", "", "def get_inputs():", f"    return make_inputs({given})"]
+    return "\n".join([*lines, "", "", "def get_init_inputs():", f"    return [{', '.join(init)}]", ""])
+
+
+def _filters(folder: Path) -> dict[str, str]:
+    """What the set's own filters found: weak outputs, inputs without effect, work that is redundant."""
+    try:
+        found: Any = parse_json(read_text(folder / FILTERS))
+    except (OSError, ValueError):
+        return {}
+    named = [key.removeprefix("filter_") for key, value in found.items() if value is True] if found else []
+    return {"filters": ", ".join(named) or "none applies"}

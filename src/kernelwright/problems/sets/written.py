@@ -1,0 +1,43 @@
+"""A problem of a set, written as the files of an ordinary problem in a folder that ends with this process."""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import NamedTuple
+
+from kernelwright.codec import encode
+from kernelwright.model import Case, StatedBySet
+
+PROBLEM_FILE = "problem.py"
+
+
+class Translated(NamedTuple):
+    """A problem of a set. text: of problem.py. tried: cases that are left out where the reference does not take
+    them."""
+
+    name: str
+    text: str
+    cases: tuple[Case, ...]
+    tried: tuple[Case, ...]
+    stated: StatedBySet
+
+
+def write(problem: Translated) -> Path:
+    """Write the files; gives the path of problem.py. A run copies them into its own folder."""
+    name = re.sub(r"[^\w.-]+", "_", problem.name).strip("._") or "problem"
+    folder = Path(tempfile.mkdtemp(dir=_home().name)) / name
+    folder.mkdir()
+    file = folder / PROBLEM_FILE
+    file.write_text(problem.text, encoding="utf-8")
+    sidecar = {"cases": problem.cases, "tried": problem.tried, "stated": problem.stated}
+    file.with_suffix(".cases.json").write_bytes(encode(sidecar))
+    return file
+
+
+@cache
+def _home() -> tempfile.TemporaryDirectory[str]:
+    """Removed when the process ends."""
+    return tempfile.TemporaryDirectory(prefix="kernelwright-")
