@@ -32,7 +32,7 @@ class Project:
 @dataclass(frozen=True)
 class Kernel:
     """One published kernel. entry: the function or class that people call. adapter: our `kernel_function`. label:
-    given before the first run, with its reason."""
+    given before the first run, with its reason. relabelled: why it was changed after that, "" where it was not."""
 
     name: str
     project: Project
@@ -42,6 +42,7 @@ class Kernel:
     label: str
     reason: str
     adapter: str
+    relabelled: str = ""
 
     @property
     def problem_file(self) -> Path:
