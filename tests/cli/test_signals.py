@@ -1,8 +1,9 @@
-"""SIGTERM, SIGHUP and nobody who listens: a search ends in order within two seconds, or goes on."""
+"""SIGTERM, SIGHUP and nobody who listens: a search ends in order before its proposals come, or goes on."""
 
 from __future__ import annotations
 
 import json
+import math
 import os
 import shutil
 import signal
@@ -16,14 +17,16 @@ import pytest
 
 import searching
 from command_line import PROBLEM, run
-from kernelwright.interruption import GRACE_S
 from kernelwright.journal import Abandoned, EventKind, Journal
 from kernelwright.model import Operator
 from samples import SOURCE
 
 PROGRAM = Path(searching.__file__)
-SLACK_S = 8.0
-"""What a loaded machine may add: the process has to end by itself long before its proposal does."""
+NEVER = math.inf
+"""Takes the proposal under way, so a process that ends has not waited for it."""
+
+WAIT_S = 600.0
+"""A process that takes longer hangs, however busy the machine is."""
 
 
 @pytest.fixture(autouse=True)
@@ -61,10 +64,10 @@ OPTIONS = ("optimize", "double", "--out", "run", "--in-flight", "1", "--trials",
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGHUP])
 def test_a_signal_ends_a_search_with_its_answer_and_abandons_what_is_under_way(number: signal.Signals) -> None:
-    with started(60, 6, *OPTIONS) as process:
+    with started(NEVER, 6, *OPTIONS) as process:
         until(process, "proposal 6 under way")
         process.send_signal(number)
-        out, err = process.communicate(timeout=GRACE_S + SLACK_S)
+        out, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 128 + number
     assert out == ""
     assert f"{number.name}: what was found so far is in run; go on: kernelwright optimize --resume run" in err
@@ -85,7 +88,7 @@ def test_a_signal_ends_a_search_with_its_answer_and_abandons_what_is_under_way(n
     assert run("report", "run").exit_code == 0
     assert "for abandoned replies: 100 tokens in, 50 out" in run("report", "run").stdout
     with started(0, 0, "optimize", "--resume", "run") as again:
-        again.communicate(timeout=60)
+        again.communicate(timeout=WAIT_S)
     assert again.returncode == 0
     with Journal.open(Path("run")) as journal:
         assert [trial.number for trial in journal.trials()] == list(range(12))
@@ -96,7 +99,7 @@ def test_an_answer_that_comes_in_time_is_kept() -> None:
     with started(1.0, 6, *OPTIONS) as process:
         until(process, "proposal 6 under way")
         process.terminate()
-        process.communicate(timeout=GRACE_S + SLACK_S)
+        process.communicate(timeout=WAIT_S)
     assert process.returncode == 143
     with Journal.open(Path("run")) as journal:
         kinds = [event.kind for event in journal.history()]
@@ -105,12 +108,12 @@ def test_an_answer_that_comes_in_time_is_kept() -> None:
 
 
 def test_several_signals_are_one() -> None:
-    with started(60, 6, *OPTIONS) as process:
+    with started(NEVER, 6, *OPTIONS) as process:
         until(process, "proposal 6 under way")
         for number in (signal.SIGHUP, signal.SIGTERM, signal.SIGHUP, signal.SIGTERM):
             process.send_signal(number)
             time.sleep(0.05)
-        _, err = process.communicate(timeout=GRACE_S + SLACK_S)
+        _, err = process.communicate(timeout=WAIT_S)
     assert process.returncode in (129, 143)
     assert "Traceback" not in err
     assert "NOT CONFIRMED" in Path("run/best_kernel.py").read_text()
@@ -122,17 +125,17 @@ def test_a_search_that_was_told_to_survive_its_terminal_does() -> None:
     with started(0.2, 6, *OPTIONS, before=ignore) as process:
         until(process, "proposal 6 under way")
         process.send_signal(signal.SIGHUP)
-        process.communicate(timeout=60)
+        process.communicate(timeout=WAIT_S)
     assert process.returncode == 0
 
 
 def test_what_was_cut_off_counts_against_the_budget_of_the_next_session() -> None:
-    with started(60, 4, *OPTIONS[:-2], "--tokens", "850") as process:
+    with started(NEVER, 4, *OPTIONS[:-2], "--tokens", "850") as process:
         until(process, "proposal 4 under way")
         process.terminate()
-        process.communicate(timeout=GRACE_S + SLACK_S)
+        process.communicate(timeout=WAIT_S)
     with started(0, 0, "optimize", "--resume", "run") as again:
-        again.communicate(timeout=60)
+        again.communicate(timeout=WAIT_S)
     with Journal.open(Path("run")) as journal:
         trials = journal.trials()
         lost = [event for event in journal.history() if event.kind is EventKind.ABANDONED]
@@ -148,7 +151,7 @@ def test_progress_that_nobody_reads_ends_nothing() -> None:
         assert process.stdout is not None
         answer = process.stdout.read()
         process.stdout.close()
-        assert process.wait(60) == 0
+        assert process.wait(WAIT_S) == 0
         process.stderr = process.stdout = None
     assert "confirmed" in answer
     assert Path("run/best_kernel.py").is_file()
@@ -168,7 +171,7 @@ def test_a_pipe_that_takes_one_line_of_both_streams_ends_nothing() -> None:
 def test_a_full_disk_behind_a_stream_is_no_fault_for_progress_and_one_for_the_document() -> None:
     full = os.open("/dev/full", os.O_WRONLY)
     with started(0, 99, *OPTIONS, "--json", stderr=full) as process:
-        out, _ = process.communicate(timeout=60)
+        out, _ = process.communicate(timeout=WAIT_S)
     os.close(full)
     assert process.returncode == 0
     assert json.loads(out)["best"] is not None
@@ -196,7 +199,7 @@ def test_a_run_s_folder_that_is_removed_is_said_once_and_the_best_kernel_is_save
     with started(0.5, 6, *OPTIONS) as process:
         until(process, "proposal 6 under way")
         shutil.rmtree("run")
-        out, err = process.communicate(timeout=60)
+        out, err = process.communicate(timeout=WAIT_S)
     assert process.returncode == 2
     assert out == ""
     assert "Traceback" not in err
@@ -213,7 +216,7 @@ def test_searches_that_begin_in_one_second_all_run() -> None:
 
     def one() -> None:
         with started(0, 99, "optimize", "double", "--in-flight", "1", "--trials", "4") as process:
-            process.communicate(timeout=120)
+            process.communicate(timeout=WAIT_S)
         results.append(process.returncode)
 
     threads = [threading.Thread(target=one) for _ in range(4)]
@@ -227,11 +230,11 @@ def test_searches_that_begin_in_one_second_all_run() -> None:
 
 
 def test_two_problems_in_one_folder_are_refused() -> None:
-    with started(30, 3, *OPTIONS) as process:
+    with started(NEVER, 3, *OPTIONS) as process:
         until(process, "proposal 3 under way")
         other = run("optimize", "triple", "--out", "run", "--trials", "3")
         process.terminate()
-        process.communicate(timeout=GRACE_S + SLACK_S)
+        process.communicate(timeout=WAIT_S)
     assert other.exit_code == 2
     assert "already holds a run" in other.stderr
     assert [path.name for path in Path("run/problem").iterdir()] == ["double"]
