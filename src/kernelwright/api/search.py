@@ -6,6 +6,7 @@ import os
 from collections.abc import Mapping, Sequence
 from typing import Literal
 
+from kernelwright.api import notebook
 from kernelwright.api.results import Tuned
 from kernelwright.api.run import Run, open_run
 from kernelwright.api.verbs import AnyPath, log, text_of
@@ -45,12 +46,14 @@ def optimize(
     """Search for a faster kernel, confirm the best, and write the run's folder.
 
     The options are those of the command `optimize` and of docs/settings.md; None is their default, and no settings file
-    is read. option, proposer_option: of the strategy and of the proposer, by name. out: the run's folder, new. An
-    interrupt ends the search in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request,
+    is read. option, proposer_option: of the strategy and of the proposer, by name. out: the run's folder, new. notify:
+    where progress goes, one line per event; a notebook shows a table instead where none is given. An interrupt ends the
+    search in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request,
     `MachineError` where torch or Triton is missing, `ProviderError` where the model gives no answers.
     """
     found = optimize_job.optimize(
         os.fspath(problem), start_worker=start_worker, notify=notify,
+        display=notebook.show if notify is log and notebook.is_notebook() else None,
         starter=text_of(starter), lessons=text_of(lessons), out=text_of(out),
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
         option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,

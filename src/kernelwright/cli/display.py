@@ -14,11 +14,9 @@ from typing import Any, TextIO, cast
 
 from rich.console import Console
 from rich.live import Live
-from rich.table import Table
-from rich.text import Text
 
 from kernelwright.cli.output import dropped, note
-from kernelwright.jobs.display import lines_to
+from kernelwright.jobs.display import lines_to, table
 from kernelwright.journal import Event
 from kernelwright.model import RunInfo
 from kernelwright.report.progress import Progress
@@ -63,7 +61,7 @@ def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
         console=Console(file=cast(TextIO, Droppable(sys.stderr))),
         refresh_per_second=DRAWS_PER_S,
         transient=True,
-        get_renderable=lambda: _table(progress, datetime.now().astimezone()),
+        get_renderable=lambda: table(progress, datetime.now().astimezone()),
     )
     with live:
 
@@ -71,12 +69,3 @@ def _live(progress: Progress) -> Iterator[Callable[[Event], None]]:
             progress.take(event)
 
         yield on_event
-
-
-def _table(progress: Progress, now: datetime) -> Table:
-    grid = Table.grid(padding=(0, 2))
-    grid.add_column(style="bold", no_wrap=True)
-    grid.add_column(overflow="fold")
-    for label, text in progress.rows(now):
-        grid.add_row(label, Text(text))
-    return grid

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
+from datetime import datetime
+
+from rich.table import Table
+from rich.text import Text
 
 from kernelwright.jobs.worker import Notify
 from kernelwright.journal import Event
@@ -35,3 +39,13 @@ def lines_to(notify: Notify) -> Display:
 def no_display(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
     """A display that shows nothing."""
     yield lambda event: None
+
+
+def table(progress: Progress, now: datetime) -> Table:
+    """Progress as a table of two columns, for a terminal or a notebook. now: with a time zone."""
+    grid = Table.grid(padding=(0, 2))
+    grid.add_column(style="bold", no_wrap=True)
+    grid.add_column(overflow="fold")
+    for label, text in progress.rows(now):
+        grid.add_row(label, Text(text))
+    return grid

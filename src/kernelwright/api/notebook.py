@@ -1,0 +1,38 @@
+"""Progress in a notebook: one table below the cell, renewed with every event."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from datetime import datetime
+from importlib import import_module
+
+from rich.console import Console
+from rich.table import Table
+
+from kernelwright.jobs.display import table
+from kernelwright.journal import Event
+from kernelwright.model import RunInfo
+from kernelwright.report.progress import Progress
+
+
+def is_notebook() -> bool:
+    """Whether this process serves a notebook: Jupyter, or what behaves like it."""
+    return Console().is_jupyter
+
+
+@contextmanager
+def show(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
+    """Show the progress of a session, as a job's `Display`. Only in a notebook, where IPython is."""
+    progress = Progress(info, earlier)
+
+    def shown() -> Table:
+        return table(progress, datetime.now().astimezone())
+
+    output = import_module("IPython.display").display(shown(), display_id=True)
+
+    def take(event: Event) -> None:
+        progress.take(event)
+        output.update(shown())
+
+    yield take
