@@ -117,24 +117,24 @@ def test_the_rms_error_alone_is_enough_to_fail() -> None:
 def test_an_output_that_cancels_in_one_draw_keeps_the_scale_that_it_has_in_others() -> None:
     usual = tolerance.Errors(1e-6, 1e-6, tolerance.Scale(36.0, 36.0), worst="", special=False)
     cancels = tolerance.Errors(0.0, 0.0, tolerance.Scale(0.01, 0.01), worst="", special=False)
-    limit = tolerance.allowed([cancels, usual], torch.float32, reduction=1313)
+    limit = tolerance.allowed([cancels, usual], torch.float32, terms=1313)
     for other in (cancels, usual):  # the same terms were summed in another order: the same absolute error in each
         found = tolerance.Errors(4e-6, 4e-6, other.scale, worst="", special=False)
         assert tolerance.verdict(found, limit) == ""
         assert tolerance.excess(found, limit) < 1
         assert tolerance.verdict(tolerance.Errors(1e-2, 1e-2, other.scale, worst="", special=False), limit)
     alone = tolerance.Errors(4e-6, 4e-6, cancels.scale, worst="", special=False)
-    assert tolerance.verdict(alone, tolerance.allowed([cancels], torch.float32, reduction=1313))
+    assert tolerance.verdict(alone, tolerance.allowed([cancels], torch.float32, terms=1313))
 
 
 @pytest.mark.parametrize("dtype", [torch.float64, torch.complex128])
 def test_float64_is_never_exact_and_accumulates_in_its_own_precision(dtype: torch.dtype) -> None:
-    limit = tolerance.allowed([EXACT], dtype, reduction=100)
+    limit = tolerance.allowed([EXACT], dtype, terms=100)
     eps = torch.finfo(torch.float64).eps
     assert not limit.exact, "compared with itself the framework is exact in everything"
     assert (limit.max_rel, limit.rms_rel) == (pytest.approx(41 * eps), pytest.approx(40.5 * eps))
-    assert not tolerance.allowed([EXACT], dtype, reduction=100, exact=True).exact
-    assert tolerance.allowed([ROUNDED], dtype, reduction=100).max_rel == 16 * 1e-3
+    assert not tolerance.allowed([EXACT], dtype, terms=100, exact=True).exact
+    assert tolerance.allowed([ROUNDED], dtype, terms=100).max_rel == 16 * 1e-3
 
 
 def test_excess_says_how_far_beyond_the_limit() -> None:
@@ -185,7 +185,7 @@ def test_an_output_without_elements_is_right() -> None:
 def test_both_parts_of_complex_numbers_are_compared_as_numbers() -> None:
     exact = torch.complex(*torch.linspace(1, 3, 16, dtype=torch.float64).split(8))
     rounded = exact.to(torch.complex64)
-    limit = tolerance.allowed([tolerance.errors(rounded, exact)], torch.complex64, reduction=1.0)
+    limit = tolerance.allowed([tolerance.errors(rounded, exact)], torch.complex64, terms=1.0)
     assert not limit.exact
     assert tolerance.verdict(tolerance.errors(rounded * (1 + 1e-8), exact), limit) == ""
     without = torch.complex(rounded.real, torch.zeros(8))

@@ -77,7 +77,7 @@ def answered(
         return instance
 
     def measured(answer: Answer) -> Answer:
-        return with_sensitivity(answer, seed, floors) if sensitive else answer
+        return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
 
     for tried in values.fallbacks(distribution):
         answer = None  # the memory of one that was not usable is needed for the next
@@ -149,6 +149,13 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
              for p, e, s, f in zip(framework_outputs(answer.instance), exact, found, floors, strict=True)]  # fmt: skip
     nbytes = answer.nbytes + sum(tensor.nbytes for tensor in found if tensor is not None)
     return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes)
+
+
+def with_scales_moved(answer: Answer, seed: int) -> Answer:
+    """The same draw, knowing of each output how far rounding may move the largest and the typical element."""
+    wide = cast(answer.instance, "float64")
+    moved = elementwise.scales_moved(wide, answer.expected, seed)
+    return replace(answer, own=[replace(own, moved=scale) for own, scale in zip(answer.own, moved, strict=True)])
 
 
 def as_before(

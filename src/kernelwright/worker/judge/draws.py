@@ -17,11 +17,11 @@ import torch
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
-from kernelwright.worker.judge import tolerance
+from kernelwright.worker.judge import terms, tolerance
 from kernelwright.worker.judge.answer import Answer, answered, judged, out_of_memory, usable, with_sensitivity
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import values
-from kernelwright.worker.reference.instance import Specs, compulsory_bytes
+from kernelwright.worker.reference.instance import Specs, cast, compulsory_bytes
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.strided import as_dense, strided
 
@@ -42,6 +42,13 @@ KEPT_FRACTION = 0.25
 
 KEPT_ON_CPU_BYTES = 1 << 30
 """The same without a GPU, where only small cases are judged."""
+
+GRADIENTS_FRACTION = 1 / 64
+"""Share of the device's memory that the tensors of a case may take where gradients are asked for: those of some dozen
+operators are kept, in float64."""
+
+GRADIENTS_FLOP = 10**12
+"""The same of its products, each of which is made several times in float64."""
 
 PERIOD = len(values.DISTRIBUTIONS)
 """Draw d is from distribution d % PERIOD. Draws d and d + PERIOD differ in their seed and in the poison around them."""
@@ -78,6 +85,7 @@ class Draws:
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
         self.floors: dict[str, list[float]] = {}
+        self.measured_terms: dict[str, list[int | None]] = {}
 
     def input_bytes(self, case: str) -> int:
         inputs = [spec for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
@@ -202,7 +210,7 @@ class Draws:
         own = self._own(case, draw, output)
         if self.errors[case, draw][0] == values.NEGATIVE:  # what is left of an activation there, elements judge
             own.append(replace(self._own(case, 0, output)[0], max_abs=0.0, rms_abs=0.0))
-        return tolerance.allowed(own, dtype, self._reduction(case), exact)
+        return tolerance.allowed(own, dtype, self.terms(case, output), exact)
 
     def own_units(self, case: str, draw: int, output: int) -> float:
         """The framework's largest error in units of its element, on the same draws as `limit`."""
@@ -227,13 +235,67 @@ class Draws:
             self.answer(case, draw)
         return self.errors[case, draw][1]
 
-    def _reduction(self, case: str) -> float:
-        """Terms summed into one output: from FLOP, or from how many inputs there are to an output."""
-        specs = self.specs[case]
-        produced = max(1, sum(math.prod(s.shape) for s in specs.outputs))
-        consumed = sum(math.prod(s.shape) for s in specs.inputs if isinstance(s, TensorSpec))
-        longest = max((s.shape[-1] for s in specs.inputs if isinstance(s, TensorSpec) and s.shape), default=1)
-        return max(self.flop[case] / (2 * produced), consumed / produced, float(longest))
+    def terms(self, case: str, output: int) -> float:
+        """Terms summed into an element of an output.
+
+        Measured by gradients on the case itself where their memory is affordable. Otherwise on the largest case where it
+        is, and then larger by as much as an estimate from sizes is: 1 stays 1, and a row's length grows with the row.
+        Never more than that estimate. Without any gradient, the smaller of two estimates.
+        """
+        most = self._estimate(case)
+        measurable = [name for name in self.cases if self._has_affordable_gradients(name)]
+        source = case if case in measurable else max(measurable, key=self._size, default=None)
+        found = None if source is None else self._terms_of(source)[output]
+        if found is None or source is None:
+            return self._least_estimate(case)
+        if source == case or found == 1:
+            return min(float(found), most)
+        return max(1.0, min(1.0, found / self._estimate(source)) * most)
+
+    def _terms_of(self, case: str) -> list[int | None]:
+        if case not in self.measured_terms:
+            try:
+                self.measured_terms[case] = terms.measured(cast(self.answer(case, 0).instance, "float64"))
+            except (ProblemError, torch.OutOfMemoryError) as error:
+                if not out_of_memory(error):
+                    raise
+                self.measured_terms[case] = [None] * len(self.specs[case].outputs)
+            if self.device != "cpu":
+                torch.cuda.empty_cache()
+        return self.measured_terms[case]
+
+    def _has_affordable_gradients(self, case: str) -> bool:
+        if self.cases[case][0].small:
+            return True
+        most_bytes, most_flop = AFFORDABLE_BYTES, AFFORDABLE_FLOP // 10
+        if self.device != "cpu":
+            memory = torch.cuda.get_device_properties(0).total_memory
+            most_bytes, most_flop = int(memory * GRADIENTS_FRACTION), GRADIENTS_FLOP
+        return self._size(case) <= most_bytes and self.flop[case] <= most_flop
+
+    def _size(self, case: str) -> int:
+        return compulsory_bytes(self.specs[case])
+
+    def _estimate(self, case: str) -> float:
+        """The most terms that sizes suggest: FLOP or inputs for each output, or the longest last dimension."""
+        consumed, longest = self._per_output(case)
+        return max(self._products(case), consumed, longest, 1.0)
+
+    def _least_estimate(self, case: str) -> float:
+        """From FLOP where there are products, otherwise the smaller of the two others."""
+        return max(self._products(case) or min(self._per_output(case)), 1.0)
+
+    def _products(self, case: str) -> float:
+        return self.flop[case] / (2 * self._produced(case))
+
+    def _produced(self, case: str) -> int:
+        return max(1, sum(math.prod(spec.shape) for spec in self.specs[case].outputs))
+
+    def _per_output(self, case: str) -> tuple[float, float]:
+        """Inputs for each output, and the longest last dimension of an input."""
+        shapes = [spec.shape for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
+        consumed = sum(math.prod(shape) for shape in shapes) / self._produced(case)
+        return consumed, float(max((shape[-1] for shape in shapes if shape), default=1))
 
 
 def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:

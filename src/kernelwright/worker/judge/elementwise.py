@@ -9,6 +9,7 @@ whose result is below the smallest normal number may be 0.
 
 from __future__ import annotations
 
+import math
 import random
 from dataclasses import replace
 
@@ -16,7 +17,7 @@ import torch
 from torch import Tensor
 
 from kernelwright.errors import ProblemError
-from kernelwright.worker.judge.tolerance import describe, is_whole, real
+from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole, real
 from kernelwright.worker.reference.instance import Input, Instance, outputs
 
 MULTIPLE = 48.0
@@ -55,6 +56,30 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
         for tensor, data in kept:
             tensor.data = data
     return list(largest)
+
+
+def scales_moved(wide: Instance, exact: list[Tensor], seed: int) -> list[Scale]:
+    """For each output the largest and the rms of how far its elements move, along one direction: what a case that is too
+    large for `sensitivities` affords. 0 where the reference refuses a moved input, or nothing finite comes of it."""
+    kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
+    try:
+        made = _moved_outputs(wide, kept, random.Random(f"{seed} direction").getrandbits(62))
+    finally:
+        for tensor, data in kept:
+            tensor.data = data
+    if made is None:
+        return [Scale(0.0, 0.0)] * len(exact)
+    return [_scale_moved(moved, before) for moved, before in zip(made, exact, strict=True)]
+
+
+def _scale_moved(moved: Tensor, before: Tensor) -> Scale:
+    if is_whole(moved.dtype) or before.dtype != moved.dtype or not moved.numel():
+        return Scale(0.0, 0.0)  # what was rounded to fewer digits says nothing of a step of 1e-9
+    largest, total = 0.0, 0.0
+    for one, other in zip(moved.reshape(-1).split(CHUNK), before.reshape(-1).split(CHUNK), strict=True):
+        distance = ((one - other).abs() / STEP).nan_to_num(0.0, 0.0, 0.0)
+        largest, total = max(largest, float(distance.max())), total + float((distance * distance).sum())
+    return Scale(largest, math.sqrt(total / moved.numel()))
 
 
 def _moved_outputs(wide: Instance, kept: list[tuple[Tensor, Tensor]], seed: int) -> tuple[Tensor, ...] | None:

@@ -2,7 +2,7 @@
 
 The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
 multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the square root
-of the reduction length. In float64 itself the framework's error is that of float32 times the ratio of the two
+of the number of terms that are summed (`terms`). In float64 itself the framework's error is that of float32 times the ratio of the two
 precisions. The scale is that of an output over several draws: a single number may cancel in one of them, and the errors
 of the terms that were summed do not. Where the framework is exact, so must the candidate be. Whole numbers have to be
 equal; where rounding changes those of the framework (quantised values, the place of a maximum), each may be as float64
@@ -48,7 +48,8 @@ class Scale:
 @dataclass(frozen=True)
 class Errors:
     """Largest and rms error. scale: what they are relative to. worst: index and values of the worst element. special:
-    NaN or infinity where the reference has none, or the reverse. finite: share of the expected elements that are."""
+    NaN or infinity where the reference has none, or the reverse. finite: share of the expected elements that are.
+    moved: how far elements move per relative change of all inputs and parameters, where that was asked for."""
 
     max_abs: float
     rms_abs: float
@@ -56,6 +57,7 @@ class Errors:
     worst: str
     special: bool
     finite: float = 1.0
+    moved: Scale = Scale(0.0, 0.0)
 
     @property
     def max_rel(self) -> float:
@@ -165,8 +167,8 @@ def is_exact(own: list[Errors]) -> bool:
     return all(e.max_abs == 0.0 and not e.special for e in own)
 
 
-def allowed(own: list[Errors], dtype: torch.dtype, reduction: float, exact: bool | None = None) -> Allowed:
-    """What a candidate may deviate. own: the framework's errors, one per draw; reduction: terms per output.
+def allowed(own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | None = None) -> Allowed:
+    """What a candidate may deviate. own: the framework's errors, one per draw; terms: summed into one element.
 
     exact: whether equality is asked for; None: where `own` is exact. On inputs of an odd distribution a sum may be
     exact by chance, and then only the problem's own inputs can say whether it always is.
@@ -180,10 +182,15 @@ def allowed(own: list[Errors], dtype: torch.dtype, reduction: float, exact: bool
     # Accumulation in fp32, of fp64 in fp64: the rounding errors of n terms add up like a random walk (Higham, "Accuracy
     # and Stability of Numerical Algorithms", 2nd ed., section 2.8)
     ulp = torch.finfo(dtype).eps
-    accumulated = min(torch.finfo(torch.float32).eps, ulp) * math.sqrt(max(reduction, 1.0))
+    computed = min(torch.finfo(torch.float32).eps, ulp)
+    accumulated = computed * math.sqrt(max(terms, 1.0))
+    moved = max(_relative(e.moved.largest, scale.largest) for e in own)
+    moved_rms = max(_relative(e.moved.rms, scale.rms) for e in own)
     return Allowed(
-        max_rel=max(largest * max(e.against(scale).max_rel for e in own), ulp + 4 * accumulated),
-        rms_rel=max(rms * max(e.against(scale).rms_rel for e in own), ulp / 2 + 4 * accumulated),
+        max_rel=max(largest * max(e.against(scale).max_rel for e in own), ulp + 4 * (accumulated + computed * moved)),
+        rms_rel=max(
+            rms * max(e.against(scale).rms_rel for e in own), ulp / 2 + 4 * (accumulated + computed * moved_rms)
+        ),
         exact=False,
         scale=scale,
     )

@@ -19,6 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from kernelwright.errors import ProblemError
 from kernelwright.model import Scalar, TensorSpec
 from kernelwright.worker.reference.problem_module import call, floating_dtype
+from kernelwright.worker.reference.wide import computed_in
 
 Input = Tensor | Scalar | None
 
@@ -29,7 +30,8 @@ class Instance:
 
     module: in eval mode, no gradients. input_names: forward's argument names, one for each of `inputs`;
     init_names likewise for the constructor. file: the problem's, for error messages. mutates: the names of those inputs
-    that forward changes in place.
+    that forward changes in place. dtype: what `forward` makes itself is made in, None for PyTorch's default. gradients:
+    whether a call keeps the graph.
     """
 
     module: nn.Module
@@ -39,6 +41,8 @@ class Instance:
     init_names: tuple[str, ...]
     file: Path
     mutates: tuple[str, ...] = ()
+    dtype: torch.dtype | None = None
+    gradients: bool = False
 
 
 @dataclass(frozen=True)
@@ -76,7 +80,7 @@ def ran(instance: Instance) -> tuple[Tensor, ...]:
     did. So is one that leaves an input of `mutates` alone.
     """
     before = [(what, tensor, version_of(tensor)) for what, tensor in given(instance)]
-    with torch.no_grad():
+    with torch.set_grad_enabled(instance.gradients), computed_in(instance.dtype):
         made = call(instance.file, "forward", instance.module, *instance.inputs)
     after = dict(given(instance))
     for what, tensor, version in before:
@@ -156,7 +160,7 @@ def cast(instance: Instance, dtype: str) -> Instance:
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.data = converted(tensor.data)
     inputs = tuple(converted(value) if isinstance(value, Tensor) else value for value in instance.inputs)
-    return replace(instance, module=module, inputs=inputs)
+    return replace(instance, module=module, inputs=inputs, dtype=wanted)
 
 
 def specs(instance: Instance) -> Specs:

@@ -245,6 +245,10 @@ def docstring_of(module: types.ModuleType) -> str:
 def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> None:
     """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time."""
     module.eval()
+    for holder in module.modules():
+        for name in [name for name, value in vars(holder).items() if _is_state(value)]:
+            value = vars(holder).pop(name)
+            holder.register_buffer(name, value.detach(), persistent=False)
     for name, parameter in module.named_parameters():
         if is_lazy(parameter):
             raise ProblemError(f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules")
@@ -256,6 +260,11 @@ def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | No
                 parameter.add_(torch.randn_like(parameter), alpha=REDRAWN_SPREAD)
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.data = tensor.data.to(device, wanted if tensor.is_floating_point() else None)
+
+
+def _is_state(value: object) -> bool:
+    """Whether an attribute holds real numbers that a candidate has to be given, as it is given buffers."""
+    return type(value) is Tensor and value.is_floating_point() and value.numel() > 1
 
 
 def _input(file: Path, name: str, value: object, device: str, wanted: torch.dtype | None) -> Input:

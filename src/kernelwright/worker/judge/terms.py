@@ -1,0 +1,139 @@
+"""How many terms are summed into one element of an output, measured by gradients.
+
+Each node of PyTorch's graph is given a gradient of one at one element, and what comes back says on how many elements
+of its inputs that element depends: GELU 1, max pooling 1, a row's softmax its length, a product its inner size. Terms of
+operators that follow each other add up, so an output has those of the longest path to it. On the whole graph at once
+the count would be too large: an element of the second of two linear layers depends on every weight of the first.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.attention import SDPBackend, sdpa_kernel
+
+from kernelwright.errors import ProblemError
+from kernelwright.worker.reference.instance import Input, Instance, outputs
+
+Edge = tuple[Any, int]
+"""A node of the graph and which of its outputs."""
+
+
+def measured(wide: Instance) -> list[int | None]:
+    """Terms of each output. wide: the case in float64. None where an output has no gradient, or PyTorch has none for an
+    operator on the way to it."""
+    kept = [(tensor, tensor.requires_grad) for tensor in wide.module.parameters()]
+    for tensor, _ in kept:
+        tensor.requires_grad_(tensor.is_floating_point() or tensor.is_complex())
+    inputs: tuple[Input, ...] = tuple(
+        value.detach().clone().requires_grad_() if isinstance(value, Tensor) and _has_gradient(value) else value
+        for value in wide.inputs
+    )
+    try:
+        with sdpa_kernel(SDPBackend.MATH), torch.backends.cudnn.flags(enabled=False):
+            made = outputs(replace(wide, inputs=inputs, gradients=True))
+            known: dict[Any, int] = {}
+            return [_longest((one.grad_fn, one.output_nr), known) if one.grad_fn is not None else None for one in made]
+    except ProblemError as error:
+        if isinstance(error.__cause__, torch.OutOfMemoryError):
+            raise
+        return [None] * len(outputs(wide))  # a forward that bears no gradients
+    finally:
+        for tensor, before in kept:
+            tensor.requires_grad_(before)
+
+
+def _has_gradient(value: Tensor) -> bool:
+    return value.is_floating_point() or value.is_complex()
+
+
+def _longest(output: Edge, known: dict[Any, int]) -> int | None:
+    """1 and what each node on the longest path adds to it. known: what nodes of one kind and size add, filled in."""
+    order = list(_in_order(output[0]))
+    used: dict[Any, set[int]] = {node: set() for node in order}
+    used[output[0]].add(output[1])
+    for node in order:
+        for following, number in node.next_functions:
+            if following is not None:
+                used[following].add(number)
+    longest: dict[Any, int] = {}
+    for node in order:
+        added = _added(node, used[node], known)
+        if added is None:
+            return None
+        behind = [longest[following] for following, _ in node.next_functions if following is not None]
+        longest[node] = added + max(behind, default=0)
+    return 1 + longest[output[0]]
+
+
+def _in_order(last: Any) -> Iterator[Any]:
+    """Every node that `last` follows from, each after those that it follows from itself."""
+    seen, stack = set(), [(last, False)]
+    while stack:
+        node, is_done = stack.pop()
+        if is_done:
+            yield node
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(following, False) for following, _ in node.next_functions if following is not None]
+
+
+def _added(node: Any, used: set[int], known: dict[Any, int]) -> int | None:
+    """How many additions an element of the node's outputs takes; None where it does not say."""
+    if hasattr(node, "variable"):
+        return 0  # an input or a parameter
+    key = _kind(node)
+    if key not in known:
+        try:
+            counts = [_count(node, number, element) for number in {min(used), max(used)} for element in (0.0, 0.5, 1.0)]
+        except (RuntimeError, NotImplementedError, TypeError) as error:
+            if isinstance(error, torch.OutOfMemoryError):
+                raise
+            return None
+        known[key] = max(counts) - 1
+    return max(known[key], 0)
+
+
+def _kind(node: Any) -> Any:
+    """Nodes of one operator, with the same sizes and arguments, take the same number of additions."""
+    sizes = tuple(tuple(one.shape) for one in node._input_metadata)
+    before = tuple(_size(following, number) for following, number in node.next_functions)
+    saved: list[tuple[str, str]] = []
+    for name in dir(type(node)):
+        if name.startswith("_saved_"):
+            with contextlib.suppress(RuntimeError):  # one that was not saved this time
+                value = getattr(node, name)
+                if not isinstance(value, Tensor):
+                    saved.append((name, "tensors" if _holds_tensors(value) else repr(value)))
+    return node.name(), sizes, before, tuple(saved), node if node.name() == "CopySlices" else None
+
+
+def _holds_tensors(value: object) -> bool:
+    return isinstance(value, list | tuple) and any(isinstance(one, Tensor) for one in value)
+
+
+def _size(node: Any, number: int) -> tuple[int, ...] | None:
+    if node is None:
+        return None
+    return tuple(node.variable.shape if hasattr(node, "variable") else node._input_metadata[number].shape)
+
+
+def _count(node: Any, number: int, element: float) -> int:
+    """On how many elements of one input an element of output `number` depends, at most. element: 0 the first, 1 the
+    last."""
+    gradients: list[Tensor | None] = [None] * len(node._input_metadata)
+    about = node._input_metadata[number]
+    chosen = torch.zeros(tuple(about.shape), dtype=about.dtype, device=about.device)
+    if not chosen.numel():
+        return 0
+    chosen.view(-1)[round(element * (chosen.numel() - 1))] = 1
+    gradients[number] = chosen
+    found = node(*gradients)
+    every = found if isinstance(found, tuple) else (found,)
+    return max((int(torch.count_nonzero(one)) for one in every if isinstance(one, Tensor)), default=0)
