@@ -18,7 +18,8 @@ from kernelwright.model import CaseInfo, Scalar, TensorSpec
 SCHEMA_TYPES = {bool: "bool", int: "int", float: "float", str: "str", type(None): "Tensor?"}
 
 MODE_WORDS = re.compile(r"training|dropout|batch_?norm|instance_?norm|rrelu|alpha_dropout", re.IGNORECASE)
-"""What makes a module behave otherwise in training; where the problem's text has one, the kernel is for eval() only."""
+"""What makes a module behave otherwise in training; where the problem's text has one, the kernel is for eval() only. So
+it is where a parameter was found dead, which it need not be in training."""
 
 
 @dataclass(frozen=True)
@@ -165,7 +166,8 @@ def forward_text(subject: Subject, arguments: Arguments) -> str:
     given = ", ".join(names)
     listed = tuple_text(names)
     absent = " or ".join(f"{name} is ABSENT" for name in names)
-    eval_only = "not self.training and " if MODE_WORDS.search(subject.problem_text) else ""
+    has_modes = bool(MODE_WORDS.search(subject.problem_text) or subject.evaluation.dead)
+    eval_only = "not self.training and " if has_modes else ""
     scalar_check = "".join(f"type({name}) in SCALARS and " for name in scalars)
     held = "tuple([found_in(self, name) for name in self.fast_state.names])" if arguments.parameters else "()"
     operands = [*names, *["list(parameters)"] * bool(arguments.parameters)]

@@ -28,18 +28,21 @@ class TrivialAnswer(Record, frozen=True, kw_only=True):
 class CaseQualification(Record, frozen=True, kw_only=True):
     """What a case tells apart. answers: trivial ones. ignored: for each input, parameter and buffer, the answer of a
     kernel that ignores it (right for other values). constant: those that are the same in every draw. rounded: outputs
-    of whole numbers that the framework's rounding changes, of which both its own and float64's are right."""
+    of whole numbers that the framework's rounding changes, of which both its own and float64's are right. dead:
+    parameters and buffers that no output depends on, in float64; a kernel may leave them out."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]
     ignored: tuple[TrivialAnswer, ...] = ()
     constant: tuple[str, ...] = ()
     rounded: tuple[int, ...] = ()
+    dead: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> tuple[TrivialAnswer, ...]:
         """Those that should not pass and would."""
-        return tuple(answer for answer in (*self.answers, *self.ignored) if answer.accepted)
+        rightly = {f"without {name}" for name in self.dead}
+        return tuple(one for one in (*self.answers, *self.ignored) if one.accepted and one.name not in rightly)
 
 
 class QualificationReport(Record, frozen=True, kw_only=True):
@@ -52,3 +55,9 @@ class QualificationReport(Record, frozen=True, kw_only=True):
     reason: str = ""
     cases: tuple[CaseQualification, ...] = ()
     not_judged: dict[str, str] = {}
+
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """Parameters and buffers that no output of any judged case depends on."""
+        every = [set(case.dead) for case in self.cases]
+        return tuple(name for name in (self.cases[0].dead if every else ()) if all(name in one for one in every))

@@ -69,6 +69,7 @@ def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
         "verified_on": evaluation.verified_on,
         "unqualified": evaluation.unqualified,
         "serves": plain(evaluation.serves),
+        "dead": evaluation.dead,
         "kernels": plain(evaluation.kernels),
         "cases": plain(evaluation.results),
     }

@@ -64,6 +64,8 @@ def headline(evaluation: Evaluation) -> str:
     lines += serves_texts(evaluation)
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
+    if evaluation.dead:
+        lines.append(dead_text(evaluation.dead))
     if evaluation.score_us is not None:
         timed = sum(result.timing is not None for result in evaluation.results)
         over = f", geometric mean over {timed} timed cases" if timed > 1 else ""
@@ -88,6 +90,11 @@ def serves_texts(evaluation: Evaluation) -> list[str]:
 def unqualified_text(reason: str) -> str:
     """The mark of a result on a problem that does not qualify."""
     return f"NOT QUALIFIED: this proves little, the problem cannot tell a kernel from a trivial answer ({reason})"
+
+
+def dead_text(dead: Sequence[str]) -> str:
+    """Which parameters no kernel needs."""
+    return f"no output depends on {', '.join(dead)}: a kernel may leave that out"
 
 
 def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ()) -> str:

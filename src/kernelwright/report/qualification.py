@@ -8,6 +8,7 @@ problem qualifies, because that is what other evaluators use.
 from __future__ import annotations
 
 from kernelwright.model import CaseQualification, QualificationReport, TrivialAnswer
+from kernelwright.report.evaluation import dead_text
 from kernelwright.text.table import table
 
 USUAL = 1e-2
@@ -16,7 +17,8 @@ USUAL = 1e-2
 
 def qualification_text(report: QualificationReport) -> str:
     """The verdict, one table per case, and what could not be judged."""
-    parts = [verdict(report), *(case_text(case) for case in report.cases)]
+    parts = [verdict(report), *([dead_text(report.dead)] if report.dead else [])]
+    parts += [case_text(case) for case in report.cases]
     if report.cases:
         parts.append(usual_text(report))
     if report.not_judged:
@@ -41,7 +43,7 @@ def case_text(case: CaseQualification) -> str:
     rows = [
         [
             f"output {answer.output}: {answer.name}" if several else answer.name,
-            "PASSES" if answer.accepted else "rejected",
+            _verdict(answer, case),
             _number(answer.max_rel_error),
             _number(answer.allowed_rel_error),
             _number(answer.rms_rel_error),
@@ -76,6 +78,12 @@ def usual_text(report: QualificationReport) -> str:
 def accepted_at(answer: TrivialAnswer, tolerance: float) -> bool:
     """Whether `torch.allclose` with atol = rtol = tolerance accepts it."""
     return answer.allclose_from is not None and answer.allclose_from <= tolerance
+
+
+def _verdict(answer: TrivialAnswer, case: CaseQualification) -> str:
+    if not answer.accepted:
+        return "rejected"
+    return "PASSES" if answer in case.accepted else "right"
 
 
 def _number(value: float | None) -> str:

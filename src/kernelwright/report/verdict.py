@@ -13,6 +13,7 @@ from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import (
     VERIFIED_ON,
     below_bound_texts,
+    dead_text,
     serves_texts,
     throttled_texts,
     unqualified_text,
@@ -79,6 +80,7 @@ def remarks(view: RunView) -> list[str]:
     lines = [VERIFIED_ON[evaluation.verified_on], *serves_texts(evaluation)]
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
+    lines += [dead_text(evaluation.dead)] if evaluation.dead else []
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
         lines += _tie(view)

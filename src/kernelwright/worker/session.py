@@ -65,6 +65,7 @@ class Session:
         self._shapes: list[dict[str, Any]] = []
         self._qualified: dict[str, CaseQualification | str] = {}
         self._unqualified = ""
+        self._dead: tuple[str, ...] = ()
         self._profiles: dict[str, Profile] = {}
 
     def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = (), narrow: bool = False) -> ProblemInfo:
@@ -73,7 +74,7 @@ class Session:
         with self.processes.lease:
             self._problem = to_judge.Load(path=path, dtype=dtype)
             self._qualified.clear()
-            self._unqualified = ""
+            self._unqualified, self._dead = "", ()
             told = self.processes.read(self._problem)
             every: list[dict[str, Any]] = self.processes.ask_judge(to_judge.Shapes())
             peaks, source = self.processes.peaks()
@@ -109,9 +110,14 @@ class Session:
         """Why the problem cannot tell a kernel from a trivial answer; empty where it can, or where nobody asked."""
         return self._unqualified
 
-    def disqualify(self, reason: str) -> None:
-        """What is evaluated from now on says so. reason: empty where the problem qualifies."""
-        self._unqualified = reason
+    @property
+    def dead(self) -> tuple[str, ...]:
+        """Parameters and buffers that no output depends on; empty where nobody asked."""
+        return self._dead
+
+    def qualified(self, reason: str, dead: tuple[str, ...]) -> None:
+        """What is evaluated from now on says so. reason: why the problem does not qualify, empty where it does."""
+        self._unqualified, self._dead = reason, dead
 
     def qualification(self, case: str) -> CaseQualification | str:
         """Whether trivial answers would pass on a case; why the judge cannot tell. Asked once for each case."""

@@ -81,7 +81,14 @@ def test_terms_are_those_of_the_longest_path(tmp_path: Path, forward: str, setup
 
 
 def test_what_is_written_into_a_tensor_counts(tmp_path: Path) -> None:
-    setup = "pass\n\n    def filled(self, x):\n        y = torch.zeros_like(x)\n        y[1:] = x[1:].cumsum(1)\n        return y"
+    lines = [
+        "pass\n",
+        "    def filled(self, x):",
+        "    y = torch.zeros_like(x)",
+        "    y[1:] = x[1:].cumsum(1)",
+        "    return y",
+    ]
+    setup = "\n    ".join(lines).replace("\n        def", "\n    def")
     assert measured(problem(tmp_path, "self.filled(x)", setup)) == [40]
 
 

@@ -57,18 +57,41 @@ def test_every_gallery_problem_qualifies_on_its_small_cases(folder: Path) -> Non
         assert found.constant == ()
 
 
-def test_relu_of_positive_inputs_is_the_input_itself(tmp_path: Path) -> None:
-    assert passing(judge(tmp_path, "torch.relu(x)", "torch.rand(16, 300)")) == ["input x as it is"]
+def test_what_the_inputs_as_given_accept_another_distribution_may_reject(tmp_path: Path) -> None:
+    made = judge(tmp_path, "torch.relu(x)", "torch.rand(16, 300)")
+    assert passing(made) == []
+    as_given = made.draws.answer("default", 0)
+    assert made._compared("default", 0, 0, as_given.instance.inputs[0]).reason == ""  # type: ignore[arg-type]
+    assert passing(judge(tmp_path, "x.clamp(-30, 30)", "torch.randn(16, 300)")) == []
+    assert passing(judge(tmp_path, "F.hardtanh(x)", "torch.rand(16, 300)")) == []
+
+
+def test_what_no_distribution_rejects_is_accepted(tmp_path: Path) -> None:
+    """A clamp beyond 1e38 changes nothing that float32 holds."""
+    assert passing(judge(tmp_path, "x.clamp(-3e38, 3e38)", "torch.randn(16, 300)")) == ["input x as it is"]
+
+
+def test_a_case_of_which_candidates_meet_few_draws_still_sees_both_signs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.worker.judge.draws.AFFORDABLE_BYTES", 0)
+    for large in (1, 1 << 28):
+        monkeypatch.setattr("kernelwright.worker.judge.draws.LARGE_BYTES", large)
+        for forward in ("torch.relu(x)", "x.clamp(-2, 2)"):
+            made = judge(tmp_path, forward, "torch.rand(16, 300)")
+            assert passing(made) == []
+            assert set(made.draws.draws_for_everyone("default")) <= set(made.draws_for("default"))
 
 
 def test_relu_of_normal_inputs_qualifies(tmp_path: Path) -> None:
     assert passing(judge(tmp_path, "torch.relu(x)", "torch.randn(16, 300)")) == []
 
 
-def test_means_over_many_positive_bfloat16_values_accept_constants_and_other_inputs_answers(tmp_path: Path) -> None:
-    found = passing(judge(tmp_path, "x.mean(1)", "torch.rand(4, 1000000).bfloat16()"))
-    assert {"a constant", "the previous output", "without input x"} <= set(found)
-    assert passing(judge(tmp_path, "x.mean(1)", "torch.randn(64, 10000).bfloat16()")) == []
+def test_means_over_many_positive_bfloat16_values_accept_constants_as_given_and_not_otherwise(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x.mean(1)", "torch.rand(4, 100000).bfloat16()")
+    expected = made.draws.answer("default", 0).expected[0]
+    assert not made._compared("default", 0, 0, torch.full_like(expected, 0.5, dtype=torch.bfloat16)).reason
+    assert passing(made) == []
 
 
 def test_an_input_that_does_not_matter_is_named(tmp_path: Path) -> None:
@@ -80,7 +103,45 @@ def test_a_parameter_below_the_tolerance_is_named(tmp_path: Path) -> None:
     setup = "self.scale, self.bias = nn.Parameter(torch.randn(5)), nn.Parameter(torch.randn(5))"
     assert passing(judge(tmp_path, "x * self.scale + self.bias", "torch.randn(40, 5)", setup)) == []
     made = judge(tmp_path, "x * self.scale + 1e-9 * self.bias", "torch.randn(40, 5)", setup)
+    assert passing(made) == [], "rows of zeros show it"
+    made = judge(tmp_path, "torch.exp(x * self.scale) + 1e-9 * self.bias", "torch.randn(40, 5)", setup)
     assert passing(made) == ["without parameter bias"]
+
+
+SHIFT = "self.scale, self.bias = nn.Parameter(torch.randn(5)), nn.Parameter(torch.randn(1))"
+CONV = "self.conv, self.norm = nn.Conv1d(3, 4, 3), nn.InstanceNorm1d(4)"
+
+
+@pytest.mark.parametrize(("forward", "setup", "inputs", "names"), [
+    ("F.layer_norm(x * self.scale + self.bias, (5,))", SHIFT, "torch.randn(40, 5)", ("parameter bias",)),
+    ("torch.softmax(x * self.scale + self.bias, 1)", SHIFT, "torch.randn(40, 5)", ("parameter bias",)),
+    ("self.norm(self.conv(x))", CONV, "torch.randn(2, 3, 40)", ("parameter conv.bias",)),
+    ("x * self.scale", SHIFT, "torch.randn(40, 5)", ("parameter bias",)),
+])  # fmt: skip
+def test_a_parameter_that_no_output_depends_on_is_named_and_does_not_disqualify(
+    tmp_path: Path, forward: str, setup: str, inputs: str, names: tuple[str, ...]
+) -> None:
+    found = qualified(judge(tmp_path, forward, inputs, setup))
+    assert (found.accepted, found.dead) == ((), names)
+    assert {f"without {name}" for name in names} == {one.name for one in found.ignored if one.accepted}
+
+
+@pytest.mark.parametrize("forward", [
+    "torch.sigmoid(x * self.scale) + 1e-9 * self.bias",  # drowns in float32's rounding, and matters all the same
+    "torch.sigmoid(x * self.scale) + 1e-9 * self.bias.abs()",  # as its negation is
+    "torch.sigmoid(x * self.scale) + 1e-12 * self.bias.abs().clamp(max=1e5)",  # at 1000 times its size
+])  # fmt: skip
+def test_a_parameter_that_matters_below_the_tolerance_still_disqualifies(tmp_path: Path, forward: str) -> None:
+    found = qualified(judge(tmp_path, forward, "torch.randn(40, 5)", SHIFT))
+    assert found.dead == ()
+    assert [one.name for one in found.accepted] == ["without parameter bias"]
+
+
+def test_an_input_that_no_output_depends_on_is_never_dead(tmp_path: Path) -> None:
+    made = judge(tmp_path, "torch.softmax(x + y, 1)", "torch.randn(40, 5), torch.randn(40, 1)", signature="x, y")
+    found = qualified(made)
+    assert found.dead == ()
+    assert [one.name for one in found.accepted] == ["without input y"]
 
 
 def test_running_statistics_vary_so_that_no_kernel_can_leave_them_out(tmp_path: Path) -> None:
@@ -129,7 +190,7 @@ def test_what_would_take_too_long_without_a_gpu_is_not_judged(tmp_path: Path) ->
 
 
 def test_margins_say_at_which_tolerance_an_answer_would_pass(tmp_path: Path) -> None:
-    found = qualified(judge(tmp_path, "torch.relu(x)", "torch.rand(16, 300)"))
+    found = qualified(judge(tmp_path, "x.clamp(-3e38, 3e38)", "torch.rand(16, 300)"))
     by_name = {answer.name: answer for answer in found.answers}
     copied, zeros = by_name["input x as it is"], by_name["zeros"]
     assert (copied.accepted, copied.margin, copied.allclose_from) == (True, 0.0, 0.0)
@@ -142,7 +203,7 @@ def test_margins_say_at_which_tolerance_an_answer_would_pass(tmp_path: Path) -> 
 
 
 def made_answer(folder: Path) -> torch.Tensor:
-    made = judge(folder, "torch.relu(x)", "torch.rand(16, 300)")
+    made = judge(folder, "x.clamp(-3e38, 3e38)", "torch.rand(16, 300)")
     return made.answer("default", 0).expected[0]
 
 

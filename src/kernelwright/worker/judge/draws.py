@@ -28,11 +28,14 @@ from kernelwright.worker.reference.strided import as_dense, strided
 AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
 """Up to here a case that is not small meets every distribution too: its reference takes milliseconds on a GPU."""
 
-OTHERS = 3
-"""Distributions beside the inputs as given that a case between affordable and large meets."""
+OTHERS = 2
+"""Distributions beside ALWAYS that a case between affordable and large meets; a large one meets one."""
+
+ALWAYS = (values.AS_GIVEN, values.CENTRED, values.SCALED_UP)
+"""Distributions that every case meets: of both signs, and past the limits of a clamp."""
 
 LARGE_BYTES = 1 << 28
-"""Input of a large case: its many elements pool the framework's error by themselves, and two draws have to do."""
+"""Input of a large case: its many elements pool the framework's error by themselves, and few draws have to do."""
 
 FEW_OUTPUTS = 64
 """Fewer say little of their own scale: of one normal value in a thousand draws, one is a thousandth of the others."""
@@ -105,11 +108,18 @@ class Draws:
         its size affords. Fixed by the secret and the case, whatever the candidate. Odd and even draws alternate."""
         order = [draw for draw in range(1, PERIOD) if self._changes(case, values.DISTRIBUTIONS[draw])]
         random.Random(f"{self.secret} {case}").shuffle(order)
-        if self.is_large(case):
-            order = [draw for draw in order if values.DISTRIBUTIONS[draw] in values.CHEAP][:1]
-        elif not self.is_affordable(case):
-            order = order[:OTHERS]
+        if not self.is_affordable(case):
+            always = [draw for draw in order if values.DISTRIBUTIONS[draw] in ALWAYS]
+            others = [draw for draw in order if draw not in always]
+            if self.is_large(case):
+                others = [draw for draw in others if values.DISTRIBUTIONS[draw] in values.CHEAP]
+            order = always + others[: 1 if self.is_large(case) else OTHERS]
         return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(order, 1))]
+
+    def draws_for_everyone(self, case: str) -> list[int]:
+        """Those of `draws_for` whose distribution every candidate meets in every process, in a fixed order."""
+        return sorted(draw for draw in self.draws_for(case)
+                      if self.is_affordable(case) or values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)  # fmt: skip
 
     def _changes(self, case: str, distribution: str) -> bool:
         """Whether a distribution can make a difference; one of parameters does nothing where there are none."""
@@ -238,8 +248,8 @@ class Draws:
     def terms(self, case: str, output: int) -> float:
         """Terms summed into an element of an output.
 
-        Measured by gradients on the case itself where their memory is affordable. Otherwise on the largest case where it
-        is, and then larger by as much as an estimate from sizes is: 1 stays 1, and a row's length grows with the row.
+        Measured by gradients on the case itself where their memory is affordable. Otherwise on the largest case where
+        it is, and then larger by as much as an estimate from sizes is: 1 stays 1, a row's length grows with the row.
         Never more than that estimate. Without any gradient, the smaller of two estimates.
         """
         most = self._estimate(case)

@@ -59,8 +59,8 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
 
 
 def scales_moved(wide: Instance, exact: list[Tensor], seed: int) -> list[Scale]:
-    """For each output the largest and the rms of how far its elements move, along one direction: what a case that is too
-    large for `sensitivities` affords. 0 where the reference refuses a moved input, or nothing finite comes of it."""
+    """For each output the largest and the rms of how far its elements move, along one direction: what a case that is
+    too large for `sensitivities` affords. 0 where the reference refuses a moved input, or gives nothing finite."""
     kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
     try:
         made = _moved_outputs(wide, kept, random.Random(f"{seed} direction").getrandbits(62))

@@ -23,9 +23,10 @@ from kernelwright.model import Case, CaseQualification, CaseResult, Status
 from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
-from kernelwright.worker.judge import elementwise, messages, tolerance
+from kernelwright.worker.judge import messages, tolerance
 from kernelwright.worker.judge.answer import Answer, same_values
-from kernelwright.worker.judge.draws import PERIOD, Draws, with_strided
+from kernelwright.worker.judge.comparison import compared
+from kernelwright.worker.judge.draws import Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
@@ -178,31 +179,14 @@ class Judge:
         return worst
 
     def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
-        """What one output comes to. Where each element's sensitivity is known, what rounding of the inputs explains at
-        an element is not held against it, and what it does not explain is."""
-        answer, original = self.answer(case, draw), self.strided.get(case, case)
-        expected, sensitive = answer.expected[output], answer.sensitive[output]
-        limit = self.draws.limit(original, draw, output)
-
-        def compared(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
-            found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output]).against(limit.scale)
-            return found, tolerance.verdict(found, limit)
-
-        found, why = compared(actual)
-        element = allowed = None
-        if sensitive is not None and not limit.exact:
-            if why:
-                rest, still = compared(elementwise.without_explained(actual, expected, sensitive, actual.dtype))
-                found, why = (found, why) if still else (rest, "")
-            units = elementwise.in_units(actual, expected, sensitive, answer.floors[output], actual.dtype)
-            allowed = elementwise.allowed(self.draws.own_units(original, draw, output))
-            element = float(units.amax()) if units.numel() else 0.0
-            why = why or elementwise.verdict(actual, expected, units, allowed)
+        """What one output comes to."""
+        found = compared(self.draws, self.strided.get(case, case), draw, output, actual)
+        answer = self.answer(case, draw)
         inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
         return CaseResult(
-            case=case, status=Status.WRONG if why else Status.PASSED, reason=why and inputs + why,
-            max_abs_error=found.max_abs, max_rel_error=found.max_rel, allowed_rel_error=limit.max_rel,
-            element_error=element, allowed_element_error=allowed,
+            case=case, status=Status.WRONG if found.why else Status.PASSED, reason=found.why and inputs + found.why,
+            max_abs_error=found.found.max_abs, max_rel_error=found.found.max_rel,
+            allowed_rel_error=found.limit.max_rel, element_error=found.element, allowed_element_error=found.allowed,
         )  # fmt: skip
 
     def qualify(self, case: str) -> CaseQualification | str:
@@ -211,9 +195,7 @@ class Judge:
         size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
         if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
             return "too large to be computed without a GPU"
-        answers = [self.answer(case, 0), self.answer(case, PERIOD)]
-        limits = [self.draws.limit(case, 0, output) for output in range(len(self.specs[case].outputs))]
-        return qualification(case, answers, limits)
+        return qualification(self.draws, case)
 
     def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout

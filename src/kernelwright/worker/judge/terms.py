@@ -1,8 +1,8 @@
 """How many terms are summed into one element of an output, measured by gradients.
 
 Each node of PyTorch's graph is given a gradient of one at one element, and what comes back says on how many elements
-of its inputs that element depends: GELU 1, max pooling 1, a row's softmax its length, a product its inner size. Terms of
-operators that follow each other add up, so an output has those of the longest path to it. On the whole graph at once
+of its inputs that element depends: GELU 1, max pooling 1, a row's softmax its length, a product its inner size. Terms
+of operators that follow each other add up, so an output has those of the longest path to it. On the whole graph at once
 the count would be too large: an element of the second of two linear layers depends on every weight of the first.
 """
 

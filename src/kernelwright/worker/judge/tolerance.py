@@ -2,13 +2,13 @@
 
 The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
 multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the square root
-of the number of terms that are summed (`terms`). In float64 itself the framework's error is that of float32 times the ratio of the two
-precisions. The scale is that of an output over several draws: a single number may cancel in one of them, and the errors
-of the terms that were summed do not. Where the framework is exact, so must the candidate be. Whole numbers have to be
-equal; where rounding changes those of the framework (quantised values, the place of a maximum), each may be as float64
-or as the framework has it. NaN never passes unless the reference has it at the same place; on inputs that were made to
-hold NaN and infinities, what the reference answers with NaN is left open, and everything else has to be as the
-reference has it.
+of the number of terms that are summed (`terms`), and with what rounding of the inputs moves. In float64 itself the
+framework's error is that of float32 times the ratio of the two precisions. The scale is that of an output over several
+draws: a single number may cancel in one of them, and the errors of the terms that were summed do not. Where the
+framework is exact, so must the candidate be. Whole numbers have to be equal; where rounding changes those of the
+framework (quantised values, the place of a maximum), each may be as float64 or as the framework has it. NaN never
+passes unless the reference has it at the same place; on inputs that were made to hold NaN and infinities, what the
+reference answers with NaN is left open, and everything else has to be as the reference has it.
 """
 
 from __future__ import annotations

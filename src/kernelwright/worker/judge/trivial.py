@@ -1,7 +1,9 @@
-"""Trivial answers to a case, and whether its tolerance tells them from the right one.
+"""Trivial answers to a case, and whether its draws tell them from the right one.
 
-A case where one of them passes cannot prove a kernel right. Runs in the judge, on as-given draws; knows no candidate.
-An answer counts as accepted only if every draw accepts it, as every draw has to accept a kernel.
+A case where one of them passes cannot prove a kernel right. Knows no candidate. As every candidate has to be right on
+every distribution that it meets, an answer counts as accepted only where none of those rejects it. The inputs as given
+are asked first, and others only where they leave something open. What does not matter in float64 either is no fault of
+the case: such a parameter is *dead* (`dead`), and a kernel may leave it out.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
@@ -16,7 +19,10 @@ from torch import Tensor
 from kernelwright.errors import ProblemError
 from kernelwright.model import CaseQualification, TrivialAnswer
 from kernelwright.worker.judge import tolerance
-from kernelwright.worker.judge.answer import Answer, framework_outputs
+from kernelwright.worker.judge.answer import Answer, framework_outputs, out_of_memory
+from kernelwright.worker.judge.comparison import compared
+from kernelwright.worker.judge.draws import PERIOD, Draws
+from kernelwright.worker.reference.instance import Instance, cast, given, outputs
 
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}
 """Explicit mantissa bits of the next coarser format: float32, float16, and the e4m3 kind of float8."""
@@ -27,36 +33,69 @@ TAIL = 16
 MANY_ELEMENTS = 1 << 26
 """Among this many elements nothing passes by chance, and one draw says as much as two."""
 
-Named = tuple[str, Tensor | None]
-"""An input, parameter or buffer by the name that reports give it."""
+DEAD_FACTORS = (1000.0, -1.0)
+"""What a parameter is multiplied by to see whether it matters at all; zeros and other values are tried too."""
+
+DEAD_CHANGE = 2.0**-30
+"""Share of an output's scale. float64 keeps 16 digits; 1000 times a value that is subtracted again costs 3 of them, and
+dividing by the deviation of nearly equal values 3 more."""
+
+Made = Callable[[Answer, Answer], list[Tensor | None] | None]
+"""From a draw and another of the inputs as given: an answer for each output, None where there is none."""
 
 
-def qualification(case: str, answers: list[Answer], limits: list[tolerance.Allowed]) -> CaseQualification:
-    """Every trivial answer held against every draw. answers: two draws; limits: one for each output."""
-    trivial: list[TrivialAnswer] = []
-    for output, limit in enumerate(limits):
-        for name in _trivial_names(answers[0], output):
-            draws = range(len(answers) if answers[0].expected[output].numel() <= MANY_ELEMENTS else 1)
-            judged = [_judged(name, output, _trivial(name, answers, draw, output), answers[draw], limit)
-                      for draw in draws]  # fmt: skip
-            trivial.append(_most_telling(judged))
+def qualification(draws: Draws, case: str) -> CaseQualification:
+    """Every trivial answer held against the draws that every candidate meets."""
+    count = len(draws.specs[case].outputs)
+    first, second = draws.answer(case, 0), draws.answer(case, PERIOD)
+    means = [_constant(first.expected[output], second.expected[output]) for output in range(count)]
+    trivial = [
+        _asked(draws, case, [output], name, _maker(name, output, count, means))
+        for output in range(count) for name in _trivial_names(first, output)
+    ]  # fmt: skip
     ignored: list[TrivialAnswer] = []
     constant: list[str] = []
-    for position, (name, tensor) in enumerate(_given(answers[0])):
-        if tensor is None or tensor.numel() == 0:
+    dead: list[str] = []
+    for position, (name, tensor) in enumerate(given(first.instance)):
+        if tensor.numel() == 0:
             continue
-        other = _given(answers[1])[position][1]
-        assert other is not None
+        other = given(second.instance)[position][1]
         if torch.equal(tensor, other):
             constant.append(name)
-            other = _perturbed(tensor)
-        if torch.equal(tensor, other):
-            continue  # nothing else can be put in its place without leaving the range that the problem gives
-        ignored += _ignoring(name, position, other, answers[0], limits)
+            if torch.equal(tensor, _perturbed(tensor)):
+                continue  # nothing else can be put in its place without leaving the range that the problem gives
+        found = _asked(draws, case, list(range(count)), f"without {name}", _ignoring(position))
+        if found is None:
+            continue
+        ignored.append(found)
+        if found.accepted and not name.startswith("input ") and is_dead(draws, case, position):
+            dead.append(name)
     return CaseQualification(
-        case=case, answers=tuple(trivial), ignored=tuple(ignored), constant=tuple(constant),
-        rounded=tuple(output for output in range(len(limits)) if any(a.rounded[output] is not None for a in answers)),
+        case=case, answers=tuple(answer for answer in trivial if answer is not None), ignored=tuple(ignored),
+        constant=tuple(constant), dead=tuple(dead),
+        rounded=tuple(output for output in range(count)
+                      if first.rounded[output] is not None or second.rounded[output] is not None),
     )  # fmt: skip
+
+
+def _asked(draws: Draws, case: str, positions: list[int], name: str, make: Made) -> TrivialAnswer | None:
+    """What the draws say of an answer, one after the other until one rejects it. positions: of the outputs that it
+    gives. None where the reference refuses what it takes."""
+    judged: list[TrivialAnswer] = []
+    given_draws = [0, PERIOD]
+    for draw in [*given_draws, *(one for one in draws.draws_for_everyone(case) if one not in given_draws)]:
+        few = math.prod(draws.specs[case].outputs[positions[0]].shape) <= MANY_ELEMENTS
+        is_rejected = any(not one.accepted for one in judged)
+        if is_rejected and not (draw == PERIOD and few and not name.startswith("without ")):
+            break
+        answer, other = draws.answer(case, draw), draws.answer(case, 0 if draw == PERIOD else PERIOD)
+        made = make(answer, other)
+        if made is None:
+            break  # the reference refuses other values, so it cannot ignore them
+        found = [_judged(draws, case, draw, name, output, tensor)
+                 for output in positions if (tensor := made[output]) is not None]  # fmt: skip
+        judged.append(_most_telling(found))
+    return _most_telling(judged) if judged else None
 
 
 # --- answers that take no computing -------------------------------------------------------------------------
@@ -76,15 +115,19 @@ def _trivial_names(answer: Answer, output: int) -> Iterator[str]:
             yield f"input {name} as it is"
 
 
-def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor:
-    """The trivial answer of that name to a draw, in the dtype that the problem asks for."""
-    answer, previous = answers[draw], answers[(draw + 1) % len(answers)]
+def _maker(name: str, output: int, count: int, means: list[float | complex]) -> Made:
+    def make(answer: Answer, other: Answer) -> list[Tensor | None]:
+        return [_trivial(name, answer, other, output, means[output]) if one == output else None for one in range(count)]
+
+    return make
+
+
+def _trivial(name: str, answer: Answer, previous: Answer, output: int, mean: float | complex) -> Tensor:
+    """The trivial answer of that name to a draw, in the dtype that the problem asks for. mean: of the output."""
     dtype, expected = answer.dtypes[output], answer.expected[output]
     if name == "zeros":
         return torch.zeros_like(expected, dtype=dtype)
     if name == "a constant":
-        means = [_mean(one.expected[output]) for one in answers]  # one constant for every draw
-        mean = sum(means) / len(means)
         return torch.full_like(expected, round(mean.real) if tolerance.is_whole(dtype) else mean, dtype=dtype)
     if name == "the previous output":
         return previous.expected[output].to(dtype)
@@ -99,10 +142,15 @@ def _trivial(name: str, answers: list[Answer], draw: int, output: int) -> Tensor
         fitted = _fitted(given, expected.shape)
         assert fitted is not None
         return fitted.to(dtype)
-    partial = expected.to(dtype, copy=True).reshape(-1)
-    left = partial.numel() // 2 if name == "the first half only" else partial.numel() - -(-partial.numel() // TAIL)
-    partial[left:] = 0
-    return partial.reshape(expected.shape)
+    part = expected.to(dtype, copy=True).reshape(-1)
+    left = part.numel() // 2 if name == "the first half only" else part.numel() - -(-part.numel() // TAIL)
+    part[left:] = 0
+    return part.reshape(expected.shape)
+
+
+def _constant(*expected: Tensor) -> float | complex:
+    """One constant for every draw."""
+    return sum(map(_mean, expected)) / len(expected)
 
 
 def _mean(expected: Tensor) -> float | complex:
@@ -138,45 +186,67 @@ def _fitted(tensor: Tensor, shape: torch.Size) -> Tensor | None:
 # --- answers that ignore something --------------------------------------------------------------------------
 
 
-def _given(answer: Answer) -> list[Named]:
-    """Everything that a kernel is given: inputs, then parameters and buffers."""
-    instance = answer.instance
-    found: list[Named] = [
-        (f"input {name}", value if isinstance(value, Tensor) else None)
-        for name, value in zip(instance.input_names, instance.inputs, strict=True)
-    ]
-    found += [(f"parameter {name}", parameter) for name, parameter in instance.module.named_parameters()]
-    return found + [(f"buffer {name}", buffer) for name, buffer in instance.module.named_buffers()]
+def _ignoring(position: int) -> Made:
+    """The answers of a kernel that takes something else in place of one tensor (of `given`)."""
+
+    def make(answer: Answer, other: Answer) -> list[Tensor | None] | None:
+        tensor, another = given(answer.instance)[position][1], given(other.instance)[position][1]
+        if torch.equal(tensor, another):
+            another = _perturbed(tensor)
+        made = _attempted(lambda: _outputs_with(answer.instance, position, another, framework_outputs))
+        return None if made is None else list(made)
+
+    return make
 
 
-def _ignoring(
-    name: str, position: int, other: Tensor, answer: Answer, limits: list[tolerance.Allowed]
-) -> list[TrivialAnswer]:
-    """The answers for `other` in place of one tensor. One output that changes is enough: that tensor matters."""
-    instance = answer.instance
-    if position < len(instance.inputs):
-        inputs = (*instance.inputs[:position], other, *instance.inputs[position + 1 :])
-        outputs = _attempted(lambda: framework_outputs(replace(instance, inputs=inputs)))
-    else:
-        tensor = _given(answer)[position][1]
-        assert tensor is not None
-        kept = tensor.data
-        tensor.data = other.to(kept.device)
-        try:
-            outputs = _attempted(lambda: framework_outputs(instance))
-        finally:
-            tensor.data = kept
-    if outputs is None:
-        return []  # the reference refuses other values, so it cannot ignore them
-    judged = [_judged(f"without {name}", output, made, answer, limit)
-              for output, (made, limit) in enumerate(zip(outputs, limits, strict=True))]  # fmt: skip
-    return [_most_telling(judged)]
+def _outputs_with(
+    instance: Instance, position: int, other: Tensor, ask: Callable[[Instance], tuple[Tensor, ...]]
+) -> tuple[Tensor, ...]:
+    """What `ask` gives with `other` in place of one tensor."""
+    name, tensor = given(instance)[position]
+    if name.startswith("input "):
+        inputs = tuple(other if value is tensor else value for value in instance.inputs)
+        return ask(replace(instance, inputs=inputs))
+    kept = tensor.data
+    tensor.data = other.to(kept.device)
+    try:
+        return ask(instance)
+    finally:
+        tensor.data = kept
+
+
+def is_dead(draws: Draws, case: str, position: int) -> bool:
+    """Whether no output depends on a parameter or buffer: in float64, on every draw that every candidate meets, other
+    values change it by no more than rounding."""
+    for draw in draws.draws_for_everyone(case):
+        wide = cast(draws.answer(case, draw).instance, "float64")
+        tensor = given(wide)[position][1]
+        others = [_perturbed(tensor), torch.zeros_like(tensor)]
+        if not tolerance.is_whole(tensor.dtype):
+            again = given(draws.answer(case, 0 if draw == PERIOD else PERIOD).instance)[position][1]
+            others += [again.to(tensor.dtype), *(tensor * factor for factor in DEAD_FACTORS)]
+        before = outputs(wide)
+        for other in others:
+            made = _attempted(partial(_outputs_with, wide, position, other, outputs))
+            if made is None or not all(map(_same, made, before)):
+                return False
+    return True
+
+
+def _same(made: Tensor, before: Tensor) -> bool:
+    """Whether two outputs differ by no more than rounding in float64."""
+    if not (made.is_floating_point() or made.is_complex()):
+        return torch.equal(made, before)
+    found = tolerance.errors(made, before)
+    return not found.special and found.max_abs <= DEAD_CHANGE * found.scale.largest
 
 
 def _attempted(make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...] | None:
     try:
         return make()
-    except ProblemError:
+    except ProblemError as error:
+        if out_of_memory(error):
+            raise
         return None
 
 
@@ -193,22 +263,21 @@ def _perturbed(tensor: Tensor) -> Tensor:
 # --- judging ------------------------------------------------------------------------------------------------
 
 
-def _judged(name: str, output: int, made: Tensor, answer: Answer, limit: tolerance.Allowed) -> TrivialAnswer:
-    expected = answer.expected[output]
-    found = tolerance.errors(made, expected, also=answer.rounded[output]).against(limit.scale)
-    times = tolerance.excess(found, limit)
+def _judged(draws: Draws, case: str, draw: int, name: str, output: int, made: Tensor) -> TrivialAnswer:
+    found = compared(draws, case, draw, output, made)
+    errors, limit, expected = found.found, found.limit, draws.answer(case, draw).expected[output]
     return TrivialAnswer(
-        name=name, output=output, accepted=times <= 1,
-        max_rel_error=_finite(math.inf if found.special else found.max_rel),
-        rms_rel_error=_finite(math.inf if found.special else found.rms_rel),
+        name=name, output=output, accepted=not found.why,
+        max_rel_error=_finite(math.inf if errors.special else errors.max_rel),
+        rms_rel_error=_finite(math.inf if errors.special else errors.rms_rel),
         allowed_rel_error=limit.max_rel, allowed_rms_error=limit.rms_rel,
-        margin=_finite(times), allclose_from=_finite(_allclose_from(made, expected)),
+        margin=_finite(found.times), allclose_from=_finite(_allclose_from(made, expected)),
     )  # fmt: skip
 
 
 def _most_telling(judged: list[TrivialAnswer]) -> TrivialAnswer:
     """Of the same answer on several draws (or outputs) the one that is furthest from being accepted."""
-    return max(judged, key=lambda answer: math.inf if answer.margin is None else answer.margin)
+    return max(judged, key=lambda one: (not one.accepted, math.inf if one.margin is None else one.margin))
 
 
 def _allclose_from(made: Tensor, expected: Tensor) -> float:

@@ -150,6 +150,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         log=subject.log,
         unqualified=session.unqualified,
         serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
+        dead=session.dead,
     )
 
 

@@ -29,11 +29,12 @@ def qualify(session: Session, every: bool) -> QualificationReport:
     cases = {one.case.name: one for one in info.cases}
     reasons = list(dict.fromkeys(in_words(cases[one.case], answer) for one in judged for answer in one.accepted))
     more = [f"and {len(reasons) - SHOWN} more"] if len(reasons) > SHOWN else []
-    session.disqualify("; ".join([*reasons[:SHOWN], *more]))
-    return QualificationReport(
-        problem=info.name, qualifies=not reasons if judged else None, reason=session.unqualified,
+    report = QualificationReport(
+        problem=info.name, qualifies=not reasons if judged else None, reason="; ".join([*reasons[:SHOWN], *more]),
         cases=tuple(judged), not_judged=missed,
     )  # fmt: skip
+    session.qualified(report.reason, report.dead)
+    return report
 
 
 def gate(cases: tuple[CaseInfo, ...]) -> list[CaseInfo]:
