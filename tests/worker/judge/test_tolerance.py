@@ -192,3 +192,15 @@ def test_both_parts_of_complex_numbers_are_compared_as_numbers() -> None:
     assert "the largest error is" in tolerance.verdict(tolerance.errors(without, exact), limit)
     hidden = torch.complex(rounded.real, torch.full((8,), float("nan")))
     assert "NaN or infinity" in tolerance.verdict(tolerance.errors(hidden, exact), limit)
+
+
+def test_an_output_that_is_usually_larger_may_be_off_by_what_rounding_makes_of_that() -> None:
+    usual, x = tolerance.Scale(1.0, 0.6), torch.linspace(-0.1, 0.1, 101)
+    made, expected = 2 * torch.sigmoid(2 * x) - 1, torch.tanh(x.double())
+    own = [tolerance.errors(torch.tanh(x), expected)]
+    assert tolerance.verdict(tolerance.errors(made, expected), tolerance.allowed(own, torch.float32, terms=1))
+    limit = tolerance.allowed(own, torch.float32, terms=1, usual=usual)
+    assert not tolerance.verdict(tolerance.errors(made, expected), limit)
+    assert tolerance.verdict(tolerance.errors(torch.tanh(x).half().float(), expected), limit)
+    far = tolerance.allowed(own, torch.float32, terms=1, usual=tolerance.Scale(1e6, 6e5))
+    assert far.max_rel < 1e-5, "however large it usually is"

@@ -104,7 +104,7 @@ def test_a_parameter_below_the_tolerance_is_named(tmp_path: Path) -> None:
     assert passing(judge(tmp_path, "x * self.scale + self.bias", "torch.randn(40, 5)", setup)) == []
     made = judge(tmp_path, "x * self.scale + 1e-9 * self.bias", "torch.randn(40, 5)", setup)
     assert passing(made) == [], "rows of zeros show it"
-    made = judge(tmp_path, "torch.exp(x * self.scale) + 1e-9 * self.bias", "torch.randn(40, 5)", setup)
+    made = judge(tmp_path, "torch.sigmoid(x * self.scale) + 1e-8 * self.bias.clamp(-1, 1)", "torch.randn(40, 5)", setup)
     assert passing(made) == ["without parameter bias"]
 
 
@@ -127,9 +127,9 @@ def test_a_parameter_that_no_output_depends_on_is_named_and_does_not_disqualify(
 
 
 @pytest.mark.parametrize("forward", [
-    "torch.sigmoid(x * self.scale) + 1e-9 * self.bias",  # drowns in float32's rounding, and matters all the same
-    "torch.sigmoid(x * self.scale) + 1e-9 * self.bias.abs()",  # as its negation is
-    "torch.sigmoid(x * self.scale) + 1e-12 * self.bias.abs().clamp(max=1e5)",  # at 1000 times its size
+    "torch.sigmoid(x * self.scale) + 1e-8 * self.bias.clamp(-1, 1)",  # drowns in float32's rounding, and matters
+    "torch.sigmoid(x * self.scale) + 1e-8 * self.bias.abs().clamp(max=1)",  # and its negation does as much
+    "torch.sigmoid(x * self.scale) + 1e-12 * self.bias.abs().clamp(max=1e4)",  # at 1000 times its size
 ])  # fmt: skip
 def test_a_parameter_that_matters_below_the_tolerance_still_disqualifies(tmp_path: Path, forward: str) -> None:
     found = qualified(judge(tmp_path, forward, "torch.randn(40, 5)", SHIFT))

@@ -33,6 +33,10 @@ WIDEST = (torch.float64, torch.complex128)
 NEARLY_INFINITE = 2.0**-14
 """Share of a dtype's largest number: a thousandth over one of the denormals that are drawn is more."""
 
+SMALLER = 16.0
+"""An output may be off by what rounding makes of its usual size, where it is at most this many times smaller: honest
+kernels compute tanh(x) as 2 sigmoid(2x) - 1, and log1p(x) as log(1 + x)."""
+
 CHUNK = 1 << 26
 """Elements compared at a time, so that a 4 GB output needs 1 GB of scratch and not 30."""
 
@@ -167,8 +171,11 @@ def is_exact(own: list[Errors]) -> bool:
     return all(e.max_abs == 0.0 and not e.special for e in own)
 
 
-def allowed(own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | None = None) -> Allowed:
-    """What a candidate may deviate. own: the framework's errors, one per draw; terms: summed into one element.
+def allowed(
+    own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | None = None, usual: Scale | None = None
+) -> Allowed:
+    """What a candidate may deviate. own: the framework's errors, one per draw; terms: summed into one element. usual:
+    the output's scale on the problem's own inputs.
 
     exact: whether equality is asked for; None: where `own` is exact. On inputs of an odd distribution a sum may be
     exact by chance, and then only the problem's own inputs can say whether it always is.
@@ -184,8 +191,9 @@ def allowed(own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | N
     ulp = torch.finfo(dtype).eps
     computed = min(torch.finfo(torch.float32).eps, ulp)
     accumulated = computed * math.sqrt(max(terms, 1.0))
-    moved = max(_relative(e.moved.largest, scale.largest) for e in own)
-    moved_rms = max(_relative(e.moved.rms, scale.rms) for e in own)
+    usual = usual or scale
+    moved = max(_relative(e.moved.largest, scale.largest) for e in own) + _larger(usual.largest, scale.largest)
+    moved_rms = max(_relative(e.moved.rms, scale.rms) for e in own) + _larger(usual.rms, scale.rms)
     return Allowed(
         max_rel=max(largest * max(e.against(scale).max_rel for e in own), ulp + 4 * (accumulated + computed * moved)),
         rms_rel=max(
@@ -194,6 +202,11 @@ def allowed(own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | N
         exact=False,
         scale=scale,
     )
+
+
+def _larger(usual: float, scale: float) -> float:
+    """How many times larger an output usually is, at most SMALLER; 0 where it is not."""
+    return 0.0 if usual <= scale else min(_relative(usual, scale), SMALLER)
 
 
 def excess(found: Errors, limit: Allowed) -> float:
