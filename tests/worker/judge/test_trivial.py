@@ -102,8 +102,6 @@ def test_an_input_that_does_not_matter_is_named(tmp_path: Path) -> None:
 def test_a_parameter_below_the_tolerance_is_named(tmp_path: Path) -> None:
     setup = "self.scale, self.bias = nn.Parameter(torch.randn(5)), nn.Parameter(torch.randn(5))"
     assert passing(judge(tmp_path, "x * self.scale + self.bias", "torch.randn(40, 5)", setup)) == []
-    made = judge(tmp_path, "x * self.scale + 1e-9 * self.bias", "torch.randn(40, 5)", setup)
-    assert passing(made) == [], "rows of zeros show it"
     made = judge(tmp_path, "torch.sigmoid(x * self.scale) + 1e-8 * self.bias.clamp(-1, 1)", "torch.randn(40, 5)", setup)
     assert passing(made) == ["without parameter bias"]
 
