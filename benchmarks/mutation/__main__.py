@@ -5,7 +5,7 @@
     python benchmarks/mutation table OUT           print the table of what was judged so far
 
 `decide` writes wrong.jsonl beside this file: a line for each mutant, with the change and on how many of its 200
-inputs it is wrong. That list is made before the judge sees any of them. An interrupted `judge` goes on where it was.
+inputs it is wrong. That list is made before the judge sees any of them. Both may be interrupted and go on.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from mutate import mutants  # noqa: E402
 from subjects import Subject, subjects, without_cases  # noqa: E402
 
 LIST = HERE / "wrong.jsonl"
-INPUTS, PER_KERNEL = 200, 14
+INPUTS, PER_KERNEL = 200, 11
 STARTING_S, SILENT_S = 300.0, 60.0
 """A mutant that takes longer hangs: its process is ended, and the mutant counts as wrong."""
 
@@ -42,14 +42,24 @@ STARTING_S, SILENT_S = 300.0, 60.0
 # --- which are wrong ----------------------------------------------------------------------------------------
 
 
-def decide(workers: int, inputs: int, names: list[str], out: Path) -> None:
-    """Decide about every mutant of these subjects ([]: of all), and write the list."""
-    chosen = [subject for subject in subjects() if not names or subject.name in names]
+def decide(workers: int, inputs: int, names: list[str], out: Path, seconds: float) -> None:
+    """Decide about every mutant of these subjects ([]: of all) that the list does not hold yet."""
+    known = {row["subject"] for row in _read(out)}
+    chosen = [one for one in subjects() if (not names or one.name in names) and one.name not in known]
+    end_s = time.monotonic() + seconds
+
+    def run(subject: Subject) -> None:
+        if time.monotonic() < end_s:
+            rows = decided(subject, inputs)
+            with out.open("a", encoding="utf-8") as file:
+                file.write("".join(json.dumps(row) + "\n" for row in rows))
+
     with ThreadPoolExecutor(workers) as threads:
-        rows = [row for found in threads.map(lambda one: decided(one, inputs), chosen) for row in found]
+        list(threads.map(run, chosen))
+    rows = sorted(_read(out), key=lambda row: (row["subject"], row["line"], row["name"]))
     out.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
-    wrong = [row for row in rows if row["wrong_on"]]
-    print(f"{len(rows)} mutants of {len(chosen)} kernels, {len(wrong)} of them wrong: {out}")
+    kernels, wrong = {row["subject"] for row in rows}, [row for row in rows if row["wrong_on"]]
+    print(f"{len(rows)} mutants of {len(kernels)} kernels, {len(wrong)} of them wrong: {out}")
 
 
 def decided(subject: Subject, inputs: int) -> list[dict[str, Any]]:
@@ -182,14 +192,14 @@ def main() -> None:
     deciding.add_argument("--out", type=Path, default=LIST)
     judging = verbs.add_parser("judge")
     judging.add_argument("out", type=Path, help="a line of JSON for each verdict")
-    judging.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many seconds")
     for verb in (deciding, judging):
+        verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many seconds")
         verb.add_argument("--workers", type=int, default=2, help="processes at once")
         verb.add_argument("--subject", action="append", default=[], help="only this kernel; repeatable")
     verbs.add_parser("table").add_argument("out", type=Path)
     given = parser.parse_args()
     if given.verb == "decide":
-        decide(given.workers, given.inputs, given.subject, given.out)
+        decide(given.workers, given.inputs, given.subject, given.out, given.seconds)
     elif given.verb == "judge":
         judge(given.out, given.workers, given.subject, given.seconds)
     else:

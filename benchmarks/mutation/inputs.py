@@ -1,7 +1,7 @@
 """Inputs of a problem's own kind, made without any code of the judge: other sizes, other scales, other values.
 
-Sizes are those of the stated cases, mixed and made smaller; values are what the file draws, changed as a user's data
-might differ from it. Whole numbers keep their range, and a buffer of positive values stays positive.
+Sizes are those of the stated cases, and a few mixed of them and smaller; values are what the file draws, changed as a
+user's data might differ from it. Whole numbers keep their range, and a buffer of positive values stays positive.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-SHARE_AS_STATED = 0.5
-"""Of the inputs have the sizes of a stated case; the others mix them and make them smaller."""
+OTHERS = 3
+"""Sizes beside those of the stated cases: a kernel is compiled anew for most."""
 
 MANY = 1 << 20
 """Elements of one input; more are not drawn."""
@@ -36,20 +36,32 @@ class Drawn:
 def drawn(problem: str, count: int) -> Iterator[Drawn]:
     """The same inputs for every kernel of a problem and in every run. Sizes that the file cannot make are left out."""
     cases = _names(problem)["CASES"]
+    sizes = [_parameters(case) for case in cases]
+    sizes += [_mixed(cases, random.Random(f"sizes {number}")) for number in range(OTHERS)]
     for number in range(count):
         choice = random.Random(f"{number}")
         torch.manual_seed(number)
-        case = dict(choice.choice(cases))
-        parameters = {key: value for key, value in case.items() if key not in ("name", "dtype", "small", "held_out")}
-        if number and choice.random() > SHARE_AS_STATED:
-            for key, value in parameters.items():
-                if type(value) is int and value > 1:
-                    stated = [other[key] for other in cases if key in other]
-                    parameters[key] = choice.choice([*stated, choice.randint(1, max(stated)), choice.randint(1, 40)])
+        parameters, dtype = sizes[number % len(sizes)]
         try:
-            yield _made(problem, parameters, getattr(torch, case.get("dtype") or "float32"), choice, number == 0)
+            yield _made(problem, parameters, getattr(torch, dtype), choice, number == 0)
         except (RuntimeError, ValueError, IndexError, AssertionError):
             continue
+
+
+def _parameters(case: dict[str, Any]) -> tuple[dict[str, Any], str]:
+    """Parameters and dtype of a stated case."""
+    ours = ("name", "dtype", "small", "held_out")
+    return {key: value for key, value in case.items() if key not in ours}, case.get("dtype") or "float32"
+
+
+def _mixed(cases: list[dict[str, Any]], choice: random.Random) -> tuple[dict[str, Any], str]:
+    """A stated case with some of its sizes those of other cases, or smaller."""
+    parameters, dtype = _parameters(choice.choice(cases))
+    for key, value in parameters.items():
+        if type(value) is int and value > 1:
+            stated = [other[key] for other in cases if key in other]
+            parameters[key] = choice.choice([*stated, choice.randint(1, max(stated)), choice.randint(1, 40)])
+    return parameters, dtype
 
 
 def _names(problem: str, constants: dict[str, Any] | None = None) -> dict[str, Any]:
