@@ -69,7 +69,7 @@ def test_a_journal_of_another_version_says_both_versions(tmp_path: Path, writabl
     assert "reads version 1" in message
 
 
-@pytest.mark.parametrize("place", [b"key TEXT PRIMARY KEY", b"schema_version"])
+@pytest.mark.parametrize("place", [b"key TEXT PRIMARY KEY", b"schema_version", b"TABLE meta"])
 def test_text_that_is_not_utf8_is_refused(tmp_path: Path, place: bytes) -> None:
     Journal.create(tmp_path, run_info()).close()
     file = tmp_path / "journal.db"

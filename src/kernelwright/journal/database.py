@@ -102,6 +102,10 @@ def create(path: Path, info: RunInfo) -> sqlite3.Connection:
     return connection
 
 
+UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+"""What reading a damaged file raises: SQLite's own message may quote text that is not UTF-8."""
+
+
 def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInfo, bool]:
     """And whether its events have digests. Refuses a file that is not a journal, one that was never completed, one of
     another schema, and one whose pages are damaged."""
@@ -116,7 +120,7 @@ def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInf
     except RunFolderError:
         connection.close()
         raise
-    except sqlite3.Error as error:
+    except UNREADABLE as error:
         connection.close()
         if "not a database" in str(error):
             raise RunFolderError(f"{path} is not a SQLite database", "name the folder of a run") from error
@@ -130,7 +134,7 @@ def limit_reading(connection: sqlite3.Connection) -> None:
     connection.set_progress_handler(lambda: time.monotonic() > end_s, LOOK_EVERY)
 
 
-def unreadable(path: Path, error: sqlite3.Error) -> RunFolderError:
+def unreadable(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> RunFolderError:
     if str(error) == "interrupted":
         return RunFolderError(f"{path} cannot be read within {READING_S:.0f} s", "take another copy of the run")
     return RunFolderError(f"{path} cannot be read: {error}")

@@ -276,7 +276,7 @@ class Journal:
                 if self._lock_fd is None:
                     database.limit_reading(self._connection)
                 return self._connection.execute(statement, values).fetchall()
-            except sqlite3.Error as error:
+            except database.UNREADABLE as error:
                 raise database.unreadable(self._path, error) from error
 
 

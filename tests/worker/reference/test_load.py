@@ -604,3 +604,11 @@ def test_an_unknown_dtype_asked_for_is_refused(write: Write) -> None:
     problem = load_problem(str(write()))
     with pytest.raises(ProblemError, match="'half8' is no floating-point dtype"):
         problem.instance(problem.cases[0], seed=1, dtype="half8")
+
+
+@pytest.mark.parametrize("line", ["del builtins.len", "builtins.len = None"])
+def test_a_file_that_changes_pythons_own_names_is_refused_and_they_are_put_back(write: Write, line: str) -> None:
+    before = len
+    with pytest.raises(ProblemError, match=r"scale\.py changes len of Python's builtins"):
+        load_problem(str(write(more=f"\nimport builtins\n{line}\n")))
+    assert len is before

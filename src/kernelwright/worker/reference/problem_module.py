@@ -7,6 +7,7 @@ importing or calling it, becomes one `ProblemError` that names the file and, whe
 from __future__ import annotations
 
 import ast
+import builtins
 import codecs
 import contextlib
 import hashlib
@@ -94,8 +95,17 @@ def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> ty
     module.__file__ = str(file)
     # dataclasses and pickling look a class's module up by name.
     sys.modules[_MODULE_NAME] = module
+    before = dict(vars(builtins))
     with seeded("import", 0, "cpu"):
-        call(file, "importing it", exec, code, module.__dict__)
+        try:
+            call(file, "importing it", exec, code, module.__dict__)
+        finally:
+            changed = [name for name in before if vars(builtins).get(name) is not before[name]]
+            vars(builtins).update(before)
+    if changed:
+        raise ProblemError(
+            f"{file} changes {', '.join(sorted(changed))} of Python's builtins", "define names of its own"
+        )
     return module
 
 
