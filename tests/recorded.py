@@ -14,7 +14,7 @@ from typing import Any
 
 import torch
 
-from kernelwright.model import Status, TensorSpec
+from kernelwright.model import LibraryMode, Status, TensorSpec
 from kernelwright.worker.compile.kernels import interpreted
 from kernelwright.worker.plan.arena import window
 from kernelwright.worker.plan.layout import Layout
@@ -50,6 +50,7 @@ def recorded(
     parameters: dict[str, torch.Tensor] | None = None,
     init: dict[str, Any] | None = None,
     autotune: dict[str, int] | None = None,
+    library: LibraryMode = "none",
 ) -> Recorded:
     """The recording of `source` for one case with these inputs (tensors stand for their shapes)."""
     init = init or {}
@@ -61,7 +62,7 @@ def recorded(
         init=tuple(init.values()),
         init_names=tuple(init),
     )
-    job = recorder.Job(source=source, autotune=autotune or {}, target="sm_90", cases=(case,))
+    job = recorder.Job(source=source, autotune=autotune or {}, target="sm_90", cases=(case,), library=library)
     with tempfile.TemporaryDirectory() as folder:
         return recorder.record(job, Path(folder))
 

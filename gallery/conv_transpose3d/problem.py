@@ -30,6 +30,8 @@ def _case(name, dtype, batch, in_channels, out_channels, depth, height, width, *
     )  # fmt: skip
 
 
+LIBRARY = "none"  # own kernels only
+
 CASES = [
     _case("16x32to64x16x32x32_bf16", "bfloat16", 16, 32, 64, 16, 32, 32),
     _case("3x20to33x7x9x11_fp32", "float32", 3, 20, 33, 7, 9, 11, held_out=True),

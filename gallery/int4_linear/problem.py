@@ -24,6 +24,8 @@ def _case(tokens, in_features, out_features, dtype, short, **marks):
     return dict(name=name, dtype=dtype, tokens=tokens, in_features=in_features, out_features=out_features, **marks)
 
 
+LIBRARY = "none"  # own kernels only
+
 CASES = [
     _case(1, 4096, 14336, "float16", "fp16"),
     _case(16, 4096, 14336, "float16", "fp16"),

@@ -17,6 +17,8 @@ class Model(nn.Module):
         return self.pool(x)
 
 
+LIBRARY = "none"  # own kernels only
+
 CASES = [
     dict(name="16x32x128x128x128_bf16", dtype="bfloat16", batch=16, channels=32, depth=128, height=128, width=128),
     dict(name="3x5x33x47x65_fp32", dtype="float32", held_out=True, batch=3, channels=5, depth=33, height=47, width=65),

@@ -23,6 +23,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     Incumbent,
+    LibraryMode,
     Machine,
     ProblemInfo,
     Profile,
@@ -68,9 +69,16 @@ class ProcessWorker:
         return codec.record(self._ask("machine"), Machine)
 
     def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
+        self,
+        path: str,
+        dtype: str | None = None,
+        timed: tuple[str, ...] = (),
+        narrow: bool = False,
+        library: LibraryMode | None = None,
     ) -> ProblemInfo:
-        asked = self._ask("load", path=os.path.abspath(path), dtype=dtype, cases=list(timed), narrow=narrow)
+        asked = self._ask(
+            "load", path=os.path.abspath(path), dtype=dtype, cases=list(timed), narrow=narrow, library=library
+        )
         return codec.record(asked, ProblemInfo)
 
     def qualify(self, every: bool = False) -> QualificationReport:

@@ -10,6 +10,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     Incumbent,
+    LibraryMode,
     Machine,
     ProblemInfo,
     Profile,
@@ -29,13 +30,18 @@ class Worker(Protocol):
         ...
 
     def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
+        self,
+        path: str,
+        dtype: str | None = None,
+        timed: tuple[str, ...] = (),
+        narrow: bool = False,
+        library: LibraryMode | None = None,
     ) -> ProblemInfo:
         """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
 
         dtype overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
         narrow: leave out small and held-out cases of wider elements than those of the cases to score, for a config
-        that is chosen for these alone.
+        that is chosen for these alone. library: in place of the mode that the problem states.
         """
         ...
 

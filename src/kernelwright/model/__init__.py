@@ -4,11 +4,19 @@ Times are microseconds (`_us`), sizes bytes, ratios fractions. `None` means abse
 everybody else imports from here, so that a record may move.
 """
 
-from kernelwright.model.base import Record, Scalar
+from kernelwright.model.base import LibraryMode, Record, Scalar
 from kernelwright.model.bench import FRAMEWORK, BenchCase, BenchReport, BenchSeries, Implementation
 from kernelwright.model.clocks import Clocks, clocks_over
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
-from kernelwright.model.evaluation import CaseResult, Evaluation, KernelResources, Property, Status, Timing
+from kernelwright.model.evaluation import (
+    CaseResult,
+    Evaluation,
+    KernelResources,
+    LibraryShare,
+    Property,
+    Status,
+    Timing,
+)
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, StatedBySet, TensorRead, TensorSpec
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
@@ -56,6 +64,8 @@ __all__ = [
     "Incumbent",
     "KernelResources",
     "LaunchProfile",
+    "LibraryMode",
+    "LibraryShare",
     "Limit",
     "Machine",
     "Operator",

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from typing import Literal
 
-from kernelwright.model.base import Record
+from kernelwright.model.base import LibraryMode, Record
 from kernelwright.model.clocks import Clocks
-from kernelwright.model.evaluation import Status, Timing
+from kernelwright.model.evaluation import LibraryShare, Status, Timing
 from kernelwright.model.machine import Environment
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
@@ -43,6 +43,8 @@ class Implementation(Record, frozen=True, kw_only=True):
     samples_us: tuple[float, ...] = ()
     method: str = ""
     clocks: Clocks | None = None
+    library: tuple[LibraryShare, ...] = ()
+    """As in `CaseResult`."""
     throttled: str = ""
     """Why there is no verdict on a candidate that was faster: the clock was slowed down."""
 
@@ -83,7 +85,8 @@ class BenchReport(Record, frozen=True, kw_only=True):
     cases: tuple[BenchCase, ...]
     command: str = ""
     unqualified: str = ""
-    """As in `Evaluation`."""
+    library: LibraryMode = "none"
+    """Both as in `Evaluation`."""
 
 
 class BenchSeries(Record, frozen=True, kw_only=True):

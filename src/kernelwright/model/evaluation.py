@@ -5,7 +5,7 @@ from __future__ import annotations
 import enum
 from typing import Literal
 
-from kernelwright.model.base import Record
+from kernelwright.model.base import LibraryMode, Record
 from kernelwright.model.clocks import Clocks
 
 
@@ -37,6 +37,17 @@ class KernelResources(Record, frozen=True, kw_only=True):
     occupancy: float
     limited_by: Literal["warps", "registers", "shared", "blocks"]
     cubin_sha: str
+
+
+class LibraryShare(Record, frozen=True, kw_only=True):
+    """What a call takes of one operator of the framework. operator: such as "aten.mm". calls: library steps with it.
+
+    share: of the time of a call, as a fraction; None where nothing was timed.
+    """
+
+    operator: str
+    calls: int
+    share: float | None = None
 
 
 class Timing(Record, frozen=True, kw_only=True):
@@ -86,6 +97,8 @@ class CaseResult(Record, frozen=True, kw_only=True):
     """The largest error of an element in units of what rounding explains there; None where that was not asked for."""
     allowed_element_error: float | None = None
     timing: Timing | None = None
+    library: tuple[LibraryShare, ...] = ()
+    """The library steps of a call, by operator."""
     below_bound: str = ""
     """The remark on a time below the derived bound; the candidate was then verified once more on everything."""
     serves: tuple[Property, ...] = ()
@@ -122,3 +135,5 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """What inputs have to be; () for any layout and alignment, and in records of before this was kept."""
     dead: tuple[str, ...] = ()
     """Parameters and buffers that no output depends on, such as "parameter conv.bias": a kernel may leave them out."""
+    library: LibraryMode = "none"
+    """Which library steps the problem allowed; older journals allowed none."""

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any, Literal
 
-from kernelwright.model.base import Record, Scalar
+from kernelwright.model.base import LibraryMode, Record, Scalar
 
 
 class Case(Record, frozen=True, kw_only=True):
@@ -139,3 +139,5 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     """Whether a candidate may serve dense inputs only, or has to be right for inputs of any strides."""
     stated: StatedBySet | None = None
     """What its problem set states; None where it is from none, and in older journals."""
+    library: LibraryMode = "none"
+    """What candidates may call of the framework; older journals allowed nothing."""

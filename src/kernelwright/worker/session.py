@@ -11,8 +11,9 @@ from typing import Any
 
 from kernelwright import __version__, codec, roofline
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, ProblemInfo, Profile
+from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, LibraryMode, ProblemInfo, Profile
 from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.plan.library_faults import Library, budget
 from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
 from kernelwright.worker.processes.processes import Processes
 
@@ -68,9 +69,16 @@ class Session:
         self._dead: tuple[str, ...] = ()
         self._profiles: dict[str, Profile] = {}
 
-    def load(self, path: str, dtype: str | None, timed: tuple[str, ...] = (), narrow: bool = False) -> ProblemInfo:
+    def load(
+        self,
+        path: str,
+        dtype: str | None,
+        timed: tuple[str, ...] = (),
+        narrow: bool = False,
+        library: LibraryMode | None = None,
+    ) -> ProblemInfo:
         """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
-        those out that are `wider`."""
+        those out that are `wider`. library: in place of the mode that the problem states."""
         with self.processes.lease:
             self._problem = to_judge.Load(path=path, dtype=dtype)
             self._qualified.clear()
@@ -86,13 +94,21 @@ class Session:
                 dropped |= wider([info.case for info in cases if info.case.name not in dropped])
             kept = [info for info in cases if info.case.name not in dropped]
             self._shapes = [shape for shape in every if shape["name"].partition("/")[0] not in dropped]
-            self._info = codec.record(told | {"cases": codec.plain(kept)}, ProblemInfo)
+            told |= {"cases": codec.plain(kept), "library": library or told["library"]}
+            self._info = codec.record(told, ProblemInfo)
             return self._info
 
     def loaded(self) -> ProblemInfo:
         if self._info is None:
             raise WorkerError("no problem is loaded; `load` comes first")
         return self._info
+
+    def library(self, case: str) -> Library:
+        """Which library steps a plan of this case may hold. Inputs laid out otherwise are a small case's."""
+        mode = self.loaded().library
+        info = next((info for info in self.loaded().cases if info.case.name == case), None)
+        is_small = info is None or info.case.small
+        return Library(mode, budget(mode, 0 if info is None else info.bytes, is_small))
 
     def read_from(self) -> to_judge.Load:
         """Path and dtype of the loaded problem."""

@@ -26,6 +26,7 @@ from kernelwright.worker.bench.race import race
 from kernelwright.worker.bench.restore import Restore
 from kernelwright.worker.plan.arena import create
 from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.plan.replay import Launcher, Replay
 from kernelwright.worker.plan.sent import remember
@@ -234,6 +235,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     warnings.filterwarnings("ignore", category=UserWarning)
     bench = Bench(Path(options["code"]))
     allow_device_descriptors()
+    exact_products()
     while True:
         message: messages.ToBench = codec.record(channel.receive(None), messages.ToBench)  # type: ignore[arg-type]
         with torch.no_grad():

@@ -31,6 +31,7 @@ from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel
@@ -50,8 +51,7 @@ class Judge:
         self.plans: dict[str, Plan] = {}
         self.baselines = Baselines()
         self.poison = POISONS[0]
-        torch.backends.cudnn.allow_tf32 = False
-        torch.backends.cuda.matmul.allow_tf32 = False
+        exact_products()
 
     def load(self, path: str, dtype: str | None) -> dict[str, Any]:
         """Read the problem; returns what the coordinator may know of it, bounds still missing."""
@@ -74,6 +74,7 @@ class Judge:
             "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
             "layouts": self.problem.layouts,
             "stated": codec.plain(self.problem.stated),
+            "library": self.problem.library,
             "parameters": {name: spec.shape for name, spec in first.parameters.items()},
         }  # fmt: skip
 

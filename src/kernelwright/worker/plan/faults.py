@@ -11,6 +11,7 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
+from kernelwright.worker.plan.library_faults import NO_LIBRARY, Library, library_faults
 from kernelwright.worker.plan.plan import (
     ITEMSIZE,
     MAX_STEPS,
@@ -20,8 +21,9 @@ from kernelwright.worker.plan.plan import (
     Copy,
     Descriptor,
     Fill,
-    Launch,
+    LibraryCall,
     Plan,
+    PlanStep,
     TritonLaunch,
     Tuple,
     Value,
@@ -47,11 +49,13 @@ DTYPES = frozenset({"void", "int1", "int8", "int16", "int32", "int64", "uint8", 
 @dataclass(frozen=True)
 class Expected:
     """What a plan may refer to. kernels: parameters of each. given: (origin, name) of every input and parameter to
-    the bytes of its storage. mutates: whether forward changes inputs in place, so that a call may return nothing."""
+    the bytes of its storage. mutates: whether forward changes inputs in place, so that a call may return nothing.
+    library: what the problem allows on the case."""
 
     kernels: dict[str, dict[str, bool]]
     given: dict[tuple[str, str], int]
     mutates: bool = False
+    library: Library = NO_LIBRARY
 
 
 def faults(plan: Plan, expected: Expected) -> list[str]:
@@ -66,15 +70,18 @@ def faults(plan: Plan, expected: Expected) -> list[str]:
         found.append(f"{len(plan.steps)} steps, at most {MAX_STEPS} are allowed")
     buffers = {buffer.id: buffer for buffer in plan.buffers}
     found += [why for view in views(plan) if (why := _view(view, buffers))]
-    return found + [why for step in plan.steps for why in _step(step, expected)]
+    found += [why for step in plan.steps for why in _step(step, expected)]
+    return found or library_faults(plan, expected.library)
 
 
-def _step(step: Fill | Copy | Launch, expected: Expected) -> Iterable[str]:
+def _step(step: PlanStep, expected: Expected) -> Iterable[str]:
     match step:
         case Fill(value=value):
             return [] if _is_number(value) else [f"a fill with {value[:40]!r}, which is not a number"]
         case Copy(target=target, source=source):
             return [] if target.shape == source.shape else [f"a copy of {source.shape} to {target.shape}"]
+        case LibraryCall():
+            return []
         case TritonLaunch():
             return _triton_launch(step, expected)
 

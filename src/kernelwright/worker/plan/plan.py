@@ -1,8 +1,9 @@
 """The launch plan: what a candidate's host code does, as data.
 
 It is written by the recorder (which is not believed) and replayed by the bench. A plan can allocate,
-fill, copy and cast buffers and launch the candidate's own Triton kernels, and nothing else; there is no step that
-computes, so a forged plan still has to compute the right answer with its own kernels.
+fill, copy and cast buffers, launch the candidate's own Triton kernels, and call the operators of `operators` where the
+problem allows it (`LIBRARY`). Elsewhere no step computes, so a forged plan still has to compute the right answer with
+its own kernels.
 """
 
 from __future__ import annotations
@@ -108,11 +109,25 @@ Launch = TritonLaunch
 reports the checks, the replay, the compiler and the interpreter until they have a case for it."""
 
 
+class LibraryCall(Step, frozen=True, kw_only=True, tag="library"):
+    """One operator of the framework (a name in `operators.OPERATORS`) that writes its outputs to `targets`.
+
+    arguments: every parameter of the operator; a dtype by torch's name.
+    """
+
+    operator: str
+    arguments: dict[str, Argument]
+    targets: tuple[View, ...]
+
+
+PlanStep = Fill | Copy | LibraryCall | Launch
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything one call does on one case, in order."""
 
     buffers: tuple[Buffer, ...]
-    steps: tuple[Fill | Copy | Launch, ...]
+    steps: tuple[PlanStep, ...]
     outputs: tuple[View, ...]
     single: bool
     """Whether the call returned one tensor, not a tuple of them."""
@@ -120,6 +135,10 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def launches(self) -> tuple[Launch, ...]:
         return tuple(step for step in self.steps if isinstance(step, Launch))
+
+    @property
+    def library_calls(self) -> tuple[LibraryCall, ...]:
+        return tuple(step for step in self.steps if isinstance(step, LibraryCall))
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -140,12 +159,6 @@ class Recorded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=
 
 def views(plan: Plan) -> list[View]:
     """Every view in a plan."""
-
-    def of(argument: Argument) -> list[View]:
-        if isinstance(argument, Tensor | Descriptor):
-            return [argument.view]
-        return [view for item in argument.items for view in of(item)] if isinstance(argument, Tuple) else []
-
     found = list(plan.outputs)
     for step in plan.steps:
         match step:
@@ -153,9 +166,22 @@ def views(plan: Plan) -> list[View]:
                 found.append(step.view)
             case Copy():
                 found += [step.target, step.source]
+            case LibraryCall():
+                found += [*step.targets, *argument_views(step)]
             case TritonLaunch():
-                found += [view for argument in step.arguments.values() for view in of(argument)]
+                found += argument_views(step)
     return found
+
+
+def argument_views(step: Launch | LibraryCall) -> list[View]:
+    """Every view among the arguments of a step, in their order."""
+
+    def of(argument: Argument) -> list[View]:
+        if isinstance(argument, Tensor | Descriptor):
+            return [argument.view]
+        return [view for item in argument.items for view in of(item)] if isinstance(argument, Tuple) else []
+
+    return [view for argument in step.arguments.values() for view in of(argument)]
 
 
 def dtypes(launch: Launch) -> tuple[str, ...]:

@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from kernelwright.worker.plan import library
 from kernelwright.worker.plan import plan as plans
 from kernelwright.worker.plan.arena import window
 from kernelwright.worker.plan.layout import Layout
@@ -34,7 +35,7 @@ class Replay:
         for step in self.steps:
             step()
 
-    def _bind_step(self, step: plans.Fill | plans.Copy | plans.Launch, launcher: Launcher) -> Callable[[], Any]:
+    def _bind_step(self, step: plans.PlanStep, launcher: Launcher) -> Callable[[], Any]:
         match step:
             case plans.Fill(view=view, value=value):
                 target = self.tensor(view)
@@ -43,6 +44,8 @@ class Replay:
             case plans.Copy(target=target_view, source=source_view):
                 to, source = self.tensor(target_view), self.tensor(source_view)
                 return lambda: to.copy_(source)
+            case plans.LibraryCall():
+                return library.bind(step, self.tensor)
             case plans.TritonLaunch():
                 if 0 in step.grid:
                     return lambda: None

@@ -22,6 +22,7 @@ from kernelwright.worker.bench.launching import allow_device_descriptors
 from kernelwright.worker.bench.launching import compiled as compiled_code
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.replay import Replay
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.reference import load, values, weights
@@ -37,6 +38,7 @@ EVICTING_L2 = 4
 
 def main(argv: list[str]) -> int:
     job = codec.decode(Path(argv[0]).read_text(encoding="utf-8"), Job)
+    exact_products()
     with torch.no_grad():
         place, call = replaying(job) if job.plan is not None else calling(job)
         for _ in range(WARM_UP_CALLS):

@@ -14,11 +14,13 @@ from typing import Any
 from unittest import mock
 
 import torch
+from torch.nn.functional import scaled_dot_product_attention
 from torch.overrides import TorchFunctionMode
 from torch.utils._device import _device_constructors
 
 from kernelwright.devices import Target
 from kernelwright.devices.backend import BACKEND
+from kernelwright.model import LibraryMode
 from kernelwright.worker.record.trace import Refused, Trace
 
 CUDA = torch.device(BACKEND.name, 0)
@@ -42,6 +44,8 @@ class SayCuda(TorchFunctionMode):
             return 0
         elif name == "data_ptr":
             return (1 << 30) + args[0].storage_offset() * args[0].element_size()
+        elif func is scaled_dot_product_attention and self.trace.recording:  # on meta tensors it would be taken apart
+            return self.trace.call_library(torch.ops.aten.scaled_dot_product_attention.default, args, kwargs)
         elif name in ("cuda", "pin_memory"):
             return args[0]
         elif name in ("cpu", "numpy", "tolist", "item", "__repr__", "__format__"):
@@ -83,8 +87,9 @@ ANSWERS = {"device": CUDA, "is_cuda": True, "is_cpu": False, "is_meta": False}
 
 
 @contextlib.contextmanager
-def faked(target: Target) -> Iterator[Trace]:
-    """Within: tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator."""
+def faked(target: Target, library: LibraryMode = "none") -> Iterator[Trace]:
+    """Within: tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator. library: which of
+    them it records."""
     properties = types.SimpleNamespace(
         name=target.device, major=target.capability // 10, minor=target.capability % 10,
         multi_processor_count=target.multiprocessors, L2_cache_size=target.l2_bytes, warp_size=BACKEND.warp_threads,
@@ -101,7 +106,7 @@ def faked(target: Target) -> Iterator[Trace]:
         "device": lambda device: contextlib.nullcontext(), "device_of": lambda tensor: contextlib.nullcontext(),
         "set_device": lambda device: None,
     }  # fmt: skip
-    trace = Trace()
+    trace = Trace(library)
     with contextlib.ExitStack() as stack:
         for name, answer in answers.items():
             stack.enter_context(mock.patch.object(torch.cuda, name, answer))

@@ -18,7 +18,7 @@ import torch
 
 from kernelwright import codec
 from kernelwright.devices import find_target
-from kernelwright.model import Record, Status, TensorSpec
+from kernelwright.model import LibraryMode, Record, Status, TensorSpec
 from kernelwright.source import parse as syntax
 from kernelwright.worker import confine
 from kernelwright.worker.compile.target import install
@@ -37,6 +37,8 @@ class Job(Record, frozen=True, kw_only=True):
     """Which config to take for a kernel under `triton.autotune`; the first where not said."""
     target: str
     cases: tuple[CaseShape, ...]
+    library: LibraryMode = "none"
+    """Which operators of the framework the plan may hold."""
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
@@ -57,7 +59,7 @@ def record(job: Job, scratch: Path) -> Recorded:
     tuned: dict[str, int] = {}
     module: ModuleType | None = None
     for case in job.cases:
-        with faked(target) as trace, launches_to(trace, job.autotune, tuned) as names:
+        with faked(target, job.library) as trace, launches_to(trace, job.autotune, tuned) as names:
             try:
                 if module is None:
                     module = imported(job.source, scratch)

@@ -1,7 +1,7 @@
 """A launch plan while it is being written: what each ATen operator of host code becomes in it.
 
 It sees operators and not the functions they were called by (`fake` does), on tensors without data. An
-operator that is not on the short list below is refused.
+operator that is neither on the short list below nor a library step that the problem allows is refused.
 """
 
 from __future__ import annotations
@@ -12,7 +12,21 @@ from typing import Any
 import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright.worker.plan.plan import MAX_STEPS, Buffer, Copy, Fill, Launch, View
+from kernelwright.model import LibraryMode
+from kernelwright.worker.plan.operators import BY_OUT, OPERATORS, allows
+from kernelwright.worker.plan.plan import (
+    MAX_STEPS,
+    Argument,
+    Buffer,
+    Copy,
+    Fill,
+    LibraryCall,
+    PlanStep,
+    Tensor,
+    Tuple,
+    Value,
+    View,
+)
 
 aten = torch.ops.aten
 
@@ -47,11 +61,21 @@ class Refused(Exception):
     """Host code did something that a launch plan cannot hold."""
 
 
+def _cure(name: str, mode: LibraryMode) -> str:
+    """What would allow an operator, where something would. name: as in the list of operators."""
+    if name in OPERATORS:
+        return f'; or allow it: LIBRARY = "{OPERATORS[name].mode}" in the problem'
+    if name.partition(".")[0].removesuffix("_") in {one.partition(".")[0] for one in OPERATORS} and mode != "none":
+        return "; a library step writes to a new tensor or to out="
+    return "" if mode == "none" else "; it is not among the library steps (docs/problems.md)"
+
+
 class Trace(TorchDispatchMode):
     """The plan being written. While `recording` is False (construction of a module) operators run unseen."""
 
-    def __init__(self) -> None:
+    def __init__(self, library: LibraryMode = "none") -> None:
         super().__init__()
+        self.library = library
         self.alive: list[torch.Tensor] = []
         self.start()
 
@@ -61,7 +85,7 @@ class Trace(TorchDispatchMode):
         self.buffers: dict[int, Buffer] = {}
         self.by_storage: dict[int, int] = {}
         self.constants: dict[int, Any] = {}
-        self.steps: list[Fill | Copy | Launch] = []
+        self.steps: list[PlanStep] = []
 
     def bind(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
         """Declare a tensor's storage as an input or parameter."""
@@ -80,7 +104,7 @@ class Trace(TorchDispatchMode):
         return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
 
-    def append(self, step: Fill | Copy | Launch) -> None:
+    def append(self, step: PlanStep) -> None:
         if len(self.steps) >= MAX_STEPS:
             raise Refused(f"one call takes more than {MAX_STEPS} launches, fills and copies")
         self.steps.append(step)
@@ -120,10 +144,61 @@ class Trace(TorchDispatchMode):
             return self._pad(func, args, kwargs)
         if packet in (aten.cat, aten.stack):
             return self._join(func, args, kwargs)
-        raise Refused(
-            f"the host code calls {func}; it may only allocate, fill with a constant, view, copy and cast, and launch "
-            "its own kernels"
-        )
+        return self.call_library(func, args, kwargs)
+
+    def call_library(self, func: Any, args: Any, kwargs: Any) -> Any:
+        """Record a library step; refuses what the problem does not allow."""
+        called = str(func).removeprefix("aten.")
+        name = BY_OUT.get(called, called)
+        if name not in OPERATORS or not allows(self.library, name):
+            raise Refused(
+                f"the host code calls {func}; it may only allocate, fill with a constant, view, copy and cast, and "
+                f"launch its own kernels{_cure(name, self.library)}"
+            )
+        packet, _, overload = name.partition(".")
+        operator = getattr(getattr(aten, packet), overload)
+        given = {**dict(zip((a.name for a in func._schema.arguments), args, strict=False)), **kwargs}
+        own = {a.name: given.pop(a.name, a.default_value) for a in operator._schema.arguments}
+        if name != called:
+            self._require_shapes(func, operator, own, kwargs)
+        self.recording = False  # of what an operator is made, nothing is recorded
+        result = func(*args, **kwargs)
+        self.recording = True
+        outputs = [result] if isinstance(result, torch.Tensor) else list(result)
+        if name == called:
+            for output in outputs:
+                self._new_buffer(output, "scratch", "")
+        self.append(LibraryCall(
+            operator=name,
+            arguments={key: self._argument(value, f"aten.{name}'s argument {key}") for key, value in own.items()},
+            targets=tuple(self.view(output, f"what aten.{name} writes") for output in outputs),
+        ))  # fmt: skip
+        return result
+
+    def _require_shapes(self, func: Any, operator: Any, own: dict[str, Any], kwargs: dict[str, Any]) -> None:
+        """Refuse an `out=` of another shape or dtype than the result's: torch would resize it."""
+        named = {a.name: a.kwarg_only for a in operator._schema.arguments}
+        made = operator(*(own[name] for name, alone in named.items() if not alone),
+                        **{name: own[name] for name, alone in named.items() if alone})  # fmt: skip
+        outputs = [kwargs[a.name] for a in func._schema.arguments if a.is_out]
+        for output, wanted in zip(outputs, [made] if isinstance(made, torch.Tensor) else made, strict=True):
+            if (output.shape, output.dtype) != (wanted.shape, wanted.dtype):
+                raise Refused(
+                    f"the host code calls {func} with out= of {output.dtype}{list(output.shape)}, and the result is "
+                    f"{wanted.dtype}{list(wanted.shape)}"
+                )
+
+    def _argument(self, value: Any, what: str) -> Argument:
+        if isinstance(value, torch.Tensor):
+            return Tensor(view=self.view(value, what))
+        if isinstance(value, torch.dtype):
+            return Value(kind="dtype", text=str(value).removeprefix("torch."))
+        if isinstance(value, list | tuple):
+            return Tuple(items=tuple(self._argument(item, what) for item in value))
+        if value is None or type(value) in (bool, int, float):
+            kind: Any = "none" if value is None else type(value).__name__
+            return Value(kind=kind, text="" if value is None else repr(value))
+        raise Refused(f"{what} is a {type(value).__name__}; tensors, numbers and dtypes were expected")
 
     def _same_storage(self, func: Any, args: Any, kwargs: Any) -> Any:
         result = func(*args, **kwargs)

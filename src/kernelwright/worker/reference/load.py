@@ -26,7 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright import codec
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, StatedBySet
+from kernelwright.model import Case, LibraryMode, StatedBySet
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.reference.instance import (
@@ -54,6 +54,7 @@ from kernelwright.worker.reference.problem_module import (
     seeded,
     stated_cases,
     stated_layouts,
+    stated_library,
     stated_mutates,
 )
 
@@ -100,6 +101,7 @@ def load_problem(path: str) -> LoadedProblem:
         layouts=stated_layouts(file, module),
         mutates=stated_mutates(file, module),
         stated=sidecar.stated if sidecar is not None else None,
+        library=stated_library(file, module),
     )
     return replace(problem, cases=(*filter(problem.takes, tried), *cases)) if tried else problem
 
@@ -126,6 +128,7 @@ class LoadedProblem:
     layouts: Literal["dense", "any"] = "dense"
     mutates: tuple[str, ...] = ()
     stated: StatedBySet | None = None
+    library: LibraryMode = "finish"
 
     def takes(self, case: Case) -> bool:
         """Whether the reference can be called for `case`."""

@@ -23,14 +23,14 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 import msgspec
 import numpy as np
 import torch
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, Record, Scalar, StatedBySet
+from kernelwright.model import Case, LibraryMode, Record, Scalar, StatedBySet
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
 
@@ -39,13 +39,14 @@ _MODULE_NAME = "kernelwright_problem"
 
 class Sidecar(Record, frozen=True, kw_only=True):
     """`NAME.cases.json`. tried: cases that are left out where the reference does not take them. stated: what the
-    problem set that the problem is from says of it."""
+    problem set that the problem is from says of it. library: in place of the mode that the file states."""
 
     cases: tuple[Case, ...]
     tried: tuple[Case, ...] = ()
     stated: StatedBySet | None = None
     layouts: Literal["dense", "any"] | None = None
     mutates: tuple[str, ...] = ()
+    library: LibraryMode | None = None
 
 
 # --- reading and running ------------------------------------------------------------------------------------
@@ -257,6 +258,19 @@ def read_sidecar(file: Path) -> Sidecar | None:
         return msgspec.json.decode(sidecar.read_bytes().removeprefix(codecs.BOM_UTF8), type=Sidecar)
     except msgspec.DecodeError as error:
         raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
+
+
+def stated_library(file: Path, module: types.ModuleType) -> LibraryMode:
+    """Which library steps candidates may hold: LIBRARY in the sidecar or in the file, "finish" where neither says."""
+    sidecar = read_sidecar(file)
+    found: Any = (sidecar.library if sidecar is not None else None) or getattr(module, "LIBRARY", "finish")
+    if found not in get_args(LibraryMode):
+        shown = call(file, "showing LIBRARY", repr, found)
+        raise ProblemError(
+            f"{file}: LIBRARY = {encodable(shown)[:100]}", f"expected {' or '.join(get_args(LibraryMode))}"
+        )
+    mode: LibraryMode = found
+    return mode
 
 
 def _stated_case(file: Path, entry: object) -> Case:

@@ -35,6 +35,7 @@ from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import with_strided
 from kernelwright.worker.stages.measure import check_timed, clocks_now, estimate
+from kernelwright.worker.stages.necessity import imitated
 from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
 from kernelwright.worker.stages.rows import Row, candidate_row, framework_row, sample_in_halves
 from kernelwright.worker.stages.subject import Subject
@@ -82,7 +83,11 @@ def bench(
     else:
         cases = tuple(estimated_case(info, subjects) for info in chosen)
     return BenchReport(
-        problem=session.loaded().name, environment=session.environment(), cases=cases, unqualified=session.unqualified
+        problem=session.loaded().name,
+        environment=session.environment(),
+        cases=cases,
+        unqualified=session.unqualified,
+        library=session.loaded().library,
     )
 
 
@@ -255,9 +260,8 @@ def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> 
         result = verify(subject, info.case)
     except ProblemError as error:
         return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
-    if result.status is Status.PASSED:
-        return None
-    return Implementation(name=name, status=result.status, reason=result.reason)
+    found = imitated(subject, info.case.name) if result.status is Status.PASSED else result
+    return None if found is None else Implementation(name=name, status=found.status, reason=found.reason)
 
 
 def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:

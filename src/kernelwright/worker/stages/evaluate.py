@@ -15,7 +15,7 @@ from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.measure import estimate, measure
-from kernelwright.worker.stages.necessity import superfluous
+from kernelwright.worker.stages.necessity import imitated, superfluous
 from kernelwright.worker.stages.physical import verified_anew
 from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import verify, verify_strided
@@ -106,7 +106,7 @@ def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | No
         return verify_strided(subject, case)
     result = verify(subject, case)
     if result.status is Status.PASSED:
-        rejection = superfluous(subject, case.name)
+        rejection = superfluous(subject, case.name) or imitated(subject, case.name)
         if rejection is not None:
             return rejection
     if purpose != "verify" and not case.small:
@@ -151,6 +151,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         unqualified=session.unqualified,
         serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
         dead=session.dead,
+        library=session.loaded().library,
     )
 
 

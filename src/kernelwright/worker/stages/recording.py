@@ -41,14 +41,17 @@ class Told:
     ended: Ended | None = None
 
 
-def told(processes: Processes, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]]) -> Told:
-    """Run the recorder over the cases of `shapes`, confined, and kill it."""
+def told(
+    processes: Processes, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]], library: str
+) -> Told:
+    """Run the recorder over the cases of `shapes`, confined, and kill it. library: the mode that the problem states."""
     limit_s = processes.limits.record_s
     recorder = processes.spawn("recorder", log=True)
     found = Told(confinement={}, answer=None, log="")
     try:
         found.confinement = recorder.channel.receive(limit_s)["confinement"]
-        job = {"source": source, "autotune": autotune, "target": processes.target.name, "cases": shapes}
+        job = {"source": source, "autotune": autotune, "target": processes.target.name, "cases": shapes,
+               "library": library}  # fmt: skip
         found.answer = recorder.ask(job, limit_s)
     except ChannelClosed:
         found.ended = Ended(Status.CRASHED, f"the recorder did not start: {recorder.printed(800)}", lost=True)

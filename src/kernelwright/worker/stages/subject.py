@@ -112,7 +112,7 @@ class Subject:
         shapes = [shape for shape in self.session.shapes if shape["name"] in cases]
 
         def attempt() -> tuple[Told, bool]:
-            found = told(self.processes, self.source, self.autotune_choice, shapes)
+            found = told(self.processes, self.source, self.autotune_choice, shapes, self.session.loaded().library)
             return found, found.ended is not None and found.ended.lost
 
         found = self.processes.twice_if_lost(attempt)
@@ -122,9 +122,11 @@ class Subject:
         recorded = read(found.answer, [shape["name"] for shape in shapes])
         self.autotune = recorded.autotune
         for shape, recording in zip(shapes, recorded.recordings, strict=True):
-            outcome = accepted(
-                recording, Expected(kernels=self.kernels, given=given(shape), mutates=bool(shape["mutates"]))
-            )
+            expected = Expected(
+                kernels=self.kernels, given=given(shape), mutates=bool(shape["mutates"]),
+                library=self.session.library(shape["name"]),
+            )  # fmt: skip
+            outcome = accepted(recording, expected)
             if isinstance(outcome, Plan):
                 self.plans[recording.case] = outcome
             else:
@@ -203,12 +205,17 @@ class Subject:
         return [(self.resources[self.key(launch)], math.prod(launch.grid)) for launch in plan.launches]
 
     def identity(self) -> str | None:
-        """Hash over the machine code and the order and grids of launches: two sources with it are one kernel."""
+        """Hash over the machine code, the order and grids of launches, and the library steps: two sources with it are
+        one kernel."""
         launched = {self.key(launch) for plan in self._plans_of_problem().values() for launch in plan.launches}
         if not launched or not launched <= self.resources.keys():  # one of them did not compile
             return None
         described = [
-            [case, [[r.cubin_sha, r.num_warps, blocks] for r, blocks in self.launches(plan)]]
+            [
+                case,
+                [[r.cubin_sha, r.num_warps, blocks] for r, blocks in self.launches(plan)],
+                *([codec.plain(plan.library_calls)] if plan.library_calls else []),
+            ]
             for case, plan in sorted(self._plans_of_problem().items())
         ]
         return hashlib.sha256(codec.encode(described)).hexdigest()[:16]

@@ -1,0 +1,83 @@
+"""A library step on memory: one operator of the framework that writes to tensors of the arena.
+
+The step is data that the recorder wrote. `faults` has checked its names and numbers; what the operator would give is
+derived here once more, on tensors without data, because an `out=` of another shape would be resized.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from kernelwright.worker.plan import plan as plans
+from kernelwright.worker.plan.operators import OPERATORS
+
+
+class Unfit(Exception):
+    """A library step that does not give what it says."""
+
+
+def exact_products() -> None:
+    """Set the precision in which this process multiplies float32: IEEE's, for judge, bench and profiler alike."""
+    torch.backends.cudnn.allow_tf32 = False
+    torch.backends.cuda.matmul.allow_tf32 = False
+
+
+def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) -> Callable[[], Any]:
+    """What carries a step out. Raises Unfit where its targets have another shape or dtype than the operator gives."""
+    packet, _, overload = step.operator.partition(".")
+    aten = getattr(torch.ops.aten, packet)
+    functional = getattr(aten, overload)
+    targets = [tensor(view) for view in step.targets]
+    args, kwargs = _arguments(functional, step, tensor)
+    meta_args, meta_kwargs = _arguments(functional, step, lambda view: tensor(view).to("meta"))
+    derived = _outputs(functional(*meta_args, **meta_kwargs))
+    told = [(tuple(made.shape), made.dtype) for made in derived]
+    if told != [(tuple(target.shape), target.dtype) for target in targets]:
+        raise Unfit(f"aten.{step.operator} gives {told}, and the plan has {[tuple(t.shape) for t in targets]} for it")
+    out = OPERATORS[step.operator].out
+    if not out:
+        return lambda: [target.copy_(made) for target, made in
+                        zip(targets, _outputs(functional(*args, **kwargs)), strict=True)]  # fmt: skip
+    writing = getattr(aten, out)
+    names = [argument.name for argument in writing._schema.arguments if argument.is_out]
+    into = dict(zip(names, targets, strict=True))
+    return lambda: writing(*args, **kwargs, **into)
+
+
+def _arguments(
+    functional: Any, step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]
+) -> tuple[list[Any], dict[str, Any]]:
+    """Positional and keyword arguments as the operator's schema has them."""
+    args, kwargs = [], {}
+    for argument in functional._schema.arguments:
+        value = _value(step.arguments[argument.name], tensor)
+        if argument.kwarg_only:
+            kwargs[argument.name] = value
+        else:
+            args.append(value)
+    return args, kwargs
+
+
+def _value(argument: plans.Argument, tensor: Callable[[plans.View], torch.Tensor]) -> Any:
+    match argument:
+        case plans.Tensor(view=view):
+            return tensor(view)
+        case plans.Tuple(items=items):
+            return [_value(item, tensor) for item in items]
+        case plans.Value(kind="none"):
+            return None
+        case plans.Value(kind="dtype", text=text):
+            return getattr(torch, text)
+        case plans.Value(kind="float", text=text):
+            return float(text)
+        case plans.Value(kind="int" | "bool", text=text):
+            return ast.literal_eval(text)
+    raise Unfit(f"a library step cannot take {argument!r}"[:200])
+
+
+def _outputs(made: Any) -> list[torch.Tensor]:
+    return [made] if isinstance(made, torch.Tensor) else list(made)
