@@ -15,7 +15,7 @@ import torch
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
 from kernelwright.worker.judge import elementwise, rounding, tolerance
-from kernelwright.worker.reference import values, weights
+from kernelwright.worker.reference import signal, values, weights
 from kernelwright.worker.reference.instance import Instance, cast, mutated, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
@@ -30,6 +30,9 @@ SQUARING = ("norm", "std", "var", "hypot", "dist")
 
 OPEN = {values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED, values.HUGE: SQUARING,
         values.PLAIN[values.HUGE]: SQUARING}  # fmt: skip
+
+SAME_TWICE = 1e-6
+"""Share of an output's scale by which two calls in float64 may differ: sums are added up in any order."""
 
 HEADROOM = 0.5
 """Expected values above this share of the dtype's largest leave a rounding error away from infinity."""
@@ -66,12 +69,15 @@ class Answer:
 def answered(
     problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str,
     operators: frozenset[str] = frozenset(), sensitive: bool = False, floors: list[float] | None = None,
+    gains: dict[str, float] | None = None,
 ) -> Answer:  # fmt: skip
     """A draw from `distribution`, or from the mildest that the reference bears. operators: the names of those that it
-    calls. sensitive: whether each element's sensitivity is wanted; floors: the outputs' typical sizes, where known."""
+    calls. sensitive: whether each element's sensitivity is wanted; floors: the outputs' typical sizes, where known.
+    gains: what parameters are multiplied by, see `signal`."""
 
     def drawn(tried: str) -> Instance:
         instance = problem.instance(case, seed=seed, device=device, dtype=dtype)
+        signal.apply(instance.module, gains or {})
         weights.redraw(instance.module, tried, seed)
         values.redraw(instance.inputs, tried, seed)
         return instance
@@ -98,6 +104,28 @@ def answered(
         if all(map(precise if tried in values.STRICT else usable, answer.own, answer.dtypes)):
             return measured(answer)
     return measured(judged(drawn(values.AS_GIVEN)))
+
+
+def refuse_random(instance: Instance, operators: frozenset[str]) -> None:
+    """Raise `ProblemError` where forward gives something else each time, because it draws random numbers."""
+    random = sorted(name for name in operators if draws_random(name))
+    if not random:
+        return
+    wide = cast(instance, "float64")
+    for one, other in zip(outputs(wide), outputs(wide), strict=True):
+        found = tolerance.errors(one, other)
+        if found.special or found.max_abs > SAME_TWICE * found.scale.largest:
+            raise ProblemError(
+                f"{instance.file}: forward draws random numbers ({', '.join(random)}), which no kernel can draw again",
+                "make them an input that get_inputs draws; dropout is off where the module is in eval mode",
+            )
+
+
+def draws_random(operator: str) -> bool:
+    """Whether PyTorch says of an operator that its result depends on a seed."""
+    packet = getattr(torch.ops.aten, operator, None)
+    overloads = packet.overloads() if packet is not None else []
+    return any(torch.Tag.nondeterministic_seeded in getattr(packet, one).tags for one in overloads)
 
 
 def out_of_memory(error: BaseException) -> bool:

@@ -18,9 +18,17 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
 from kernelwright.worker.judge import terms, tolerance
-from kernelwright.worker.judge.answer import Answer, answered, judged, out_of_memory, usable, with_sensitivity
+from kernelwright.worker.judge.answer import (
+    Answer,
+    answered,
+    judged,
+    out_of_memory,
+    refuse_random,
+    usable,
+    with_sensitivity,
+)
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
-from kernelwright.worker.reference import values
+from kernelwright.worker.reference import signal, values
 from kernelwright.worker.reference.instance import Specs, cast, compulsory_bytes
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.strided import as_dense, strided
@@ -88,6 +96,7 @@ class Draws:
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
         self.floors: dict[str, list[float]] = {}
+        self.gains: dict[str, dict[str, float]] = {}
         self.measured_terms: dict[str, list[int | None]] = {}
 
     def input_bytes(self, case: str) -> int:
@@ -181,9 +190,14 @@ class Draws:
         try:
             if draw == AS_DENSE:
                 return as_described(self._read_as_dense(case), case, self.specs[case])
+            if draw == 0:
+                refuse_random(
+                    self.problem.instance(known, seed=seed, device=self.device, dtype=dtype), self.operators[case]
+                )
             made = answered(
                 self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
                 operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
+                gains=self._gains(case),
             )  # fmt: skip
         except torch.OutOfMemoryError:
             raise
@@ -200,6 +214,15 @@ class Draws:
         given = self.problem.instance(known, seed=self.secret, device=self.device, dtype=dtype)
         read, memory = as_dense(given, strided(self.specs[case]), self.secret)
         return replace(with_sensitivity(judged(read), self.secret, self.floors[case]), memory=memory)
+
+    def _gains(self, case: str) -> dict[str, float]:
+        """What parameters are multiplied by in every draw of a case, so that its inputs are heard."""
+        if case not in self.gains:
+            known, dtype = self.cases[case]
+            one, other = (self.problem.instance(known, seed=self.secret + draw, device=self.device, dtype=dtype)
+                          for draw in (0, PERIOD))  # fmt: skip
+            self.gains[case] = signal.gains(one, other)
+        return self.gains[case]
 
     def _make_room(self) -> None:
         limit: float = KEPT_ON_CPU_BYTES

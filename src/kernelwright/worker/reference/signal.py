@@ -1,0 +1,107 @@
+"""Does a network hear its inputs? Where default initialisation lets them fade, its layers are given larger weights.
+
+With the weights that constructors draw, the output of a deep network hardly depends on its inputs any more: biases
+decide, and a kernel that ignores an input looks right. Then each layer's weights are multiplied by a power of two
+that brings its output to a deviation of about one on the drawn inputs, layer by layer, in float64. Nothing else of
+the network changes.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+from torch import Tensor, nn
+
+from kernelwright.worker.reference.instance import Instance, cast, outputs
+
+DEEP = 3
+"""Networks of fewer layers with weights keep their signal."""
+
+LOST = 1 / 64
+"""Other inputs have to change an output by this share of its size: several times what bfloat16 rounds."""
+
+MOST = 10
+"""Weights are multiplied by 2^-10 to 2^10."""
+
+RECURRENT = (nn.RNNBase, nn.RNNCellBase)
+"""Layers that keep their weights: larger ones would let rounding errors grow from step to step."""
+
+
+def gains(one: Instance, other: Instance) -> dict[str, float]:
+    """What each parameter is multiplied by, by its name; none where the network hears its inputs, or does not even so.
+
+    one, other: the same case with other inputs."""
+    if len(_layers(one.module)) < DEEP:
+        return {}
+    wide, another = cast(one, "float64"), cast(other, "float64").inputs
+    if heard(wide, another) >= LOST:
+        return {}
+    found: dict[str, float] = {}
+    names = {parameter: name for name, parameter in wide.module.named_parameters()}
+    done: set[nn.Module] = set()
+
+    def rescaled(module: nn.Module, args: Any, kwargs: Any, made: Any) -> Any:
+        if module in done:
+            return None
+        done.add(module)
+        gain = _gain(module, made)
+        for weight in _weights(module):
+            weight.data.mul_(gain)
+            found[names[weight]] = found.get(names[weight], 1.0) * gain
+        return module(*args, **kwargs) if gain != 1.0 else None
+
+    hooks = [layer.register_forward_hook(rescaled, with_kwargs=True) for layer in _layers(wide.module)]
+    outputs(wide)
+    for hook in hooks:
+        hook.remove()
+    return found if heard(wide, another) >= LOST else {}
+
+
+def apply(module: nn.Module, found: dict[str, float]) -> None:
+    """Multiply parameters by what `gains` has found."""
+    for name, parameter in module.named_parameters():
+        if name in found:
+            parameter.data.mul_(found[name])
+
+
+def heard(wide: Instance, another: tuple[Any, ...]) -> float:
+    """The largest share of an output's size by which other inputs change it."""
+    before, after = outputs(wide), outputs(replace(wide, inputs=another))
+    return max((_share(x, y) for x, y in zip(before, after, strict=True)), default=0.0)
+
+
+def _share(one: Tensor, other: Tensor) -> float:
+    if not one.is_floating_point() or one.shape != other.shape or not one.numel():
+        return 1.0  # of whole numbers nothing is known
+    size, change = float(one.square().mean().sqrt()), float((one - other).square().mean().sqrt())
+    return change / size if size and math.isfinite(size) and math.isfinite(change) else 1.0
+
+
+def _layers(network: nn.Module) -> list[nn.Module]:
+    """Modules with weights that hold no other such module; attention counts as one layer."""
+    holders = [module for module in network.modules() if _weights(module)]
+    return [one for one in holders if isinstance(one, nn.MultiheadAttention)
+            or not any(other is not one for other in one.modules() if _weights(other))]  # fmt: skip
+
+
+def _weights(module: nn.Module) -> list[nn.Parameter]:
+    """A layer's own parameters of two dimensions or more."""
+    if isinstance(module, RECURRENT):
+        return []
+    return [one for one in module.parameters(recurse=False) if one.dim() >= 2 and one.is_floating_point()]
+
+
+def _gain(module: nn.Module, made: Any) -> float:
+    """The power of two that brings a layer's output to a deviation of about one."""
+    output = made[0] if isinstance(made, tuple | list) else made
+    if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() == 0 or not output.numel():
+        return 1.0
+    channel = 1 if max(one.dim() for one in _weights(module)) > 2 and output.dim() > 2 else output.dim() - 1
+    by_channel = output.movedim(channel, 0).flatten(1) if output.dim() > 1 else output[:, None]
+    deviation = by_channel if by_channel.shape[1] < 2 else by_channel - by_channel.mean(1, keepdim=True)
+    size = float(deviation.square().mean().sqrt())
+    if not math.isfinite(size) or size == 0.0:
+        return 1.0
+    return 2.0 ** max(-MOST, min(MOST, round(-math.log2(size))))
