@@ -49,6 +49,7 @@ from kernelwright.model import (
     Timing,
     Trial,
     Usage,
+    WhichCases,
 )
 from kernelwright.propose.protocol import Context
 
@@ -163,8 +164,9 @@ class FakeWorker:
         return self.found
 
     def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
-    ) -> ProblemInfo:
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
+        which: WhichCases = "kept",
+    ) -> ProblemInfo:  # fmt: skip
         self.dtypes.append(dtype)
         return self.problem
 

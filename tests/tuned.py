@@ -27,6 +27,7 @@ from kernelwright.model import (
     Status,
     TensorSpec,
     Timing,
+    WhichCases,
 )
 from kernelwright.source import apply_config, kernel_configs
 from kernelwright.spaces.recorded import Entry, RecordedResources, RecordedSpace, places
@@ -219,8 +220,9 @@ class TuneWorker(FakeWorker):
         self.loaded: list[tuple[str | None, tuple[str, ...], bool]] = []
 
     def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False
-    ) -> ProblemInfo:
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
+        which: WhichCases = "kept",
+    ) -> ProblemInfo:  # fmt: skip
         self.loaded.append((dtype, timed, narrow))
         return self.problem
 

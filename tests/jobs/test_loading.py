@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from command_line import PROBLEM
-from fakes import FakeWorker
+from fakes import ENVIRONMENT, FakeWorker
+from fakes import PROBLEM as INFO
 from kernelwright.errors import ProblemError, RequestError
-from kernelwright.jobs.loading import load_problem, load_qualified, read_problem
-from kernelwright.model import QualificationReport
+from kernelwright.jobs.loading import load_problem, load_qualified, read_problem, require_verifiable
+from kernelwright.model import Case, CaseInfo, Environment, ProblemInfo, QualificationReport
 from started import starting
 
 POOR = QualificationReport(problem="double", qualifies=False, reason="zeros would pass")
@@ -90,3 +93,46 @@ def test_what_was_allowed_and_what_could_not_be_judged_is_notified(
         pass
     assert notes == [said]
     assert capsys.readouterr() == ("", "")
+
+
+NO_GPU: Environment = msgspec.structs.replace(ENVIRONMENT, device=None)
+
+
+def without_small(**fields: object) -> ProblemInfo:
+    """The problem with its timed case only."""
+    timed: CaseInfo = next(one for one in INFO.cases if one.case.timed)
+    named = msgspec.structs.replace(timed, case=Case(name="default"))
+    changes = {"cases": (named,), "numbers": {"rows": 4096, "dim": 1, "taps": 9}, **fields}
+    return msgspec.structs.replace(INFO, **changes)
+
+
+def test_a_problem_that_nothing_here_can_verify_is_refused_with_the_lines_to_add(file: Path) -> None:
+    problem = without_small(left_alone={"": "it looks at values", "taps": "a kernel's extent"})
+    with pytest.raises(ProblemError, match=r"nothing of double can be verified here.*it looks at values") as raised:
+        require_verifiable(FakeWorker(where=NO_GPU), problem, read_problem(file))
+    hint = str(raised.value.hint)
+    assert str(file.with_suffix(".cases.json")) in hint
+    stated = json.loads(hint[hint.index("{") :])
+    small = {"name": "small", "small": True, "dtype": "float32", "params": {"rows": 7}}
+    assert stated == {"cases": [{"name": "default"}, small]}
+
+
+def test_a_file_with_cases_is_told_the_entry_to_add(file: Path) -> None:
+    problem = without_small(source="CASES = [dict(name='default')]\n")
+    with pytest.raises(ProblemError) as raised:
+        require_verifiable(FakeWorker(where=NO_GPU), problem, read_problem(file))
+    assert "add to CASES" in str(raised.value.hint)
+    assert "'small': True, 'rows': 7" in str(raised.value.hint)
+
+
+def test_with_a_gpu_or_with_a_small_case_nothing_is_refused(file: Path) -> None:
+    require_verifiable(FakeWorker(), without_small(), read_problem(file))
+    require_verifiable(FakeWorker(where=NO_GPU), INFO, read_problem(file))
+
+
+def test_a_small_case_in_bfloat16_is_none_for_the_interpreter(file: Path) -> None:
+    small = next(one for one in INFO.cases if one.case.small)
+    spec = msgspec.structs.replace(small.outputs[0], dtype="bfloat16")
+    cases = (*without_small().cases, msgspec.structs.replace(small, outputs=(spec,)))
+    with pytest.raises(ProblemError, match="only bfloat16 in the small case small"):
+        require_verifiable(FakeWorker(where=NO_GPU), without_small(cases=cases), read_problem(file))

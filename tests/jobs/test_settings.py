@@ -29,6 +29,7 @@ gpu_seconds = 100.0
 seed = 7
 in_flight = 2
 dtype = "bfloat16"
+cases = "stated"
 control = "random"
 lessons = "cards"
 unqualified = true
@@ -85,6 +86,7 @@ def test_every_field_reaches_the_run() -> None:
         budget=Budget(trials=3, minutes=5, tokens=1000, usd=2.5, gpu_seconds=100.0),
         in_flight=2,
         dtype="bfloat16",
+        cases="stated",
         control="random",
         lessons="cards",
         unqualified=True,

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import pytest
 
 from kernelwright.errors import RunFolderError
+from kernelwright.model import Case
 from kernelwright.problems import copy_problem, find_problem, problem_in_run
 
 
@@ -83,3 +85,48 @@ def test_a_run_folder_with_two_problems_is_refused(folder_problem: Path, tmp_pat
     (tmp_path / "run" / "problem" / "relu.py").write_text("")
     with pytest.raises(RunFolderError, match="holds 2 problem files"):
         problem_in_run(tmp_path / "run")
+
+
+TEXT = "Model = get_inputs = get_init_inputs = None\n"
+DERIVED = Case(name="derived_small", small=True, derived=True, params={"rows": 3, "shape[0]": 5})
+
+
+def names_in(sidecar: Path) -> list[str]:
+    return [case["name"] for case in json.loads(sidecar.read_text())["cases"]]
+
+
+def test_derived_cases_are_written_beside_the_copy_and_not_beside_the_original(tmp_path: Path) -> None:
+    (tmp_path / "relu.py").write_text(TEXT)
+    copy = copy_problem(find_problem(str(tmp_path / "relu.py")), tmp_path / "run", [Case(name="default"), DERIVED])
+    assert copy.sidecar is not None
+    assert names_in(copy.sidecar) == ["default", "derived_small"]
+    entry = json.loads(copy.sidecar.read_text())["cases"][1]
+    assert entry["derived"] is True
+    assert entry["params"] == {"rows": 3, "shape[0]": 5}
+    assert not (tmp_path / "relu.cases.json").exists()
+    assert copy_problem(find_problem(str(copy.file)), tmp_path / "again").sidecar is not None
+
+
+def test_beside_cases_in_the_file_only_derived_ones_are_written(tmp_path: Path) -> None:
+    (tmp_path / "relu.py").write_text(TEXT + "CASES = [dict(name='large')]\n")
+    copy = copy_problem(find_problem(str(tmp_path / "relu.py")), tmp_path / "run", [Case(name="large"), DERIVED])
+    assert copy.sidecar is not None
+    assert names_in(copy.sidecar) == ["derived_small"]
+
+
+def test_without_derived_cases_no_sidecar_is_written(tmp_path: Path) -> None:
+    (tmp_path / "relu.py").write_text(TEXT)
+    copy = copy_problem(find_problem(str(tmp_path / "relu.py")), tmp_path / "run", [Case(name="default")])
+    assert copy.sidecar is None
+
+
+def test_what_else_a_sidecar_says_stays_in_the_copy(tmp_path: Path) -> None:
+    (tmp_path / "relu.py").write_text(TEXT)
+    stated = {"cases": [{"name": "large", "params": {"rows": 9}}], "layouts": "any", "mutates": ["x"]}
+    (tmp_path / "relu.cases.json").write_text(json.dumps(stated))
+    cases = [Case(name="large", params={"rows": 9}), DERIVED]
+    copy = copy_problem(find_problem(str(tmp_path / "relu.py")), tmp_path / "run", cases)
+    assert copy.sidecar is not None
+    found = json.loads(copy.sidecar.read_text())
+    assert {key: found[key] for key in ("layouts", "mutates")} == {"layouts": "any", "mutates": ["x"]}
+    assert names_in(copy.sidecar) == ["large", "derived_small"]

@@ -13,7 +13,7 @@ from kernelwright.api.verbs import AnyPath, log, text_of
 from kernelwright.jobs import optimize as optimize_job
 from kernelwright.jobs import tune as tune_job
 from kernelwright.jobs.worker import Notify, StartWorker, local_worker
-from kernelwright.model import Scalar
+from kernelwright.model import Scalar, WhichCases
 from kernelwright.tune import Settings
 
 
@@ -35,6 +35,7 @@ def optimize(
     seed: int | None = None,
     in_flight: int | None = None,
     dtype: str | None = None,
+    cases: Literal["stated", "derived"] | None = None,
     control: Literal["random"] | None = None,
     lessons: AnyPath | None = None,
     unqualified: bool | None = None,
@@ -57,7 +58,7 @@ def optimize(
         starter=text_of(starter), lessons=text_of(lessons), out=text_of(out),
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
         option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,
-        in_flight=in_flight, dtype=dtype, control=control, unqualified=unqualified, target=target,
+        in_flight=in_flight, dtype=dtype, cases=cases, control=control, unqualified=unqualified, target=target,
     )  # fmt: skip
     return open_run(found.folder)
 
@@ -74,6 +75,7 @@ def tune(
     cases: Sequence[str] = (),
     dtype: str | None = None,
     out: AnyPath | None = None,
+    which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
@@ -83,14 +85,14 @@ def tune(
 
     candidate: a Python file, None for the problem's starter. space: a file that states the configs; None: found in the
     source. cases: names of the cases to score, () for all timed ones. out: the folder, None for a new one under
-    ./tuned. Without a GPU times are estimates. Raises `RequestError` and `ConfigError` for the request, `ProblemError`
-    for the problem.
+    ./tuned. which: as for `verify`. Without a GPU times are estimates. Raises `RequestError` and `ConfigError` for the
+    request, `ProblemError` for the problem.
     """
     settings = Settings(sampler=sampler, trials=trials, minutes=minutes, seed=seed, dtype=dtype)
     found = tune_job.tune(
         os.fspath(problem), text_of(candidate), settings,
         space=text_of(space), cases=tuple(cases),
-        out=text_of(out), target=target, unqualified=unqualified,
+        out=text_of(out), target=target, which=which, unqualified=unqualified,
         start_worker=start_worker, notify=notify,
     )  # fmt: skip
     assert found.outcome is not None  # only an advisor lets a tuning wait

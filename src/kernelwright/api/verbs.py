@@ -18,7 +18,7 @@ from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.export import Exported
 from kernelwright.jobs.exportable import ExportSource
 from kernelwright.jobs.worker import Notify, StartWorker, local_worker
-from kernelwright.model import Candidate
+from kernelwright.model import Candidate, WhichCases
 from kernelwright.source import apply_config
 
 log: Notify = logging.getLogger("kernelwright").warning
@@ -36,6 +36,7 @@ def verify(
     *,
     config: Mapping[str, int] | None = None,
     dtype: str | None = None,
+    which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
@@ -43,14 +44,15 @@ def verify(
 ) -> VerifyResult:
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
-    config: values of the candidate's tunables. dtype: of the full-size cases (torch's name), None for their own.
+    config: values of the candidate's tunables. dtype: of the full-size cases (torch's name), None for their own. which:
+    "derived" to derive small and odd cases where the problem states none, "stated" for the stated ones only.
     unqualified: go on even if trivial answers solve the problem. target: compile target, only without a GPU. A
     candidate that fails is a result; raises `ProblemError` for the problem, `RequestError` for the candidate's file,
     `MachineError` where torch or Triton is missing.
     """
     found = verify_job.verify(
         os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify, target=target,
-        dtype=dtype, unqualified=unqualified,
+        dtype=dtype, which=which, unqualified=unqualified,
     )  # fmt: skip
     return shown_as(VerifyResult, found)
 
@@ -60,6 +62,7 @@ def verify_all(
     candidates: Sequence[AnyCandidate],
     *,
     dtype: str | None = None,
+    which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
@@ -71,7 +74,7 @@ def verify_all(
     """
     found = verify_job.verify_all(
         os.fspath(problem), [candidate_of(candidate) for candidate in candidates], start_worker=start_worker,
-        notify=notify, target=target, dtype=dtype, unqualified=unqualified,
+        notify=notify, target=target, dtype=dtype, which=which, unqualified=unqualified,
     )  # fmt: skip
     return [shown_as(VerifyResult, one) for one in found]
 
@@ -80,15 +83,16 @@ def check(
     problem: AnyPath,
     *,
     dtype: str | None = None,
+    which: WhichCases = "derived",
     target: str | None = None,
     start_worker: StartWorker = local_worker,
 ) -> CheckResult:
     """Whether a problem tells a kernel from an answer that takes no computing, and the least time of each case.
 
-    dtype: of the full-size cases (torch's name), None for their own. target: compile target, only without a GPU. Raises
-    `ProblemError` for a file that is no problem.
+    dtype: of the full-size cases (torch's name), None for their own. which: as for `verify`. target: compile target,
+    only without a GPU. Raises `ProblemError` for a file that is no problem.
     """
-    found = check_job.check(os.fspath(problem), start_worker=start_worker, target=target, dtype=dtype)
+    found = check_job.check(os.fspath(problem), start_worker=start_worker, target=target, dtype=dtype, which=which)
     return shown_as(CheckResult, found)
 
 
@@ -102,6 +106,7 @@ def bench(
     max_autotune: bool = False,
     repeat: int = 1,
     dtype: str | None = None,
+    which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
@@ -111,12 +116,13 @@ def bench(
 
     candidates: paths of Python files. cases: their names, () for all but the small ones. held_out: measure held-out
     cases too. compile, max_autotune: measure `torch.compile`, and its max-autotune mode (slow). repeat: number of
-    measurements, each in new processes. Without a GPU nothing is timed, and times are estimates. Raises `ProblemError`
-    for the problem, `RequestError` for a candidate's file or a case that does not exist.
+    measurements, each in new processes. which: as for `verify`. Without a GPU nothing is timed, and times are
+    estimates. Raises `ProblemError` for the problem, `RequestError` for a candidate's file or a case that does not
+    exist.
     """
     settings = BenchSettings(
         cases=tuple(cases), held_out=held_out, compile=compile, max_autotune=max_autotune, repeat=repeat, dtype=dtype,
-        unqualified=unqualified, target=target,
+        unqualified=unqualified, target=target, which=which,
     )  # fmt: skip
     files = [os.fspath(file) for file in candidates]
     report = bench_job.bench(os.fspath(problem), files, settings, start_worker=start_worker, notify=notify)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, cases_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series
-from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, Status
+from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, Status, WhichCases
 from kernelwright.problems import problems_in
 from kernelwright.report.bench import bench_text
 from kernelwright.report.series import series_text
@@ -50,6 +50,7 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
     help="Measure N times, each in processes of its own, and show the spread between them.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@cases_option
 @unqualified_option
 @target_option
 @pass_parts
@@ -66,6 +67,7 @@ def bench(
     no_held_out: bool,
     repeat: int,
     dtype: str | None,
+    which: WhichCases,
     unqualified: bool,
     target: str | None,
 ) -> None:
@@ -94,6 +96,7 @@ def bench(
         dtype=dtype,
         unqualified=unqualified,
         target=target,
+        which=which,
     )
     several = problems_in(problem)
     if several and (candidates or cases):

@@ -7,12 +7,14 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli.context import Parts, pass_parts, target_option
+from kernelwright.cli.context import Parts, cases_option, pass_parts, target_option
 from kernelwright.cli.output import say, say_document
 from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.jobs import check as job
+from kernelwright.model import WhichCases
 from kernelwright.report.bounds import bounds_document, bounds_text
+from kernelwright.report.derived import derived_document, derived_text
 from kernelwright.report.evaluation import environment_settings, settings_text
 from kernelwright.report.qualification import qualification_text
 from kernelwright.report.stated import stated_text
@@ -26,11 +28,20 @@ LAYOUTS = {
 @click.command()
 @click.argument("problem")
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@cases_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
 @pass_parts
 @click.pass_context
-def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, target: str | None, as_json: bool) -> None:
+def check(
+    ctx: click.Context,
+    parts: Parts,
+    problem: str,
+    dtype: str | None,
+    which: WhichCases,
+    target: str | None,
+    as_json: bool,
+) -> None:
     """Say which trivial answers a problem would accept, and at which tolerance.
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. Zeros, a constant, an input as it is, the
@@ -41,8 +52,10 @@ def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, tar
 
     PROBLEM's file is executed with your rights.
     """
-    found = job.check(problem, start_worker=parts.start_worker, target=target, dtype=dtype)
+    found = job.check(problem, start_worker=parts.start_worker, target=target, dtype=dtype, which=which)
     report, cases = found.qualification, found.problem.cases
+    if text := derived_text(found.problem):
+        say(text, as_json)
     say(qualification_text(report) + "\n", as_json)
     say(bounds_text(cases, found.eager) + "\n", as_json)
     say(LAYOUTS[found.problem.layouts] + "\n", as_json)
@@ -52,7 +65,8 @@ def check(ctx: click.Context, parts: Parts, problem: str, dtype: str | None, tar
     if as_json:
         bounds = bounds_document(cases, found.eager)
         known = {"bounds": bounds, "layouts": found.problem.layouts, "stated": found.problem.stated}
-        say_document({**plain(report), **known, "environment": found.environment})
+        derived = derived_document(found.problem)
+        say_document({**plain(report), **known, "derived": derived, "environment": found.environment})
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         raise MachineError(f"no case of {problem} could be judged here: {reasons}", "use a machine with a GPU")

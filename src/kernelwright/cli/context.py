@@ -24,6 +24,15 @@ target_option = click.option(
     help="Compile for this target; only on a machine without a GPU (default there: sm_90).",
 )
 
+cases_option = click.option(
+    "--cases",
+    "which",
+    type=click.Choice(["stated", "derived"]),
+    default="derived",
+    show_default=True,
+    help="Whether small and odd cases are derived where the problem states none (see `check`).",
+)
+
 unqualified_option = click.option(
     "--unqualified",
     is_flag=True,

@@ -77,6 +77,13 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="DIR",
     help="Show the lesson cards of this folder to the proposer, and add what the run learns.",
 )
+@click.option(
+    "--cases",
+    type=click.Choice(["stated", "derived"]),
+    default=DEFAULTS.cases,
+    show_default=True,
+    help="Whether small and odd cases are derived where the problem states none (see `check`).",
+)
 @unqualified_option
 @click.option(
     "--settings",

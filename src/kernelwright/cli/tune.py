@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from kernelwright.cli import options
-from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, cases_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import tune as job
 from kernelwright.jobs.advice import choose_advisor
@@ -69,6 +69,7 @@ from kernelwright.tune import Settings
     metavar="FILE",
     help="Replay this recorded space (or one that ships, by its name) instead of measuring; needs no GPU.",
 )
+@cases_option
 @unqualified_option
 @click.option("--out", metavar="DIR", help="Where the results go (default: a new folder under ./tuned).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
@@ -110,7 +111,7 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         outcome = job.replay(given["recorded"], settings, problem=problem, candidate=candidate, **begin).outcome
     else:
         assert problem is not None
-        named = {name: given[name] for name in ("space", "cases", "target", "unqualified")}
+        named = {name: given[name] for name in ("space", "cases", "target", "which", "unqualified")}
         outcome = job.tune(problem, candidate, settings, start_worker=parts.start_worker, **named, **begin).outcome
     if outcome is None:
         ctx.exit(0)

@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from kernelwright.cli import options
-from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, cases_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.jobs import verify as job
-from kernelwright.model import Status
+from kernelwright.model import Status, WhichCases
 from kernelwright.report.evaluation import (
     environment_settings,
     evaluation_text,
@@ -34,6 +34,7 @@ from kernelwright.report.evaluation import (
     help="Values for the candidates' tunables, or a JSON file of them. Repeatable.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@cases_option
 @unqualified_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
@@ -46,6 +47,7 @@ def verify(
     candidates: tuple[str, ...],
     config: tuple[str, ...],
     dtype: str | None,
+    which: WhichCases,
     unqualified: bool,
     target: str | None,
     as_json: bool,
@@ -71,6 +73,7 @@ def verify(
         notify=note,
         target=target,
         dtype=dtype,
+        which=which,
         unqualified=unqualified,
         on_verified=show_one,
     )

@@ -28,6 +28,7 @@ from kernelwright.model import (
     ProblemInfo,
     Profile,
     QualificationReport,
+    WhichCases,
 )
 
 
@@ -75,11 +76,11 @@ class ProcessWorker:
         timed: tuple[str, ...] = (),
         narrow: bool = False,
         library: LibraryMode | None = None,
+        which: WhichCases = "kept",
     ) -> ProblemInfo:
-        asked = self._ask(
-            "load", path=os.path.abspath(path), dtype=dtype, cases=list(timed), narrow=narrow, library=library
-        )
-        return codec.record(asked, ProblemInfo)
+        asked = {"path": os.path.abspath(path), "dtype": dtype, "cases": list(timed), "narrow": narrow,
+                 "library": library, "which": which}  # fmt: skip
+        return codec.record(self._ask("load", **asked), ProblemInfo)
 
     def qualify(self, every: bool = False) -> QualificationReport:
         return codec.record(self._ask("qualify", every=every), QualificationReport)

@@ -15,6 +15,7 @@ from kernelwright.model import (
     ProblemInfo,
     Profile,
     QualificationReport,
+    WhichCases,
 )
 
 
@@ -36,12 +37,14 @@ class Worker(Protocol):
         timed: tuple[str, ...] = (),
         narrow: bool = False,
         library: LibraryMode | None = None,
+        which: WhichCases = "kept",
     ) -> ProblemInfo:
         """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
 
         dtype overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
         narrow: leave out small and held-out cases of wider elements than those of the cases to score, for a config
-        that is chosen for these alone. library: in place of the mode that the problem states.
+        that is chosen for these alone. library: in place of the mode that the problem states. which: whether cases are
+        derived where the problem states none.
         """
         ...
 

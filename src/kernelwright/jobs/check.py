@@ -6,7 +6,7 @@ from pathlib import Path
 
 from kernelwright.jobs.loading import load_problem, read_problem
 from kernelwright.jobs.worker import StartWorker
-from kernelwright.model import Environment, Implementation, ProblemInfo, QualificationReport, Record
+from kernelwright.model import Environment, Implementation, ProblemInfo, QualificationReport, Record, WhichCases
 from kernelwright.report.bounds import eager_rows
 
 
@@ -23,14 +23,21 @@ class ProblemCheck(Record, frozen=True, kw_only=True):
 
 
 def check(
-    problem: str | Path, *, start_worker: StartWorker, target: str | None = None, dtype: str | None = None
+    problem: str | Path,
+    *,
+    start_worker: StartWorker,
+    target: str | None = None,
+    dtype: str | None = None,
+    which: WhichCases = "derived",
 ) -> ProblemCheck:
     """Try trivial answers on every case that this machine can compute; on a GPU, time eager PyTorch too.
 
     problem: a file, a folder with `problem.py`, or a name in `./gallery`. target: compile target, only without a GPU.
-    dtype: of the full-size cases (torch's name), None for their own. Raises `ProblemError` for the problem.
+    dtype: of the full-size cases (torch's name), None for their own. which: whether cases are derived where the problem
+    states none. Raises `ProblemError` for the problem.
     """
-    with load_problem(read_problem(problem), start_worker=start_worker, target=target, dtype=dtype) as (worker, info):
+    found = read_problem(problem)
+    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, which=which) as (worker, info):
         environment = worker.environment()
         report = worker.qualify(every=True)
         eager = eager_rows(worker.bench({}, compile=False)) if environment.device is not None else {}

@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+from kernelwright.codec import encode, plain
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import ProblemInfo
+from kernelwright.model import Case, CaseInfo, ProblemInfo, TensorSpec, WhichCases
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text
+from kernelwright.problems.text import states_cases
 
 
 def read_problem(problem: str | Path) -> ProblemPath:
@@ -31,13 +34,15 @@ def load_problem(
     target: str | None = None,
     dtype: str | None = None,
     cases: tuple[str, ...] = (),
+    which: WhichCases = "kept",
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
     """A new worker with the problem loaded, and what it found of the problem. The worker ends with the block.
 
     dtype: of the full-size cases, None for their own. cases: names that the problem must have; raises `RequestError`.
+    which: whether cases are derived where the problem states none.
     """
     with start_worker(target) as worker:
-        info = worker.load(str(problem.file), dtype)
+        info = worker.load(str(problem.file), dtype, which=which)
         require_cases(info, cases)
         yield worker, info
 
@@ -52,13 +57,17 @@ def load_qualified(
     target: str | None = None,
     dtype: str | None = None,
     cases: tuple[str, ...] = (),
+    which: WhichCases = "derived",
     unqualified: bool = False,
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
     """Like `load_problem`; raises `ProblemError` where the problem does not qualify, unless `unqualified` allows it.
 
     name: the problem as the user named it, for messages.
     """
-    with load_problem(problem, start_worker=start_worker, target=target, dtype=dtype, cases=cases) as (worker, info):
+    with load_problem(problem, start_worker=start_worker, target=target, dtype=dtype, cases=cases, which=which) as (
+        worker,
+        info,
+    ):
         require_qualified(worker, name, notify, unqualified)
         yield worker, info
 
@@ -69,6 +78,51 @@ def require_cases(info: ProblemInfo, cases: tuple[str, ...]) -> None:
     for name in cases:
         if name not in known:
             raise RequestError(f"{info.name} has no case {name!r}", f"its cases: {', '.join(known)}")
+
+
+def require_verifiable(worker: Worker, info: ProblemInfo, problem: ProblemPath) -> None:
+    """Raise `ProblemError` where this machine can verify no case of the loaded problem, with the lines to add."""
+    interpreted = [one for one in info.cases if one.case.small and not is_bfloat16(one)]
+    if worker.environment().device is not None or interpreted:
+        return
+    why = info.left_alone.get("", "")
+    small = [one.case.name for one in info.cases if one.case.small]
+    lacks = f"only bfloat16 in the small case {small[0]}, which" if small else "no small case, and no other"
+    raise ProblemError(
+        f"nothing of {info.name} can be verified here: there is no GPU, and the problem has {lacks} runs on Triton's "
+        f"CPU interpreter{': ' if why else ''}{why}",
+        lines_to_add(info, problem),
+    )
+
+
+def is_bfloat16(info: CaseInfo) -> bool:
+    """Whether a tensor of the case is, in which the interpreter computes wrongly."""
+    tensors = [one for one in (*info.inputs, *info.outputs, *info.parameters.values()) if isinstance(one, TensorSpec)]
+    return any(one.dtype == "bfloat16" for one in tensors)
+
+
+SUGGESTED = 7
+"""The size that a suggested small case has in place of larger ones."""
+
+
+def lines_to_add(info: ProblemInfo, problem: ProblemPath) -> str:
+    """A small case of the problem, as text for its file or its sidecar."""
+    sizes = {name: SUGGESTED for name, value in info.numbers.items()
+             if value > SUGGESTED and name not in info.left_alone}  # fmt: skip
+    timed = next(one.case for one in info.cases if one.case.timed)
+    small = Case(name="small", small=True, dtype="float32", params={**timed.params, **sizes})
+    own = [one.case for one in info.cases if not (one.case.derived or one.case.small)]
+    if states_cases(info.source):
+        fields = {"name": "small", "dtype": "float32", "small": True, **small.params}
+        return f"add to CASES in {problem.file}, with sizes that fit together: {fields!r}"
+    sidecar = problem.file.with_suffix(".cases.json")
+    text = encode({"cases": [without_defaults(case) for case in (*own, small)]}).decode()
+    return f"write into {sidecar}, with sizes that fit together: {text}"
+
+
+def without_defaults(case: Case) -> dict[str, Any]:
+    """The fields of a case that say something."""
+    return {name: value for name, value in plain(case).items() if value not in (None, False, {})}
 
 
 def require_qualified(worker: Worker, name: str | Path, notify: Notify, unqualified: bool = False) -> None:

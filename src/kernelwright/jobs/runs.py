@@ -17,7 +17,7 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of
-from kernelwright.jobs.loading import read_problem, require_qualified
+from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
 from kernelwright.jobs.settings import NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
@@ -73,7 +73,8 @@ def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator
     Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing.
     """
     with start_worker(run.target) as worker:
-        problem = worker.load(str(run.problem.file), run.settings.dtype)
+        problem = worker.load(str(run.problem.file), run.settings.dtype, which=run.settings.cases)
+        require_verifiable(worker, problem, run.problem)
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
         now = datetime.now(timezone.utc)
         info = RunInfo(
@@ -89,7 +90,8 @@ def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator
             folder = Path(run.out)
         else:
             folder = fresh_folder(Path("runs"), f"{run.problem.name}-{now:%Y%m%d-%H%M%S}")
-        with Journal.create(folder, info, lambda: copy_problem(run.problem, folder)) as journal:
+        cases = [one.case for one in problem.cases]
+        with Journal.create(folder, info, lambda: copy_problem(run.problem, folder, cases)) as journal:
             yield OpenRun(journal, worker, run.settings.budget)
 
 
@@ -122,7 +124,7 @@ def reopen(
         if target is None and info.environment.device is None:
             target = info.environment.target
         with start_worker(target) as worker:
-            loaded = worker.load(str(file), info.settings.dtype)
+            loaded = worker.load(str(file), info.settings.dtype, which=info.settings.cases)
             if (loaded.source, loaded.modules) != (info.problem.source, info.problem.modules):
                 raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
             require_qualified(worker, info.settings.problem, notify, info.settings.unqualified)

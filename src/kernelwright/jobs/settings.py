@@ -61,6 +61,7 @@ class RunOptions(Record, frozen=True, kw_only=True):
     seed: int | None = None
     in_flight: Positive | None = None
     dtype: str | None = None
+    cases: Literal["stated", "derived"] | None = None
     control: Literal["random"] | None = None
     lessons: str | None = None
     unqualified: bool | None = None
@@ -82,6 +83,7 @@ class Defaults(Record, frozen=True, kw_only=True):
     strategy: str = "beam"
     proposer: str = "builtin"
     seed: int = 0
+    cases: Literal["stated", "derived"] = "derived"
     in_flight: int = 4
     """One round of the default beam: one candidate is timed while others compile."""
     trials: int = 40
@@ -198,6 +200,7 @@ def settings_from(options: RunOptions) -> RunSettings:
         budget=Budget(trials=DEFAULTS.trials * (1 + tunings)) if options.limits == NO_LIMITS else options.limits,
         in_flight=options.in_flight or DEFAULTS.in_flight,
         dtype=options.dtype,
+        cases=options.cases or DEFAULTS.cases,
         unqualified=bool(options.unqualified),
         control=options.control,
         lessons=options.lessons,

@@ -25,7 +25,7 @@ from kernelwright.jobs.advice import ANSWER, NamedAdvisor, advised
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import read_problem, require_qualified
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, CaseInfo, ProblemInfo
+from kernelwright.model import Candidate, CaseInfo, ProblemInfo, WhichCases
 from kernelwright.report.tuning import progress_lines, tuning_text
 from kernelwright.spaces import SAMPLERS, build_sampler
 from kernelwright.spaces.protocol import Sampler, SamplerFactory
@@ -63,6 +63,7 @@ def tune(
     advisor: NamedAdvisor | None = None,
     out: str | Path | None = None,
     target: str | None = None,
+    which: WhichCases = "derived",
     unqualified: bool = False,
     start_worker: StartWorker,
     notify: Notify,
@@ -73,7 +74,8 @@ def tune(
     problem's starter. settings: without a limit, `DEFAULT_TRIALS` trials. space: a file that states it; None: found in
     the source. cases: names of the cases to score, () for all timed ones. imported: a history.csv or T4 file whose
     configs are tried first. advisor: asked once for configs to try first. out: the folder of the results, None for a
-    new one under ./tuned. unqualified: go on even if trivial answers solve the problem.
+    new one under ./tuned. which: whether cases are derived where the problem states none. unqualified: go on even if
+    trivial answers solve the problem.
 
     Raises `RequestError` and `ConfigError` for the request, `ProblemError` for the problem, `MachineError` where torch
     or Triton is missing.
@@ -84,7 +86,7 @@ def tune(
         raise RequestError(f"{found.name} has no starter.py beside it", "name the CANDIDATE to tune")
     source = read_candidate(candidate or str(found.starter)).source
     with start_worker(target) as worker:
-        info = worker.load(str(found.file), settings.dtype, timed=cases, narrow=True)
+        info = worker.load(str(found.file), settings.dtype, timed=cases, narrow=True, which=which)
         with ThreadPoolExecutor(1) as beside:  # the source compiles while the problem is judged
             compiled = beside.submit(worker.compile, Candidate(source=source), "tune")
             require_qualified(worker, problem, notify, unqualified)

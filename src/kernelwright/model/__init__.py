@@ -18,7 +18,16 @@ from kernelwright.model.evaluation import (
     Timing,
 )
 from kernelwright.model.machine import Attempt, Environment, Machine
-from kernelwright.model.problem import Bound, Case, CaseInfo, ProblemInfo, StatedBySet, TensorRead, TensorSpec
+from kernelwright.model.problem import (
+    Bound,
+    Case,
+    CaseInfo,
+    ProblemInfo,
+    StatedBySet,
+    TensorRead,
+    TensorSpec,
+    WhichCases,
+)
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
 from kernelwright.model.proposal import (
     Answered,
@@ -88,6 +97,7 @@ __all__ = [
     "Trial",
     "TrivialAnswer",
     "Usage",
+    "WhichCases",
     "clocks_over",
     "incumbent_of",
 ]

@@ -96,6 +96,8 @@ class CaseResult(Record, frozen=True, kw_only=True):
     element_error: float | None = None
     """The largest error of an element in units of what rounding explains there; None where that was not asked for."""
     allowed_element_error: float | None = None
+    unseen: tuple[str, ...] = ()
+    """Distributions of inputs that no candidate meets on this case because of its size; they are met on others."""
     timing: Timing | None = None
     library: tuple[LibraryShare, ...] = ()
     """The library steps of a call, by operator."""

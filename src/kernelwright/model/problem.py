@@ -9,13 +9,18 @@ from typing import Any, Literal
 
 from kernelwright.model.base import LibraryMode, Record, Scalar
 
+WhichCases = Literal["stated", "kept", "derived"]
+"""Which cases a problem is loaded with: those that are stated; those in its files, derived ones that a sidecar keeps
+too; or these and derived ones where small or held-out cases are lacking."""
+
 
 class Case(Record, frozen=True, kw_only=True):
     """One concrete size of a problem.
 
     name: unique within the problem. params: what the problem's functions take by name (or module constants
     that they override). dtype: torch's name ("bfloat16"), None for as given. held_out: only for the
-    confirmation. small: verified first, and the only ones that the CPU interpreter runs; never timed.
+    confirmation. small: verified first, and the only ones that the CPU interpreter runs; never timed. derived: made
+    from the file by kernelwright, and stated by nobody.
     """
 
     name: str
@@ -23,6 +28,7 @@ class Case(Record, frozen=True, kw_only=True):
     dtype: str | None = None
     held_out: bool = False
     small: bool = False
+    derived: bool = False
 
     @property
     def timed(self) -> bool:
@@ -132,6 +138,12 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     parameters: dict[str, tuple[int, ...]] = {}
     """Names and shapes of the reference module's parameters and buffers (for the first case)."""
     docstring: str = ""
+    left_alone: dict[str, str] = {}
+    """Whole numbers of the file that no derived case shrinks, with the reason; under "" why there are no more cases.
+    Empty where cases were not derived, and in older journals."""
+    numbers: dict[str, int] = {}
+    """Every whole number of the file that a case may replace, as it is in the first timed case; empty in older
+    journals."""
     modules: dict[str, str] = {}
     """Texts of the modules that the file imports from `sources/` beside it, by their path there; empty in older
     journals."""

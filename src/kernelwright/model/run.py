@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple
 
 from kernelwright.model.base import Record, Scalar
 from kernelwright.model.machine import Environment
-from kernelwright.model.problem import ProblemInfo
+from kernelwright.model.problem import ProblemInfo, WhichCases
 from kernelwright.model.proposal import Candidate
 
 
@@ -91,6 +91,8 @@ class RunSettings(Record, frozen=True, kw_only=True):
     """The arm that says whether the model earned its money; made when the run ends, at equal GPU time."""
     lessons: str | None = None
     """The folder of lesson cards: its cards go into prompts, and what this run learns is added to it. None: neither."""
+    cases: WhichCases = "stated"
+    """Whether cases were derived where the problem stated none; they were not in older runs."""
     starter: str | None = None
     """The file that was named in place of the problem's own starter; what it held is in `RunInfo`."""
 

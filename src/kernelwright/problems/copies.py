@@ -6,23 +6,33 @@ never what else lies in its folder, `best.py` included. A run folder holds one p
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
+from kernelwright import codec
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import write_file
+from kernelwright.model import Case
 from kernelwright.problems.paths import PROBLEM_FILE, ProblemPath, problem_at
+from kernelwright.problems.text import read_problem_text, states_cases
+from kernelwright.textfile import parse_json, read_text
 
 FOLDER = "problem"
 
 
-def copy_problem(problem: ProblemPath, run_folder: Path) -> ProblemPath:
+def copy_problem(problem: ProblemPath, run_folder: Path, cases: Sequence[Case] = ()) -> ProblemPath:
     """Copy the files of `problem` under `run_folder`/problem; returns the copy, which has the same name.
 
-    Raises `RunFolderError` where another problem lies there.
+    cases: all that it was loaded with. Where some of them are derived, the copy's sidecar states them. Raises
+    `RunFolderError` where another problem lies there.
     """
     home = f"{FOLDER}/{problem.name}" if problem.is_folder else FOLDER
     files = [file for file in (problem.file, problem.starter, problem.sidecar, *problem.beside) if file is not None]
-    names = {file: file.relative_to(problem.file.parent).as_posix() for file in files}
+    contents = {file: file.read_bytes() for file in files}
+    if any(case.derived for case in cases):
+        contents[problem.file.with_suffix(".cases.json")] = sidecar_text(problem, cases).encode()
+    names = {file: file.relative_to(problem.file.parent).as_posix() for file in contents}
     copies = {f"{home}/{name}" for name in names.values()}
     there = {str(path.relative_to(run_folder)) for path in (run_folder / FOLDER).rglob("*") if path.is_file()}
     if strange := sorted(there - copies):
@@ -31,8 +41,20 @@ def copy_problem(problem: ProblemPath, run_folder: Path) -> ProblemPath:
         )
     run_folder.mkdir(parents=True, exist_ok=True)
     for file, name in names.items():
-        write_file(run_folder, f"{home}/{name}", file.read_bytes())
+        write_file(run_folder, f"{home}/{name}", contents[file])
     return problem_at(run_folder / home / problem.file.name)
+
+
+def sidecar_text(problem: ProblemPath, cases: Sequence[Case]) -> str:
+    """What lies beside the problem, with these cases as well; those in CASES stay in the file."""
+    found: dict[str, Any] = {"cases": []}
+    if problem.sidecar is not None:
+        found = parse_json(read_text(problem.sidecar))
+    elif not states_cases(read_problem_text(problem.file)):
+        found["cases"] = [case for case in cases if not case.derived]
+    known = {case["name"] for case in found["cases"] if isinstance(case, dict)}
+    added = [case for case in cases if case.derived and case.name not in known]
+    return codec.document_text({**found, "cases": [*found["cases"], *added]}) + "\n"
 
 
 def problem_in_run(run_folder: Path) -> ProblemPath:

@@ -45,6 +45,11 @@ def read_problem_text(file: Path) -> str:
     return text
 
 
+def states_cases(text: str) -> bool:
+    """Whether a problem's text assigns CASES."""
+    return "CASES" in _bound_names(syntax.parse(text).body)
+
+
 def _bound_names(body: list[ast.stmt]) -> Iterator[str]:
     """Names that running `body` may bind at module level; "*" for a star import."""
     for statement in body:

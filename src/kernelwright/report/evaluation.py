@@ -34,6 +34,7 @@ def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> s
     if evaluation.results:
         parts.append(results_table(evaluation.results, cases))
         parts.extend(_reasons(evaluation.results))
+        parts.extend(unseen_texts(evaluation.results))
     if evaluation.kernels:
         parts.append(kernels_table(evaluation.kernels))
     if evaluation.confinement:
@@ -44,6 +45,11 @@ def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> s
     if evaluation.log:
         parts.append("what the candidate printed (the end of it):\n" + evaluation.log.rstrip())
     return "\n\n".join(parts)
+
+
+def unseen_texts(results: Sequence[CaseResult]) -> list[str]:
+    """For each case that is too large for all distributions, those that were not seen on it."""
+    return [f"not seen on {result.case} (too large): {', '.join(result.unseen)}" for result in results if result.unseen]
 
 
 def verifications_table(evaluations: Sequence[tuple[str, Evaluation]]) -> str:

@@ -11,7 +11,16 @@ from typing import Any
 
 from kernelwright import __version__, codec, roofline
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import Case, CaseInfo, CaseQualification, Environment, LibraryMode, ProblemInfo, Profile
+from kernelwright.model import (
+    Case,
+    CaseInfo,
+    CaseQualification,
+    Environment,
+    LibraryMode,
+    ProblemInfo,
+    Profile,
+    WhichCases,
+)
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.library_faults import Library, budget
 from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
@@ -76,14 +85,18 @@ class Session:
         timed: tuple[str, ...] = (),
         narrow: bool = False,
         library: LibraryMode | None = None,
+        which: WhichCases = "kept",
     ) -> ProblemInfo:
         """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
-        those out that are `wider`. library: in place of the mode that the problem states."""
+        those out that are `wider`. library: in place of the mode that the problem states. Cases are derived once: later
+        judges are told them."""
         with self.processes.lease:
-            self._problem = to_judge.Load(path=path, dtype=dtype)
+            self._problem = to_judge.Load(path=path, dtype=dtype, which=which)
             self._qualified.clear()
             self._unqualified, self._dead = "", ()
             told = self.processes.read(self._problem)
+            found = tuple(codec.record(case["case"], Case) for case in told["cases"])
+            self._problem = self.processes.problem = to_judge.Load(path=path, dtype=dtype, cases=found)
             every: list[dict[str, Any]] = self.processes.ask_judge(to_judge.Shapes())
             peaks, source = self.processes.peaks()
             shapes = {shape["name"]: shape for shape in every}

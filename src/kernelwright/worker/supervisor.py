@@ -157,8 +157,9 @@ def respond(session: Session, request: dict[str, Any]) -> Any:
     if verb == "machine":
         return machine(session.processes)
     if verb == "load":
-        return session.load(request["path"], request["dtype"], tuple(request["cases"]), request["narrow"],
-                            request["library"])  # fmt: skip
+        timed = tuple(request["cases"])
+        return session.load(request["path"], request["dtype"], timed, request["narrow"], request["library"],
+                            request["which"])  # fmt: skip
     if verb == "qualify":
         return qualify(session, request["every"])
     if verb == "compile":

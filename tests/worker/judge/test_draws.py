@@ -184,3 +184,35 @@ def test_the_scale_of_a_tail_is_that_of_the_usual_outputs(tmp_path: Path) -> Non
     assert isinstance(x, torch.Tensor)
     honest = x * torch.tanh(torch.log(1 + torch.exp(x)))  # an eps of 1 is lost, which x multiplies
     assert tolerance.verdict(tolerance.errors(honest, answer.expected[0]), limit) == ""
+
+
+def test_which_distributions_a_case_meets_is_the_same_in_every_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.worker.judge.draws.AFFORDABLE_BYTES", 1)
+    (tmp_path / "rows.py").write_text(PROBLEM)
+    made = [Draws(load_problem(str(tmp_path / "rows.py")), None, "cpu") for _ in range(4)]
+    assert len({one.secret for one in made}) == 4
+    assert len({frozenset(draw % PERIOD for draw in one.draws_for("timed")) for one in made}) == 1
+    assert len({one.unseen("timed") for one in made}) == 1
+
+
+def test_what_a_case_does_not_meet_is_named(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
+    assert draws.unseen("small") == draws.unseen("timed") == ()
+    monkeypatch.setattr("kernelwright.worker.judge.draws.AFFORDABLE_BYTES", 1)
+    assert draws.unseen("small") == ()
+    seen = {values.DISTRIBUTIONS[draw % PERIOD] for draw in draws.draws_for("timed")}
+    unseen = set(draws.unseen("timed"))
+    assert unseen
+    assert not unseen & seen
+    assert unseen | seen | set(values.WEIGHTS) == set(values.DISTRIBUTIONS)
+
+
+def test_whether_a_problem_qualifies_is_asked_with_the_same_values_every_time(tmp_path: Path) -> None:
+    (tmp_path / "rows.py").write_text(PROBLEM)
+    made = [Draws(load_problem(str(tmp_path / "rows.py")), None, "cpu").foreseeable() for _ in range(2)]
+    one, two = (draws.answer("small", 0).expected[0] for draws in made)
+    assert torch.equal(one, two)
+    secret = Draws(load_problem(str(tmp_path / "rows.py")), None, "cpu")
+    assert not torch.equal(secret.answer("small", 0).expected[0], one)
+    assert secret.foreseeable().answers == {}

@@ -6,6 +6,7 @@ those of one process every candidate meets the same values, and a confirmation g
 
 from __future__ import annotations
 
+import copy
 import math
 import random
 import secrets
@@ -14,6 +15,7 @@ from dataclasses import replace
 
 import torch
 
+from kernelwright import codec
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.bounds.case_work import case_work
@@ -114,21 +116,38 @@ class Draws:
 
     def draws_for(self, case: str) -> list[int]:
         """Which draws judge every candidate on a case: the inputs as given, then all other distributions, or as many as
-        its size affords. Fixed by the secret and the case, whatever the candidate. Odd and even draws alternate."""
+        its size affords. Which distributions these are, the problem and the case decide, so that a verdict is the same
+        every time; their order and values are secret. Odd and even draws alternate."""
         order = [draw for draw in range(1, PERIOD) if self._changes(case, values.DISTRIBUTIONS[draw])]
-        random.Random(f"{self.secret} {case}").shuffle(order)
+        random.Random(f"{self.problem.source} {case}").shuffle(order)
         if not self.is_affordable(case):
             always = [draw for draw in order if values.DISTRIBUTIONS[draw] in ALWAYS]
             others = [draw for draw in order if draw not in always]
             if self.is_large(case):
                 others = [draw for draw in others if values.DISTRIBUTIONS[draw] in values.CHEAP]
             order = always + others[: 1 if self.is_large(case) else OTHERS]
+        random.Random(f"{self.secret} {case}").shuffle(order)
         return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(order, 1))]
 
     def draws_for_everyone(self, case: str) -> list[int]:
         """Those of `draws_for` whose distribution every candidate meets in every process, in a fixed order."""
         return sorted(draw for draw in self.draws_for(case)
                       if self.is_affordable(case) or values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)  # fmt: skip
+
+    def unseen(self, case: str) -> tuple[str, ...]:
+        """The distributions that no candidate meets on a case because of its size."""
+        seen = {draw % PERIOD for draw in self.draws_for(case)}
+        return tuple(name for draw, name in enumerate(values.DISTRIBUTIONS)
+                     if draw not in seen and self._changes(case, name))  # fmt: skip
+
+    def foreseeable(self) -> Draws:
+        """The same cases with draws that the problem's text decides: whether a problem qualifies is no matter of luck,
+        and no candidate takes part in it."""
+        draws = copy.copy(self)
+        draws.secret = int(codec.sha(self.problem.source)[:15], 16)
+        draws.answers, draws.errors, draws.units, draws.floors = OrderedDict(), {}, {}, {}
+        draws.measured_terms = {}
+        return draws
 
     def _changes(self, case: str, distribution: str) -> bool:
         """Whether a distribution can make a difference; one of parameters does nothing where there are none."""
@@ -334,10 +353,10 @@ class Draws:
 def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
     """The specs of every case and of the smallest small one once more, laid out otherwise; the name of that one's
     original by its own."""
-    small = [name for name, (case, _) in draws.cases.items() if case.small]
+    small = {name: case for name, (case, _) in draws.cases.items() if case.small}
     if not small:
         return draws.specs, {}
-    name = min(small, key=draws.input_bytes)
+    name = min(small, key=lambda one: (small[one].held_out, draws.input_bytes(one)))  # a search sees no held-out one
     return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
 
 

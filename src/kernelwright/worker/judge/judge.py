@@ -15,11 +15,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import torch
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
-from kernelwright.model import Case, CaseQualification, CaseResult, Status
+from kernelwright.model import Case, CaseQualification, CaseResult, Status, WhichCases
 from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
@@ -35,8 +36,8 @@ from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel
-from kernelwright.worker.reference import load
 from kernelwright.worker.reference.baseline import Baselines
+from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
 from kernelwright.worker.reference.problem_module import note, words_of
 
@@ -53,9 +54,11 @@ class Judge:
         self.poison = POISONS[0]
         exact_products()
 
-    def load(self, path: str, dtype: str | None) -> dict[str, Any]:
+    def load(
+        self, path: str, dtype: str | None, which: WhichCases = "kept", cases: tuple[Case, ...] | None = None
+    ) -> dict[str, Any]:
         """Read the problem; returns what the coordinator may know of it, bounds still missing."""
-        self.problem = load.load_problem(path)
+        self.problem, left_alone = load_with_cases(path, which, cases)
         self.draws = Draws(self.problem, dtype, self.device)
         self.specs, self.strided = with_strided(self.draws)
         described = []
@@ -74,8 +77,9 @@ class Judge:
             "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
             "layouts": self.problem.layouts,
             "stated": codec.plain(self.problem.stated),
-            "library": self.problem.library,
+            "library": self.problem.library, "left_alone": left_alone,
             "parameters": {name: spec.shape for name, spec in first.parameters.items()},
+            "numbers": self.problem.numbers(next(case for case in self.problem.cases if case.timed)),
         }  # fmt: skip
 
     def shapes(self) -> list[dict[str, Any]]:
@@ -177,7 +181,8 @@ class Judge:
                 return wrong(f"memory between the rows of {buffer.name} was written")
         if worst is None:
             return wrong("the candidate returned no outputs")
-        return worst
+        unseen = () if case in self.strided else self.draws.unseen(case)
+        return msgspec.structs.replace(worst, unseen=unseen)
 
     def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
         """What one output comes to."""
@@ -196,7 +201,7 @@ class Judge:
         size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
         if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
             return "too large to be computed without a GPU"
-        return qualification(self.draws, case)
+        return qualification(self.draws.foreseeable(), case)
 
     def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
@@ -302,8 +307,8 @@ def out_of_memory(verb: str, error: torch.OutOfMemoryError) -> ProblemError:
 
 def respond(judge: Judge, message: messages.ToJudge) -> Any:
     match message:
-        case messages.Load(path=path, dtype=dtype):
-            return judge.load(path, dtype)
+        case messages.Load(path=path, dtype=dtype, which=which, cases=cases):
+            return judge.load(path, dtype, which, cases)
         case messages.Shapes():
             return judge.shapes()
         case messages.Peaks(file=file):

@@ -4,15 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from kernelwright.model import Case, WhichCases
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.processes.channel import Message
 
 
 class Load(Message, frozen=True, kw_only=True, tag="load"):
-    """Read the problem. dtype: of every case that is not small; None for the problem's own."""
+    """Read the problem. dtype: of every case that is not small; None for the problem's own. cases: in place of the
+    problem's; None to find them, those that `which` says."""
 
     path: str
     dtype: str | None
+    which: WhichCases = "kept"
+    cases: tuple[Case, ...] | None = None
 
 
 class Shapes(Message, frozen=True, kw_only=True, tag="shapes"):

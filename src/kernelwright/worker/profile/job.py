@@ -6,6 +6,7 @@ from typing import Literal
 
 import msgspec
 
+from kernelwright.model import Case
 from kernelwright.worker.plan.plan import Plan
 
 
@@ -26,3 +27,5 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     folder: str = ""
     code: tuple[str, ...] = ()
     plan: Plan | None = None
+    cases: tuple[Case, ...] = ()
+    """The problem's, derived ones too; () where its files state them all."""

@@ -117,7 +117,8 @@ METHODS = {
 
 def job_of(session: Session, case: str, **what: object) -> Job:
     problem, device = session.read_from(), session.processes.device
-    return Job(problem=problem.path, case=case, dtype=problem.dtype, device=device, marks="none", **what)  # type: ignore[arg-type]
+    cases = tuple(info.case for info in session.loaded().cases)
+    return Job(problem=problem.path, cases=cases, case=case, dtype=problem.dtype, device=device, marks="none", **what)  # type: ignore[arg-type]
 
 
 def by_first(

@@ -56,7 +56,7 @@ def main(argv: list[str]) -> int:
 def drawn(job: Job) -> Instance:
     """Reference and inputs of the case as the problem gives them: what draw 0, which is timed, is made of."""
     problem = load.load_problem(job.problem)
-    case = next(case for case in problem.cases if case.name == job.case)
+    case = next(case for case in job.cases or problem.cases if case.name == job.case)
     seed = secrets.randbits(62)
     instance = problem.instance(case, seed=seed, device=job.device, dtype=own_dtype(case, job.dtype))
     weights.redraw(instance.module, values.AS_GIVEN, seed)

@@ -41,8 +41,10 @@ from kernelwright.worker.reference.instance import (
     specs,
     unusual,
 )
+from kernelwright.worker.reference.numbers import whole_numbers
 from kernelwright.worker.reference.problem_module import (
     argument_names,
+    assigned_names,
     call,
     call_with,
     check_cases,
@@ -57,6 +59,7 @@ from kernelwright.worker.reference.problem_module import (
     stated_library,
     stated_mutates,
 )
+from kernelwright.worker.reference.trace import Recorder, Trace, quiet_meta, trace_of
 
 __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
 
@@ -199,6 +202,22 @@ class LoadedProblem:
         names = self.outline(case).input_names
         tensors = {name: value for name, value in zip(names, made, strict=True) if isinstance(value, Tensor)}
         return {name: value for name, value in tensors.items() if not (value.is_floating_point() or value.is_complex())}
+
+    def numbers(self, case: Case) -> dict[str, int]:
+        """The whole numbers of the file that a case may replace, with their values in `case`."""
+        assigned = {name for statement in self.tree.body for name in assigned_names(statement)}
+        return whole_numbers(self.tree, self._module(case), assigned, case.params)
+
+    def traced(self, case: Case) -> Trace:
+        """The operators of constructor, get_inputs and forward, without making tensors."""
+        with quiet_meta(), FakeTensorMode(allow_non_fake_inputs=True), Recorder() as recorder:
+            instance = self.instance(case, seed=0)
+            found: Specs = call(self.file, "describing its tensors", specs, instance)
+            return trace_of(recorder, instance, found)
+
+    def run(self, case: Case) -> None:
+        """Call forward once with real values; raises `ProblemError` where it fails."""
+        call(self.file, "forward", outputs, self.instance(case, seed=0))
 
     def operators(self, case: Case) -> frozenset[str]:
         """The names of the operators in forward, without making tensors."""

@@ -33,8 +33,11 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case, LibraryMode, Record, Scalar, StatedBySet
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
+from kernelwright.worker.reference import numbers
 
 _MODULE_NAME = "kernelwright_problem"
+_REPLACED = "__kernelwright_replaced"
+"""What the module calls `numbers.replaced` while it is executed."""
 
 
 class Sidecar(Record, frozen=True, kw_only=True):
@@ -82,18 +85,32 @@ def own_modules(file: Path) -> dict[str, str]:
 def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> types.ModuleType:
     """The problem's module, freshly executed, with `constants` in place of what the file assigns to them.
 
-    Each is set right after the statement that assigns it, so that what is computed from it follows.
+    Each is set right after the statement that assigns it, so that what is computed from it follows. Names with
+    brackets are items of tuples and lists, or numbers in a function's body (`numbers`).
     """
+    items = {item: constants[name] for name in constants if (item := numbers.item_of(name)) is not None}
     body: list[ast.stmt] = []
     for statement in tree.body:
+        if isinstance(statement, ast.FunctionDef):
+            chosen = {item.path[0]: value for item, value in items.items() if item.owner == statement.name}
+            body.append(numbers.with_literals(statement, chosen) if chosen else statement)
+            continue
         body.append(statement)
-        for name in sorted(_assigned_names(statement) & set(constants)):
-            target = ast.Name(id=name, ctx=ast.Store())
-            override = ast.Assign(targets=[target], value=ast.Constant(value=constants[name]))
+        names = assigned_names(statement)
+        overrides: list[tuple[str, ast.expr]] = [
+            (name, ast.Constant(value=constants[name])) for name in sorted(names & set(constants))
+        ]
+        for item, value in items.items():
+            if item.owner in names:
+                replaced = f"{_REPLACED}({item.owner}, {item.path!r}, {value!r})"
+                overrides.append((item.owner, ast.parse(replaced, mode="eval").body))
+        for name, expression in overrides:
+            override = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=expression)
             body.append(ast.fix_missing_locations(ast.copy_location(override, statement)))
     code = compile(ast.Module(body=body, type_ignores=[]), str(file), "exec", dont_inherit=True)
     module = types.ModuleType(_MODULE_NAME)
     module.__file__ = str(file)
+    module.__dict__[_REPLACED] = numbers.replaced
     # dataclasses and pickling look a class's module up by name.
     sys.modules[_MODULE_NAME] = module
     before = dict(vars(builtins))
@@ -107,6 +124,7 @@ def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> ty
         raise ProblemError(
             f"{file} changes {', '.join(sorted(changed))} of Python's builtins", "define names of its own"
         )
+    module.__dict__.pop(_REPLACED, None)
     return module
 
 
@@ -210,11 +228,16 @@ def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
     """The cases in CASES, or in the sidecar, or one called "default" that changes nothing."""
     sidecar = read_sidecar(file)
     if hasattr(module, "CASES"):
-        if sidecar is not None:
-            raise ProblemError(f"{file} has CASES, and {sidecar_of(file).name} lies beside it", "keep one of the two")
+        beside = sidecar.cases if sidecar is not None else ()
+        if sidecar is not None and not (beside and all(case.derived for case in beside)):
+            raise ProblemError(
+                f"{file} has CASES, and {sidecar_of(file).name} lies beside it",
+                "keep one of the two; beside CASES it may hold derived cases only",
+            )
         if not isinstance(module.CASES, list | tuple):
             raise ProblemError(f"{file}: CASES is a {type(module.CASES).__name__}, expected a list of dicts")
-        return tuple(_stated_case(file, entry) for entry in call(file, "reading CASES", list, module.CASES))
+        entries = call(file, "reading CASES", list, module.CASES)
+        return (*(_stated_case(file, entry) for entry in entries), *beside)
     return (Case(name="default"),) if sidecar is None else sidecar.cases
 
 
@@ -293,8 +316,9 @@ def check_cases(
         raise ProblemError(f"{file}: the case name {twice[0]!r} is empty or used twice", "give each a name of its own")
     if not any(case.timed for case in cases):
         raise ProblemError(f"{file}: no case to time", "at least one is neither small nor held out")
-    assigned = {name for statement in tree.body for name in _assigned_names(statement)}
+    assigned = {name for statement in tree.body for name in assigned_names(statement)}
     constants = {name for name in assigned if isinstance(getattr(module, name, None), bool | int | float | str)}
+    constants |= set(numbers.whole_numbers(tree, module, assigned, {}))
     for case in cases:
         for value in (case.name, case.dtype, *case.params, *case.params.values()):
             if not _can_be_kept(value):
@@ -307,7 +331,8 @@ def check_cases(
             if name not in arguments | constants:
                 raise ProblemError(
                     f"{file}: nothing takes the parameter {name!r} of case {case.name!r}",
-                    "expected an argument of get_inputs or get_init_inputs, or a constant assigned at module level",
+                    "expected an argument of get_inputs or get_init_inputs, a constant assigned at module level, or a "
+                    "whole number in one of these (shape[0], get_inputs[2])",
                 )
 
 
@@ -327,7 +352,7 @@ def floating_dtype(file: Path, name: str | None) -> torch.dtype | None:
     return dtype
 
 
-def _assigned_names(statement: ast.stmt) -> set[str]:
+def assigned_names(statement: ast.stmt) -> set[str]:
     """Module-level names that `statement` assigns."""
     if isinstance(statement, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
         return set()

@@ -33,7 +33,7 @@ from kernelwright.worker.processes.children import ServerEnded
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.evaluate import with_strided
+from kernelwright.worker.stages.evaluate import GOOD, with_strided
 from kernelwright.worker.stages.measure import check_timed, clocks_now, estimate
 from kernelwright.worker.stages.necessity import imitated
 from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
@@ -74,7 +74,7 @@ def bench(
     for name, candidate in candidates.items():
         try:
             subject = Subject(session, candidate)
-            subject.prepare([info.case.name for info in chosen])
+            subject.prepare([info.case.name for info in known.values() if info.case.small or info in chosen])
             subjects[name] = subject
         except Ended as ended:
             subjects[name] = Implementation(name=name, status=ended.status, reason=ended.reason)
@@ -122,7 +122,7 @@ def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
 
     def attempt() -> tuple[CaseResult, bool]:
         try:
-            return verify(subject, info.case), False
+            return verified(subject, info), False
         except Ended as ended:
             return CaseResult(case=info.case.name, status=ended.status, reason=ended.reason), ended.lost
 
@@ -252,12 +252,27 @@ def floor_of(kept: list[Row], copied: Row | Implementation | None, lost: list[Im
     return Floor(noise_floor(original.rounds_us, copy_us, half), source)
 
 
+def verified(subject: Subject, info: CaseInfo) -> CaseResult:
+    """A case; and where it did not see every distribution of inputs, the small ones, each once, which see all."""
+    result = verify(subject, info.case)
+    if result.status not in GOOD or (result.status is Status.PASSED and not result.unseen):
+        return result
+    small = [one.case for one in subject.session.loaded().cases if one.case.small]
+    for case in small:
+        if case.name not in subject.seen_small:
+            subject.seen_small[case.name] = verify(subject, case)
+        found = subject.seen_small[case.name]
+        if found.status not in GOOD:
+            return msgspec.structs.replace(found, case=info.case.name, reason=f"on case {case.name}: {found.reason}")
+    return result
+
+
 def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
     """Why a candidate is not right on this case, or was not shown to be; None where it is."""
     if isinstance(subject, Implementation):
         return subject
     try:
-        result = verify(subject, info.case)
+        result = verified(subject, info)
     except ProblemError as error:
         return Implementation(name=name, status=Status.NOT_VERIFIED, reason=str(error)[:400])
     found = imitated(subject, info.case.name) if result.status is Status.PASSED else result

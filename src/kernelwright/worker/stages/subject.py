@@ -44,6 +44,7 @@ class Subject:
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.unfinished: dict[str, CaseResult] = {}
+        self.seen_small: dict[str, CaseResult] = {}  # small cases judged beside others
         self.resources: dict[str, KernelResources] = {}
         self.code: dict[str, str] = {}
         self.untrue: dict[tuple[str, ...], set[str]] = {}

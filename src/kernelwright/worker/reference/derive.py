@@ -1,0 +1,246 @@
+"""Derived cases of a problem that states no small case, or none that is held out.
+
+The whole numbers of the file are made smaller, one after the other, as long as the problem stays the same one
+(`trace.difference`). Everything is found on tensors without memory; only the finished cases run once, on the CPU.
+Nothing here is random and nothing depends on how long it takes: the same file always has the same cases.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+import msgspec
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case, Scalar, WhichCases
+from kernelwright.worker.reference import trace
+from kernelwright.worker.reference.load import LoadedProblem, load_problem
+
+WANTED_ELEMENTS, WANTED_FLOP = 20_000, 10**7
+"""Of inputs, parameters and outputs; FLOP of products. With these an interpreted kernel takes seconds for all draws."""
+
+MOST_ELEMENTS = 400_000
+"""A case with more is no small one."""
+
+ROWS = 8
+"""To this many the first dimension of the first input is shrunk before the others: most kernels have a program for
+each, and the interpreter runs one program after the other."""
+
+MOST_CALLS = 20_000
+"""Operators that are traced for one file: some ten seconds."""
+
+SMALL, SECOND, ODD = "derived_small", "derived_small_2", "derived_odd"
+
+
+@dataclass(frozen=True)
+class Derived:
+    """cases: beside those that the problem states. left_alone: numbers that stay as they are, with the reason; under ""
+    why there are no cases."""
+
+    cases: tuple[Case, ...] = ()
+    left_alone: dict[str, str] = field(default_factory=dict)
+
+
+def load_with_cases(
+    path: str, which: WhichCases, cases: tuple[Case, ...] | None = None
+) -> tuple[LoadedProblem, dict[str, str]]:
+    """The problem at `path` with its cases, and what `Derived.left_alone` says of it.
+
+    cases: in place of the problem's; None to find them. Raises `ProblemError`.
+    """
+    problem = load_problem(path)
+    if cases is not None:
+        return replace(problem, cases=cases), {}
+    if which == "stated":
+        return replace(problem, cases=tuple(case for case in problem.cases if not case.derived)), {}
+    found = derive(problem) if which == "derived" else Derived()
+    return replace(problem, cases=(*problem.cases, *found.cases)), found.left_alone
+
+
+def derive(problem: LoadedProblem) -> Derived:
+    """The cases that the problem lacks: two small ones, and an odd one that is held out."""
+    lacks_small = not any(case.small for case in problem.cases)
+    lacks_odd = not any(case.held_out for case in problem.cases)
+    if not (lacks_small or lacks_odd):
+        return Derived()
+    base = next(case for case in problem.cases if case.timed)
+    try:
+        search = _Search(problem, base)
+    except ProblemError as error:
+        return Derived(left_alone={"": f"its operators cannot be traced without values: {error}"})
+    sizes = search.shrunk()
+    found = search.attempt(sizes)
+    assert isinstance(found, trace.Trace)
+    left = search.refusals(sizes)
+    if found.elements > MOST_ELEMENTS:
+        why = f"{found.elements:,} elements are the fewest that were found, and {MOST_ELEMENTS:,} are the most for one"
+        return Derived(left_alone={"": why, **left})
+    wanted = {SMALL: sizes, SECOND: search.second(sizes), ODD: search.odd(sizes)}
+    lacking = {SMALL: lacks_small, SECOND: lacks_small, ODD: lacks_odd}
+    dtype = "float32" if search.is_bfloat16 else base.dtype
+    cases: list[Case] = []
+    for name, params in wanted.items():
+        case = Case(
+            name=name, params={**base.params, **params}, dtype=dtype, small=True, held_out=name == ODD, derived=True
+        )
+        if not lacking[name] or any(case.params == one.params for one in cases):
+            continue
+        if why := fault(problem, case):
+            left[""] = f"{name} does not run: {why}"
+        else:
+            cases.append(case)
+    return Derived(tuple(cases), left)
+
+
+def fault(problem: LoadedProblem, case: Case) -> str:
+    """Why a case does not run with real values; "" where it does."""
+    try:
+        problem.run(case)
+    except ProblemError as error:
+        return str(error)
+    return ""
+
+
+class _Search:
+    """The numbers of one file and what was found of them. Sizes are case parameters beside those of the base case."""
+
+    def __init__(self, problem: LoadedProblem, base: Case) -> None:
+        self.problem, self.base = problem, base
+        self.calls = 0
+        self.refused: dict[str, str] = {}
+        self.original = self.problem.traced(base)
+        self.values = self._values({})
+        specs = self.original.given.values()
+        self.rows = self._row_numbers()
+        self.is_bfloat16 = base.dtype == "bfloat16" or any(spec.dtype == "bfloat16" for spec in specs)
+
+    def attempt(self, sizes: dict[str, int]) -> trace.Trace | str:
+        """The problem with these sizes, or why it would be another one."""
+        params: dict[str, Scalar] = {**self.base.params, **sizes}
+        try:
+            found = self.problem.traced(msgspec.structs.replace(self.base, params=params))
+        except ProblemError as error:
+            self.calls += len(self.original.calls)
+            return f"it would not run: {str(error).partition(' raised ')[2].partition(chr(10))[0][:200] or error}"
+        self.calls += len(found.calls)
+        return trace.difference(self.original, found) or found
+
+    def step(
+        self, sizes: dict[str, int], before: trace.Trace, name: str, value: int
+    ) -> tuple[dict[str, int], trace.Trace] | str:
+        """One number changed, or where that cannot be, all numbers that are equal to it; why neither can be."""
+        values = self._values(sizes)
+        equal = [other for other, size in values.items() if size == values[name]]
+        why = ""
+        for changed in [[name], equal] if len(equal) > 1 else [[name]]:
+            made = {**sizes, **dict.fromkeys(changed, value)}
+            found = self.attempt(made)
+            if isinstance(found, trace.Trace):
+                first, last = (before, found) if value < values[name] else (found, before)
+                found = trace.growth(first, last) or found
+            if isinstance(found, trace.Trace):
+                if found.given == before.given:
+                    return "no size of an input, parameter or output depends on it"
+                return made, found
+            why = why or found
+        return why
+
+    def shrunk(self) -> dict[str, int]:
+        """Sizes of as many elements as are wanted, or as few as can be had."""
+        sizes: dict[str, int] = {}
+        now = self.original
+        while (now.elements > WANTED_ELEMENTS or now.flop > WANTED_FLOP) and self.calls < MOST_CALLS:
+            values = {name: value for name, value in self._values(sizes).items()
+                      if value > 3 and name not in self.refused}  # fmt: skip
+            if not values:
+                break
+            tall = [name for name in values if name in self.rows and values[name] > ROWS]
+            name = max(tall or values, key=lambda one: values[one])
+            why = ""
+            for value in _smaller(values[name]):
+                done = self.step(sizes, now, name, value)
+                if not isinstance(done, str):
+                    sizes, now = done
+                    break
+                why = why or done
+            else:
+                self.refused[name] = why
+        return sizes
+
+    def second(self, sizes: dict[str, int]) -> dict[str, int]:
+        """Odd sizes of other proportions: more rows, and less of everything else."""
+        others = {name: _odd_below(value * 3 // 4) for name, value in self._free(sizes) if name not in self.rows}
+        sizes = self._changed(sizes, others)
+        more = {name: [value * 2 + 1, value + 3] for name, value in self._free(sizes) if name in self.rows}
+        below = {name: [one for one in wanted if one <= self.values[name]] for name, wanted in more.items()}
+        return self._changed(sizes, below)
+
+    def odd(self, sizes: dict[str, int]) -> dict[str, int]:
+        """Sizes just below these that are no multiples of 16 and no powers of two, odd ones first."""
+        return self._changed(sizes, {name: _odd_below(value) for name, value in self._free(sizes)})
+
+    def refusals(self, sizes: dict[str, int]) -> dict[str, str]:
+        """Every number that has its first value, with the reason."""
+        values = self._values(sizes)
+        for name, value in self.values.items():
+            if values[name] != value or name in self.refused:
+                continue
+            if value < 2:
+                self.refused[name] = f"{value} is left as it is"
+            elif self.calls < MOST_CALLS:
+                done = self.step(sizes, self._known(sizes), name, value // 2)
+                if isinstance(done, str):
+                    self.refused[name] = done
+        return {name: why for name, why in self.refused.items() if values[name] == self.values[name]}
+
+    def _changed(self, sizes: dict[str, int], wanted: Mapping[str, Sequence[int]]) -> dict[str, int]:
+        """The sizes with the first of the wanted values of each number that can be had."""
+        now = self._known(sizes)
+        for name, choices in wanted.items():
+            for value in choices:
+                if value == self._values(sizes)[name] or self.calls > MOST_CALLS:
+                    break
+                done = self.step(sizes, now, name, value)
+                if not isinstance(done, str) and done[1].elements <= max(2 * WANTED_ELEMENTS, now.elements):
+                    sizes, now = done
+                    break
+        return sizes
+
+    def _free(self, sizes: dict[str, int]) -> Iterator[tuple[str, int]]:
+        for name, value in self._values(sizes).items():
+            if value > 2 and not (name in self.refused and value == self.values[name]):
+                yield name, value
+
+    def _row_numbers(self) -> set[str]:
+        """Numbers on which the first dimension of the first input depends, and no other size of it."""
+        found = set()
+        first = next((spec for name, spec in self.original.given.items() if name.startswith("input ")), None)
+        for name, value in self.values.items():
+            if first is None or value < 2 or self.original.rows != value or value in first.shape[1:]:
+                continue
+            done = self.step({}, self.original, name, max(2, value // 2))
+            if not isinstance(done, str) and done[1].rows != value:
+                found.add(name)
+        return found
+
+    def _known(self, sizes: dict[str, int]) -> trace.Trace:
+        found = self.attempt(sizes)
+        assert isinstance(found, trace.Trace)
+        return found
+
+    def _values(self, sizes: dict[str, int]) -> dict[str, int]:
+        """Every number with its value now; what the file computes from another one follows it."""
+        params: dict[str, Scalar] = {**self.base.params, **sizes}
+        return self.problem.numbers(msgspec.structs.replace(self.base, params=params))
+
+
+def _smaller(value: int) -> list[int]:
+    """Values to try."""
+    return [one for one in (value // 2, value * 3 // 4) if one >= 2]
+
+
+def _odd_below(value: int) -> list[int]:
+    """Some values below `value` that no tile divides, odd ones first; at last one of a seventh, for multiples of 16."""
+    near = [one for one in range(value - 1, max(2, value // 2), -1) if one % 16 and one & (one - 1)]
+    return [one for one in near if one % 2][:4] + [one for one in near if not one % 2][:2] + [value * 7 // 8]

@@ -1,0 +1,292 @@
+"""The operators that a problem's constructor, get_inputs and forward call, and whether two sizes of it are one problem.
+
+Two sizes are one problem where the same operators run on the same tensors with the same arguments, and only sizes of
+tensors differ. Which arguments are sizes is stated for each operator (`SIZES`); axes, strides, paddings, dilations,
+groups, windows, factors and flags are none.
+"""
+
+from __future__ import annotations
+
+import logging
+import math
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.model import TensorSpec
+from kernelwright.worker.bounds.flop import flop_of, operands
+from kernelwright.worker.reference.instance import Instance, Specs
+
+SIZES = {
+    "view": {"size"}, "_unsafe_view": {"size"}, "reshape": {"size", "shape"}, "expand": {"size"},
+    "repeat": {"repeats"}, "as_strided": {"size", "stride", "storage_offset"}, "_reshape_alias": {"size", "stride"},
+    "new_zeros": {"size"}, "new_ones": {"size"}, "new_full": {"size"}, "new_empty": {"size"},
+    "new_empty_strided": {"size", "stride"}, "empty_strided": {"size", "stride"},
+    "zeros": {"size"}, "ones": {"size"}, "empty": {"size"}, "full": {"size"}, "rand": {"size"}, "randn": {"size"},
+    "randint": {"size"}, "normal": {"size"}, "randperm": {"n"}, "eye": {"n", "m"}, "arange": {"start", "end"},
+    "tril_indices": {"row", "col"}, "triu_indices": {"row", "col"}, "sum_to_size": {"size"},
+    "split": {"split_size"}, "split_with_sizes": {"split_sizes"}, "unflatten": {"sizes"},
+    "native_layer_norm": {"normalized_shape"}, "layer_norm": {"normalized_shape"}, "rms_norm": {"normalized_shape"},
+    "_fused_rms_norm": {"normalized_shape"}, "native_group_norm": {"N", "C", "HxW"},
+    "_native_multi_head_attention": {"embed_dim"}, "_transformer_encoder_layer_fwd": {"embed_dim"},
+    **{f"upsample_{kind}": {"output_size"} for kind in (
+        "nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "bicubic2d", "trilinear3d")},
+}  # fmt: skip
+"""Arguments that may differ, by operator. 0, 1 and -1 among them are no sizes and stay."""
+
+PARTS = {"slice": ("start", "end"), "narrow": ("start", "length"), "select": ("index",)}
+"""Arguments that are places in the dimension `dim`: they may differ as that dimension does."""
+
+LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
+"""Arguments that limit values. One that is the size of a dimension (of classes, of a table) has to remain it."""
+
+RANDOM_FILLS = {"uniform_": {"from", "to"}, "normal_": {"mean", "std"}}
+"""Arguments that an initialisation computes from the sizes of a parameter."""
+
+
+class Seen(NamedTuple):
+    """A tensor. number: counts tensors from the first that was seen."""
+
+    number: int
+    dtype: torch.dtype
+    shape: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Call:
+    """One call of an operator. arguments: by the names of its schema. made: the tensors it gives."""
+
+    operator: str
+    arguments: dict[str, Any]
+    made: tuple[Seen, ...]
+
+
+@dataclass(frozen=True)
+class Trace:
+    """What was called, and the sizes of what a kernel is given and gives.
+
+    given: inputs, parameters and buffers by name, then outputs. plain: inputs and constructor arguments that are no
+    tensors. elements: of `given`. largest: elements of the largest tensor on the way.
+    """
+
+    calls: tuple[Call, ...]
+    given: dict[str, TensorSpec]
+    plain: dict[str, Any]
+    flop: int
+    elements: int
+    largest: int
+
+    @property
+    def rows(self) -> int | None:
+        """The first dimension of the first input that has one."""
+        inputs = [spec.shape for name, spec in self.given.items() if name.startswith("input ")]
+        return next((shape[0] for shape in inputs if shape), None)
+
+
+@dataclass
+class Recorder(TorchDispatchMode):
+    """Notes every ATen operator."""
+
+    calls: list[Call] = field(default_factory=list)
+    flop: int = 0
+    largest: int = 0
+
+    def __post_init__(self) -> None:
+        super().__init__()
+        self._numbers: dict[int, int] = {}
+        self._kept: list[Tensor] = []  # so that no two tensors have one id
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        if func.namespace != "prim":
+            names = [argument.name for argument in func._schema.arguments]
+            arguments = {name: self._plain(value) for name, value in (*zip(names, args, strict=False), *kwargs.items())}
+        made = func(*args, **kwargs)
+        if func.namespace != "prim":
+            name = func._schema.name.partition("::")[2]
+            seen = tuple(self._seen(one) for one in (made if isinstance(made, list | tuple) else (made,))
+                         if isinstance(one, Tensor))  # fmt: skip
+            self.calls.append(Call(name, arguments, seen))
+            self.largest = max([self.largest, *(math.prod(one.shape) for one in seen)])
+            if operands(func, args):
+                self.flop += flop_of(func, args, kwargs, made)
+        return made
+
+    def _seen(self, tensor: Tensor) -> Seen:
+        if id(tensor) not in self._numbers:
+            self._numbers[id(tensor)] = len(self._numbers)
+            self._kept.append(tensor)
+        return Seen(self._numbers[id(tensor)], tensor.dtype, tuple(tensor.shape))
+
+    def _plain(self, value: Any) -> Any:
+        if isinstance(value, Tensor):
+            return self._seen(value)
+        return tuple(map(self._plain, value)) if isinstance(value, list | tuple) else value
+
+
+@contextmanager
+def quiet_meta() -> Iterator[None]:
+    """Without PyTorch's log of what cannot be run on tensors without memory: that is an answer here."""
+    logger = logging.getLogger("torch._subclasses.fake_tensor")
+    before = logger.level
+    logger.setLevel(logging.CRITICAL)
+    try:
+        yield
+    finally:
+        logger.setLevel(before)
+
+
+def trace_of(recorder: Recorder, instance: Instance, specs: Specs) -> Trace:
+    """recorder: what ran while `instance` was made and `specs` were found."""
+    named = zip(instance.input_names, specs.inputs, strict=True)
+    inputs = {f"input {name}": spec for name, spec in named if isinstance(spec, TensorSpec)}
+    parameters = {f"parameter {name}": spec for name, spec in specs.parameters.items()}
+    given = {**inputs, **parameters, **{f"output {i}": spec for i, spec in enumerate(specs.outputs)}}
+    plain = {f"input {name}": value for name, value in zip(instance.input_names, specs.inputs, strict=True)
+             if not isinstance(value, TensorSpec)}  # fmt: skip
+    arguments = zip(instance.init_names, instance.init_inputs, strict=False)
+    plain |= {f"argument {name}": value for name, value in arguments if not isinstance(value, Tensor)}
+    elements = sum(math.prod(spec.shape) for spec in given.values())
+    return Trace(tuple(recorder.calls), given, plain, recorder.flop, elements, recorder.largest)
+
+
+# --- comparing ----------------------------------------------------------------------------------------------
+
+COUNTS = ("head", "group", "kernel", "stride", "pad", "dilat", "window", "patch", "layer", "expert", "depth_mult")
+"""Parts of the names of constructor arguments that are no sizes, also where a view hides them from the operators."""
+
+
+def difference(base: Trace, other: Trace) -> str:
+    """What of `other` differs from `base` beside sizes, in words; "" where they are one problem."""
+    return "".join(next(_differences(base, other), ""))
+
+
+def _differences(base: Trace, other: Trace) -> Iterator[str]:
+    if base.given.keys() != other.given.keys():
+        yield "there would be other inputs, parameters or outputs"
+    for name, spec in base.given.items():
+        if why := _shape_difference((spec.dtype, spec.shape), (other.given[name].dtype, other.given[name].shape)):
+            yield f"{name} {why}"
+    for one, two in zip(base.calls, other.calls, strict=False):
+        if one.operator != two.operator:
+            yield f"{two.operator} would be called in place of {one.operator}"
+        yield from _call_differences(one, two, base, other)
+    if len(base.calls) != len(other.calls):
+        yield f"{len(other.calls)} operators would be called instead of {len(base.calls)}"
+    for name, value in base.plain.items():
+        found = other.plain.get(name)
+        is_count = name.startswith("argument ") and any(part in name.lower() for part in COUNTS)
+        if value != found and (is_count or not name.startswith("argument ") or type(value) is not type(found)):
+            yield f"{name} would be {found!r} instead of {value!r}"
+
+
+def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterator[str]:
+    name = one.operator
+    if one.arguments.keys() != two.arguments.keys() or len(one.made) != len(two.made):
+        yield f"{name} would be called otherwise"
+        return
+    for argument, value in one.arguments.items():
+        found = two.arguments[argument]
+        if argument in RANDOM_FILLS.get(name, ()) or not _differs(value, found):
+            continue
+        if argument in SIZES.get(name, ()) and _are_sizes(value, found):
+            continue
+        if argument in PARTS.get(name, ()) and _same_place(one, two, argument):
+            continue
+        if argument in LINKED.get(name, ()) and _is_linked(value, found, base, other):
+            continue
+        yield f"{name} would get {argument} = {_shown(found)} instead of {_shown(value)}"
+    for argument in LINKED.get(name, ()):
+        value, found = one.arguments.get(argument), two.arguments.get(argument)
+        if value == found and not _is_linked(value, found, base, other):
+            yield f"{name} would still get {argument} = {value}, which is no size any more"
+    if name == "convolution":
+        taps, others = one.arguments["weight"].shape[2:], two.arguments["weight"].shape[2:]
+        if taps != others:
+            yield f"the kernel of a convolution would have the extent {_shown(others)} instead of {_shown(taps)}"
+    if name == "native_group_norm":
+        sizes = [(call.arguments["C"], call.arguments["group"]) for call in (one, two)]
+        if any(channels % groups for channels, groups in sizes):
+            yield "the channels of a group norm would not be a multiple of its groups"
+    for before, after in zip(one.made, two.made, strict=True):
+        if before.number != after.number:
+            yield f"{name} would give another tensor"
+        elif why := _shape_difference(before[1:], after[1:]):
+            yield f"the result of {name} {why}"
+
+
+def _differs(value: Any, found: Any) -> bool:
+    """Whether an argument differs; tensors by which they are, their dtype, and their dimensions of one element."""
+    if isinstance(value, Seen) and isinstance(found, Seen):
+        return value.number != found.number or bool(_shape_difference(value[1:], found[1:]))
+    if isinstance(value, tuple) and isinstance(found, tuple):
+        return len(value) != len(found) or any(map(_differs, value, found))
+    return type(value) is not type(found) or value != found
+
+
+def _shape_difference(before: tuple[Any, Sequence[int]], after: tuple[Any, Sequence[int]]) -> str:
+    """What differs beside sizes above 1, which broadcasting tells from 1."""
+    if before[0] != after[0]:
+        return f"would be of {after[0]} instead of {before[0]}"
+    one, two = before[1], after[1]
+    if len(one) != len(two) or any((a <= 1 or b <= 1) and a != b for a, b in zip(one, two, strict=True)):
+        return f"would be {_shown(tuple(two))} instead of {_shown(tuple(one))}"
+    return ""
+
+
+def _are_sizes(value: Any, found: Any) -> bool:
+    if isinstance(value, tuple) and isinstance(found, tuple):
+        return len(value) == len(found) and all(map(_are_sizes, value, found))
+    return type(value) is type(found) is int and bool(value == found or min(value, found) > 1)
+
+
+def _same_place(one: Call, two: Call, argument: str) -> bool:
+    """Whether an argument is the same share of its dimension, or the same distance from its end."""
+    sizes, places = [], []
+    for call in (one, two):
+        source = next(value for value in call.arguments.values() if isinstance(value, Seen))
+        dim = call.arguments.get("dim", 0)
+        sizes.append(source.shape[dim])
+        places.append(call.arguments[argument])
+    if any(type(place) is not int for place in places):
+        return False
+    (size, other), (place, found) = sizes, (min(p, s) for p, s in zip(places, sizes, strict=True))
+    if (place == 0) != (found == 0) or (place < 0) != (found < 0):
+        return False
+    return bool(size - place == other - found or abs(place * other - found * size) < max(size, other))
+
+
+def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
+    """Whether a limit of values that was the size of some dimension is its size now; True where it was none and is
+    what it was."""
+    if type(value) is not int or type(found) is not int:
+        return bool(value == found)
+    offsets = [0, 1] if value > 1 else []
+    links = [(name, dim, offset) for name, spec in base.given.items() for dim, size in enumerate(spec.shape)
+             for offset in offsets if not name.startswith("output ") and size + offset == value]  # fmt: skip
+    if not links:
+        return bool(value == found)
+    return any(other.given[name].shape[dim] + offset == found for name, dim, offset in links)
+
+
+def growth(before: Trace, after: Trace) -> str:
+    """Which dimension is larger in `after`, in words; "" where none is."""
+    for one, two in zip(before.calls, after.calls, strict=True):
+        for seen, found in zip(one.made, two.made, strict=True):
+            for size, larger in zip(seen.shape, found.shape, strict=True):
+                if larger > size:
+                    return f"a dimension in {one.operator} would grow from {size} to {larger}"
+    return ""
+
+
+def _shown(value: Any) -> str:
+    if isinstance(value, Seen):
+        return f"a tensor {_shown(value.shape)}"
+    if isinstance(value, tuple) and value and all(type(one) is int for one in value):
+        return "×".join(map(str, value))
+    return repr(value)

@@ -1,0 +1,263 @@
+"""Derived cases: which numbers of a file may be made smaller, and what a smaller one must not change."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from kernelwright.errors import ProblemError
+from kernelwright.model import Case
+from kernelwright.worker.reference.derive import MOST_ELEMENTS, ODD, SECOND, SMALL, Derived, derive, load_with_cases
+from kernelwright.worker.reference.load import LoadedProblem, load_problem
+
+HEAD = "import torch\nimport torch.nn as nn\nimport torch.nn.functional as F\n"
+
+
+def loaded(folder: Path, text: str) -> LoadedProblem:
+    (folder / "some.py").write_text(HEAD + text)
+    return load_problem(str(folder / "some.py"))
+
+
+def model(forward: str, init: str = "", arguments: str = "") -> str:
+    """A Model with this body of forward."""
+    return (
+        f"class Model(nn.Module):\n    def __init__(self{arguments}):\n        super().__init__()\n"
+        f"        {init or 'pass'}\n"
+        f"    def forward(self, x, *more):\n        {forward}\n"
+    )
+
+
+def elements(problem: LoadedProblem, case: Case) -> int:
+    return problem.traced(case).elements
+
+
+def by_name(found: Derived) -> dict[str, Case]:
+    return {case.name: case for case in found.cases}
+
+
+SOFTMAX = (
+    model("return torch.softmax(x, dim=self.dim)", "self.dim = dim", ", dim")
+    + "batch_size = 4096\nfeatures = 393216\ndim = 1\n"
+    "def get_inputs():\n    return [torch.rand(batch_size, features)]\n"
+    "def get_init_inputs():\n    return [dim]\n"
+)
+
+
+def test_a_file_without_cases_gets_two_small_ones_and_an_odd_one_that_is_held_out(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, SOFTMAX)
+    cases = by_name(derive(problem))
+    assert list(cases) == [SMALL, SECOND, ODD]
+    assert all(case.small and case.derived for case in cases.values())
+    assert [case.held_out for case in cases.values()] == [False, False, True]
+    for case in cases.values():
+        assert elements(problem, case) <= 40_000
+        assert "dim" not in case.params
+        problem.run(case)
+
+
+def test_odd_sizes_are_no_multiples_of_16_and_no_powers_of_two(tmp_path: Path) -> None:
+    params = by_name(derive(loaded(tmp_path, SOFTMAX)))[ODD].params
+    assert all(type(size) is int and size % 16 and size & (size - 1) for size in params.values())
+
+
+def test_the_same_file_has_the_same_cases_every_time(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, SOFTMAX)
+    assert derive(problem) == derive(problem)
+
+
+CONVOLUTION = (
+    model("return self.pool(self.norm(self.conv(x)))",
+          "self.conv = nn.Conv2d(channels, out_channels, kernel_size, stride, padding, dilation, groups); "
+          "self.norm = nn.GroupNorm(num_groups, out_channels); self.pool = nn.MaxPool2d(window)",
+          ", channels, out_channels, kernel_size, stride, padding, dilation, groups, num_groups, window")
+    + "batch_size = 128\nchannels = 64\nout_channels = 128\nheight = width = 128\nkernel_size = 5\n"
+    "stride = 2\npadding = 4\ndilation = 2\ngroups = 4\nnum_groups = 8\nwindow = 4\n"
+    "def get_inputs():\n    return [torch.rand(batch_size, channels, height, width)]\n"
+    "def get_init_inputs():\n"
+    "    return [channels, out_channels, kernel_size, stride, padding, dilation, groups, num_groups, window]\n"
+)  # fmt: skip
+FIXED = ("kernel_size", "stride", "padding", "dilation", "groups", "num_groups", "window")
+
+
+def test_what_is_no_size_is_left_alone_and_named_with_the_reason(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, CONVOLUTION)
+    found = derive(problem)
+    assert found.cases
+    for case in found.cases:
+        assert not set(FIXED) & case.params.keys()
+        assert case.params["batch_size"] < 128  # type: ignore[operator]
+    assert set(FIXED) <= found.left_alone.keys()
+    assert "the extent 2×2 instead of 5×5" in found.left_alone["kernel_size"]
+    assert "stride = 1×1 instead of 2×2" in found.left_alone["stride"]
+    assert "groups = 2 instead of 4" in found.left_alone["groups"]
+
+
+@pytest.mark.parametrize(
+    ("number", "forward"),
+    [
+        ("axis = 2", "return x.sum(axis)"),
+        ("places = 4", "return torch.roll(x, places, 1)"),
+        ("diagonal = 6", "return torch.tril(x, diagonal)"),
+        ("factor = 8", "return x * factor"),
+        ("power = 4", "return x ** power"),
+        ("most = 12", "return x.clamp(max=most)"),
+        ("count = 6", "for _ in range(count):\n            x = torch.sin(x)\n        return x"),
+        ("window = 8", "return F.avg_pool1d(x, window, 2)"),
+        ("window = 8", "return x.unfold(2, window, 2)"),
+        ("wanted = 8", "return F.adaptive_avg_pool1d(x, wanted)"),
+        ("best = 6", "return x.topk(best).values"),
+        ("tail = 6", "return F.pad(x, (0, tail))"),
+        ("first = 40", "return x[:, :, first:]"),
+    ],
+)
+def test_a_number_that_is_an_argument_of_an_operator_is_never_shrunk(tmp_path: Path, number: str, forward: str) -> None:
+    text = model(forward) + (
+        f"rows = 64\nchannels = 32\nlength = 512\n{number}\n"
+        "def get_inputs():\n    return [torch.rand(rows, channels, length)]\ndef get_init_inputs():\n    return []\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    name = number.split()[0]
+    assert found.cases
+    assert all(name not in case.params for case in found.cases)
+    assert name in found.left_alone
+
+
+def test_numbers_of_heads_stay_where_only_a_view_shows_them(tmp_path: Path) -> None:
+    text = model(
+        "b, t, c = x.shape\n        q = x.view(b, t, self.n_head, c // self.n_head).transpose(1, 2)\n"
+        "        return F.scaled_dot_product_attention(q, q, q)",
+        "self.n_head = n_head", ", n_head",
+    ) + (
+        "batch = 32\nlength = 256\nwidth = 512\nn_head = 8\n"
+        "def get_inputs():\n    return [torch.rand(batch, length, width)]\n"
+        "def get_init_inputs():\n    return [n_head]\n"
+    )  # fmt: skip
+    found = derive(loaded(tmp_path, text))
+    assert found.cases
+    assert all("n_head" not in case.params for case in found.cases)
+
+
+def test_a_value_that_only_the_constructor_sees_stays(tmp_path: Path) -> None:
+    text = model(
+        "return x * self.scale", "self.scale = nn.Parameter(torch.full((features,), float(level)))", ", features, level"
+    ) + (
+        "rows = 1024\nfeatures = 512\nlevel = 64\n"
+        "def get_inputs():\n    return [torch.rand(rows, features)]\n"
+        "def get_init_inputs():\n    return [features, level]\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert "fill_value = 32.0 instead of 64.0" in found.left_alone["level"]
+
+
+def test_a_number_of_classes_shrinks_with_the_labels_that_it_limits(tmp_path: Path) -> None:
+    text = model("return F.cross_entropy(x, *more)") + (
+        "rows = 32768\nclasses = 4096\nshape = (classes,)\n"
+        "def get_inputs():\n    return [torch.rand(rows, *shape), torch.randint(0, classes, (rows,))]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    problem = loaded(tmp_path, text)
+    cases = by_name(derive(problem))
+    assert cases[SMALL].params["classes"] < 4096  # type: ignore[operator]
+    for case in cases.values():
+        problem.run(case)
+
+
+def test_labels_below_a_literal_keep_their_range(tmp_path: Path) -> None:
+    text = model("return F.cross_entropy(x, *more)") + (
+        "rows = 32768\nclasses = 1000\n"
+        "def get_inputs():\n    return [torch.rand(rows, classes), torch.randint(0, 10, (rows,))]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert all("get_inputs[1]" not in case.params for case in found.cases)
+
+
+def test_numbers_in_tuples_and_in_the_body_of_get_inputs_are_shrunk(tmp_path: Path) -> None:
+    text = model("return torch.relu(x)") + (
+        "batch_size = 512\ninput_shape = (64, 128)\n"
+        "def get_inputs():\n    return [torch.randn(batch_size, *input_shape, 16)]\n"
+        "def get_init_inputs():\n    return []\n"
+    )
+    problem = loaded(tmp_path, text)
+    case = by_name(derive(problem))[SMALL]
+    assert {"input_shape[0]", "input_shape[1]"} <= case.params.keys()
+    assert elements(problem, case) <= 20_000
+    instance = problem.instance(case, seed=0)
+    assert instance.inputs[0].shape[1] == case.params["input_shape[0]"]  # type: ignore[union-attr]
+
+
+def test_equal_numbers_shrink_together_where_one_alone_does_not_run(tmp_path: Path) -> None:
+    text = model("return x + self.bias", "self.bias = nn.Parameter(torch.randn(shape))", ", shape") + (
+        "rows = 2048\nfeatures = 8192\nbias_shape = (8192,)\n"
+        "def get_inputs():\n    return [torch.randn(rows, features)]\ndef get_init_inputs():\n    return [bias_shape]\n"
+    )
+    case = by_name(derive(loaded(tmp_path, text)))[SMALL]
+    assert case.params["features"] == case.params["bias_shape[0]"]
+
+
+def test_a_dimension_of_one_element_stays_and_none_is_made(tmp_path: Path) -> None:
+    text = model("return x.max(dim=-1, keepdim=True).values + x.squeeze()") + (
+        "rows = 3\ncolumns = 1 << 20\nfew = 2\n"
+        "def get_inputs():\n    return [torch.randn(rows, few, columns)]\ndef get_init_inputs():\n    return []\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert all({"rows", "few"}.isdisjoint(case.params) for case in found.cases if case.name == SMALL)
+    assert "1×2×" in found.left_alone["rows"]
+
+
+def test_a_number_that_decides_a_branch_stays(tmp_path: Path) -> None:
+    text = model("return torch.sin(x) if x.shape[1] > 100 else torch.cos(x)") + (
+        "rows = 4096\ncolumns = 4096\n"
+        "def get_inputs():\n    return [torch.randn(rows, columns)]\ndef get_init_inputs():\n    return []\n"
+    )
+    problem = loaded(tmp_path, text)
+    for case in derive(problem).cases:
+        assert problem.instance(case, seed=0).inputs[0].shape[1] > 100  # type: ignore[union-attr]
+
+
+def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(tmp_path: Path) -> None:
+    text = model("return self.linear(x)", "self.linear = nn.Linear(2048, 2048)") + (
+        "rows = 64\ndef get_inputs():\n    return [torch.randn(rows, 2048)]\ndef get_init_inputs():\n    return []\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert found.cases == ()
+    assert f"{MOST_ELEMENTS:,} are the most" in found.left_alone[""]
+
+
+def test_what_is_stated_is_not_derived(tmp_path: Path) -> None:
+    stated = 'CASES = [dict(name="large", batch_size=8192), dict(name="small", small=True, batch_size=2, features=9)]\n'
+    problem = loaded(tmp_path, SOFTMAX + stated)
+    assert [case.name for case in derive(problem).cases] == [ODD]
+    both = SOFTMAX + stated.replace("]\n", ', dict(name="odd", held_out=True, batch_size=3)]\n')
+    assert derive(loaded(tmp_path, both)) == Derived()
+
+
+def test_a_case_in_bfloat16_is_derived_in_float32_for_the_interpreter(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, SOFTMAX + 'CASES = [dict(name="large", dtype="bfloat16")]\n')
+    assert {case.dtype for case in derive(problem).cases} == {"float32"}
+
+
+def test_stated_cases_only_are_loaded_where_that_is_asked_for(tmp_path: Path) -> None:
+    problem = loaded(tmp_path, SOFTMAX)
+    path = str(problem.file)
+    assert [case.name for case in load_with_cases(path, "stated")[0].cases] == ["default"]
+    assert [case.name for case in load_with_cases(path, "kept")[0].cases] == ["default"]
+    with_derived = load_with_cases(path, "derived")[0]
+    assert [case.name for case in with_derived.cases] == ["default", SMALL, SECOND, ODD]
+    again, left = load_with_cases(path, "derived", with_derived.cases)
+    assert again.cases == with_derived.cases
+    assert left == {}
+
+
+def test_a_sidecar_beside_cases_may_hold_derived_ones_only(tmp_path: Path) -> None:
+    text = SOFTMAX + 'CASES = [dict(name="large", batch_size=8192)]\n'
+    problem = loaded(tmp_path, text)
+    sidecar = tmp_path / "some.cases.json"
+    derived = '{"name": "derived_small", "small": true, "derived": true, "params": {"batch_size": 2, "features": 9}}'
+    sidecar.write_text('{"cases": [' + derived + "]}")
+    assert [case.name for case in load_problem(str(problem.file)).cases] == ["large", "derived_small"]
+    assert [case.name for case in load_with_cases(str(problem.file), "stated")[0].cases] == ["large"]
+    sidecar.write_text('{"cases": [' + derived.replace('"derived": true, ', "") + "]}")
+    with pytest.raises(ProblemError, match="derived cases only"):
+        load_problem(str(problem.file))
