@@ -2,7 +2,7 @@
 variant of a kernel in the order in which they were measured; gallery/NAME/roofline.svg, what the implementations of its
 first timed case reach under the roof; and gallery/NAME/convergence.svg, the trials of a run that is kept there.
 
-    python benchmarks/gallery_plots.py                  draw from gallery/*/rounds/*.json and gallery/*/results/*.json
+    python benchmarks/gallery_plots.py                  draw from gallery/*/experiments.json and gallery/*/results/*.json
     python benchmarks/gallery_plots.py --keep FOLDER N  first keep what gallery_round.py wrote to FOLDER, as round N
 
 Not a measurement. Bytes and FLOP of a case are what its problem says now, asked of a worker; a roof is refused where
@@ -35,20 +35,34 @@ from kernelwright.stats import geometric_mean
 
 ROOT = Path(__file__).resolve().parents[1]
 KEPT = ("file", "constants", "status", "reason", "score_us", "kind", "cases")
+EXPERIMENTS = "experiments.json"
 LOG_FROM = 8.0
 """Slowest over fastest from which the time axis is logarithmic."""
 
 
-def keep(folder: Path, number: str) -> None:
-    """Each PROBLEM.json of a round into gallery/PROBLEM/rounds/NUMBER.json."""
+def keep(folder: Path, number: int) -> None:
+    """Each PROBLEM.json of a round into gallery/PROBLEM/experiments.json, in place of one with that number."""
     for file in sorted(folder.glob("*.json")):
         record = json.loads(file.read_text(encoding="utf-8"))
         record["outcomes"] = [{key: one[key] for key in KEPT if key in one} for one in record["outcomes"]]
         record["environment"].pop("peaks", None)
-        target = ROOT / "gallery" / record["problem"] / "rounds" / f"{number}.json"
-        target.parent.mkdir(exist_ok=True)
-        lines = ",\n".join(json.dumps(one) for one in record.pop("outcomes"))
-        target.write_text(json.dumps(record)[:-1] + f', "outcomes": [\n{lines}\n]}}\n', encoding="utf-8")
+        target = ROOT / "gallery" / record.pop("problem") / EXPERIMENTS
+        known = json.loads(target.read_text(encoding="utf-8")) if target.is_file() else {"variants": {}, "rounds": []}
+        others = [one for one in known["rounds"] if one["number"] != number]
+        known["rounds"] = sorted([*others, {"number": number, **record}], key=lambda one: one["number"])
+        target.write_text(written(known), encoding="utf-8")
+
+
+def written(experiments: dict[str, Any]) -> str:
+    """As JSON with one line for each outcome."""
+    rounds = []
+    for one in experiments["rounds"]:
+        lines = ",\n".join(json.dumps(outcome) for outcome in one["outcomes"])
+        head = {key: value for key, value in one.items() if key != "outcomes"}
+        rounds.append(f'{json.dumps(head)[:-1]}, "outcomes": [\n{lines}\n]}}')
+    head = {key: value for key, value in experiments.items() if key != "rounds"}
+    text = json.dumps(head, indent=1, ensure_ascii=False).removesuffix("\n}")
+    return text + ',\n "rounds": [\n' + ",\n".join(rounds) + "\n]}\n"
 
 
 def scored_us(record: dict[str, Any], timed: set[str]) -> list[tuple[str, float]]:
@@ -64,10 +78,10 @@ def scored_us(record: dict[str, Any], timed: set[str]) -> list[tuple[str, float]
 def draw(folder: Path) -> None:
     """The picture of one problem; nothing where no round was kept."""
     reports = [decode(file.read_bytes(), BenchReport) for file in sorted((folder / "results").glob("*.json"))]
-    files = sorted((folder / "rounds").glob("*.json"), key=lambda file: int(file.stem))
-    rounds = [json.loads(file.read_text(encoding="utf-8")) for file in files]
-    if not reports or not rounds:
+    kept = folder / EXPERIMENTS
+    if not reports or not kept.is_file():
         return
+    rounds = json.loads(kept.read_text(encoding="utf-8"))["rounds"]
     cases = [case for case in reports[0].cases if not case.held_out]
     timed = {case.case for case in cases}
     points = [point for record in rounds for point in scored_us(record, timed)]
@@ -194,7 +208,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--keep", nargs=2, metavar=("FOLDER", "N"))
     given = parser.parse_args(arguments)
     if given.keep:
-        keep(Path(given.keep[0]), given.keep[1])
+        keep(Path(given.keep[0]), int(given.keep[1]))
     with start_worker() as worker:
         for folder in sorted((ROOT / "gallery").iterdir()):
             if folder.is_dir():
