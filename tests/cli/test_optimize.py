@@ -73,7 +73,7 @@ def test_no_improvement_is_an_answer_with_status_0() -> None:
     Path("double/starter.py").write_text(STARTER.replace("BLOCK=64", "BLOCK=512"))
     result = optimize("--trials", "5")
     assert result.exit_code == 0
-    assert result.stdout.startswith("no improvement: the starter stands after 4 further trials\n")
+    assert result.stdout.startswith("no improvement: the starter is still the best after 4 further trials\n")
     assert "BLOCK=512" in Path("run/best_kernel.py").read_text()
 
 

@@ -96,5 +96,5 @@ def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_t
         ExportSource("one", trial=1), start_worker=starting(worker), notify=notes.append, format="config", out="there"
     )
     assert found.files == ("best_config.json",)
-    assert notes == ["trial 1 is not the kernel that stands in one"]
+    assert notes == ["trial 1 is not the confirmed best of one"]
     assert (worker.calls, worker.dtypes) == ([], ["float16"])

@@ -67,7 +67,9 @@ def test_a_refused_confirmation_is_said_with_its_reason() -> None:
 def test_a_gain_that_its_confirmation_did_not_show_is_no_improvement() -> None:
     trials = short_run(measured=True)[:2]
     text = verdict_text(run_view(trials, confirmed={1: passed(40.5, measured=True)}, device="NVIDIA H200"))
-    assert text.startswith("no improvement: the starter stands after 1 further trial\nsoftmax: 40.00 µs, 40 %")
+    assert text.startswith(
+        "no improvement: the starter is still the best after 1 further trial\nsoftmax: 40.00 µs, 40 %"
+    )
     assert "but its confirmation took 40.50 µs, not surely less than the starter" in text
 
 
@@ -75,7 +77,7 @@ def test_no_improvement_and_no_kernel_are_said_plainly() -> None:
     seed = short_run()[0]
     worse = trial(1, passed(41.0))
     assert verdict_text(run_view((seed, worse))).startswith(
-        "no improvement: the starter stands after 1 further trial\n"
+        "no improvement: the starter is still the best after 1 further trial\n"
     )
     nothing = (
         trial(0, failed(), round=0, operator=Operator.SEED, parents=()),
@@ -91,7 +93,7 @@ def test_a_lead_within_the_intervals_is_called_a_tie() -> None:
         for number, score_us, operator in ((0, 40.0, Operator.SEED), (1, 39.8, Operator.IMPROVE))
     )
     text = verdict_text(run_view((seed, ahead), device="NVIDIA H200"))
-    assert text.startswith("no improvement: the starter stands")
+    assert text.startswith("no improvement: the starter is still the best")
     assert text.endswith(
         "trial 1 took 39.80 µs in the search: a tie, as the intervals overlap, and ties change nothing"
     )
@@ -117,7 +119,9 @@ def test_nothing_stands_where_a_written_kernel_does_not_pass_again() -> None:
     view = replace(run_view((first,), confirmed={0: failed(Status.WRONG, "odd: off")}))
     view = replace(view, info=msgspec.structs.replace(view.info, starter=None))
     text = verdict_text(view)
-    assert text.startswith("no kernel stands: what passed in the search did not pass again\ntrial 0 does not count")
+    assert text.startswith(
+        "no kernel is confirmed: what passed in the search did not pass again\ntrial 0 does not count"
+    )
 
 
 def test_the_report_has_all_its_sections() -> None:

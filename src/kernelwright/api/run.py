@@ -1,4 +1,4 @@
-"""A run's folder as a program sees it: what stands, every trial, the report as text and in a notebook."""
+"""A run's folder as a program sees it: the best, every trial, the report as text and in a notebook."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kernelwright.source import apply_config
 class Run(os.PathLike[str]):
     """A run as its journal was when it was opened. It may be at work: open it again to see more.
 
-    verdict: what was found and how sure that is. best: the trial that stands, None where none does. evaluation: how its
+    verdict: what was found and how sure that is. best: its trial, None where none is confirmed. evaluation: how its
     kernel was confirmed. trials: the finished ones.
     """
 
@@ -40,7 +40,7 @@ class Run(os.PathLike[str]):
 
     @property
     def candidate(self) -> Candidate | None:
-        """The kernel that stands; None where none does."""
+        """The source of the best kernel; None where none is confirmed."""
         return None if self.best is None else self.best.proposal.candidate
 
     @property

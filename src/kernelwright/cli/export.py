@@ -15,7 +15,7 @@ from kernelwright.jobs.exportable import ExportSource
 @click.command()
 @click.argument("what", metavar="RUN|CANDIDATE")
 @click.option("--problem", metavar="PROBLEM", help="What a candidate's file is for; a run knows.")
-@click.option("--trial", type=int, metavar="N", help="Another trial of the run than the one that stands.")
+@click.option("--trial", type=int, metavar="N", help="Another trial of the run than the confirmed best.")
 @click.option(
     "--config",
     multiple=True,
@@ -71,7 +71,7 @@ def export(
 ) -> None:
     """Write a kernel out for use elsewhere.
 
-    RUN is a run's folder: the kernel that stands is exported. CANDIDATE is a Python file with ModelNew or
+    RUN is a run's folder: the confirmed best is exported. CANDIDATE is a Python file with ModelNew or
     kernel_function, which is verified first. The default format is a package to install or vendor, with the kernel as
     an operator of PyTorch that falls back to PyTorch wherever the kernel was not measured to be faster. Exit status 1:
     the candidate is wrong, or the package fails its own check.

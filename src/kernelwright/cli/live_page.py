@@ -59,7 +59,7 @@ class LiveRun:
         return tuple(_stat(self.folder / name) for name in (NAME, f"{NAME}-wal"))
 
     def rows(self) -> list[tuple[str, str]]:
-        """How the run stands, for the top of the page."""
+        """State of the run, for the top of the page."""
         with self._one_at_a_time:
             self._look()
             return self._progress.rows(datetime.now().astimezone())

@@ -132,14 +132,14 @@ def server(agent: AgentSession) -> MCPServer:
     @made.tool()
     @said
     def state() -> dict[str, Any]:
-        """Where the open run stands: verdict, what waits, budget, what to do now."""
+        """State of the open run: verdict, what waits, budget, what to do now."""
         return agent.state()
 
     @made.tool()
     @said
     def finish() -> dict[str, Any]:
         """End the open run before its budget is spent: what waits is withdrawn, and the best kernel is confirmed in a
-        fresh process on held-out cases. Gives the final state, with the file of the kernel that stands."""
+        fresh process on held-out cases. Gives the final state, with the file of the confirmed best."""
         return agent.finish()
 
     return made

@@ -22,7 +22,7 @@ candidate is wrong, rejected or failed, or no kernel passed; 2 the request or th
 on standard error; 130 interrupted.
 
 With `--json` standard output holds one JSON document and nothing else, unless the status is 2 or 130: then it may be
-empty. Times are microseconds and end in `_us`; beside each stands whether it was measured or is an estimate (`kind`,
+empty. Times are microseconds and end in `_us`; each says whether it was measured or is an estimate (`kind`,
 `timing_kind`). Absent values are null.
 
 What each document has at least:

@@ -45,7 +45,7 @@ from kernelwright.tune import Settings
     type=click.IntRange(min=1),
     default=DEFAULTS.in_flight,
     show_default=True,
-    help="Configs of one generation: tried at once, told to the sampler together.",
+    help="Configs of one generation: tried at once; the sampler gets their results together.",
 )
 @click.option("--no-early-stop", is_flag=True, help="Go on to the limit even if the sampler expects nothing more.")
 @click.option(

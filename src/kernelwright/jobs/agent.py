@@ -162,7 +162,7 @@ class AgentSession:
     # --- looking at it ----------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """Where the run stands, in few words."""
+        """State of the run, in few words."""
         with self._lock:
             run = self._opened()
             view = self._view()

@@ -100,7 +100,7 @@ def choose_trial(view: RunView, source: ExportSource, notify: Notify) -> tuple[i
     """The confirmed best trial, or the one that was asked for, which has to have passed."""
     trial = view.best if source.trial is None else next((t for t in view.trials if t.number == source.trial), None)
     if trial is None:
-        what = "no kernel stands in" if source.trial is None else f"trial {source.trial} is not in"
+        what = "no confirmed kernel is in" if source.trial is None else f"trial {source.trial} is not in"
         raise RequestError(
             f"{what} {source.what}", f"see `kernelwright show {source.what}`, and name one with --trial N"
         )
@@ -110,7 +110,7 @@ def choose_trial(view: RunView, source: ExportSource, notify: Notify) -> tuple[i
             f"trial {trial.number} of {source.what} did not pass", "only what was found right is exported"
         )
     if trial is not view.best:
-        notify(f"trial {trial.number} is not the kernel that stands in {source.what}")
+        notify(f"trial {trial.number} is not the confirmed best of {source.what}")
     return trial.number, trial.proposal.candidate, evaluation
 
 

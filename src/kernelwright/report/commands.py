@@ -35,7 +35,7 @@ def repeat_commands(view: RunView) -> list[str]:
 
 
 def command_on_best(verb: Literal["verify", "bench", "profile"], view: RunView) -> list[str]:
-    """The words that judge or time the kernel that stands, as the run did."""
+    """The commands that judge or time the best kernel, as the run did."""
     settings = view.info.settings
     words = ["kernelwright", verb, settings.problem, str(view.folder / KERNEL)]
     words += ["--dtype", settings.dtype] if settings.dtype is not None else []

@@ -36,7 +36,7 @@ def control_text(view: RunView, control: RunView) -> str:
         best = one.best
         figure = one.figure(best) if best is not None else None
         if best is None or figure is None or figure.score_us is None:
-            lines.append(f"{name}: no kernel stands")
+            lines.append(f"{name}: no confirmed kernel")
         else:
             unchanged = " (the starter)" if best is one.seed else ""
             lines.append(f"{name}: {time_text(figure.score_us, figure.timing_kind)}{unchanged}")

@@ -1,6 +1,6 @@
 """The convergence table: the best time so far, round by round, with what the search started from above it.
 
-Not the data (`history.convergence`). The rule: these are the search's scores; what was confirmed stands elsewhere.
+Not the data (`history.convergence`). These are the scores of the search; confirmed times are in the report.
 """
 
 from __future__ import annotations

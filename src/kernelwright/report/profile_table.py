@@ -1,7 +1,7 @@
 """The profile before and after, for a page: what a profiler read of the starter and of the best, side by side.
 
 It reads nothing and diagnoses nothing itself. The rule: both columns are of the same case, and of the kernels nearest
-to the two ends of the best's line that were profiled; which they are stands in their headings.
+to the two ends of the best's line that were profiled; their headings say which they are.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Profiles with their diagnoses, as text for people and as one document.
 
-It reads and judges nothing itself. The rule: beside every figure stands who read it, and where nothing ran that is
+Every figure says who read it, and where nothing ran that is
 said first.
 """
 

@@ -38,7 +38,7 @@ def repeated(reports: Sequence[BenchReport]) -> BenchReport:
 
 
 def together(rows: Sequence[Implementation]) -> Implementation:
-    """The middle one of the same implementation's rows; a row that failed anywhere stands as failed."""
+    """The middle one of the same implementation's rows; a row that failed anywhere is a failed row."""
     failed = next((row for row in rows if row.median_us is None), None)
     if failed is not None:
         return failed

@@ -17,7 +17,7 @@ from kernelwright.text.units import count_text, time_text
 
 @dataclass(frozen=True)
 class RunLine:
-    """best_us is the confirmed best's, or the leader's; `state` says in words where the run stands."""
+    """best_us is the confirmed best's, or the leader's; `state`: of the run, in words."""
 
     run: str
     problem: str = "-"
@@ -60,7 +60,7 @@ def run_line(view: RunView) -> RunLine:
 
 
 def state_text(view: RunView) -> str:
-    """Where a run stands: confirmed, at work, waiting, stopped (and why), or cut off."""
+    """The state of a run: confirmed, at work, waiting, stopped (and why), or cut off."""
     if not view.sessions:
         return "not begun"
     reason = view.sessions[-1].reason

@@ -44,8 +44,8 @@ Not here, and why:
 
     input_ncu_metrics.json, optimized_ncu_metrics.json
         only where Nsight Compute could read counters. A kernel is profiled when something starts from it and its
-        prompt shows it, or when it stands at the end; *_profile.json and *_resources.json hold what other tools and the
-        compiler said
+        prompt shows it, or when it is the best at the end; *_profile.json and *_resources.json hold what other tools
+        and the compiler said
     bottleneck_prompt.txt, bottleneck_response.txt
         no model is asked for the bottleneck: rules find it (bottleneck.txt), and the reply to the optimisation prompt
         may overrule it

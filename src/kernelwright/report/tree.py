@@ -1,6 +1,6 @@
 """The tree of candidates: every trial under the one it was written from, with what changed between them.
 
-It ranks nothing. The rule: every trial stands in it exactly once, failed ones and those still under way included.
+Every trial is in it exactly once, failed ones and those still under way included.
 """
 
 from __future__ import annotations

@@ -63,7 +63,7 @@ def trials_table(view: RunView) -> str:
         ]
         for trial in view.trials
     ]
-    marked = "\n* what stands" if best is not None else ""
+    marked = "\n* the best" if best is not None else ""
     return table(header, rows, left=("operator", "parents", "author", "status", "why")) + marked
 
 

@@ -54,12 +54,12 @@ def found(view: RunView) -> Verdict:
         lines = (f"leading: {gain}", f"trial {leader.number}: not confirmed, so not a result")
         return Verdict(sentence, lines, has_remarks=False)
     if best is None:
-        text = "kernel stands: what passed in the search did not pass again"
+        text = "kernel is confirmed: what passed in the search did not pass again"
         return Verdict(f"No {text}.", (f"no {text}",), has_remarks=False)
     if best is seed:
         tried = count_text(len(view.trials) - 1, "further trial")
-        stands = f"improvement: {seed_name(view)} stands"
-        return Verdict(f"No {stands} at {figures}.", (f"no {stands} after {tried}", gain))
+        same = f"improvement: {seed_name(view)} is still the best"
+        return Verdict(f"No {same}, at {figures}.", (f"no {same} after {tried}", gain))
     takes = "is estimated to take" if evaluation.timing_kind == "estimate" else "now takes"
     confirmed = confirmed_on(evaluation, view)
     by = f"trial {best.number} by {best.proposal.author}, {confirmed}"

@@ -1,6 +1,6 @@
 """A run as its views see it: the journal's records, read once, with the few questions that all views ask.
 
-It renders and writes nothing. The rule: a kernel is the best only once its confirmation stands; before that it leads.
+It renders and writes nothing. A kernel is the best only once it is confirmed; before that it leads.
 The user's own starter needs no confirmation: it is what everything else is held against.
 """
 
@@ -121,19 +121,19 @@ class RunView:
 
     @cached_property
     def best(self) -> Trial | None:
-        """The trial that stands."""
+        """The best trial."""
         standing = self.standing
         return self._trial(standing.best) if standing is not None else None
 
     @cached_property
     def refused(self) -> tuple[Trial, ...]:
-        """Better in the search than what stands, but not so when confirmed."""
+        """Better in the search than the best, but not so when confirmed."""
         standing = self.standing
         numbers = standing.refused if standing is not None else ()
         return tuple(trial for number in numbers if (trial := self._trial(number)) is not None)
 
     def figure(self, trial: Trial) -> Evaluation | None:
-        """The evaluation whose numbers may be reported: the confirmation's for the trial that stands."""
+        """The evaluation whose numbers may be reported: the confirmation's for the best trial."""
         return self.confirmed.get(trial.number, trial.evaluation) if trial is self.best else trial.evaluation
 
     def _trial(self, number: int | None) -> Trial | None:

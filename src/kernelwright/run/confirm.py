@@ -17,7 +17,7 @@ from kernelwright.search.ranking import beats, forced_slowdowns, ranked
 
 @dataclass(frozen=True)
 class Confirmed:
-    """best: the trial that stands, best_us its score; None where none does. refused: those tried before it."""
+    """best: the confirmed trial, best_us its score; None where none is. refused: those tried before it."""
 
     best: int | None = None
     best_us: float | None = None

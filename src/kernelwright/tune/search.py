@@ -1,6 +1,6 @@
 """The search: ask a sampler for configs, try them, tell it what came of them; generation after generation.
 
-It holds no finals. What the sampler is asked and told, and in which order, depends on the results
+It holds no finals. What the sampler is asked and gets, and in which order, depends on the results
 alone, never on which of several configs happened to be done first; so the same results give the same search.
 """
 

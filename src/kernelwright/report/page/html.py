@@ -30,7 +30,7 @@ def html_page(
 ) -> str:
     """The page. pictures: where they were drawn already.
 
-    live: label and text of how a run at work stands, for a page that is served and follows it.
+    live: label and text of the state of a run at work, for a page that is served and follows it.
     """
     from markupsafe import Markup
 

@@ -42,7 +42,7 @@ class Search:
 
 
 def search_of(view: RunView) -> Search:
-    """The search's own scores; what was confirmed differs a little and stands in the report."""
+    """The search's own scores; what was confirmed differs a little and is in the report."""
     scores = {trial.number: trial.score_us for trial in view.trials if trial.score_us is not None}
     leader, seed = view.best or view.leader, view.seed
     line = lineage(view, leader)
