@@ -33,6 +33,7 @@ cases = "stated"
 control = "random"
 lessons = "cards"
 unqualified = true
+no_source = false
 out = "there"
 target = "sm_90"
 
@@ -117,6 +118,15 @@ def test_the_two_fields_of_models_reach_the_proposer_and_the_target_the_worker()
     written('problem = "double"\ntarget = "sm_80"\n')
     CliRunner().invoke(cli, ["optimize"], obj=Parts(start_worker=start))
     assert targets == ["sm_80"]
+
+
+def test_the_problem_s_text_is_withheld_where_the_file_says_so_and_lessons_do_not_go_with_it() -> None:
+    written('problem = "double"\nno_source = true\nout = "there"\n')
+    optimize()
+    assert settings_of("there").no_source
+    refused = run("optimize", "--lessons", "cards")
+    assert refused.exit_code == 2
+    assert "leave --lessons or --no-source out" in refused.stderr
 
 
 def test_every_field_is_an_option_of_optimize_and_these_tests_set_each() -> None:

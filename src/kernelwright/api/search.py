@@ -39,6 +39,7 @@ def optimize(
     control: Literal["random"] | None = None,
     lessons: AnyPath | None = None,
     unqualified: bool | None = None,
+    no_source: bool | None = None,
     out: AnyPath | None = None,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
@@ -58,7 +59,8 @@ def optimize(
         starter=text_of(starter), lessons=text_of(lessons), out=text_of(out),
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
         option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,
-        in_flight=in_flight, dtype=dtype, cases=cases, control=control, unqualified=unqualified, target=target,
+        in_flight=in_flight, dtype=dtype, cases=cases, control=control, unqualified=unqualified, no_source=no_source,
+        target=target,
     )  # fmt: skip
     return open_run(found.folder)
 

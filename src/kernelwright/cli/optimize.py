@@ -20,6 +20,8 @@ from kernelwright.cli.display import show
 from kernelwright.cli.ending import ending_text
 from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.sent import dry_run_text
+from kernelwright.jobs import dry_run as dry_run_job
 from kernelwright.jobs import optimize as job
 from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_options, read_settings
 from kernelwright.model import BUDGET_LIMITS
@@ -84,11 +86,21 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     show_default=True,
     help="Whether small and odd cases are derived where the problem states none (see `check`).",
 )
+@click.option(
+    "--no-source",
+    is_flag=True,
+    help="Show the proposer the problem's operators in place of its text; kernels are shown whole.",
+)
 @unqualified_option
 @click.option(
     "--settings",
     metavar="FILE",
     help="Take options from this TOML file (default: ./kernelwright.toml where there is one); what is typed wins.",
+)
+@click.option(
+    "--dry-run",
+    is_flag=True,
+    help="Print what would be sent first, in full, and the limits; send nothing, begin no run.",
 )
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
 @click.option("--resume", metavar="RUN", help="Go on with the run in this folder; limits given here replace its own.")
@@ -96,7 +108,9 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 @target_option
 @pass_parts
 @click.pass_context
-def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: str | None, **given: Any) -> None:
+def optimize(
+    ctx: click.Context, parts: Parts, /, problem: str | None, resume: str | None, dry_run: bool, **given: Any
+) -> None:
     """Search for a faster kernel and prove it right.
 
     PROBLEM is a file, a folder with problem.py, or a name in ./gallery. The run's folder gets best_kernel.py,
@@ -120,6 +134,13 @@ def optimize(ctx: click.Context, parts: Parts, /, problem: str | None, resume: s
         file = read_settings(given["settings"], note)
         if problem is None and file.options.problem is None:
             raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
+        if dry_run:
+            del started["display"]
+            found = dry_run_job.dry_run(settings=file, **started, **typed)
+            say(dry_run_text(found), given["as_json"])
+            if given["as_json"]:
+                say_document(found)
+            return
         result = job.optimize(settings=file, **started, **typed)
     say(ending_text(result.view, result.outcome, result.budget), given["as_json"])
     if given["as_json"]:

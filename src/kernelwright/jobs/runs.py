@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import os
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import datetime, timezone
@@ -48,17 +49,26 @@ class NewRun:
     target: str | None
 
 
-def new_run(given: RunOptions, file: SettingsFile, *, ask: Ask, notify: Notify) -> NewRun:
-    """The run that these options and a settings file describe. Every error that needs no worker is raised here."""
+def new_run(
+    given: RunOptions, file: SettingsFile, *, ask: Ask, notify: Notify, variables: Mapping[str, str] = os.environ
+) -> NewRun:
+    """The run that these options and a settings file describe. Every error that needs no worker is raised here.
+
+    variables: the environment, which has the keys.
+    """
     merged = merge(given, file.options)
     settings = settings_from(merged)
+    if settings.no_source and settings.lessons is not None:
+        raise RequestError(
+            "lessons may name a problem, and --no-source is to send nothing of it", "leave --lessons or --no-source out"
+        )
     wishes = [*wishes_of(settings), *path_wishes(file.options, merged)]
     near = (file.path.resolve().parent, Path.cwd())
     settle(wishes, typed_words(given), str(file.path), ask=ask, notify=notify, near=near)
     problem = read_problem(settings.problem)
     starter = read_starter(problem, settings.starter, settings.proposer)
     build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
-    build_proposer(settings.proposer, settings.proposer_options).close()
+    build_proposer(settings.proposer, settings.proposer_options, variables).close()
     if merged.out is not None and (Path(merged.out) / NAME).exists():
         raise RunFolderError(
             f"{merged.out} already holds a run", f"go on with it: --resume {merged.out}, or name another"

@@ -65,6 +65,7 @@ class RunOptions(Record, frozen=True, kw_only=True):
     control: Literal["random"] | None = None
     lessons: str | None = None
     unqualified: bool | None = None
+    no_source: bool | None = None
     out: str | None = None
     target: str | None = None
 
@@ -205,4 +206,5 @@ def settings_from(options: RunOptions) -> RunSettings:
         control=options.control,
         lessons=options.lessons,
         starter=options.starter,
+        no_source=bool(options.no_source),
     )

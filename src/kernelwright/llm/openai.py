@@ -12,7 +12,7 @@ from typing import Any
 from kernelwright.errors import ProviderError
 from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
-from kernelwright.llm.protocol import Reply
+from kernelwright.llm.protocol import ProviderRequest, Reply
 from kernelwright.llm.received import received, usage_of
 
 OPENAI_URL = "https://api.openai.com/v1"
@@ -43,10 +43,13 @@ class OpenAI:
         if temperature is not None:
             self._fixed["temperature"] = temperature
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def request(self, system: str, prompt: str) -> ProviderRequest:
         messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+        return ProviderRequest(self._url, {**self._fixed, "messages": messages})
+
+    def complete(self, system: str, prompt: str) -> Reply:
         start_s = time.monotonic()
-        answer = self._client.post(self._url, self._headers, {**self._fixed, "messages": messages})
+        answer = self._client.post(self._url, self._headers, self.request(system, prompt).document)
         body = answer.body
         try:
             choice = body["choices"][0]

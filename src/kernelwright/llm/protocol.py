@@ -7,8 +7,9 @@ that never came is a `ProviderError`.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, NoReturn, Protocol
 
+from kernelwright.errors import ProviderError
 from kernelwright.model import Usage
 
 
@@ -44,3 +45,40 @@ class Provider(Protocol):
     def close(self) -> None:
         """Close connections."""
         ...
+
+
+@dataclass(frozen=True)
+class ProviderRequest:
+    """What is sent for one prompt: a JSON document to an address. The key is in a header, and is not part of it."""
+
+    url: str
+    document: dict[str, Any]
+
+
+class HttpProvider(Provider, Protocol):
+    """A provider that can say what it would send."""
+
+    def request(self, system: str, prompt: str) -> ProviderRequest:
+        """What `complete` sends."""
+        ...
+
+
+class NothingSent(ProviderError):
+    """Raised in place of sending `request`."""
+
+    def __init__(self, request: ProviderRequest) -> None:
+        super().__init__(f"nothing was sent to {request.url}")
+        self.request = request
+
+
+class Withholding:
+    """A provider that raises `NothingSent` for every prompt."""
+
+    def __init__(self, provider: HttpProvider) -> None:
+        self._provider = provider
+
+    def complete(self, system: str, prompt: str) -> NoReturn:
+        raise NothingSent(self._provider.request(system, prompt))
+
+    def close(self) -> None:
+        self._provider.close()

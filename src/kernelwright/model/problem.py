@@ -153,3 +153,5 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     """What its problem set states; None where it is from none, and in older journals."""
     library: LibraryMode = "none"
     """What candidates may call of the framework; older journals allowed nothing."""
+    operators: tuple[str, ...] = ()
+    """The operators of one call on the first timed case, a line each, without any of the problem's text."""

@@ -96,6 +96,9 @@ class RunSettings(Record, frozen=True, kw_only=True):
     starter: str | None = None
     """The file that was named in place of the problem's own starter; what it held is in `RunInfo`."""
 
+    no_source: bool = False
+    """Whether prompts show the problem's operators in place of its text."""
+
 
 class RunInfo(Record, frozen=True, kw_only=True):
     """The head of a journal: written once, before the first event."""

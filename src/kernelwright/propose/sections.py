@@ -20,12 +20,17 @@ from kernelwright.model import (
     Timing,
     Trial,
 )
+from kernelwright.propose.reached import reached
 from kernelwright.propose.shown import shown_source
 from kernelwright.propose.tried import outcome
 from kernelwright.source import apply_config, default_config
 from kernelwright.text.markdown import fenced, shortened, table
 
 LOG_CHARACTERS = 1500
+OPERATORS_ONLY = (
+    "The reference is given as the ATen operators of one call, on the sizes of the first timed case below; answer with "
+    "`kernel_function`, whose arguments have the names of the inputs, parameters and buffers that stand in them."
+)
 LAYOUTS = {
     "dense": 'A kernel for dense inputs only is fine: state `SERVES = "dense"` at module level.',
     "any": "Inputs of any strides have to be served: pass their strides or call `.contiguous()`.",
@@ -45,8 +50,13 @@ FOCUSES = (
 
 
 def problem(info: ProblemInfo) -> str:
-    parts = [info.docstring.strip(), fenced(shown_source(info.source))]
-    parts += [f"It imports `sources/{path}`:\n\n{fenced(text)}" for path, text in info.modules.items() if text.strip()]
+    """The reference's text with what it reaches in its modules; where the text is withheld, its operators."""
+    if info.source:
+        parts = [info.docstring.strip(), fenced(shown_source(info.source))]
+        modules = reached(info.source, info.modules)
+        parts += [f"It imports `sources/{path}`:\n\n{fenced(text)}" for path, text in modules.items() if text.strip()]
+    else:
+        parts = [OPERATORS_ONLY, fenced("\n".join(info.operators), "text")]
     if info.parameters:
         rows = [[f"`{name}`", "×".join(map(str, shape)) or "scalar"] for name, shape in info.parameters.items()]
         parts.append("Parameters and buffers of the reference:\n\n" + table(["name", "shape"], rows))

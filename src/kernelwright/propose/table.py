@@ -32,7 +32,7 @@ from kernelwright.propose.script import Script, ScriptAdvisor
 if TYPE_CHECKING:
     from kernelwright.llm.http import JsonClient
     from kernelwright.llm.prices import Price
-    from kernelwright.llm.protocol import Provider
+    from kernelwright.llm.protocol import HttpProvider, Provider
 
 Options = Mapping[str, Scalar]
 Variables = Mapping[str, str]
@@ -57,6 +57,8 @@ class Entry(Generic[R]):
     proposer: Callable[[R, Variables], Proposer]
     advisor: Callable[[R, Variables], Advisor] | None = None
     writes_code: bool = False
+    provider: Callable[[R, Variables], HttpProvider] | None = None
+    """Makes what its prompts are sent to; None where they are sent nowhere."""
 
 
 def build_proposer(name: str, options: Options | None = None, variables: Variables = os.environ) -> Proposer:
@@ -66,6 +68,38 @@ def build_proposer(name: str, options: Options | None = None, variables: Variabl
         raise ConfigError(f"there is no proposer {name!r}", f"choose one of {', '.join(PROPOSERS)}")
     entry = PROPOSERS[name]
     return entry.proposer(read_options(f"proposer {name}", options or {}, entry.options), variables)
+
+
+@dataclass(frozen=True)
+class Shown:
+    """A proposer that sends nothing: one that asks a provider raises `NothingSent` with what it would have sent.
+
+    answers: the most that it asks for one candidate; None where a person answers files. max_tokens: of an answer, None
+    for the provider's own limit. price: None where it is not known.
+    """
+
+    proposer: Proposer
+    answers: int | None = None
+    max_tokens: int | None = None
+    price: Price | None = None
+
+
+def shown_proposer(name: str, options: Options, variables: Variables) -> Shown | None:
+    """The proposer of that name, sending nothing; None for one that puts nothing into words. Raises as
+    `build_proposer`."""
+    entry = PROPOSERS[name]
+    chosen = read_options(f"proposer {name}", options, entry.options)
+    if isinstance(chosen, MailboxOptions):
+        return Shown(entry.proposer(chosen, variables))
+    if entry.provider is None:
+        return None
+    from kernelwright.llm.anthropic import DEFAULT_MAX_TOKENS
+    from kernelwright.llm.protocol import Withholding
+
+    writer = written_by(name, Withholding(entry.provider(chosen, variables)), chosen)
+    answers = 1 + chosen.plan + chosen.reflect + (chosen.edits == "diff")
+    most = chosen.max_tokens or (DEFAULT_MAX_TOKENS if name == "anthropic" else None)
+    return Shown(writer, answers, most, price(name, chosen))
 
 
 def build_advisor(name: str, options: Options, variables: Variables = os.environ) -> tuple[Advisor, str]:
@@ -88,7 +122,7 @@ def writes_code(name: str) -> bool:
 # --- the HTTP providers, and what they share ----------------------------------------------------------------
 
 
-def openai_provider(chosen: ModelOptions, variables: Variables) -> Provider:
+def openai_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
     """Keys: OPENAI_API_KEY, which a server of one's own (another base_url) may do without. OPENAI_BASE_URL."""
     from kernelwright.llm.openai import OPENAI_URL, OpenAI
 
@@ -105,7 +139,7 @@ def openai_provider(chosen: ModelOptions, variables: Variables) -> Provider:
     )
 
 
-def anthropic_provider(chosen: ModelOptions, variables: Variables) -> Provider:
+def anthropic_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
     """Keys: ANTHROPIC_API_KEY. ANTHROPIC_BASE_URL."""
     from kernelwright.llm.anthropic import ANTHROPIC_URL, DEFAULT_MAX_TOKENS, Anthropic
 
@@ -171,14 +205,17 @@ def price(proposer: str, chosen: ModelOptions) -> Price | None:
     return Price(given, written) if given is not None and written is not None else price_of(chosen.model)
 
 
-def model_entry(name: str, provider: Callable[[ModelOptions, Variables], Provider]) -> Entry[ModelOptions]:
+def model_entry(name: str, provider: Callable[[ModelOptions, Variables], HttpProvider]) -> Entry[ModelOptions]:
     """A model that is asked by HTTP."""
 
     def proposer(chosen: ModelOptions, variables: Variables) -> Proposer:
-        made = provider(chosen, variables)
-        return ModelProposer(made, f"{name}:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
+        return written_by(name, provider(chosen, variables), chosen)
 
-    return Entry(ModelOptions, proposer, provider, writes_code=True)
+    return Entry(ModelOptions, proposer, provider, writes_code=True, provider=provider)
+
+
+def written_by(name: str, provider: Provider, chosen: ModelOptions) -> ModelProposer:
+    return ModelProposer(provider, f"{name}:{chosen.model}", chosen.edits, chosen.plan, chosen.reflect)
 
 
 PROPOSERS: dict[str, Entry[Any]] = {

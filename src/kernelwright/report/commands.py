@@ -28,6 +28,7 @@ def repeat_commands(view: RunView) -> list[str]:
     if settings.lessons is not None:
         words += ["--lessons", settings.lessons]
     words += ["--unqualified"] if settings.unqualified else []
+    words += ["--no-source"] if settings.no_source else []
     commands = [words]
     if view.best is not None:
         commands += [command_on_best(verb, view) for verb in ("verify", "bench", "profile")]

@@ -24,6 +24,7 @@ from kernelwright.journal import Event, Journal, Profiles, RunState
 from kernelwright.model import Answered, Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
+from kernelwright.propose.withheld import without_source
 from kernelwright.run.control import LOOK_S, is_paused
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
 from kernelwright.run.spending import dearest
@@ -301,7 +302,7 @@ class Loop:
 
     def _context(self, number: int) -> Context:
         open_candidates = [self.state.candidate(other) for other in self.state.open_numbers() if other != number]
-        return Context(
+        context = Context(
             problem=self._journal.info.problem,
             environment=self._journal.info.environment,
             trials=self.state.trials(),
@@ -316,3 +317,4 @@ class Loop:
             keep_answer=self._keep_answer,
             dearest=dearest(self.state),
         )
+        return without_source(context) if self._settings.no_source else context

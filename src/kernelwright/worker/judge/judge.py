@@ -78,6 +78,7 @@ class Judge:
             "layouts": self.problem.layouts,
             "stated": codec.plain(self.problem.stated),
             "library": self.problem.library, "left_alone": left_alone,
+            "operators": self.problem.operator_text(),
             "parameters": {name: spec.shape for name, spec in first.parameters.items()},
             "numbers": self.problem.numbers(next(case for case in self.problem.cases if case.timed)),
         }  # fmt: skip

@@ -42,6 +42,7 @@ from kernelwright.worker.reference.instance import (
     unusual,
 )
 from kernelwright.worker.reference.numbers import whole_numbers
+from kernelwright.worker.reference.operator_text import operator_text
 from kernelwright.worker.reference.problem_module import (
     argument_names,
     assigned_names,
@@ -222,6 +223,10 @@ class LoadedProblem:
     def operators(self, case: Case) -> frozenset[str]:
         """The names of the operators in forward, without making tensors."""
         return self._asked(case, None, operators)
+
+    def operator_text(self) -> tuple[str, ...]:
+        """The operators of one call on the first timed case, as text."""
+        return self._asked(next(case for case in self.cases if case.timed), None, operator_text)
 
     def outline(self, case: Case, dtype: str | None = None) -> Instance:
         """An instance for its names and shapes: fake tensors, or small real ones where that cannot be."""

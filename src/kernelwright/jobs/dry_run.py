@@ -1,0 +1,169 @@
+"""What `optimize` would send first and may spend at most. Nothing is sent, and no run's folder is written.
+
+The kernel to start from is judged and timed for it, since the first prompt says how it does.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from kernelwright.diagnosis import furthest
+from kernelwright.errors import RequestError
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.jobs.consent import Ask, refuse
+from kernelwright.jobs.loading import load_qualified
+from kernelwright.jobs.runs import NewRun, new_run
+from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
+from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.llm.protocol import NothingSent, ProviderRequest
+from kernelwright.model import BUDGET_LIMITS, Operator, Profile, Proposal, Record, Request, RunSettings, Trial
+from kernelwright.propose import Context, prompt_path
+from kernelwright.propose.lessons import read_cards
+from kernelwright.propose.table import Shown, shown_proposer
+from kernelwright.propose.withheld import without_source
+from kernelwright.run.profiling import taken
+from kernelwright.search import build_strategy
+
+MOST_ASKED = 64
+"""Requests of a strategy that are looked at for the first one that is put into words."""
+
+
+TUNES = (
+    "the search first tunes the numbers of its starter and asks nobody; the first prompt then also says what came of it"
+)
+
+
+class DryRun(Record, frozen=True, kw_only=True):
+    """proposer: who writes candidates. address: where its prompts go, None where nothing is sent. document: the first
+    one, whole, as it is sent, without the key. file: the prompt that is written for somebody to answer, where that is
+    how this proposer asks. limits: the most that a run may take, by what is limited. remarks: what follows later."""
+
+    problem: str
+    proposer: str
+    address: str | None = None
+    document: dict[str, Any] | None = None
+    file: str | None = None
+    limits: dict[str, str]
+    remarks: tuple[str, ...] = ()
+
+
+def dry_run(
+    problem: str | Path | None = None,
+    *,
+    settings: SettingsFile = NO_FILE,
+    start_worker: StartWorker,
+    notify: Notify,
+    ask: Ask = refuse,
+    **options: Any,
+) -> DryRun:
+    """What `optimize` with these arguments would send first. Raises as it does; a key need not be there."""
+    given = read_options({**options, "problem": None if problem is None else str(problem)})
+    run = new_run(given, settings, ask=ask, notify=notify, variables=with_keys(os.environ))
+    with load_qualified(
+        run.problem, run.settings.problem, start_worker=start_worker, notify=notify, target=run.target,
+        dtype=run.settings.dtype, unqualified=run.settings.unqualified,
+    ) as (worker, info), tempfile.TemporaryDirectory() as folder:  # fmt: skip
+        shown = shown_proposer(run.settings.proposer, run.settings.proposer_options, with_keys(os.environ))
+        file, sent, tunes = None, None, False
+        if shown is not None:
+            context = Context(
+                problem=info, environment=worker.environment(), trials=(), in_flight=(), seed=run.settings.seed,
+                folder=Path(folder), put_blob=lambda text: "", blob=lambda sha: "",
+                lessons=read_cards(Path(lessons)) if (lessons := run.settings.lessons) is not None else (),
+            )  # fmt: skip
+            request, context, tunes = first_request(run, worker, context)
+            sent, file = prompted(shown, request, without_source(context) if run.settings.no_source else context)
+    return DryRun(
+        problem=info.name,
+        proposer=run.settings.proposer,
+        address=sent.url if sent is not None else None,
+        document=sent.document if sent is not None else None,
+        file=file,
+        limits=limits_of(run.settings, shown),
+        remarks=((TUNES,) if tunes else ()) + tuple(remarks_of(run.settings, shown)),
+    )
+
+
+def with_keys(variables: Mapping[str, str]) -> dict[str, str]:
+    """A key is not needed where nothing is sent."""
+    keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "none")
+    return {**keys, **variables}
+
+
+def first_request(run: NewRun, worker: Worker, context: Context) -> tuple[Request, Context, bool]:
+    """The strategy's first request that is put into words, what its prompt may show, and whether others come first."""
+    strategy = build_strategy(run.settings.strategy, run.starter, run.settings.seed, run.settings.strategy_options)
+    trials: tuple[Trial, ...] = ()
+    profiles: dict[int, tuple[Profile, ...]] = {}
+    for _ in range(MOST_ASKED):
+        request = strategy.ask()
+        if request is None:
+            break
+        if request.candidate is not None:
+            evaluation = worker.evaluate(request.candidate, "search")
+            proposal = Proposal(author="starter", candidate=request.candidate)
+            trials = (*trials, Trial(request=request, proposal=proposal, evaluation=evaluation))
+            case = furthest(evaluation, context.problem) if evaluation.score_us is not None else None
+            if case is not None:
+                profiles[request.number] = taken(worker, request.candidate, case).profiles
+            strategy.tell(trials[-1])
+        elif request.operator is not Operator.TUNE:
+            return request, _with(context, trials, profiles), False
+    if not trials:
+        raise RequestError(f"the strategy {run.settings.strategy} asks for nothing")
+    operator = Operator.IMPROVE if trials[0].score_us is not None else Operator.REPAIR
+    return Request(number=1, operator=operator, parents=(0,)), _with(context, trials, profiles), True
+
+
+def _with(context: Context, trials: tuple[Trial, ...], profiles: Mapping[int, tuple[Profile, ...]]) -> Context:
+    return Context(
+        problem=context.problem, environment=context.environment, trials=trials, in_flight=(), seed=context.seed,
+        folder=context.folder, put_blob=context.put_blob, blob=context.blob, profiles=profiles, lessons=context.lessons,
+    )  # fmt: skip
+
+
+def prompted(shown: Shown, request: Request, context: Context) -> tuple[ProviderRequest | None, str | None]:
+    """What would be sent, or the file that would be written."""
+    try:
+        shown.proposer.propose(request, context)
+    except NothingSent as nothing:
+        return nothing.request, None
+    finally:
+        shown.proposer.close()
+    return None, prompt_path(context.folder, request.number).read_text(encoding="utf-8")
+
+
+def limits_of(settings: RunSettings, shown: Shown | None) -> dict[str, str]:
+    """The most of each, from the budget and the price; "no limit" where nothing limits it."""
+    budget = settings.budget
+    found = {limit.unit: limit.amount_text(most) if (most := limit.of(budget)) is not None else "no limit"
+             for limit in BUDGET_LIMITS if limit.name != "gpu_seconds"}  # fmt: skip
+    times_min = [one for one in (budget.minutes, budget.gpu_seconds and budget.gpu_seconds / 60) if one is not None]
+    found["GPU minutes"] = f"{min(times_min):g}" if times_min else "no limit"
+    if settings.control is not None and times_min:
+        found["GPU minutes"] += ", and as much again for the control arm"
+    if shown is None or shown.answers is None:
+        return found | {"tokens": "0", "USD": "0"}
+    price, most_tokens = shown.price, budget.tokens
+    if budget.tokens is None and budget.trials is not None:
+        requests = budget.trials * shown.answers
+        length = f" of at most {shown.max_tokens} tokens" if shown.max_tokens is not None else ""
+        found["tokens"] = f"no limit; at most {requests} answers{length}, and their prompts"
+    if budget.usd is None and price is not None and most_tokens is not None:
+        found["USD"] = f"{most_tokens * max(price.input_usd_per_mtok, price.output_usd_per_mtok) / 1e6:.2f}"
+    return found
+
+
+def remarks_of(settings: RunSettings, shown: Shown | None) -> list[str]:
+    if shown is None:
+        return [f"{settings.proposer} asks no model: nothing leaves this machine"]
+    remarks = ["later prompts also hold the kernels that were written, their times, errors and counters"]
+    if shown.answers is None:
+        return ["its prompts are files in the run's folder; who answers them decides where they go", *remarks]
+    if settings.lessons is not None:
+        remarks.append(f"prompts also hold the lesson cards of {settings.lessons}")
+    return remarks

@@ -1,0 +1,77 @@
+"""The operators of a reference as text, one a line, without any of the problem's own text.
+
+    %1 = mm(x, linear_weight) -> (64, 32) float32
+    return %1
+
+Inputs have the names of forward's arguments, parameters and buffers those of a kernel's arguments. Other tensors that
+the module holds are constants, and numbers stand as they are.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_flatten
+
+from kernelwright.worker.reference.instance import Instance, outputs
+
+PLACES = frozenset({"device", "pin_memory", "layout"})
+"""Arguments that say where a tensor lies."""
+MOST_LINES = 400
+"""A deep network repeats itself; what is left out is counted."""
+
+
+class _Trace(TorchDispatchMode):
+    """Writes each operator down. names: by the identity of a tensor, which `kept` keeps alive."""
+
+    def __init__(self, names: dict[int, str]) -> None:
+        super().__init__()
+        self.names = names
+        self.lines: list[str] = []
+        self.kept: list[Tensor] = []
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        given = [self.said(value) for value in args]
+        given += [f"{name}={self.said(value)}" for name, value in kwargs.items() if name not in PLACES]
+        made = func(*args, **kwargs)
+        results = [value for value in tree_flatten(made)[0] if isinstance(value, Tensor)]
+        for tensor in results:
+            if id(tensor) not in self.names:
+                self.kept.append(tensor)
+                self.names[id(tensor)] = f"%{len(self.kept)}"
+        if not results:
+            return made
+        left = ", ".join(self.names[id(tensor)] for tensor in results)
+        shapes = ", ".join(_shape(tensor) for tensor in results)
+        self.lines.append(f"{left} = {func.__name__.removesuffix('.default')}({', '.join(given)}) -> {shapes}")
+        return made
+
+    def said(self, value: Any) -> str:
+        if isinstance(value, Tensor):
+            return self.names.get(id(value)) or f"a constant {_shape(value)}"
+        if isinstance(value, list | tuple):
+            return f"[{', '.join(map(self.said, value))}]"
+        return repr(value)
+
+
+def operator_text(instance: Instance) -> tuple[str, ...]:
+    """The operators of one call."""
+    names = {id(value): name for name, value in zip(instance.input_names, instance.inputs, strict=True)
+             if isinstance(value, Tensor)}  # fmt: skip
+    held = [*instance.module.named_parameters(), *instance.module.named_buffers()]
+    names |= {id(tensor): name.replace(".", "_") for name, tensor in held}
+    with torch.no_grad(), _Trace(names) as trace:
+        made = outputs(instance)
+    lines = trace.lines
+    if len(lines) > MOST_LINES:
+        lines = [*lines[: MOST_LINES - 1], f"… and {len(lines) - MOST_LINES + 1} more operators"]
+    return (*lines, f"return {', '.join(map(trace.said, made))}")
+
+
+def _shape(tensor: Tensor) -> str:
+    sizes = ", ".join(str(size) for size in tensor.shape) + ("," if tensor.dim() == 1 else "")
+    return f"({sizes}) {str(tensor.dtype).removeprefix('torch.')}"
