@@ -14,7 +14,7 @@ from kernelwright.export.op_code import arguments_of
 from kernelwright.export.subject import Subject
 from kernelwright.source import parse as syntax
 
-LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES")
+LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES", "MUTATES")
 """What of a problem's file is not the Model."""
 
 

@@ -166,6 +166,12 @@ python -m {package}.benchmark --write
 """
 
 
+IN_PLACE = """
+It changes {changed} in place, in eager calls; the graphs of `torch.compile` keep PyTorch's own operations. PyTorch also
+serves calls where one of these shares memory with another input.
+"""
+
+
 def readme_text(subject: Subject, arguments: Arguments) -> str:
     package, evaluation = subject.package, subject.evaluation
     where = subject.environment.device or "no GPU (Triton's CPU interpreter, small cases only)"
@@ -184,6 +190,8 @@ def readme_text(subject: Subject, arguments: Arguments) -> str:
     warning = "".join(f"\nThe kernel {line}.\n" for line in serves_texts(evaluation))
     if evaluation.unqualified:
         warning += f"\n{unqualified_text(evaluation.unqualified)}\n"
+    if arguments.mutates:
+        warning += IN_PLACE.format(changed=", ".join(arguments.names[place] for place in arguments.mutates))
     if subject.results is None and not subject.measures:
         warning += UNMEASURED.format(package=package)
     return f"""# {package}

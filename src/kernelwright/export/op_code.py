@@ -7,6 +7,7 @@ argument by argument, because a loop over arguments costs as much as the lookup 
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -24,14 +25,16 @@ it is where a parameter was found dead, which it need not be in training."""
 
 @dataclass(frozen=True)
 class Arguments:
-    """What the problem's forward takes, by its first timed case. kinds: SCHEMA_TYPES' values, "Tensor" for a tensor."""
+    """What the problem's forward takes, by its first timed case. kinds: SCHEMA_TYPES' values, "Tensor" for a tensor.
+    fresh: the places of those outputs that have memory of their own. mutates: the places of inputs that it changes."""
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
     parameters: tuple[str, ...]
     init: tuple[str, ...]
     has_init: bool
-    outputs: int
+    fresh: tuple[int, ...]
+    mutates: tuple[int, ...]
 
 
 def arguments_of(subject: Subject) -> Arguments:
@@ -56,13 +59,23 @@ def arguments_of(subject: Subject) -> Arguments:
         raise RequestError(
             f"{subject.problem.name}'s Model is constructed with a tensor", "export it as kernelbench instead"
         )
+    given = dict(zip(names, case.inputs, strict=True))
+    counted = [name for name in case.restored if "int" in getattr(given[name], "dtype", "")]
+    if counted:
+        raise RequestError(
+            f"{subject.problem.name}'s forward counts on in {counted[0]}, and calls in a row, by which a package is "
+            "timed, would run past its end",
+            "let the caller change it",
+        )
+    returned = len(case.outputs) - len(case.mutates)
     return Arguments(
         names=names,
         kinds=tuple(kind_of(value) for value in case.inputs),
         parameters=tuple(case.parameters),
         init=case.init_names,
         has_init=any(info.init for info in subject.problem.cases),
-        outputs=len(case.outputs),
+        fresh=tuple(place for place in range(returned) if not (case.lies_in and case.lies_in[place])),
+        mutates=tuple(names.index(name) for name in case.mutates),
     )
 
 
@@ -70,7 +83,7 @@ RESERVED = {
     "self", "rest", "named", "state", "elements", "key", "wins", "parameters", "init", "fallback", "built", "given",
     "held", "op", "run", "calm", "found_in", "static", "usable", "wins_compiled", "is_compiling", "is_dynamo_compiling",
     "key_of", "in_graph", "ABSENT", "SCALARS", "Tensor", "literal_eval", "type", "int", "list", "tuple", "isinstance",
-    "AttributeError", "TypeError", "Exception", "error",
+    "AttributeError", "TypeError", "Exception", "error", "apart",
 }  # fmt: skip
 """Every name that the generated functions use themselves: an argument called so would take its place."""
 
@@ -96,22 +109,31 @@ def alike(info: CaseInfo, arguments: Arguments) -> bool:
 
 def arguments_text(subject: Subject, arguments: Arguments) -> str:
     """Names, the operator's schema, and how the candidate is called."""
-    entries = [f"{kind} {name}" for kind, name in zip(arguments.kinds, arguments.names, strict=True)]
+    entries = [
+        f"{kind}(a{place}!) {name}" if place in arguments.mutates else f"{kind} {name}"
+        for place, (kind, name) in enumerate(zip(arguments.kinds, arguments.names, strict=True))
+    ]
     entries += ["Tensor[] parameters"] * bool(arguments.parameters) + ["str init"] * arguments.has_init
     extra = ["parameters"] * bool(arguments.parameters) + ["init"] * arguments.has_init
     packed = ["*inputs", *["list(parameters)"] * bool(arguments.parameters), *["init_text"] * arguments.has_init]
-    single = arguments.outputs == 1
+    single = len(arguments.fresh) == 1
+    result = "Tensor" if single else "Tensor[]" if arguments.fresh else "()"
     literal = "\nfrom ast import literal_eval\n" if arguments.has_init else ""
+    literal += "\nfrom torch.autograd.graph import increment_version\n" if arguments.mutates else ""
     return f'''"""What {subject.problem.name}'s forward takes, and how the candidate is called. Generated."""
 
 from __future__ import annotations
 {literal}
 NAMESPACE = "{subject.package}"
 NAME = "{subject.name}"
-SCHEMA = "({", ".join(entries)}) -> {"Tensor" if single else "Tensor[]"}"
+SCHEMA = "({", ".join(entries)}) -> {result}"
 TENSORS = {tuple(kind == "Tensor" for kind in arguments.kinds)!r}
 PARAMETERS = {arguments.parameters!r}
 SINGLE = {single}
+FRESH = {arguments.fresh!r}
+"""The places of outputs that have memory of their own; the others are inputs that were changed."""
+MUTATES = {arguments.mutates!r}
+"""The places of inputs that are changed."""
 AUTOTUNE = {subject.autotune!r}
 """Which config of each kernel under triton.autotune was verified; the others are not tried."""
 
@@ -139,14 +161,28 @@ def tuple_text(items: Sequence[str]) -> str:
 
 
 def run_lines(subject: Subject, arguments: Arguments) -> list[str]:
+    """The body of `run`. Autograd is told of tensors that were changed."""
+    call = called(subject, arguments)
+    if not arguments.mutates:
+        return [f"return {call}"]
+    return [
+        f"result = {call}",
+        "for place in MUTATES:",
+        "    if not inputs[place].is_inference():",
+        "        increment_version(inputs[place])",
+        "return result",
+    ]
+
+
+def called(subject: Subject, arguments: Arguments) -> str:
     if form_of(subject.source) == "ModelNew":
         if not arguments.parameters:
-            return ["return built.model.forward(*inputs)"]
-        return ["return built.with_parameters(PARAMETERS, parameters)(*inputs)"]
+            return "built.model.forward(*inputs)"
+        return "built.with_parameters(PARAMETERS, parameters)(*inputs)"
     bound = bound_arguments(subject.source, arguments.names, arguments.parameters, arguments.init)
     places = {"input": "inputs", "parameter": "parameters", "init": "built.init"}
     given = [(f"{one.keyword}=" if one.keyword else "") + f"{places[one.origin]}[{one.index}]" for one in bound]
-    return [f"return built.function({', '.join(given)})"]
+    return f"built.function({', '.join(given)})"
 
 
 # --- forward.py -----------------------------------------------------------------------------------------------
@@ -172,23 +208,37 @@ def forward_text(subject: Subject, arguments: Arguments) -> str:
     held = "tuple([found_in(self, name) for name in self.fast_state.names])" if arguments.parameters else "()"
     operands = [*names, *["list(parameters)"] * bool(arguments.parameters)]
     operands += ["self.fast_state.init_text"] * arguments.has_init
-    called = f"""            try:
-                return run(state.kernel, {listed}, ())
-            except Exception as error:
-                if not state.refused(error, key_of({given})):
-                    raise
-                wins = False"""
+    held_now = "parameters" if arguments.parameters else "()"
+    attempt = f"""try:
+    return run(state.kernel, {listed}, {held_now})
+except Exception as error:
+    if not state.refused(error, key_of({given})):
+        raise
+    wins = False"""
+    if arguments.mutates:  # what a refusal left half changed, PyTorch would change once more
+        changed = [names[place] for place in arguments.mutates]
+        others = [name for name in tensors if name not in changed]
+        attempt = f"""if apart({tuple_text(changed)}, ({"".join(f"{name}, " for name in others)}*{held_now})):
+    return run(state.kernel, {listed}, {held_now})"""
     if arguments.parameters:
-        called = f"""            parameters = state.parameters(self)
-            if state.parameters_fit(parameters, key_of({given}), {tensors[0]}.get_device()):
-                try:
-                    return run(state.kernel, {listed}, parameters)
-                except Exception as error:
-                    if not state.refused(error, key_of({given})):
-                        raise
-                    wins = False"""
+        attempt = f"""parameters = state.parameters(self)
+if state.parameters_fit(parameters, key_of({given}), {tensors[0]}.get_device()):
+{textwrap.indent(attempt, "    ")}"""
+    called = textwrap.indent(attempt, 12 * " ")
     are_tensors = " and ".join(f"isinstance({name}, Tensor) and static({name})" for name in tensors)
     usable = " and ".join(f"usable({name})" for name in tensors)
+    in_graph = f"""    if {eval_only}{are_tensors}:
+        parameters = {held}
+        key = ({tensors[0]}.device.index, {", ".join(constants)})
+        if wins_compiled(self.fast_state, {tuple_text(tensors)}, parameters, key):
+            return op.call({", ".join(operands)})
+"""
+    if arguments.mutates:
+        in_graph = ""
+    found_in = "found_in, " if arguments.parameters and not arguments.mutates else ""
+    imported = (
+        f"apart, calm, {found_in}usable" if arguments.mutates else f"calm, {found_in}static, usable, wins_compiled"
+    )
     return f'''"""The forward of {subject.problem.name}, which chooses: the kernel or PyTorch. Generated.
 
 A call that goes to PyTorch pays for one comparison where it is small, else for one lookup. The rule: whatever is not
@@ -200,9 +250,9 @@ from __future__ import annotations
 from torch import Tensor
 from torch.compiler import is_compiling, is_dynamo_compiling
 
-from . import op
+from . import op{"  # noqa: F401 - it defines the operator" if arguments.mutates else ""}
 from .arguments import run
-from .dispatch import calm, {"found_in, " if arguments.parameters else ""}static, usable, wins_compiled
+from .dispatch import {imported}
 
 ABSENT = object()
 SCALARS = (bool, int, float, str, type(None))
@@ -214,13 +264,8 @@ def key_of({given}):
 
 
 def in_graph(fallback, self, {given}):
-    """While a graph is made: the operator, or PyTorch's own operations."""
-    if {eval_only}{are_tensors}:
-        parameters = {held}
-        key = ({tensors[0]}.device.index, {", ".join(constants)})
-        if wins_compiled(self.fast_state, {tuple_text(tensors)}, parameters, key):
-            return op.call({", ".join(operands)})
-    return fallback(self, {given})
+    """While a graph is made: {"PyTorch's" if arguments.mutates else "the operator, or PyTorch's"} own operations."""
+{in_graph}    return fallback(self, {given})
 
 
 def dispatching(fallback):

@@ -105,6 +105,8 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     """What was taken for granted in deriving them."""
     mutates: tuple[str, ...] = ()
     """The inputs that forward changes in place, which are the last of `outputs`; empty in older journals."""
+    lies_in: tuple[str, ...] = ()
+    """For each output before those the one of them that it is, "" where it has memory of its own."""
     reads_changed: bool = False
     """Whether forward reads what it changes, so that a call depends on the one before it."""
 

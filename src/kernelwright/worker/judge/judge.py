@@ -68,7 +68,8 @@ class Judge:
             described.append({
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
-                "mutates": specs.mutates, "reads_changed": self.draws.work[name].reads_changed,
+                "mutates": specs.mutates, "lies_in": specs.lies_in,
+                "reads_changed": self.draws.work[name].reads_changed,
                 **described_work(self.draws.work[name], specs, flop, size),
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
