@@ -41,6 +41,12 @@ def arguments_of(subject: Subject) -> Arguments:
     """Raises `RequestError` for a problem that an operator cannot have as it is."""
     case = next(info for info in subject.problem.cases if info.case.timed)
     names = case.input_names
+    if case.arguments or case.returns or case.keywords:
+        raise RequestError(
+            f"{subject.problem.name}'s forward has tensors in lists or dicts, or arguments by name only, and an "
+            "operator of PyTorch takes and returns tensors one by one",
+            "give each an argument of its own in the problem, or use best_kernel.py as it is",
+        )
     if len(names) != len(case.inputs) or not all(name.isidentifier() for name in names):
         raise RequestError(f"the arguments of {subject.problem.name}'s forward have no names: {names}")
     if any(name in RESERVED for name in names):

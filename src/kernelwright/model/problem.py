@@ -105,6 +105,12 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     """What was taken for granted in deriving them."""
     mutates: tuple[str, ...] = ()
     """The inputs that forward changes in place, which are the last of `outputs`; empty in older journals."""
+    arguments: str = ""
+    """How inputs are nested in forward's arguments: a Python dict with the place of each; "" where they are not."""
+    keywords: tuple[str, ...] = ()
+    """The arguments that forward takes by name only."""
+    returns: str = ""
+    """How the outputs are nested in what forward returns, in the same way."""
     lies_in: tuple[str, ...] = ()
     """For each output before those the one of them that it is, "" where it has memory of its own."""
     reads_changed: bool = False

@@ -54,7 +54,7 @@ def width_of(case: Case) -> int:
 
 def arguments(shape: dict[str, Any]) -> dict[str, Any]:
     """What a case's module and its forward are given, of what a recorder is told."""
-    return {key: shape[key] for key in ("input_names", "parameters", "init", "init_names")}
+    return {key: shape[key] for key in ("input_names", "arguments", "keywords", "parameters", "init", "init_names")}
 
 
 def case_info(told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:

@@ -17,7 +17,7 @@ def test_an_output_is_kept_until_the_piece_is_called_again() -> None:
         made.append(weakref.ref(output))
         return output
 
-    piece = _piece(module, (torch.zeros(4),))
+    piece = _piece(module, (torch.zeros(4),), {})
     piece()
     assert made[0]() is not None
     piece()

@@ -68,7 +68,7 @@ class Judge:
             described.append({
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
-                "mutates": specs.mutates, "lies_in": specs.lies_in,
+                "mutates": specs.mutates, "lies_in": specs.lies_in, "returns": specs.returns,
                 "reads_changed": self.draws.work[name].reads_changed,
                 **described_work(self.draws.work[name], specs, flop, size),
             })  # fmt: skip
@@ -94,7 +94,7 @@ class Judge:
             found.append({
                 "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
                 "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
-                "mutates": specs.mutates,
+                "mutates": specs.mutates, "arguments": instance.arguments, "keywords": instance.keywords,
                 "init": [codec.plain(as_it_lies(v)) if isinstance(v, torch.Tensor) else v
                          for v in instance.init_inputs],
             })  # fmt: skip
@@ -139,6 +139,8 @@ class Judge:
         outputs = specs.outputs[: len(specs.outputs) - len(specs.mutates)]
         if len(plan.outputs) != len(outputs):
             return wrong(f"{len(plan.outputs)} outputs, {len(outputs)} expected")
+        if plan.returns != specs.returns:
+            return wrong(f"outputs are not nested as forward's: {specs.returns or 'one tensor, or a flat tuple'}")
         changed = {buffer.id: buffer.name for buffer in plan.buffers
                    if buffer.origin == "input" and buffer.name in specs.mutates}  # fmt: skip
         for i, (view, spec) in enumerate(zip(plan.outputs, outputs, strict=True)):

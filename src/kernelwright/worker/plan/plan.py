@@ -131,6 +131,8 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     outputs: tuple[View, ...]
     single: bool
     """Whether the call returned one tensor, not a tuple of them."""
+    returns: str = ""
+    """How the outputs are nested in what the call returned (`structure`)."""
 
     @property
     def launches(self) -> tuple[Launch, ...]:

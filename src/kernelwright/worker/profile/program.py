@@ -95,7 +95,8 @@ def calling(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:
         for name, tensor in mutated(called).items():
             tensor.copy_(mutated(instance)[name])
 
-    return place, lambda: module(*called.inputs)
+    args, named = called.called()
+    return place, lambda: module(*args, **named)
 
 
 def settle(job: Job) -> None:

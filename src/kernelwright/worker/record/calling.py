@@ -12,6 +12,7 @@ from typing import Any
 import torch
 
 from kernelwright.model import Record, Scalar, TensorSpec
+from kernelwright.worker.plan.structure import arguments_from
 from kernelwright.worker.record.trace import Refused
 
 
@@ -26,6 +27,10 @@ class CaseShape(Record, frozen=True, kw_only=True):
     init_names: tuple[str, ...]
     mutates: tuple[str, ...] = ()
     """The inputs that may be changed; where there are some, a call may return nothing."""
+    arguments: str = ""
+    """How inputs are nested in forward's arguments (`structure`)."""
+    keywords: tuple[str, ...] = ()
+    """The arguments of forward that are passed by name."""
 
 
 def meta(spec: TensorSpec) -> torch.Tensor:
@@ -55,6 +60,13 @@ def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
         setattr(holder, leaf, torch.nn.Parameter(given, requires_grad=False) if is_parameter else given)
 
 
+def forward_arguments(case: CaseShape, inputs: list[Any]) -> tuple[list[Any], dict[str, Any]]:
+    """What forward is called with."""
+    arguments = arguments_from(case.arguments, case.input_names, inputs)
+    named = {name: arguments.pop(name) for name in case.keywords}
+    return list(arguments.values()), named
+
+
 def bind_arguments(
     call: Any, case: CaseShape, inputs: list[Any], parameters: dict[str, torch.Tensor], init: list[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
@@ -66,7 +78,7 @@ def bind_arguments(
         name.rpartition(".")[2]: t for name, t in parameters.items() if leaves.count(name.rpartition(".")[2]) == 1
     }
     named |= {name.replace(".", "_"): tensor for name, tensor in parameters.items()}
-    by_input = dict(zip(case.input_names, inputs, strict=False))
+    by_input = arguments_from(case.arguments, case.input_names, inputs)
     named |= by_input
     wanted = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
     unnamed = [value for name, value in by_input.items() if name not in {p.name for p in wanted}]

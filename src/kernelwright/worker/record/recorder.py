@@ -24,8 +24,9 @@ from kernelwright.worker import confine
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan
 from kernelwright.worker.plan.plan import Recorded, Recording
+from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.processes.channel import Channel
-from kernelwright.worker.record.calling import CaseShape, adopt, bind_arguments, meta
+from kernelwright.worker.record.calling import CaseShape, adopt, bind_arguments, forward_arguments, meta
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import kernel_names, launches_to
 from kernelwright.worker.record.trace import Refused, Trace
@@ -92,7 +93,9 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
         model = module.ModelNew(*init)
         adopt(model, parameters)
         model.eval()
-        first, second = (one_call(model, lambda inputs: (inputs, {}), case, parameters, trace) for _ in range(2))
+        first, second = (
+            one_call(model, lambda inputs: forward_arguments(case, inputs), case, parameters, trace) for _ in range(2)
+        )
     elif hasattr(module, "kernel_function"):
         call = module.kernel_function
         first, second = (
@@ -126,12 +129,19 @@ def one_call(
     trace.recording = True
     result = call(*args, **kwargs)
     trace.recording = False
-    outputs = [result] if isinstance(result, torch.Tensor) else () if result is None and case.mutates else result
-    if not isinstance(outputs, tuple | list) or not all(isinstance(o, torch.Tensor) for o in outputs):
-        raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected")
+    outputs: list[Any] = []
+    try:
+        returns = result_of(result, outputs)
+    except ValueError as error:
+        raise Refused(f"the call returned {error}") from error
+    is_nothing = result is None and not case.mutates
+    if is_nothing or not all(isinstance(o, torch.Tensor) for o in outputs):
+        raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected, or tensors "
+                      "nested as forward's")  # fmt: skip
     return plan.Plan(
         buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps),
         outputs=tuple(trace.view(o, "an output") for o in outputs), single=isinstance(result, torch.Tensor),
+        returns="" if result is None else returns,
     )  # fmt: skip
 
 

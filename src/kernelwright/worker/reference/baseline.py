@@ -6,6 +6,7 @@ as a graph and as plain calls, and the faster counts. Inputs that they change ar
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -39,7 +40,7 @@ class Baselines:
             changed = [list(mutated(one).values()) for one in sets]
             restore = Restore(list(mutated(instance).values()), changed) if restored else None
             with torch.no_grad():
-                return clock.Timed([_piece(module, one.inputs) for one in sets], either=True, restore=restore)
+                return clock.Timed([_piece(module, *one.called()) for one in sets], either=True, restore=restore)
 
         timed = timed_on(sets)
         if restored:
@@ -86,7 +87,8 @@ def check_repeatable(module: Any, instance: Instance) -> None:
     left = []
     for _ in range(2):
         with torch.no_grad():
-            module(*instance.inputs)
+            args, named = instance.called()
+            module(*args, **named)
         left.append([tensor.clone() for tensor in mutated(instance).values()])
     for name, one, other in zip(mutated(instance), *left, strict=True):
         if not torch.equal(one.nan_to_num(), other.nan_to_num()):
@@ -97,14 +99,14 @@ def check_repeatable(module: Any, instance: Instance) -> None:
             )
 
 
-def _piece(module: Any, inputs: tuple[Any, ...]) -> clock.Piece:
+def _piece(module: Any, args: Sequence[Any], named: Mapping[str, Any]) -> clock.Piece:
     """A call whose output lives until its next one. Dropped at once, its memory would be the next piece's output, and
     would stay in L2 from call to call: a candidate's outputs rotate with its inputs."""
     kept: list[Any] = []
 
     def call() -> None:
         with torch.no_grad():
-            output = module(*inputs)
+            output = module(*args, **named)
         kept[:] = [output]
 
     return call

@@ -18,6 +18,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Scalar, TensorSpec
+from kernelwright.worker.plan.structure import arguments_from, result_of
 from kernelwright.worker.reference.problem_module import call, floating_dtype
 from kernelwright.worker.reference.wide import computed_in
 
@@ -31,7 +32,8 @@ class Instance:
     module: in eval mode, no gradients. input_names: forward's argument names, one for each of `inputs`;
     init_names likewise for the constructor. file: the problem's, for error messages. mutates: the names of those inputs
     that forward changes in place. dtype: what `forward` makes itself is made in, None for PyTorch's default. gradients:
-    whether a call keeps the graph.
+    whether a call keeps the graph. arguments: how inputs are nested in forward's arguments (`structure`), "" where each
+    is one. keywords: the arguments that are passed by name.
     """
 
     module: nn.Module
@@ -43,6 +45,14 @@ class Instance:
     mutates: tuple[str, ...] = ()
     dtype: torch.dtype | None = None
     gradients: bool = False
+    arguments: str = ""
+    keywords: tuple[str, ...] = ()
+
+    def called(self) -> tuple[list[Any], dict[str, Any]]:
+        """What forward is called with."""
+        arguments = arguments_from(self.arguments, self.input_names, self.inputs)
+        named = {name: arguments.pop(name) for name in self.keywords}
+        return list(arguments.values()), named
 
 
 @dataclass(frozen=True)
@@ -50,7 +60,7 @@ class Specs:
     """An instance without its values. parameters: buffers too, by the module's own names ("conv.weight").
 
     mutates: the inputs that forward changes, which are the last of `outputs`. lies_in: for each output before those the
-    one of them whose memory it is, "" where it has memory of its own.
+    one of them whose memory it is, "" where it has memory of its own. returns: how those are nested (`structure`).
     """
 
     inputs: tuple[TensorSpec | Scalar | None, ...]
@@ -58,6 +68,7 @@ class Specs:
     parameters: dict[str, TensorSpec]
     mutates: tuple[str, ...] = ()
     lies_in: tuple[str, ...] = ()
+    returns: str = ""
 
 
 def outputs(instance: Instance) -> tuple[Tensor, ...]:
@@ -74,14 +85,20 @@ def with_copies(instance: Instance) -> Instance:
 
 
 def ran(instance: Instance) -> tuple[Tensor, ...]:
-    """`outputs` on the instance's own inputs.
+    """`outputs` on the instance's own inputs."""
+    return returned(instance)[0]
+
+
+def returned(instance: Instance) -> tuple[tuple[Tensor, ...], str]:
+    """`outputs` on the instance's own inputs, and how what forward returns is nested.
 
     A forward that changes anything but `mutates` is refused: float64 and the candidate would get other values than it
     did. So is one that leaves an input of `mutates` alone.
     """
     before = [(what, tensor, version_of(tensor)) for what, tensor in given(instance)]
     with torch.set_grad_enabled(instance.gradients), computed_in(instance.dtype):
-        made = call(instance.file, "forward", instance.module, *instance.inputs)
+        args, named = instance.called()
+        made = call(instance.file, "forward", instance.module, *args, **named)
     after = dict(given(instance))
     for what, tensor, version in before:
         kind, name = what.split(maxsplit=1)
@@ -99,20 +116,27 @@ def ran(instance: Instance) -> tuple[Tensor, ...]:
                 f"{instance.file}: forward changes {what} in place, so a second call would be of other values",
                 f"work on a copy: {name.split('.')[-1]} = {value}.clone(){listed}",
             )
-    several = tuple(made) if isinstance(made, list | tuple) else (made,)
+    several: list[Any] = []
+    try:
+        structure = result_of(made, several)
+    except ValueError as error:
+        raise ProblemError(
+            f"{instance.file}: forward returns {error}", "return tensors in lists, tuples and dicts"
+        ) from error
     if made is None and instance.mutates:
-        several = ()
+        structure = ""
     elif not several:
-        raise ProblemError(f"{instance.file}: forward returns an empty {type(made).__name__}", "return a tensor")
+        what = "output 0 of forward is a" if made is None else "forward returns an empty"
+        raise ProblemError(f"{instance.file}: {what} {type(made).__name__}, expected a tensor", "return a tensor")
     for position, output in enumerate(several):
         if not isinstance(output, Tensor):
             raise ProblemError(
                 f"{instance.file}: output {position} of forward is a {type(output).__name__}, expected a tensor",
-                "forward returns a tensor, or a flat list or tuple of tensors",
+                "forward returns tensors, also in lists, tuples and dicts",
             )
         if kind := unusual(output):
             raise ProblemError(f"{instance.file}: output {position} of forward is {kind}", "expected a dense tensor")
-    return (*several, *mutated(instance).values())
+    return (*several, *mutated(instance).values()), structure
 
 
 def mutated(instance: Instance) -> dict[str, Tensor]:
@@ -167,7 +191,7 @@ def specs(instance: Instance) -> Specs:
     """The shapes, dtypes and strides in `instance`; runs its module once."""
     named = [*instance.module.named_parameters(), *instance.module.named_buffers()]
     called = with_copies(instance)
-    made, changed = ran(called), mutated(called)
+    (made, structure), changed = returned(called), mutated(called)
     return Specs(
         inputs=tuple(_spec(value) if isinstance(value, Tensor) else value for value in instance.inputs),
         outputs=tuple(_spec(output) for output in made),
@@ -177,6 +201,7 @@ def specs(instance: Instance) -> Specs:
             next((name for name, tensor in changed.items() if share_memory(tensor, output)), "")
             for output in made[: len(made) - len(changed)]
         ),
+        returns=structure,
     )
 
 

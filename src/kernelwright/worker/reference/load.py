@@ -13,7 +13,7 @@ import ast
 import inspect
 import math
 import types
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -29,6 +29,7 @@ from kernelwright.errors import ProblemError
 from kernelwright.model import Case, LibraryMode, StatedBySet
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
+from kernelwright.worker.plan.structure import names_of, nested
 from kernelwright.worker.reference.instance import (
     Input,
     Instance,
@@ -153,22 +154,33 @@ class LoadedProblem:
         with torch.no_grad():
             with seeded("parameters", seed, device) as given:
                 init_inputs = self._sequence("get_init_inputs", module.get_init_inputs, case)
-                init_names = _bind(self.file, "Model", module.Model, init_inputs)
+                init_names, _, _ = _bind(self.file, "Model", module.Model, init_inputs, {})
                 reference = call(self.file, "Model", module.Model, *init_inputs)
                 _refuse_own_seed(self.file, "Model", given)
                 call(self.file, "preparing its Model", _settle, self.file, reference, device, wanted)
             with seeded("inputs", seed, device) as given:
-                inputs = self._sequence("get_inputs", module.get_inputs, case)
+                positional, named = self._inputs(module, case)
                 _refuse_own_seed(self.file, "get_inputs", given)
-            input_names = _bind(self.file, "forward", reference.forward, inputs)
+            argument_names, arguments, keywords = _bind(self.file, "forward", reference.forward, positional, named)
+            input_names, inputs, nesting = _leaves(self.file, argument_names, arguments)
             for position, name in enumerate(input_names):
                 inputs[position] = call(
                     self.file, f"preparing the input {name}", _input, self.file, name, inputs[position], device, wanted
                 )
             for name, value in zip(init_names, init_inputs, strict=False):
                 _refuse_unsendable(self.file, name, value)
-        _check_mutated(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
-        return Instance(reference, tuple(inputs), tuple(init_inputs), input_names, init_names, self.file, self.mutates)
+        mutates = _mutated_leaves(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
+        return Instance(
+            reference,
+            tuple(inputs),
+            tuple(init_inputs),
+            input_names,
+            init_names,
+            self.file,
+            mutates,
+            arguments=nesting,
+            keywords=keywords,
+        )
 
     def work(self, case: Case) -> tuple[int | None, int | None]:
         """FLOP and bytes that the problem states for `case`; None where it states nothing."""
@@ -199,8 +211,11 @@ class LoadedProblem:
         """The inputs of `case` that are of whole numbers, by name, on the CPU, without the module being made."""
         module = self._module(case)
         with torch.no_grad(), seeded("inputs", seed, "cpu"):
-            made = self._sequence("get_inputs", module.get_inputs, case)
-        names = self.outline(case).input_names
+            positional, named = self._inputs(module, case)
+        made: list[Any] = []
+        nested(positional, made)
+        names = [*self.outline(case).input_names[: len(made)]]
+        names += [leaf for name, value in named.items() for leaf in names_of(name, nested(value, made))]
         tensors = {name: value for name, value in zip(names, made, strict=True) if isinstance(value, Tensor)}
         return {name: value for name, value in tensors.items() if not (value.is_floating_point() or value.is_complex())}
 
@@ -256,6 +271,18 @@ class LoadedProblem:
         constants = {name: value for name, value in case.params.items() if name not in self.arguments}
         return execute(self.file, self.tree, constants)
 
+    def _inputs(self, module: types.ModuleType, case: Case) -> tuple[list[Any], dict[str, Any]]:
+        """What get_inputs gives: a list of forward's arguments in their order, or a dict of them by name."""
+        made = call_with(self.file, "get_inputs", module.get_inputs, case.params)
+        if type(made) is dict and all(type(name) is str for name in made):
+            return [], made
+        if not isinstance(made, list | tuple):
+            raise ProblemError(
+                f"{self.file}: get_inputs returned a {type(made).__name__}, expected a list",
+                "a list of forward's arguments in their order, or a dict of them by name",
+            )
+        return list(made), {}
+
     def _sequence(self, what: str, function: Callable[..., object], case: Case) -> list[Any]:
         made = call_with(self.file, what, function, case.params)
         if not isinstance(made, list | tuple):
@@ -303,19 +330,25 @@ def _input(file: Path, name: str, value: object, device: str, wanted: torch.dtyp
         return value
     raise ProblemError(
         f"{file}: get_inputs gives a {type(value).__name__} for {name}, expected a tensor, a number or None",
-        "pass each tensor as an argument of its own",
+        "tensors and numbers may be nested in lists, tuples and dicts",
     )
 
 
-def _check_mutated(file: Path, mutates: tuple[str, ...], inputs: dict[str, Input]) -> None:
-    """Refuse a name in MUTATES that is no tensor's, and memory that a change would show in twice."""
-    for name in mutates:
-        tensor = inputs.get(name)
-        if not isinstance(tensor, Tensor):
+def _mutated_leaves(file: Path, listed: tuple[str, ...], inputs: dict[str, Input]) -> tuple[str, ...]:
+    """The inputs that MUTATES lists, by themselves or by the argument that they are nested in; refuses names of others,
+    and memory that a change would show in twice."""
+    for name in listed:
+        if not any(is_in(one, name) and isinstance(value, Tensor) for one, value in inputs.items()):
             raise ProblemError(
                 f"{file}: MUTATES lists {name!r}, which is no tensor that get_inputs gives",
                 f"tensors: {', '.join(one for one, value in inputs.items() if isinstance(value, Tensor))}",
             )
+    mutates = tuple(
+        one for one, value in inputs.items() if isinstance(value, Tensor) and any(is_in(one, name) for name in listed)
+    )
+    for name in mutates:
+        tensor = inputs[name]
+        assert isinstance(tensor, Tensor)
         if any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)):
             raise ProblemError(
                 f"{file}: the input {name} is expanded, so that forward cannot change it",
@@ -327,6 +360,11 @@ def _check_mutated(file: Path, mutates: tuple[str, ...], inputs: dict[str, Input
                     f"{file}: the inputs {name} and {other} share memory, and forward changes {name}",
                     "give each memory of its own: .clone()",
                 )
+    return mutates
+
+
+def is_in(leaf: str, argument: str) -> bool:
+    return leaf == argument or leaf.startswith(f"{argument}.")
 
 
 def _refuse_unsendable(file: Path, name: str, value: object) -> None:
@@ -342,18 +380,37 @@ def _refuse_unsendable(file: Path, name: str, value: object) -> None:
         ) from error
 
 
-def _bind(file: Path, what: str, function: Callable[..., object], values: Sequence[object]) -> tuple[str, ...]:
-    """The names of the arguments of `function` that `values` go to; those of `*rest` are rest_0, rest_1, …"""
+def _bind(
+    file: Path, what: str, function: Callable[..., object], values: Sequence[object], named: Mapping[str, object]
+) -> tuple[tuple[str, ...], list[Any], tuple[str, ...]]:
+    """The arguments of `function`: their names, those of `*rest` being rest_0, rest_1, …; their values; and the names
+    of the last of them, which have to be passed by name."""
     try:
-        bound = inspect.signature(function).bind(*values)
+        bound = inspect.signature(function).bind(*values, **named)
     except TypeError as error:
-        maker = "get_inputs" if what == "forward" else "get_init_inputs"
-        raise ProblemError(f"{file}: {what} cannot take the {len(values)} values of {maker}: {error}") from error
+        maker, count = "get_inputs" if what == "forward" else "get_init_inputs", len(values) + len(named)
+        raise ProblemError(f"{file}: {what} cannot take the {count} values of {maker}: {error}") from error
     names: list[str] = []
     for name, value in bound.arguments.items():
-        rest = bound.signature.parameters[name].kind is inspect.Parameter.VAR_POSITIONAL
-        names += [f"{name}_{position}" for position in range(len(value))] if rest else [name]
-    return tuple(names)
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{name}_{position}" for position in range(len(value))]
+        else:
+            names += list(value) if kind is inspect.Parameter.VAR_KEYWORD else [name]
+    return tuple(names), [*bound.args, *bound.kwargs.values()], tuple(bound.kwargs)
+
+
+def _leaves(file: Path, names: tuple[str, ...], arguments: list[Any]) -> tuple[tuple[str, ...], list[Any], str]:
+    """The names and values of the leaves of forward's arguments, and how they are nested, "" where they are not."""
+    leaves: list[Any] = []
+    try:
+        structure = {name: nested(value, leaves) for name, value in zip(names, arguments, strict=True)}
+    except ValueError as error:
+        raise ProblemError(f"{file}: get_inputs gives {error}", "expected tensors and numbers") from error
+    found = tuple(leaf for name, one in structure.items() for leaf in names_of(name, one))
+    if len(set(found)) != len(found):
+        raise ProblemError(f"{file}: two inputs would have one name: {', '.join(found)}", "take the dots out of keys")
+    return found, leaves, "" if found == names else repr(structure)
 
 
 def _refuse_own_seed(file: Path, what: str, given: int) -> None:
