@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -58,10 +59,9 @@ def kernel_function(states, cache, *, scale):
     both[(triton.cdiv(x.numel(), 256),)](x, y, k, total, part, scale["by"], x.numel(), BLOCK=256)
     return {"parts": (part, None), "sum": total}
 """
-MODEL_NEW = KERNEL.replace("def kernel_function(states", "class ModelNew(torch.nn.Module):\n    def forward(self, states")
-MODEL_NEW = MODEL_NEW.partition("class ModelNew")[0] + "class ModelNew" + MODEL_NEW.partition("class ModelNew")[2].replace(
-    "\n    x, y", "\n        x, y").replace("\n    assert", "\n        assert").replace(
-    "\n    total", "\n        total").replace("\n    both", "\n        both").replace("\n    return", "\n        return")  # fmt: skip
+HEAD, _, BODY = KERNEL.partition("def kernel_function(states, cache, *, scale):\n")
+MODEL_NEW = f"{HEAD}class ModelNew(torch.nn.Module):\n    def forward(self, states, cache, *, scale):\n"
+MODEL_NEW += textwrap.indent(BODY, "    ")
 
 
 @pytest.fixture
@@ -112,7 +112,7 @@ def test_a_kernel_is_called_as_forward_is_and_returns_what_it_returns(
         (('"cache": {"k"', '"cache": {(1, 2)'), "keys are neither text nor whole numbers"),
         (('"cache": {"k"', '"cash": {"k"'), "cannot take the 3 values of get_inputs"),
         (('"cache": {"k": draw()}', '"cache": {"k": object()}'), "a object for cache.k"),
-        (("return {\"states\"", "return 7 and {7: 1, \"states\""), "get_inputs returned a dict"),
+        (('return {"states"', 'return 7 and {7: 1, "states"'), "get_inputs returned a dict"),
     ],
 )
 def test_what_cannot_be_taken_apart_is_refused_in_a_line(problem: Path, changed: tuple[str, str], said: str) -> None:
