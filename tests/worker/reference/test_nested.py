@@ -95,8 +95,11 @@ def test_a_kernel_is_called_as_forward_is_and_returns_what_it_returns(
     for source in (KERNEL, MODEL_NEW):
         found = worker.evaluate(Candidate(source=source), "verify")
         assert found.status is Status.PASSED, found.reason
+    flat = KERNEL.replace('{"parts": (part, None), "sum": total}', "(part, total)")
+    found = worker.evaluate(Candidate(source=flat), "verify")
+    assert found.status is Status.REJECTED
+    assert "nested as {'parts': (0, None), 'sum': 1}" in found.reason
     wrong = {
-        "nested": KERNEL.replace('{"parts": (part, None), "sum": total}', "(part, total)"),
         "parts": KERNEL.replace('"parts": (part, None)', '"parts": (total, None)'),
         "cache.k, changed in place": KERNEL.replace("x * by, mask", "y * by, mask"),
     }

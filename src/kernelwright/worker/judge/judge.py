@@ -95,6 +95,7 @@ class Judge:
                 "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
                 "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
                 "mutates": specs.mutates, "arguments": instance.arguments, "keywords": instance.keywords,
+                "returns": specs.returns,
                 "init": [codec.plain(as_it_lies(v)) if isinstance(v, torch.Tensor) else v
                          for v in instance.init_inputs],
             })  # fmt: skip

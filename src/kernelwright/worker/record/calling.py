@@ -31,6 +31,8 @@ class CaseShape(Record, frozen=True, kw_only=True):
     """How inputs are nested in forward's arguments (`structure`)."""
     keywords: tuple[str, ...] = ()
     """The arguments of forward that are passed by name."""
+    returns: str = ""
+    """How tensors are nested in what forward returns, in the same way."""
 
 
 def meta(spec: TensorSpec) -> torch.Tensor:

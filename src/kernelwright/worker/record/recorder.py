@@ -134,14 +134,14 @@ def one_call(
         returns = result_of(result, outputs)
     except ValueError as error:
         raise Refused(f"the call returned {error}") from error
-    is_nothing = result is None and not case.mutates
-    if is_nothing or not all(isinstance(o, torch.Tensor) for o in outputs):
-        raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected, or tensors "
-                      "nested as forward's")  # fmt: skip
+    returns = "" if result is None and case.mutates else returns
+    if returns != case.returns or not all(isinstance(o, torch.Tensor) for o in outputs):
+        nesting = f", nested as {case.returns}" if case.returns else ""
+        raise Refused(f"the call returned {described(result)}; a tensor or a tuple of tensors was expected{nesting}")
     return plan.Plan(
         buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps),
         outputs=tuple(trace.view(o, "an output") for o in outputs), single=isinstance(result, torch.Tensor),
-        returns="" if result is None else returns,
+        returns=returns,
     )  # fmt: skip
 
 
