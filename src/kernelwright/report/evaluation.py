@@ -34,6 +34,7 @@ def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> s
     if evaluation.results:
         parts.append(results_table(evaluation.results, cases))
         parts.extend(_reasons(evaluation.results))
+        parts.extend(derived_texts(evaluation.results, cases))
         parts.extend(unseen_texts(evaluation.results))
     if evaluation.kernels:
         parts.append(kernels_table(evaluation.kernels))
@@ -45,6 +46,13 @@ def evaluation_text(evaluation: Evaluation, cases: Sequence[CaseInfo] = ()) -> s
     if evaluation.log:
         parts.append("what the candidate printed (the end of it):\n" + evaluation.log.rstrip())
     return "\n\n".join(parts)
+
+
+def derived_texts(results: Sequence[CaseResult], cases: Sequence[CaseInfo]) -> list[str]:
+    """A line that names the derived cases on which values were compared; none where there are none."""
+    derived = {info.case.name for info in cases if info.case.derived}
+    judged = [one.case for one in results if one.case in derived and one.status in (Status.PASSED, Status.WRONG)]
+    return [f"derived, not stated by the problem: {', '.join(judged)}"] if judged else []
 
 
 def unseen_texts(results: Sequence[CaseResult]) -> list[str]:

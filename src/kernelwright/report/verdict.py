@@ -14,9 +14,11 @@ from kernelwright.report.evaluation import (
     VERIFIED_ON,
     below_bound_texts,
     dead_text,
+    derived_texts,
     serves_texts,
     throttled_texts,
     unqualified_text,
+    unseen_texts,
 )
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
@@ -80,6 +82,7 @@ def remarks(view: RunView) -> list[str]:
     lines = [VERIFIED_ON[evaluation.verified_on], *serves_texts(evaluation)]
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
+    lines += derived_texts(evaluation.results, view.info.problem.cases) + unseen_texts(evaluation.results)
     lines += [dead_text(evaluation.dead)] if evaluation.dead else []
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:

@@ -5,19 +5,21 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
+import msgspec
 import pytest
 
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import BenchCase, Bound, Case, CaseInfo, Clocks, Status
+from kernelwright.model import BenchCase, Bound, Case, CaseInfo, CaseResult, Clocks, Implementation, Status
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.compare import COPY, measured_again, measured_case
+from kernelwright.worker.stages.compare import COPY, measured_again, measured_case, unverified
 from kernelwright.worker.stages.subject import Subject
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
@@ -145,6 +147,39 @@ def test_a_candidate_that_is_wrong_is_neither_prepared_nor_timed() -> None:
     assert found["mine"][0] is Status.WRONG
     assert found["eager"][0] is Status.PASSED
     assert "bench prepare" not in processes.asked
+
+
+def judged_on(
+    monkeypatch: pytest.MonkeyPatch, large: CaseResult, small: CaseResult
+) -> tuple[Implementation | None, list[str]]:
+    """What a bench of the large case says of a candidate, and the cases that were judged for two of it."""
+    asked: list[str] = []
+    infos = (INFO, msgspec.structs.replace(INFO, case=Case(name="little", small=True)))
+    subject = FakeSubject(FakeProcesses())
+    subject.seen_small = {}
+    subject.session = cast(Session, SimpleNamespace(loaded=lambda: SimpleNamespace(cases=infos)))
+
+    def verified(subject: Subject, case: Case) -> CaseResult:
+        asked.append(case.name)
+        return small if case.small else large
+
+    monkeypatch.setattr("kernelwright.worker.stages.compare.verify", verified)
+    unverified(INFO, "mine", subject)
+    return unverified(INFO, "mine", subject), asked
+
+
+def test_a_case_that_did_not_see_every_distribution_is_benched_with_the_small_ones_judged_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    large = CaseResult(case="large", status=Status.PASSED, unseen=("ROWS",))
+    right = CaseResult(case="little", status=Status.PASSED)
+    wrong = CaseResult(case="little", status=Status.WRONG, reason="on inputs ROWS: off")
+    assert judged_on(monkeypatch, large, right) == (None, ["large", "little", "large"])
+    found, _ = judged_on(monkeypatch, large, wrong)
+    assert found is not None
+    assert (found.status, found.reason) == (Status.WRONG, "on case little: on inputs ROWS: off")
+    seen = CaseResult(case="large", status=Status.PASSED)
+    assert judged_on(monkeypatch, seen, wrong) == (None, ["large", "large"])
 
 
 def test_where_memory_does_not_hold_the_reference_a_candidate_is_not_verified_and_the_bench_goes_on() -> None:

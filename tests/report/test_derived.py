@@ -1,0 +1,47 @@
+"""Derived cases in what `check` and a verdict print."""
+
+from __future__ import annotations
+
+import msgspec
+
+from fakes import PROBLEM
+from kernelwright.model import Case, CaseResult, Evaluation, Status
+from kernelwright.report.derived import derived_document, derived_text
+from kernelwright.report.evaluation import evaluation_text
+
+DERIVED = msgspec.structs.replace(
+    PROBLEM.cases[0], case=Case(name="derived_odd", small=True, held_out=True, derived=True, params={"rows": 7})
+)
+CASES = (*PROBLEM.cases, DERIVED)
+LEFT = {"axis": "sum would get dim = 0 instead of 1", "stride": "it stays", "padding": "it stays"}
+
+
+def test_sizes_and_numbers_that_are_left_alone_are_listed_with_their_reasons() -> None:
+    problem = msgspec.structs.replace(PROBLEM, cases=CASES, left_alone=LEFT)
+    text = derived_text(problem)
+    assert "  derived_odd: rows = 7 (" in text
+    assert "held out)" in text
+    assert "  axis: sum would get dim = 0 instead of 1" in text
+    assert "  stride, padding: it stays" in text
+    assert derived_document(problem) == {"cases": {"derived_odd": {"rows": 7}}, "left_alone": LEFT}
+
+
+def test_without_derived_cases_the_reason_is_said_and_nothing_where_none_was_wanted() -> None:
+    assert derived_text(PROBLEM) == ""
+    assert (
+        derived_text(msgspec.structs.replace(PROBLEM, left_alone={"": "too large"})) == "no derived cases: too large\n"
+    )
+    more = msgspec.structs.replace(PROBLEM, cases=CASES, left_alone={"": "it does not run"})
+    assert "no more cases: it does not run" in derived_text(more)
+
+
+def test_a_verdict_names_the_derived_cases_that_decided_and_the_distributions_that_were_not_seen() -> None:
+    results = (
+        CaseResult(case="derived_odd", status=Status.PASSED),
+        CaseResult(case="big", status=Status.PASSED, unseen=("with ties", "huge")),
+    )
+    text = evaluation_text(Evaluation(status=Status.PASSED, results=results), CASES)
+    assert "derived, not stated by the problem: derived_odd" in text
+    assert "not seen on big (too large): with ties, huge" in text
+    stated = evaluation_text(Evaluation(status=Status.PASSED, results=results[:0]), CASES)
+    assert "derived, not" not in stated
