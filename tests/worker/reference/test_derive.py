@@ -216,6 +216,18 @@ def test_a_number_that_decides_a_branch_stays(tmp_path: Path) -> None:
         assert problem.instance(case, seed=0).inputs[0].shape[1] > 100  # type: ignore[union-attr]
 
 
+def test_a_norm_keeps_enough_elements_to_depend_on_its_input(tmp_path: Path) -> None:
+    init = "self.linear = nn.Linear(columns, features); self.norm = nn.GroupNorm(groups, features)"
+    text = model("return self.norm(self.linear(x))", init, ", columns, features, groups") + (
+        "rows = 1024\ncolumns = 512\nfeatures = 4096\ngroups = 64\n"
+        "def get_inputs():\n    return [torch.randn(rows, columns)]\n"
+        "def get_init_inputs():\n    return [columns, features, groups]\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert found.cases
+    assert all(case.params.get("features", 4096) >= 8 * 64 for case in found.cases)  # type: ignore[operator]
+
+
 def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(tmp_path: Path) -> None:
     text = model("return self.linear(x)", "self.linear = nn.Linear(2048, 2048)") + (
         "rows = 64\ndef get_inputs():\n    return [torch.randn(rows, 2048)]\ndef get_init_inputs():\n    return []\n"

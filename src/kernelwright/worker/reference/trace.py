@@ -49,6 +49,11 @@ RANDOM_FILLS = {"uniform_": {"from", "to"}, "normal_": {"mean", "std"}}
 """Arguments that an initialisation computes from the sizes of a parameter."""
 
 
+NORMS = ("native_group_norm", "native_layer_norm")
+LEAST_NORMALISED = 8
+"""A single element becomes 0 and two become 1 and -1, whatever they are: such a case would say nothing of its input."""
+
+
 class Seen(NamedTuple):
     """A tensor. number: counts tensors from the first that was seen."""
 
@@ -213,11 +218,23 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         sizes = [(call.arguments["C"], call.arguments["group"]) for call in (one, two)]
         if any(channels % groups for channels, groups in sizes):
             yield "the channels of a group norm would not be a multiple of its groups"
+    if name in NORMS:
+        before_count, count = _normalised(one), _normalised(two)
+        if count < min(before_count, LEAST_NORMALISED):
+            yield f"{name} would normalise {count} elements at a time instead of {before_count}"
     for before, after in zip(one.made, two.made, strict=True):
         if before.number != after.number:
             yield f"{name} would give another tensor"
         elif why := _shape_difference(before[1:], after[1:]):
             yield f"the result of {name} {why}"
+
+
+def _normalised(call: Call) -> int:
+    """How many elements have one mean and one deviation."""
+    known = call.arguments
+    if call.operator == "native_group_norm":
+        return int(known["C"] * known["HxW"] // known["group"])
+    return math.prod(known["normalized_shape"])
 
 
 def _differs(value: Any, found: Any) -> bool:
