@@ -52,7 +52,7 @@ def judged(worker: Worker, set_name: str, path: Path) -> dict[str, Any]:
     if set_name == robust_kbench.NAME and path.name.startswith("task_"):
         row["problem"] = f"{path.parent.name}/{path.name}"
     try:
-        info = worker.load(str(find_problem(str(path)).file))
+        info = worker.load(str(find_problem(str(path)).file), which="derived")
         row |= {"loads": True, "cases": len(info.cases), "small": sum(one.case.small for one in info.cases)}
         report = worker.qualify()
         row |= {"qualifies": {True: "yes", False: "no", None: "not judged"}[report.qualifies], "why": report.reason}

@@ -15,7 +15,7 @@ from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.consent import Ask, refuse
-from kernelwright.jobs.loading import load_qualified
+from kernelwright.jobs.loading import load_qualified, require_verifiable
 from kernelwright.jobs.runs import NewRun, new_run
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
@@ -65,8 +65,9 @@ def dry_run(
     run = new_run(given, settings, ask=ask, notify=notify, variables=with_keys(os.environ))
     with load_qualified(
         run.problem, run.settings.problem, start_worker=start_worker, notify=notify, target=run.target,
-        dtype=run.settings.dtype, unqualified=run.settings.unqualified,
+        dtype=run.settings.dtype, which=run.settings.cases, unqualified=run.settings.unqualified,
     ) as (worker, info), tempfile.TemporaryDirectory() as folder:  # fmt: skip
+        require_verifiable(worker, info, run.problem)
         shown = shown_proposer(run.settings.proposer, run.settings.proposer_options, with_keys(os.environ))
         file, sent, tunes = None, None, False
         if shown is not None:

@@ -52,7 +52,8 @@ def sidecar_text(problem: ProblemPath, cases: Sequence[Case]) -> str:
         found = parse_json(read_text(problem.sidecar))
     elif not states_cases(read_problem_text(problem.file)):
         found["cases"] = [case for case in cases if not case.derived]
-    known = {case["name"] for case in found["cases"] if isinstance(case, dict)}
+    stated = [*found["cases"], *found.get("tried", [])]
+    known = {case["name"] for case in stated if isinstance(case, dict)}
     added = [case for case in cases if case.derived and case.name not in known]
     return codec.document_text({**found, "cases": [*found["cases"], *added]}) + "\n"
 

@@ -11,7 +11,7 @@ import pytest
 from kernelwright.codec import decode
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
-from kernelwright.problems import find_problem, read_problem_text
+from kernelwright.problems import copy_problem, find_problem, read_problem_text
 from kernelwright.worker.reference.instance import outputs
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 from problem_sets import CONFIG, DEFINITION, TASK, workload, write_folder, write_task, write_trace_set
@@ -232,3 +232,15 @@ def test_nothing_of_a_set_is_executed_to_find_it(tmp_path: Path) -> None:
     )
     find_problem(str(write_task(tmp_path / "b", text + TASK)))
     assert not (tmp_path / "ran").exists()
+
+
+def test_a_run_s_copy_has_the_same_cases_once_each_and_what_the_set_states(tmp_path: Path) -> None:
+    found = find_problem(str(write_folder(tmp_path / "scale", DEFINITION, WORKLOADS)))
+    problem = load_problem(str(found.file))
+    copied = load_problem(str(copy_problem(found, tmp_path / "run", problem.cases).file))
+    assert (copied.cases, copied.stated) == (problem.cases, problem.stated)
+
+
+def test_our_own_cases_are_marked_as_derived(tmp_path: Path) -> None:
+    problem = loaded(write_folder(tmp_path / "scale", DEFINITION, WORKLOADS))
+    assert {case.name for case in problem.cases if case.derived} == {"small1", "small2", "odd"}

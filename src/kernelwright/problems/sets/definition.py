@@ -297,10 +297,10 @@ def _smaller(definition: Definition, workloads: Sequence[Workload]) -> Iterator[
     small = next((found for some in tries if (found := [axes for axes in some if fits(axes, SMALL_ELEMENTS)])), [])
     for position, axes in enumerate(small[:2], 1):
         dtype = "float32" if narrow else None
-        yield Case(name=f"small{position}", params={**axes, **scalars}, dtype=dtype, small=True)
+        yield Case(name=f"small{position}", params={**axes, **scalars}, dtype=dtype, small=True, derived=True)
     largest = max(elements(definition, one.axes) for one in workloads)
     if odd := next((axes for times in ODD_MULTIPLES if fits(axes := sized(0, times), largest)), None):
-        yield Case(name="odd", params={**odd, **scalars}, held_out=True)
+        yield Case(name="odd", params={**odd, **scalars}, held_out=True, derived=True)
 
 
 def axes_of(definition: Definition, variable: Mapping[str, int]) -> dict[str, int] | None:
