@@ -2,6 +2,7 @@
 
 import torch
 import torch.nn as nn
+import torch.nn.functional as F
 
 batch = 32
 dim = 2048
@@ -17,21 +18,23 @@ MUTATES = ("state",)
 
 
 class Model(nn.Module):
-    def forward(self, state, x, dt, a, b, c):
-        decay = torch.exp(dt[..., None] * a)
-        new = state * decay + (dt * x)[..., None] * b[:, None, :]
+    def forward(self, state, x, dt, a, b, c, d, dt_bias):
+        step = F.softplus(dt + dt_bias)
+        new = state * torch.exp(step[..., None] * a) + (step * x)[..., None] * b[:, None, :]
         state.copy_(new)
-        return (new * c[:, None, :]).sum(-1)
+        return (new * c[:, None, :]).sum(-1) + x * d
 
 
 def get_inputs():
     return [
         torch.randn(batch, dim, n),
         torch.randn(batch, dim),
-        torch.rand(batch, dim),
+        torch.randn(batch, dim),
         -torch.rand(dim, n),
         torch.randn(batch, n),
         torch.randn(batch, n),
+        torch.randn(dim),
+        torch.randn(dim),
     ]
 
 
