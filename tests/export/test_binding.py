@@ -27,6 +27,12 @@ SIGNATURES = (
     "*inputs",
     "x, *inputs, scale",
     "a, eps=0.1, mask=None",
+    "x, *args, **kwargs",
+    "*args, **kwargs",
+    "x, **kwargs",
+    "x, scale, *rest",
+    "x, *, eps, **more",
+    "first, **options",
 )
 
 
@@ -49,6 +55,20 @@ def test_text_and_values_are_bound_alike(signature: str) -> None:
     called.apply_defaults()
     ours.apply_defaults()
     assert ours == called
+
+
+def test_a_function_of_anything_gets_weights_and_constructor_arguments() -> None:
+    from kernelwright.worker.record.recorder import CaseShape, bind_arguments
+
+    case = CaseShape(name="case", inputs=(1,), input_names=("x",), parameters={}, init=(7,), init_names=("width",))
+
+    def bound(call: Any) -> tuple[list[Any], dict[str, Any]]:
+        return bind_arguments(call, case, ["x"], {"norm.weight": "w", "bias": "b"}, [7])  # type: ignore[dict-item]
+
+    assert bound(lambda x, *args, **kwargs: None) == (["x", "w", "b"], {"width": 7})
+    assert bound(lambda *args: None) == (["x", "w", "b", 7], {})
+    assert bound(lambda **kwargs: None) == ([], {"x": "x", "norm_weight": "w", "weight": "w", "bias": "b", "width": 7})
+    assert bound(lambda x, weight, **kwargs: None) == (["x", "w"], {"bias": "b", "width": 7})
 
 
 def test_a_candidate_with_both_forms_is_a_model() -> None:

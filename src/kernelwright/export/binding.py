@@ -48,10 +48,11 @@ def bound_arguments(
     signature = signature_of(source)
     wanted = [*signature.posonlyargs, *signature.args]
     defaults: list[ast.expr | None] = [None] * (len(wanted) - len(signature.defaults)) + [*signature.defaults]
-    names = {argument.arg for argument in [*wanted, *signature.kwonlyargs]} | (
-        {signature.vararg.arg} if signature.vararg else set()
-    )
+    names = {argument.arg for argument in [*wanted, *signature.kwonlyargs]}
     unnamed = [named[name] for name in inputs if name not in names]
+    aliases = [[name.replace(".", "_"), *unique_leaf(name, leaves)] for name in parameters]
+    loose = [place for place, own in enumerate(aliases) if not names & set(own)]
+    options = [place for place, name in enumerate(init) if name not in names]
     found: list[CallArgument] = []
     skipped = False
     for argument, default in zip(wanted, defaults, strict=True):
@@ -61,13 +62,30 @@ def bound_arguments(
         else:
             found.append(CallArgument(one.origin, one.index, argument.arg if skipped else None))
     if signature.vararg is not None:
-        found += unnamed
+        more = [*unnamed, *(CallArgument("parameter", place) for place in loose)]
+        more += [CallArgument("init", place) for place in options if signature.kwarg is None]
+        if more and skipped:
+            raise RequestError(
+                f"an argument of kernel_function before *{signature.vararg.arg} is none of the problem's"
+            )
+        found += more
         unnamed = []
     for argument, default in zip(signature.kwonlyargs, signature.kw_defaults, strict=True):
         one = chosen(argument.arg, default, named, unnamed)
         if one is not None:
             found.append(CallArgument(one.origin, one.index, argument.arg))
+    if signature.kwarg is not None:
+        found += [CallArgument("init", place, init[place]) for place in options]
+        found += [CallArgument(one.origin, one.index, inputs[one.index]) for one in unnamed]
+        if signature.vararg is None:
+            found += [CallArgument("parameter", place, alias) for place in loose for alias in aliases[place]]
     return tuple(found)
+
+
+def unique_leaf(name: str, leaves: Sequence[str]) -> list[str]:
+    """The last part of a parameter's name, where no other has it."""
+    leaf = name.rpartition(".")[2]
+    return [leaf] if leaves.count(leaf) == 1 and leaf != name.replace(".", "_") else []
 
 
 def chosen(

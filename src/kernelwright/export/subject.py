@@ -42,7 +42,10 @@ class Subject:
 
     @property
     def source(self) -> str:
-        """The candidate with its config written in, all but the choice among configs of `triton.autotune`."""
+        """The candidate as it was judged: its config written in, all but the choice among configs of `triton.autotune`,
+        and refusals in place of branches that no judged case took."""
+        if self.evaluation.judged_source is not None:
+            return self.evaluation.judged_source
         return render(self.candidate.source, self.candidate.config)
 
     @property

@@ -139,3 +139,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """Parameters and buffers that no output depends on, such as "parameter conv.bias": a kernel may leave them out."""
     library: LibraryMode = "none"
     """Which library steps the problem allowed; older journals allowed none."""
+    judged_source: str | None = None
+    """The text that was judged, its config written in, where it is not the candidate's own: without host code that
+    does nothing for the kernels, and with refusals in place of branches that no judged case took."""
+    unjudged: tuple[str, ...] = ()
+    """Where these branches are, as "line N: when it is taken"."""

@@ -75,7 +75,7 @@ def headline(evaluation: Evaluation) -> str:
     lines = [status]
     if evaluation.status is Status.PASSED:
         lines.append(VERIFIED_ON[evaluation.verified_on])
-    lines += serves_texts(evaluation)
+    lines += serves_texts(evaluation) + unjudged_texts(evaluation)
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
     if evaluation.dead:
@@ -99,6 +99,20 @@ def serves_texts(evaluation: Evaluation) -> list[str]:
         "read as dense": "it reads others as if they were dense",
     }
     return [f"serves: {names} inputs only ({how[found.shown_by]})"]
+
+
+MOST_UNJUDGED = 6
+"""Branches that are listed; more are counted."""
+
+
+def unjudged_texts(evaluation: Evaluation) -> list[str]:
+    """A line that says which branches of host code no judged case took; none where every one was taken."""
+    if not evaluation.unjudged:
+        return []
+    listed = "; ".join(shortened(text, 80) for text in evaluation.unjudged[:MOST_UNJUDGED])
+    more = len(evaluation.unjudged) - MOST_UNJUDGED
+    told = f"{listed}; and {more} more" if more > 0 else listed
+    return [f"not judged, and refused in files and exports: {told}"]
 
 
 def unqualified_text(reason: str) -> str:

@@ -8,7 +8,7 @@ journal does not hold.
 from __future__ import annotations
 
 from kernelwright.model import Trial
-from kernelwright.report.evaluation import serves_texts, unqualified_text
+from kernelwright.report.evaluation import serves_texts, unjudged_texts, unqualified_text
 from kernelwright.report.trials import outcome, readable_source, title, why
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import legible
@@ -21,7 +21,7 @@ def kernel_text(trial: Trial, view: RunView) -> str:
     The comment is never a reason to reject the file: what hides in a note is written out.
     """
     header = "".join(f"# {line}\n" for text in _facts(trial, view) for line in legible(text).splitlines())
-    return f"{header}\n{readable_source(trial).rstrip()}\n"
+    return f"{header}\n{readable_source(trial, view).rstrip()}\n"
 
 
 def _facts(trial: Trial, view: RunView) -> list[str]:
@@ -43,7 +43,7 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
         facts.append(f"confirmation {confirmation.status.value}: {figure}")
     judged = confirmation or evaluation
     if judged is not None:
-        facts += serves_texts(judged)
+        facts += serves_texts(judged) + unjudged_texts(judged)
     facts.append(f"{where}; torch {environment.torch}, Triton {environment.triton}")
     candidate = trial.proposal.candidate
     if candidate is not None and candidate.config:

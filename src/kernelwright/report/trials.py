@@ -12,7 +12,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.model import Trial, Usage
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import evaluation_text
-from kernelwright.report.view import RunView, source_of
+from kernelwright.report.view import RunView, judged_source_of, source_of
 from kernelwright.text.table import indented, table
 from kernelwright.text.units import label, number_text, times_text, unit_for
 
@@ -107,12 +107,13 @@ def said_text(trial: Trial) -> str:
     return "\n".join(lines)
 
 
-def readable_source(trial: Trial) -> str:
-    """The candidate as it runs; where its config does not fit its source, the source with the config said above."""
+def readable_source(trial: Trial, view: RunView | None = None) -> str:
+    """The candidate as it runs, and where `view` is given as it was judged; where its config does not fit its source,
+    the source with the config said above."""
     candidate = trial.proposal.candidate
     assert candidate is not None
     try:
-        return source_of(trial) or ""
+        return (source_of(trial) if view is None else judged_source_of(trial, view)) or ""
     except ConfigError as error:
         return f"# config {candidate.config} not written in: {error}\n{candidate.source}"
 

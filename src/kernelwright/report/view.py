@@ -13,7 +13,7 @@ from pathlib import Path
 from typing import Literal
 
 from kernelwright.journal import Event, Journal, Session, fold
-from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Trial, Usage
+from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Status, Trial, Usage
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.search.convergence import best_trial, gpu_s, seed_trial
@@ -176,6 +176,14 @@ def source_of(trial: Trial) -> str | None:
     """The candidate's text with its config written in, ready to use; None where there was no candidate."""
     candidate = trial.proposal.candidate
     return None if candidate is None else apply_config(candidate.source, candidate.config)
+
+
+def judged_source_of(trial: Trial, view: RunView) -> str | None:
+    """The text that was judged, as `source_of` where it is the candidate's own. The confirmation judged more cases."""
+    for evaluation in (view.confirmed.get(trial.number), trial.evaluation):
+        if evaluation is not None and evaluation.status is Status.PASSED:
+            return evaluation.judged_source or source_of(trial)
+    return source_of(trial)
 
 
 def share_of_bound(evaluation: Evaluation, cases: tuple[CaseInfo, ...]) -> float | None:

@@ -73,7 +73,12 @@ def bind_arguments(
     call: Any, case: CaseShape, inputs: list[Any], parameters: dict[str, torch.Tensor], init: list[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
     """The arguments of `kernel_function`, by name: forward arguments, parameters (dots as underscores, or a unique
-    last part), constructor arguments; what is left takes the inputs not yet named, in order, and then its default."""
+    last part), constructor arguments; what is left takes the inputs not yet named, in order, and then its default.
+
+    `*args` gets the inputs and parameters that no name took, in order, `**kwargs` what is left by name: constructor
+    arguments, and without `*args` inputs and parameters, too (a parameter under each of its names). With `*args` alone
+    constructor arguments follow the parameters.
+    """
     named: dict[str, Any] = dict(zip(case.init_names, init, strict=False))
     leaves = [name.rpartition(".")[2] for name in parameters]
     named |= {
@@ -83,18 +88,26 @@ def bind_arguments(
     by_input = arguments_from(case.arguments, case.input_names, inputs)
     named |= by_input
     wanted = [p for p in inspect.signature(call).parameters.values() if p.kind is not p.VAR_KEYWORD]
-    unnamed = [value for name, value in by_input.items() if name not in {p.name for p in wanted}]
+    taken = {p.name for p in wanted if p.kind is not p.VAR_POSITIONAL}
+    unnamed = [name for name in by_input if name not in taken]
+    positional = any(p.kind is p.VAR_POSITIONAL for p in wanted)
+    by_name = any(p.kind is p.VAR_KEYWORD for p in inspect.signature(call).parameters.values())
+    aliases = {name: [name.replace(".", "_"), *_unique_leaf(name, leaves)] for name in parameters}
+    loose = {name: tensor for name, tensor in parameters.items() if not taken & set(aliases[name])}
+    options = {name: value for name, value in zip(case.init_names, init, strict=False) if name not in taken}
+    if by_name and not positional:
+        options |= {alias: tensor for name, tensor in loose.items() for alias in aliases[name]}
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for parameter in wanted:
         if parameter.kind is parameter.VAR_POSITIONAL:
-            args += unnamed
+            args += [*(by_input[name] for name in unnamed), *loose.values(), *([] if by_name else options.values())]
             unnamed = []
             continue
         if parameter.name in named:
             value = named[parameter.name]
         elif unnamed and parameter.default in (parameter.empty, None):
-            value = unnamed.pop(0)
+            value = by_input[unnamed.pop(0)]
         elif parameter.default is not parameter.empty:
             value = parameter.default
         else:
@@ -104,4 +117,12 @@ def bind_arguments(
             kwargs[parameter.name] = value
         else:
             args.append(value)
+    if by_name:
+        kwargs |= options | {name: by_input[name] for name in unnamed}
     return args, kwargs
+
+
+def _unique_leaf(name: str, leaves: list[str]) -> list[str]:
+    """The last part of a parameter's name, where no other has it."""
+    leaf = name.rpartition(".")[2]
+    return [leaf] if leaves.count(leaf) == 1 and leaf != name.replace(".", "_") else []

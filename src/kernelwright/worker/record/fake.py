@@ -43,7 +43,7 @@ class SayCuda(TorchFunctionMode):
         elif name == "get_device":
             return 0
         elif name == "data_ptr":
-            return (1 << 30) + args[0].storage_offset() * args[0].element_size()
+            return self.trace.place(args[0]) + args[0].storage_offset() * args[0].element_size()
         elif func is scaled_dot_product_attention and self.trace.recording:  # on meta tensors it would be taken apart
             return self.trace.call_library(torch.ops.aten.scaled_dot_product_attention.default, args, kwargs)
         elif name in ("cuda", "pin_memory"):

@@ -68,6 +68,7 @@ class launches_to:  # noqa: N801 - reads as a verb at its use
         if not 0 <= index < len(tuner.configs):
             raise Refused(f"autotune:{name} = {index}, but there are {len(tuner.configs)} configs")
         config = tuner.configs[index]
+        tuner.best_config = config
         if config.pre_hook is not None:
             config.pre_hook({**dict(zip(tuner.arg_names, args, strict=False)), **kwargs, **config.all_kwargs()})
         return tuner.fn.run(*args, **kwargs, **config.all_kwargs())

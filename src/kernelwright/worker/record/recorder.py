@@ -20,6 +20,7 @@ from kernelwright import codec
 from kernelwright.devices import find_target
 from kernelwright.model import LibraryMode, Record, Status, TensorSpec
 from kernelwright.source import parse as syntax
+from kernelwright.source.branches import MARK, marked
 from kernelwright.worker import confine
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan
@@ -59,21 +60,26 @@ def record(job: Job, scratch: Path) -> Recorded:
     recordings: list[Recording] = []
     tuned: dict[str, int] = {}
     module: ModuleType | None = None
+    taken: set[int] = set()
+    taken_by_import: set[int] = set()
     for case in job.cases:
+        taken.clear()
         with faked(target, job.library) as trace, launches_to(trace, job.autotune, tuned) as names:
             try:
                 if module is None:
-                    module = imported(job.source, scratch)
+                    module = imported(job.source, scratch, taken)
+                    taken_by_import = set(taken)
                 names.update(kernel_names(module))
-                recordings.append(Recording(case=case.name, plan=planned(module, case, trace)))
+                made = planned(module, case, trace)
+                recordings.append(Recording(case=case.name, plan=made, taken=tuple(sorted(taken | taken_by_import))))
             except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a result
                 status, reason = blame(error)
                 recordings.append(Recording(case=case.name, status=status, reason=reason))
     return Recorded(recordings=tuple(recordings), autotune=tuned)
 
 
-def imported(source: str, scratch: Path) -> ModuleType:
-    """The candidate as a module (Triton wants its source in a file)."""
+def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
+    """The candidate as a module (Triton wants its source in a file), whose branches note in `taken` that they were."""
     path = scratch / "candidate.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location("candidate", path)
@@ -81,7 +87,8 @@ def imported(source: str, scratch: Path) -> ModuleType:
         raise Refused("the candidate cannot be imported")
     module = importlib.util.module_from_spec(spec)
     sys.modules["candidate"] = module
-    spec.loader.exec_module(module)
+    setattr(module, MARK, taken.add)
+    exec(compile(marked(syntax.parse(source)), str(path), "exec", dont_inherit=True), module.__dict__)
     return module
 
 

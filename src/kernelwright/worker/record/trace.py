@@ -104,6 +104,11 @@ class Trace(TorchDispatchMode):
         return View(buffer=buffer, dtype=str(tensor.dtype).removeprefix("torch."), shape=tuple(tensor.shape),
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
 
+    def place(self, tensor: torch.Tensor) -> int:
+        """An address for a tensor's storage, another for each, a multiple of any alignment."""
+        number = self.by_storage.get(tensor.untyped_storage()._cdata, -1)
+        return (number + 2) << 40
+
     def append(self, step: PlanStep) -> None:
         if len(self.steps) >= MAX_STEPS:
             raise Refused(f"one call takes more than {MAX_STEPS} launches, fills and copies")

@@ -13,6 +13,7 @@ from typing import Any
 
 from kernelwright.source.bindings import bindings, parameters_of, targets_of
 from kernelwright.worker.rules.imports import Finding
+from kernelwright.worker.rules.tables import tables
 
 CACHES = frozenset({"lru_cache", "cache", "cached_property", "singledispatch"})
 
@@ -38,8 +39,10 @@ Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
 
 def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
     """Every place where something could outlive a call. kernels: ids of nodes that are not host code."""
-    found = _containers(tree.body, "a module-level container could keep results between calls; use a tuple, or write "
-                                   "the values where they are used")  # fmt: skip
+    only_read = tables(tree)
+    body = [node for node in tree.body if not _assigned_names(node) or not _assigned_names(node) <= only_read]
+    found = _containers(body, "a module-level container could keep results between calls: only read it where it is "
+                              "used (an element, `in`, len, a loop), or make it a tuple")  # fmt: skip
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}  # such as a cache of keys
     for node in (node for node in ast.walk(tree) if id(node) not in kernels):
         if isinstance(node, ast.ClassDef):
@@ -64,6 +67,11 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
         if id(node) not in inside and isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             found.append(Finding(node.lineno, f"writes {ast.unparse(node)}: nothing may be patched"))
     return found
+
+
+def _assigned_names(node: ast.stmt) -> set[str]:
+    targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []
+    return {target.id if isinstance(target, ast.Name) else "" for target in targets}
 
 
 def _containers(body: list[ast.stmt], rule: str) -> list[Finding]:

@@ -13,6 +13,7 @@ from typing import Any
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, imported
+from kernelwright.source.branches import MARK
 from kernelwright.source.kernels import jit_functions
 from kernelwright.text.escape import acting
 from kernelwright.worker.rules.imports import Finding
@@ -25,12 +26,17 @@ ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton
                    "triton.tools.tensor_descriptor", "triton.runtime", "triton.testing")  # fmt: skip
 """What a candidate may import: the framework's containers and shapes, Triton, and arithmetic."""
 
-ALLOWED_IMPORTS_OF = {"collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum"),
-                      "contextlib": ("nullcontext",)}  # fmt: skip
-"""What a candidate may import of modules that hold more than it needs."""
+ALLOWED_IMPORTS_OF = {
+    "collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum"), "contextlib": ("nullcontext",),
+    "torch.amp": ("custom_fwd", "custom_bwd"), "torch.cuda.amp": ("custom_fwd", "custom_bwd"),
+    "operator": ("add", "sub", "mul", "floordiv", "mod", "neg", "lt", "le", "eq", "ne", "ge", "gt"),
+    "numpy": ("prod", "sqrt", "log", "log2", "ceil", "floor", "pi", "e", "inf"),
+    "typing_extensions": ("Literal", "TypeAlias", "Self"), "numbers": ("Number",),
+}  # fmt: skip
+"""What a candidate may import of modules that hold more than it needs: no more of them is used either."""
 
 FORBIDDEN_NAMES = frozenset({"exec", "eval", "compile", "open", "__import__", "globals", "locals", "vars", "setattr",
-                             "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__"})  # fmt: skip
+                             "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__", MARK})  # fmt: skip
 """Builtins that host code may not even name, unless it binds the name itself (an argument called `vars`)."""
 
 FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id"})
@@ -86,9 +92,14 @@ HOOKS = {
 @dataclass(frozen=True)
 class _Host:
     """The host code of a module. own: names that its functions bind. framework: names that imports bind to (a part of)
-    torch or Triton. called, above: ids of the expressions that are called, and of those above definitions."""
+    torch or Triton. partly: those of modules in `ALLOWED_IMPORTS_OF`. called, above, bases, alignment: ids of the
+    expressions that are called, that stand above definitions, of which attributes are read, and of addresses that are
+    asked for their alignment, or whether they are the same."""
 
     own: frozenset[str]
+    partly: dict[str, str]
+    bases: frozenset[int]
+    alignment: frozenset[int]
     framework: frozenset[str]
     called: frozenset[int]
     above: frozenset[int]
@@ -115,6 +126,15 @@ def _host_of(nodes: list[ast.AST]) -> _Host:
     return _Host(
         own=frozenset(name for node in nodes for name in _own_names(node)),
         framework=frozenset(name for node in nodes for name in _framework_names(node)),
+        partly={
+            found.name: found.alias.name
+            for node in nodes
+            if isinstance(node, ast.Import)
+            for found in imported(node)
+            if found.alias.name in ALLOWED_IMPORTS_OF
+        },
+        bases=frozenset(id(node.value) for node in nodes if isinstance(node, ast.Attribute)),
+        alignment=frozenset(found for node in nodes for found in _alignment(node)),
         called=frozenset(id(node.func) for node in nodes if isinstance(node, ast.Call)),
         above=frozenset(id(node) for decorator in decorators for node in ast.walk(decorator)),
     )
@@ -140,9 +160,38 @@ def _framework_names(node: ast.AST) -> list[str]:
     return [found.name for found in framework if not found.path.startswith("triton.language")]
 
 
+def may_import(module: str, name: str | None = None) -> bool:
+    """Whether host code may import a module, or a name from it."""
+    return module in ALLOWED_MODULES or (
+        module in ALLOWED_IMPORTS_OF and (name is None or name in ALLOWED_IMPORTS_OF[module])
+    )
+
+
+def _alignment(node: ast.AST) -> list[int]:
+    """The attributes in `x.data_ptr() % 16`, `x.data_ptr() & 15` and `x.data_ptr() == y.data_ptr()`."""
+    match node:
+        case ast.BinOp(
+            left=ast.Call(func=ast.Attribute(attr="data_ptr") as asked, args=[]),
+            op=ast.Mod() | ast.BitAnd(),
+            right=ast.Constant(value=int(number)),
+        ) if number <= MOST_ALIGNED:
+            return [id(asked)]
+        case ast.Compare(
+            left=ast.Call(func=ast.Attribute(attr="data_ptr") as one, args=[]),
+            ops=[ast.Eq() | ast.NotEq()],
+            comparators=[ast.Call(func=ast.Attribute(attr="data_ptr") as other, args=[])],
+        ):
+            return [id(one), id(other)]
+    return []
+
+
+MOST_ALIGNED = 512
+"""Bytes. Whether an address is a multiple of more says something of where it lies, not of what a kernel needs."""
+
+
 def _import(node: ast.Import, host: _Host) -> Iterator[Finding]:
     for alias in node.names:
-        if alias.name not in ALLOWED_MODULES:
+        if not may_import(alias.name) or ("." in alias.name and alias.name in ALLOWED_IMPORTS_OF):
             yield Finding(node.lineno, f"imports {alias.name}; {_allowed()}")
 
 
@@ -172,11 +221,19 @@ def _name(node: ast.Name, host: _Host) -> Iterator[Finding]:
         yield Finding(node.lineno, f"uses {node.id}; host code may only allocate, view, copy, cast and launch")
     if node.id in ("getattr", "hasattr") and id(node) not in host.called:
         yield Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
+    if node.id in host.partly and id(node) not in host.bases and node.id not in host.own:
+        yield Finding(node.lineno, f"uses the module {node.id} but for what is in it; name what you need of it")
     yield from _only_above(node, node.id, host)
 
 
 def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
-    if why := _attribute(node.attr, _root(node) in host.framework):
+    module = host.partly.get(node.value.id) if isinstance(node.value, ast.Name) else None
+    if module is not None and node.attr not in ALLOWED_IMPORTS_OF[module]:
+        allowed = ", ".join(ALLOWED_IMPORTS_OF[module])
+        yield Finding(node.lineno, f"imports {module} and uses its {node.attr}; allowed of it: {allowed}")
+    elif id(node) in host.alignment:
+        return
+    elif why := _attribute(node.attr, _root(node) in host.framework):
         yield Finding(node.lineno, f"uses .{node.attr}: {why}")
     yield from _only_above(node, node.attr, host)
 

@@ -134,6 +134,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
     scored = {info.case.name for info in session.loaded().cases if info.case.timed}
     timings = [result.timing for result in results if result.timing is not None and result.case in scored]
     counted = timings if status is Status.PASSED else []
+    judged_source, unjudged = subject.shipped(results) if status in GOOD else (None, ())
     compared = any(result.status in (Status.PASSED, Status.WRONG) for result in results)
     return Evaluation(
         status=status,
@@ -149,6 +150,8 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         confinement=subject.confinement,
         log=subject.log,
         unqualified=session.unqualified,
+        judged_source=judged_source,
+        unjudged=unjudged,
         serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
         dead=session.dead,
         library=session.loaded().library,

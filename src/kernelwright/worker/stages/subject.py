@@ -6,10 +6,11 @@ says is checked before it is used.
 
 from __future__ import annotations
 
+import ast
 import hashlib
 import math
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
 from typing import Any
@@ -20,12 +21,15 @@ from kernelwright import codec
 from kernelwright import source as tunables
 from kernelwright.model import Candidate, CaseResult, KernelResources, Property, Status
 from kernelwright.source import parse as syntax
+from kernelwright.source.branches import branches, without_untaken
 from kernelwright.worker.bench.messages import AddPlan, AddText
 from kernelwright.worker.compile import machine_code
 from kernelwright.worker.plan.faults import Expected
-from kernelwright.worker.plan.plan import Launch, Plan, dtypes, launch_identity
+from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, launch_identity
 from kernelwright.worker.processes.outcome import Ended
-from kernelwright.worker.rules.languages import rules_for
+from kernelwright.worker.rules.extract import Finding, Kernels
+from kernelwright.worker.rules.languages import Rules, rules_for
+from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.recording import Told, accepted, given, read, told
 
@@ -58,6 +62,8 @@ class Subject:
         self.kernels_sha = ""
         self.kernels: dict[str, dict[str, bool]] = {}
         self.declared: tuple[Property, ...] = ()
+        self.taken: dict[str, frozenset[int]] = {}
+        self.replaced: tuple[str, ...] = ()
 
     @contextmanager
     def stage(self, name: str) -> Iterator[None]:
@@ -84,16 +90,18 @@ class Subject:
     def prepare(self, cases: list[str]) -> None:
         """Everything up to compiled kernels, without touching a GPU; raises Ended."""
         with self.stage("static"):
-            self._check()
+            self._check(cases)
         with self.stage("record"):
             self._record(cases)
         with self.stage("compile"):
             self._compile()
 
-    def _check(self) -> None:
+    def _check(self, cases: list[str]) -> None:
         try:
             rules = rules_for(self.source)
             kernels = rules.check(self.source)
+            if kernels.findings:
+                kernels = self._normal(rules, kernels, cases)
             kernels.source.encode()
         except SyntaxError as error:
             raise Ended(Status.COMPILE_ERROR, syntax.complaint(error)) from error
@@ -109,18 +117,51 @@ class Subject:
         self.kernels = kernels.parameters
         self.declared = tuple(Property(name=name, shown_by="declared") for name in kernels.serves)
 
-    def _record(self, cases: list[str]) -> None:
+    def _normal(self, rules: Rules, kernels: Kernels, cases: list[str]) -> Kernels:
+        """The kernels of the normal form, which is the source from now on; the first ones where it breaks rules too.
+
+        What breaks rules in branches of it that no case takes is left out: a recording says which these are. It is not
+        believed: what it makes of the source is checked, recorded and judged as any other.
+        """
+        normal = normal_form(self.source)
+        made = rules.check(normal)
+        if not made.names:
+            return kernels
+        if made.findings and all(_may_go(finding, normal) for finding in made.findings):
+            try:
+                recorded = self._recorded(normal, cases)
+            except Ended:  # the rules that it breaks say more
+                return made
+            taken = {number for recording in recorded.recordings for number in recording.taken}
+            if not taken:
+                return made
+            pruned, replaced = without_untaken(normal, taken)
+            normal, before = normal_form(pruned), made
+            made = rules.check(normal)
+            if not made.names:
+                return before
+            self.replaced = replaced
+        if not made.findings:
+            self.source = normal
+        return made
+
+    def _recorded(self, source: str, cases: list[str]) -> Recorded:
+        """What the recorder says of every case; raises Ended where it says nothing that can be read."""
         shapes = [shape for shape in self.session.shapes if shape["name"] in cases]
 
         def attempt() -> tuple[Told, bool]:
-            found = told(self.processes, self.source, self.autotune_choice, shapes, self.session.loaded().library)
+            found = told(self.processes, source, self.autotune_choice, shapes, self.session.loaded().library)
             return found, found.ended is not None and found.ended.lost
 
         found = self.processes.twice_if_lost(attempt)
         self.confinement, self.log = found.confinement, found.log
         if found.ended is not None:
             raise Ended(found.ended.status, found.ended.reason)
-        recorded = read(found.answer, [shape["name"] for shape in shapes])
+        return read(found.answer, [shape["name"] for shape in shapes])
+
+    def _record(self, cases: list[str]) -> None:
+        shapes = [shape for shape in self.session.shapes if shape["name"] in cases]
+        recorded = self._recorded(self.source, cases)
         self.autotune = recorded.autotune
         for shape, recording in zip(shapes, recorded.recordings, strict=True):
             expected = Expected(
@@ -130,8 +171,23 @@ class Subject:
             outcome = accepted(recording, expected)
             if isinstance(outcome, Plan):
                 self.plans[recording.case] = outcome
+                self.taken[recording.case] = frozenset(recording.taken)
             else:
                 self.unplanned[recording.case] = outcome
+
+    def shipped(self, results: Sequence[CaseResult]) -> tuple[str | None, tuple[str, ...]]:
+        """The text to keep where it is not the candidate's own, and the branches that no judged case took.
+
+        Without a GPU what was recorded and compiled counts too: of it no values were judged, and the verdict says so.
+        """
+        judged = (Status.PASSED,) if self.processes.on_gpu else (Status.PASSED, Status.NOT_VERIFIED)
+        cases = [result.case for result in results if result.status in judged and result.case in self.taken]
+        if not cases:
+            return None, ()
+        taken = {number for case in cases for number in self.taken[case]}
+        text, conditions = without_untaken(self.source, taken)
+        own = tunables.render(self.candidate.source, self.candidate.config)
+        return (None if text == own else text), tuple(dict.fromkeys((*self.replaced, *conditions)))
 
     def key(self, launch: Launch) -> str:
         """Names the machine code of a launch."""
@@ -220,3 +276,11 @@ class Subject:
             for case, plan in sorted(self._plans_of_problem().items())
         ]
         return hashlib.sha256(codec.encode(described)).hexdigest()[:16]
+
+
+def _may_go(finding: Finding, source: str) -> bool:
+    """Whether a finding lies in host code that a call may leave out, or in an import that only such code may use."""
+    tree = syntax.parse(source)
+    parts = [branch.nodes for branch in branches(tree)]
+    parts += [(node,) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
+    return any(nodes[0].lineno <= finding.line <= (nodes[-1].end_lineno or 0) for nodes in parts)

@@ -1,0 +1,52 @@
+"""Parts of a source text replaced by others, found by the nodes of its tree, so that every line keeps its number."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kernelwright.source.rewrite import line_starts
+
+
+@dataclass(frozen=True)
+class Edit:
+    """What stands in place of the nodes from `first` to `last` of one statement list, or of one expression."""
+
+    first: ast.stmt | ast.expr
+    last: ast.stmt | ast.expr
+    text: str
+
+
+def edited(source: str, edits: Iterable[Edit]) -> str:
+    """`source` with its edits, of nested ones the outer; line breaks that an edit takes away follow its text."""
+    text = source.encode()
+    starts = line_starts(text)
+    places = [(*_span(starts, edit), edit) for edit in edits]
+    outer: list[tuple[int, int, Edit]] = []
+    for place in sorted(places, key=lambda place: (place[0], -place[1])):
+        if not outer or place[0] >= outer[-1][1]:
+            outer.append(place)
+    for start, end, edit in reversed(outer):
+        breaks = max(0, text[start:end].count(b"\n") - edit.text.count("\n"))
+        if isinstance(edit.first, ast.stmt):
+            new = edit.text + "\n" * breaks
+        else:
+            new = f"({edit.text}" + "\n" * breaks + ")"
+        text = text[:start] + new.encode() + text[end:]
+    return text.decode()
+
+
+def block(statements: Sequence[ast.stmt]) -> str:
+    """Statements as a text at module level; "pass" where there are none."""
+    return "\n".join(ast.unparse(statement) for statement in statements) or "pass"
+
+
+def _span(starts: list[int], edit: Edit) -> tuple[int, int]:
+    first: ast.stmt | ast.expr = edit.first
+    decorators = getattr(first, "decorator_list", [])
+    line, column = first.lineno, first.col_offset
+    if decorators:
+        line = decorators[0].lineno  # the column of a decorated definition is that of its @
+    end_line, end_column = edit.last.end_lineno or edit.last.lineno, edit.last.end_col_offset or 0
+    return starts[line - 1] + column, starts[end_line - 1] + end_column

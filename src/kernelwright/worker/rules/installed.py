@@ -1,0 +1,46 @@
+"""What the installed Triton has, read from its files: nothing of it is imported."""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+from importlib import metadata
+from pathlib import Path
+
+from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bindings
+
+
+def is_installed(module: str, name: str | None = None) -> bool:
+    """Whether a module of Triton's exists and has `name`. Of any other module that host code may import: True."""
+    if module.partition(".")[0] != "triton":
+        return True
+    known = _names_of(module)
+    return known is not None and (
+        name is None or name == "*" or name in known or _names_of(f"{module}.{name}") is not None
+    )
+
+
+@functools.cache
+def version_of(package: str) -> str | None:
+    """The installed version of a package, None where it is not installed."""
+    try:
+        return metadata.version(package)
+    except metadata.PackageNotFoundError:
+        return None
+
+
+@functools.cache
+def _names_of(module: str) -> frozenset[str] | None:
+    """The names that a module's file binds, None where there is no such file."""
+    top, *parts = module.split(".")
+    found = importlib.util.find_spec(top)
+    if found is None or not found.submodule_search_locations:
+        return None
+    place = Path(next(iter(found.submodule_search_locations)), *parts)
+    file = place / "__init__.py" if place.is_dir() else place.with_suffix(".py")
+    try:
+        tree = syntax.parse(file.read_text(encoding="utf-8"))
+    except (OSError, SyntaxError, ValueError):
+        return None
+    return frozenset(binding.name for binding in bindings(tree))

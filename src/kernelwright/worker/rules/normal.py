@@ -1,0 +1,258 @@
+"""The normal form of a candidate: published host code without what does nothing for its kernels. Pure syntax.
+
+The normal form is what is judged, and what an export or `best_kernel.py` holds. So a step here need not keep what
+the text would do elsewhere: whatever it makes of a candidate is judged like any other. Lines keep their numbers.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator
+
+from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
+from kernelwright.source.edits import Edit, block, edited
+from kernelwright.source.kernels import jit_functions
+from kernelwright.worker.rules.folding import NotConstant, literal, value_of
+from kernelwright.worker.rules.installed import is_installed
+from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, may_import
+
+ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})
+"""What a worker looks for in a candidate."""
+
+SILENT = frozenset({"logging", "warnings"})
+"""Modules that only speak to people: a statement that calls them is left out."""
+
+IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
+
+MOST_ROUNDS = 20
+"""Each round removes something; more are not needed by anything that people write."""
+
+
+def normal_form(source: str) -> str:
+    """`source` with its guarded imports decided, its constants computed, and without statements that only speak,
+    definitions that nothing reaches, and imports that nothing uses. Raises SyntaxError."""
+    for _ in range(MOST_ROUNDS):
+        before = source
+        for step in STEPS:
+            source = edited(source, step(syntax.parse(source)))
+        if source == before:
+            break
+    return source
+
+
+# --- what is decided when the module is imported --------------------------------------------------------------
+
+
+def _decided(tree: ast.Module) -> list[Edit]:
+    """Imports under `try`, and module-level conditions that are known, replaced by the side that is taken."""
+    found = []
+    for node in tree.body:
+        chosen = _side(node, tree)
+        if chosen is not None:
+            found.append(Edit(node, node, block(chosen)))
+    return found
+
+
+def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
+    match node:
+        case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=[]) if _is_guard(body) and handlers:
+            if all(_works(statement) for statement in body):
+                return [*body, *orelse]
+            caught = [handler.body for handler in handlers if _caught(handler) & IMPORT_ERRORS]
+            return caught[0] if caught else None
+        case ast.If(test=test, body=body, orelse=orelse):
+            try:
+                return body if value_of(test, tree) else orelse
+            except NotConstant:
+                sides = [side for side in (body, orelse) if side]
+            if len(sides) == 2 and all(map(_is_guard, sides)):
+                return next((side for side in sides if all(map(_works, side))), None)
+    return None
+
+
+def _is_guard(body: list[ast.stmt]) -> bool:
+    """Whether it only imports, and says so in names."""
+    imports = any(isinstance(node, ast.Import | ast.ImportFrom) for part in body for node in ast.walk(part))
+    return imports and all(
+        isinstance(part, ast.Import | ast.ImportFrom | ast.Pass)
+        or (isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant | ast.Name | ast.Attribute))
+        or (isinstance(part, ast.Try) and _is_guard(part.body))
+        for part in body
+    )
+
+
+def _works(statement: ast.stmt) -> bool:
+    """Whether an import would succeed with the installed Triton, and host code may do it."""
+    match statement:
+        case ast.Import(names=names):
+            return all(may_import(alias.name) and is_installed(alias.name) for alias in names)
+        case ast.ImportFrom(module=str(module), names=names, level=0):
+            return all(may_import(module, alias.name) and is_installed(module, alias.name) for alias in names)
+        case ast.Try(handlers=handlers):
+            return bool(handlers)
+    return not isinstance(statement, ast.ImportFrom)
+
+
+def _caught(handler: ast.ExceptHandler) -> set[str]:
+    return {"Exception"} if handler.type is None else names_in(handler.type)
+
+
+def _computed(tree: ast.Module) -> list[Edit]:
+    """Module-level values that can be computed, written as literals."""
+    roots = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None]
+    return [edit for node in roots for edit in _literals(node.value, tree) if node.value is not None]
+
+
+def _literals(node: ast.AST | None, tree: ast.Module) -> Iterator[Edit]:
+    match node:
+        case ast.Constant() | ast.Lambda() | None:
+            return
+        case ast.IfExp(test=test, body=body, orelse=orelse):
+            try:
+                yield Edit(node, node, ast.unparse(body if value_of(test, tree) else orelse))
+                return
+            except NotConstant:
+                pass
+        case ast.Call() | ast.Compare() | ast.BoolOp() | ast.Attribute() | ast.BinOp():
+            try:
+                text = literal(value_of(node, tree))
+                if text != ast.unparse(node) and not _is_plain(node):
+                    yield Edit(node, node, text)
+                return
+            except NotConstant:
+                pass
+    for child in ast.iter_child_nodes(node):
+        yield from _literals(child, tree)
+
+
+def _is_plain(node: ast.expr) -> bool:
+    """Arithmetic on numbers, as it stands."""
+    return all(isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop)
+               for part in ast.walk(node))  # fmt: skip
+
+
+# --- what does nothing ----------------------------------------------------------------------------------------
+
+
+def _spoken(tree: ast.Module) -> list[Edit]:
+    """Statements that call a logger, the module that warns, or something made of them."""
+    silent = {name for name, path in imported_paths(tree).items() if path.partition(".")[0] in SILENT}
+    for node in tree.body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _root(node.value) in silent:
+            silent |= {target.id for target in node.targets if isinstance(target, ast.Name)}
+    kernels = {id(function.node) for function in jit_functions(tree)}
+    nodes = (node for top in tree.body if id(top) not in kernels for node in ast.walk(top))
+    return [
+        Edit(node, node, "pass")
+        for node in nodes
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _root(node.value) in silent
+    ]
+
+
+def _root(node: ast.expr) -> str | None:
+    while isinstance(node, ast.Call | ast.Attribute):
+        node = node.func if isinstance(node, ast.Call) else node.value
+    return node.id if isinstance(node, ast.Name) else None
+
+
+def _unreached(tree: ast.Module) -> list[Edit]:
+    """Module-level definitions to which no name leads from what a worker calls, and imports that nothing uses."""
+    if not ENTRIES & {binding.name for binding in bindings(tree)}:
+        return []
+    reached, left = set(ENTRIES), list(tree.body)
+    more = True
+    while more:
+        taken = [node for node in left if _names(node) is None or (_names(node) or set()) & reached]
+        left = [node for node in left if not any(node is one for one in taken)]
+        reached |= {name for node in taken for name in _read(node)}
+        more = bool(taken)
+    found = [Edit(node, node, _nothing(node, tree)) for node in left]
+    for node in tree.body:
+        if isinstance(node, ast.Import | ast.ImportFrom) and not any(node is one for one in left):
+            found += _narrowed(node, reached)
+    return [edit for edit in found if edit.text != ast.unparse(edit.first)]
+
+
+def _names(node: ast.stmt) -> set[str] | None:
+    """What a statement defines if it does nothing else; None where it has to stay."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
+            return {name}
+        case ast.ImportFrom(module="__future__"):
+            return None
+        case ast.Import() | ast.ImportFrom():
+            return {found.name for found in imported(node)}
+        case ast.Assign() | ast.AnnAssign() if _acts(node):
+            return None
+        case ast.Assign(targets=targets) if all(isinstance(target, ast.Name) for target in targets):
+            return {target.id for target in targets if isinstance(target, ast.Name)}
+        case ast.AnnAssign(target=ast.Name(id=name)):
+            return {name}
+        case ast.If() if ast.unparse(node.test) == "__name__ == '__main__'" and not node.orelse:
+            return set()
+    return None
+
+
+def _acts(node: ast.stmt) -> bool:
+    """Whether it calls a builtin that host code may not call: then it stays, to be refused."""
+    return bool(names_in(node) & (FORBIDDEN_NAMES | FORBIDDEN_CALLS))
+
+
+def _read(node: ast.stmt) -> set[str]:
+    texts = {part.value for part in ast.walk(node) if isinstance(part, ast.Constant) and isinstance(part.value, str)}
+    return names_in(node) | {text for text in texts if text.isidentifier()}
+
+
+def _nothing(node: ast.stmt, tree: ast.Module) -> str:
+    """What stands in place of a statement: "pass" where another shares its line."""
+    lines = [other for other in tree.body if other is not node and other.lineno <= (node.end_lineno or node.lineno)
+             and (other.end_lineno or other.lineno) >= node.lineno]  # fmt: skip
+    return "pass" if lines else ""
+
+
+def _narrowed(node: ast.Import | ast.ImportFrom, reached: set[str]) -> list[Edit]:
+    """An import without the names that nothing uses."""
+    kept = [found.alias for found in imported(node) if found.name in reached or found.alias.name == "*"]
+    if len(kept) == len(node.names) or not kept or getattr(node, "module", "") == "__future__":
+        return []
+    made = ast.Import(kept) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, kept, node.level)
+    return [Edit(node, node, ast.unparse(made))]
+
+
+# --- kernels --------------------------------------------------------------------------------------------------
+
+
+def _raises(tree: ast.Module) -> list[Edit]:
+    """`raise` under a condition in a kernel, which compiles where a constant leaves it out, as an assertion."""
+    language = [name for name, path in imported_paths(tree).items() if path == "triton.language"]
+    if not language:
+        return []
+    return [
+        Edit(node, node, f"{language[0]}.static_assert(False)")
+        for function in jit_functions(tree)
+        for condition in ast.walk(function.node)
+        if isinstance(condition, ast.If)
+        for node in (*condition.body, *condition.orelse)
+        if isinstance(node, ast.Raise)
+    ]
+
+
+TRACERS = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "torch.jit.is_tracing"})
+
+
+def _traced(tree: ast.Module) -> list[Edit]:
+    """`if torch.compiler.is_compiling():` in functions, which a recorded call does not take, left out. What stands
+    under `not` stays: it would be for the recording."""
+    paths = imported_paths(tree)
+    return [
+        Edit(node, node, "pass")
+        for node in ast.walk(tree)
+        if isinstance(node, ast.If) and not node.orelse and isinstance(node.test, ast.Call)
+        and dotted(node.test.func, paths) in TRACERS
+    ]  # fmt: skip
+
+
+STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
+    _decided, _computed, _spoken, _traced, _unreached, _raises,
+)  # fmt: skip

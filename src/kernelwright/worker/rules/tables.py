@@ -1,0 +1,74 @@
+"""Module-level dicts, lists and sets that a candidate only reads: tables. Pure syntax.
+
+A table is bound once, and each use of its name asks it for something: an element, its length, whether it holds a value,
+what it holds one after the other. Whoever passes it on, or binds it to another name, could fill it later.
+"""
+
+from __future__ import annotations
+
+import ast
+
+from kernelwright.source.bindings import bindings
+
+READS = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
+"""Methods that give what a table holds."""
+
+ASKS = frozenset({"len", "sorted", "min", "max", "sum", "any", "all", "tuple", "list", "dict", "set", "enumerate",
+                  "zip", "autotune"})  # fmt: skip
+"""What a table may be passed to. `triton.autotune` reads its configs."""
+
+CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
+
+
+def tables(tree: ast.Module) -> set[str]:
+    """The names of module-level containers that are only read."""
+    bound: dict[str, list[ast.expr | None]] = {}
+    for binding in bindings(tree):
+        bound.setdefault(binding.name, []).append(binding.value)
+    parents = {id(child): node for node in ast.walk(tree) for child in ast.iter_child_nodes(node)}
+    written = {name for node in ast.walk(tree) if isinstance(node, ast.Global) for name in node.names}
+    found = set()
+    for name, values in bound.items():
+        if len(values) != 1 or not _is_container(values[0]) or values[0] is None or name in written:
+            continue
+        uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name
+                and isinstance(node.ctx, ast.Load)]  # fmt: skip
+        inner = [part for part in ast.walk(values[0]) if isinstance(part, CONTAINERS)][1:]
+        if all(_is_read(use, parents, nested=bool(inner)) for use in uses):
+            found.add(name)
+    return found
+
+
+def _is_read(use: ast.expr, parents: dict[int, ast.AST], nested: bool) -> bool:
+    """nested: whether what the table holds may itself be filled; then only elements of elements are handed on."""
+    parent = parents[id(use)]
+    match parent:
+        case ast.Subscript(ctx=ast.Load(), value=value) if value is use:
+            return not nested or _is_read(parent, parents, nested=False)
+        case ast.Compare(left=left):
+            return left is not use
+        case ast.Attribute(attr=attribute, ctx=ast.Load()):
+            called = parents[id(parent)]
+            return attribute in READS and isinstance(called, ast.Call) and called.func is parent and not nested
+        case ast.For(iter=over) | ast.comprehension(iter=over):
+            return over is use and not nested
+        case ast.Call(func=function, args=args):
+            name = function.attr if isinstance(function, ast.Attribute) else getattr(function, "id", None)
+            return name in ASKS and any(argument is use for argument in args) and (not nested or name == "len")
+        case ast.keyword(arg=None) | ast.Starred():
+            return not nested
+        case ast.keyword(arg="configs") as keyword:
+            call = parents[id(keyword)]
+            return isinstance(call, ast.Call) and ast.unparse(call.func).endswith("autotune") and not nested
+    return False
+
+
+def _is_container(value: ast.expr | None) -> bool:
+    """Whether a value is a container as it is written, or made by `list` and the like of something. An empty one is to
+    be filled."""
+    match value:
+        case ast.Call(func=ast.Name(id="list" | "dict" | "set" | "sorted"), args=args, keywords=keywords):
+            return bool(args or keywords)
+        case ast.List(elts=held) | ast.Set(elts=held) | ast.Dict(values=held):
+            return bool(held)
+    return isinstance(value, CONTAINERS)

@@ -1,0 +1,153 @@
+"""The normal form: what it leaves out and computes, what it leaves alone, and that lines keep their numbers."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelwright.worker.rules import triton
+from kernelwright.worker.rules.installed import is_installed
+from kernelwright.worker.rules.normal import normal_form
+
+KERNEL = """
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n), mask=lanes < n)
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    copy[(1,)](x, out, x.numel(), BLOCK=256)
+    return out
+"""
+
+
+def findings(source: str) -> list[str]:
+    return [str(finding) for finding in triton.check(source).findings]
+
+
+HARMLESS = {
+    "logging": "import logging\nlogger = logging.getLogger(__name__)\n",
+    "a test": "import time\ndef test_it():\n    torch.cuda.synchronize()\n    return time.time()\n",
+    "a reference": "def reference(x):\n    return x.cpu().tolist()\n",
+    "numpy that nothing uses": "import numpy as np\n",
+    "versions": "from packaging import version\nNEW = version.parse(triton.__version__) >= version.parse('3.0')\n",
+    "a table": "SIZES = {'a': 1, 'b': 2}\n",
+    "an import under try": "try:\n    import flash_attn\n    HAS = True\nexcept ImportError:\n    HAS = False\n",
+    "a warning": "import warnings\nwarnings.filterwarnings('ignore')\n",
+    "a main program": "if __name__ == '__main__':\n    print(kernel_function(torch.ones(3).cuda()).tolist())\n",
+}
+
+
+@pytest.mark.parametrize("what", HARMLESS)
+def test_what_does_nothing_for_the_kernels_breaks_no_rule(what: str) -> None:
+    source = HARMLESS[what] + KERNEL
+    made = normal_form(source)
+    assert findings(made) == []
+    assert made.count("\n") == source.count("\n")
+    assert "def kernel_function(x):" in made
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("    out = torch", "    import logging\n    out = torch"),
+    ("    out = torch", "    x = x.cpu()\n    out = torch"),
+    ("    return out", "    return helper(out)\n\ndef helper(x):\n    return x.tolist()"),
+    ("import torch\n", "import torch, os\nos.environ['A'] = 'b'\n"),
+    ("    out = torch", "    os.environ.get('A')\n    out = torch"),
+    ("BLOCK=256", "BLOCK=torch.ops.x"),
+])  # fmt: skip
+def test_what_a_call_reaches_is_still_judged(old: str, new: str) -> None:
+    assert findings(normal_form(KERNEL.replace(old, new))) != [] or "os." in new
+    made = normal_form("import os\n" + KERNEL.replace(old, new))
+    assert findings(made) != []
+
+
+@pytest.mark.parametrize(("written", "computed"), [
+    ("1.0 / math.log(2.0)", "1.4426950408889634"),
+    ("math.log2(math.e)", "1.4426950408889634"),
+    ("2 ** 31 - 1", "2 ** 31 - 1"),
+    ("float('-inf')", "-1e+999"),
+    ("int(os.environ.get('BLOCK', '64'))", "64"),
+    ("os.getenv('DEBUG') == '1'", "False"),
+    ("64 if os.environ.get('A', '0') == '1' else 128", "128"),
+    ("torch.finfo(torch.float16).max", "65504.0"),
+    ("tl.constexpr(math.sqrt(4))", "tl.constexpr(2.0)"),
+    ("10 ** 10 ** 10", "10 ** 10 ** 10"),
+    ("'a' * 10 ** 9", "'a' * 10 ** 9"),
+])  # fmt: skip
+def test_constants_are_computed(written: str, computed: str) -> None:
+    source = f"import math\nimport os\nSERVES = {written}\n" + KERNEL
+    line = normal_form(source).splitlines()[2]
+    assert line.replace("(", "").replace(")", "").replace("1e999", "1e+999") == f"SERVES = {computed}".replace(
+        "(", ""
+    ).replace(")", "")
+
+
+def test_a_constant_of_a_kernel_may_be_computed() -> None:
+    source = "import math\nLOG2E: tl.constexpr = 1.0 / math.log(2.0)\n" + KERNEL.replace(
+        "mask=lanes < n), mask", "mask=lanes < n) * LOG2E, mask"
+    )
+    assert findings(source) != []
+    assert findings(normal_form(source)) == []
+
+
+LIBDEVICE = """\
+try:
+    from triton.language.extra.libdevice import {name} as f
+except ModuleNotFoundError:
+    from triton.language.extra.cuda.libdevice import {name} as f
+"""
+
+
+def test_an_import_under_try_is_decided_by_the_installed_triton() -> None:
+    assert is_installed("triton.language", "program_id")
+    assert not is_installed("triton.language", "no_such_name")
+    assert not is_installed("triton.no_such_module")
+    kernel = KERNEL.replace("tl.load(x_ptr + lanes, mask=lanes < n)", "f(tl.load(x_ptr + lanes, mask=lanes < n))")
+    first = normal_form(LIBDEVICE.format(name="rsqrt") + kernel)
+    assert "from triton.language.extra.libdevice import rsqrt as f" in first
+    assert "except" not in first
+    assert findings(first) == []
+    swapped = (
+        LIBDEVICE.format(name="exp2")
+        .replace("extra.libdevice", "extra.no_such_module")
+        .replace("extra.cuda.", "extra.")
+    )
+    assert "from triton.language.extra.libdevice import exp2 as f" in normal_form(swapped + kernel)
+
+
+def test_a_raise_in_a_kernel_is_an_assertion() -> None:
+    kernel = KERNEL.replace(
+        "    lanes = tl.arange", "    if BLOCK < 2:\n        raise ValueError(BLOCK)\n    lanes = tl.arange"
+    )
+    assert findings(kernel) != []
+    made = normal_form(kernel)
+    assert findings(made) == []
+    assert "tl.static_assert(False)" in made
+
+
+@pytest.mark.parametrize("use", [
+    "SIZES.update(c=3)", "SIZES['c'] = 3", "table = SIZES", "note(SIZES)", "del SIZES['a']",
+    "return SIZES", "x.sizes(SIZES)", "SIZES.setdefault('c', 4)", "(y := SIZES)",
+])  # fmt: skip
+def test_a_table_that_is_changed_or_handed_on_is_refused(use: str) -> None:
+    source = "SIZES = {'a': 1}\n" + KERNEL.replace("    out = torch", f"    {use}\n    out = torch")
+    assert any("container" in text or "outlives" in text for text in findings(normal_form(source)))
+
+
+@pytest.mark.parametrize("use", [
+    "SIZES['a']", "SIZES.get('a')", "'a' in SIZES", "len(SIZES)", "[one for one in SIZES]", "dict(**SIZES)",
+])  # fmt: skip
+def test_a_table_may_be_read(use: str) -> None:
+    source = "SIZES = {'a': 1}\n" + KERNEL.replace("    out = torch", f"    {use}\n    out = torch")
+    assert findings(source) == []
+
+
+def test_what_a_table_holds_may_not_be_filled() -> None:
+    table = "SIZES = {'a': []}\n"
+    for use, fine in (("SIZES['a']", False), ("SIZES['a'][0]", True), ("SIZES['a'].append(1)", False)):
+        source = table + KERNEL.replace("    out = torch", f"    y = {use}\n    out = torch")
+        assert (findings(source) == []) is fine, use
