@@ -151,3 +151,26 @@ def test_what_a_table_holds_may_not_be_filled() -> None:
     for use, fine in (("SIZES['a']", False), ("SIZES['a'][0]", True), ("SIZES['a'].append(1)", False)):
         source = table + KERNEL.replace("    out = torch", f"    y = {use}\n    out = torch")
         assert (findings(source) == []) is fine, use
+
+
+def test_decorators_that_are_called_behind_a_function_stand_above_it() -> None:
+    kernel = KERNEL.replace("@triton.jit\n", "").replace(
+        "def kernel_function",
+        "copy = triton.jit(copy)\ncopy = triton.heuristics({'BLOCK': lambda a: 256})(copy)\n\ndef kernel_function",
+    )
+    made = normal_form(kernel)
+    assert "@triton.heuristics({'BLOCK': lambda a: 256})\n@triton.jit\ndef copy(" in made
+    assert triton.check(made).names == ("copy",)
+    assert findings(made) == []
+
+
+def test_a_kernel_wrapped_for_tracing_is_the_kernel() -> None:
+    made = normal_form(KERNEL.replace("    copy[(1,)]", "    torch.library.wrap_triton(copy)[(1,)]"))
+    assert "wrap_triton" not in made
+    assert findings(made) == []
+
+
+def test_a_branch_for_tracing_goes_and_one_against_it_stays() -> None:
+    for condition, fine in (("torch.compiler.is_compiling()", True), ("not torch.compiler.is_compiling()", False)):
+        source = KERNEL.replace("    out = torch", f"    if {condition}:\n        x = x.contiguous()\n    out = torch")
+        assert (findings(normal_form(source)) == []) is fine

@@ -145,19 +145,28 @@ def entered(
     function: str, branches: Branches, sites: Sites, memory: Memory, launched: bool, values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
     """An activation and the arguments as the compiler took them. launched: by the host, where numbers that are 1 become
-    constants and floats become fp32; otherwise by another kernel."""
+    constants, floats become fp32 and an annotation (`n: tl.int64`) says how wide a number is; otherwise by another
+    kernel."""
     ways = branches.ways.get(function, [])
     if not launched:
         exact = branches.exact.get((function, str([kind_of(value) for value in values])))
         ways = [exact] if exact else ways
-    for way in ways:
-        try:
-            arguments = [taken(kind, value) for kind, value in zip(way.arguments, values, strict=True)]
-        except Mismatch:
-            continue
-        return Activation(way, sites, memory), *arguments
-    given = ", ".join(_shown(kind_of(value)) for value in values)
-    raise Diverged(f"{function} is called in the CPU interpreter with ({given}), for which it was not compiled")
+    for given in (values, tuple(map(_number, values))) if launched else (values,):
+        for way in ways:
+            try:
+                arguments = [taken(kind, value) for kind, value in zip(way.arguments, given, strict=True)]
+            except Mismatch:
+                continue
+            return Activation(way, sites, memory), *arguments
+    shown = ", ".join(_shown(kind_of(value)) for value in values)
+    raise Diverged(f"{function} is called in the CPU interpreter with ({shown}), for which it was not compiled")
+
+
+def _number(value: Any) -> Any:
+    """The Python number that the host passed, of a scalar that the interpreter made of it."""
+    if not isinstance(value, tl.tensor) or value.type.is_block() or str(value.type) not in SCALARS:
+        return value
+    return value.handle.data.item()
 
 
 def taken(kind: Kind, value: Any) -> Any:

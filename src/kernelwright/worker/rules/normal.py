@@ -7,12 +7,13 @@ the text would do elsewhere: whatever it makes of a candidate is judged like any
 from __future__ import annotations
 
 import ast
+import copy
 from collections.abc import Callable, Iterator
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
 from kernelwright.source.edits import Edit, block, edited
-from kernelwright.source.kernels import jit_functions
+from kernelwright.source.kernels import DECORATORS, jit_functions
 from kernelwright.worker.rules.folding import NotConstant, literal, value_of
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, may_import
@@ -24,6 +25,8 @@ SILENT = frozenset({"logging", "warnings"})
 """Modules that only speak to people: a statement that calls them is left out."""
 
 IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
+
+WRAPPERS = frozenset({"torch.library.wrap_triton"})
 
 MOST_ROUNDS = 20
 """Each round removes something; more are not needed by anything that people write."""
@@ -253,6 +256,31 @@ def _traced(tree: ast.Module) -> list[Edit]:
     ]  # fmt: skip
 
 
+def _decorated(tree: ast.Module) -> list[Edit]:
+    """`kernel = triton.jit(kernel)` behind a function, which Triton's own decorators above it say as well; and
+    `torch.library.wrap_triton(kernel)`, which is the kernel where nobody traces."""
+    paths = imported_paths(tree)
+    found = [
+        Edit(node, node, ast.unparse(node.args[0]))
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Call) and dotted(node.func, paths) in WRAPPERS and len(node.args) == 1
+    ]
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    wrapped: dict[str, list[ast.expr]] = {}
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=ast.Call(func=function, args=[ast.Name(id=same)])):
+                named = function.func if isinstance(function, ast.Call) else function
+                if name == same and name in functions and dotted(named, paths) in DECORATORS:
+                    wrapped.setdefault(name, []).insert(0, function)
+                    found.append(Edit(node, node, ""))
+    for name, decorators in wrapped.items():
+        made = copy.copy(functions[name])
+        made.decorator_list = [*decorators, *made.decorator_list]
+        found.append(Edit(functions[name], functions[name], ast.unparse(made)))
+    return found
+
+
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    _decided, _computed, _spoken, _traced, _unreached, _raises,
+    _decided, _computed, _spoken, _traced, _decorated, _unreached, _raises,
 )  # fmt: skip

@@ -100,7 +100,7 @@ class Subject:
         try:
             rules = rules_for(self.source)
             kernels = rules.check(self.source)
-            if kernels.findings:
+            if kernels.findings or not kernels.names:
                 kernels = self._normal(rules, kernels, cases)
             kernels.source.encode()
         except SyntaxError as error:
