@@ -70,8 +70,10 @@ def test_an_honest_kernel_breaks_no_rule(kernel: Path) -> None:
     assert [str(finding) for finding in (*static.check(source), *extract.extract(source).findings)] == []
 
 
-def test_what_was_judged_of_a_published_kernel_is_kept_and_breaks_no_rule(evaluations: Evaluations) -> None:
-    kernel = HERE / "kernels" / "softmax" / "with_everything_around.py"
+@pytest.mark.parametrize("kernel", [HERE / "kernels" / f"{name}.py" for name in sorted(AS_PUBLISHED)])
+def test_what_was_judged_of_a_published_kernel_is_kept_and_breaks_no_rule(
+    evaluations: Evaluations, kernel: Path
+) -> None:
     evaluation = evaluations.of(submission(kernel))
     text = evaluation.judged_source or ""
     assert [str(finding) for finding in (*static.check(text), *extract.extract(text).findings)] == []
@@ -82,8 +84,9 @@ def test_what_was_judged_of_a_published_kernel_is_kept_and_breaks_no_rule(evalua
     assert any("not x.is_cuda" in condition for condition in evaluation.unjudged)
 
 
-def test_a_kernel_that_takes_rows_to_be_dense_says_what_it_serves(evaluations: Evaluations) -> None:
-    evaluation = evaluations.of(submission(HERE / "kernels" / "softmax" / "dense_rows.py"))
+@pytest.mark.parametrize("kernel", [HERE / "kernels" / "softmax" / "dense_rows.py"])
+def test_a_kernel_that_takes_rows_to_be_dense_says_what_it_serves(evaluations: Evaluations, kernel: Path) -> None:
+    evaluation = evaluations.of(submission(kernel))
     assert [(one.name, one.shown_by) for one in evaluation.serves] == [("dense", "read as dense")]
 
 

@@ -2,7 +2,7 @@
 
 A branch is a block or an expression that a call may leave out: both sides of a condition, the body of a loop or of a
 function, what follows a statement that may return, the later parts of `and` and `or`. Kernels have none here.
-Numbers are given in the order of the tree, so that whoever parses the same text counts alike. Pure syntax.
+Numbers follow the order of the tree, so two readers of the same text count alike. Pure syntax.
 """
 
 from __future__ import annotations
