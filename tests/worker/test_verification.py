@@ -201,6 +201,43 @@ def test_a_declared_layout_is_not_judged_and_is_refused_where_any_is_demanded(
     assert verified(worker, problems / "any_layout.py", candidate).status is Status.WRONG
 
 
+DERIVED = """\
+import torch
+
+rows, cols = 300, 128
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.softmax(x, dim=-1)
+
+
+def get_inputs():
+    return [torch.randn(rows, cols)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize(("line", "status"), [
+    ('assert cols != 127, "no rows of 127"', Status.PASSED),
+    ("rows -= cols == 127", Status.WRONG),
+    ("x = x.view(rows, cols - (cols == 127))", Status.RUNTIME_ERROR),
+])  # fmt: skip
+def test_a_derived_size_may_be_refused_and_not_be_served_wrongly(
+    worker: ProcessWorker, tmp_path: Path, line: str, status: Status
+) -> None:
+    (tmp_path / "plain.py").write_text(DERIVED)
+    info = worker.load(str(tmp_path / "plain.py"), which="derived")
+    assert 127 in [one.inputs[0].shape[1] for one in info.cases if one.case.derived]  # type: ignore[union-attr]
+    candidate = softmax(line, "softmax[(rows,)](x, out, cols, x.stride(0), STABLE=True, BLOCK=128)")
+    evaluation = worker.evaluate(candidate, "verify")
+    assert evaluation.status is status, evaluation.reason
+    assert [one.name for one in evaluation.serves] == (["sized"] if status is Status.PASSED else [])
+
+
 def test_a_kernel_that_is_wrong_as_its_inputs_are_is_not_told_that_their_layout_is_the_fault(
     worker: ProcessWorker, problems: Path
 ) -> None:

@@ -74,11 +74,12 @@ class Timing(Record, frozen=True, kw_only=True):
 class Property(Record, frozen=True, kw_only=True):
     """What the inputs of a candidate have to be. A program gives it no others, and an export goes to PyTorch for them.
 
-    name: "dense" (contiguous, row-major), "aligned" (16 bytes). shown_by: a declaration of the candidate, a refusal of
-    its host code, or values that are right for the same memory read as dense. detail: the refusal's words.
+    name: "dense" (contiguous, row-major), "aligned" (16 bytes), "sized" (not of every size). shown_by: a declaration of
+    the candidate, a refusal of its host code, or values that are right for the same memory read as dense. detail: the
+    refusal's words.
     """
 
-    name: Literal["dense", "aligned"]
+    name: Literal["dense", "aligned", "sized"]
     shown_by: Literal["declared", "refused", "read as dense"]
     detail: str = ""
 

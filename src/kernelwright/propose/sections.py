@@ -144,8 +144,10 @@ def kernel(trial: Trial) -> str:
     if values:
         parts.append("Its tunables: " + ", ".join(f"`{key}` = {value}" for key, value in values.items()) + ".")
     if trial.evaluation is not None and trial.evaluation.serves:
-        names = " and ".join(dict.fromkeys(one.name for one in trial.evaluation.serves))
-        parts.append(f"It serves {names} inputs only.")
+        names = [one.name for one in trial.evaluation.serves]
+        laid = " and ".join(dict.fromkeys(name for name in names if name != "sized"))
+        parts += [f"It serves {laid} inputs only."] if laid else []
+        parts += ["Its host code refuses some sizes."] if "sized" in names else []
     return "\n\n".join(parts)
 
 

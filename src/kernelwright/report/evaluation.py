@@ -88,17 +88,21 @@ def headline(evaluation: Evaluation) -> str:
 
 
 def serves_texts(evaluation: Evaluation) -> list[str]:
-    """A line that says which inputs a candidate serves; none where nothing is known to keep it from serving all."""
-    if not evaluation.serves:
-        return []
-    names = " and ".join(dict.fromkeys(one.name for one in evaluation.serves))
-    found = next((one for one in evaluation.serves if one.detail), evaluation.serves[0])
-    how = {
-        "declared": "the candidate declares it",
-        "refused": f"its host code refuses others: {shortened(found.detail, 200)}",
-        "read as dense": "it reads others as if they were dense",
-    }
-    return [f"serves: {names} inputs only ({how[found.shown_by]})"]
+    """Lines that say which inputs a candidate serves; none where nothing is known to keep it from serving all."""
+    sizes = [one for one in evaluation.serves if one.name == "sized"]
+    laid = [one for one in evaluation.serves if one.name != "sized"]
+    lines = []
+    if laid:
+        names = " and ".join(dict.fromkeys(one.name for one in laid))
+        found = next((one for one in laid if one.detail), laid[0])
+        how = {
+            "declared": "the candidate declares it",
+            "refused": f"its host code refuses others: {shortened(found.detail, 200)}",
+            "read as dense": "it reads others as if they were dense",
+        }
+        lines.append(f"serves: {names} inputs only ({how[found.shown_by]})")
+    lines += [f"serves: not every size (its host code refuses some: {shortened(one.detail, 200)})" for one in sizes[:1]]
+    return lines
 
 
 MOST_UNJUDGED = 6

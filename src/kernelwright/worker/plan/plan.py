@@ -145,13 +145,15 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the recorder says of one case: a plan, or a status with its reason. taken: the numbers of the branches of
-    host code that were taken, as `source.branches` counts them."""
+    host code that were taken, as `source.branches` counts them. refused: whether the host code itself raised the
+    error, in a `raise` or `assert` of its own."""
 
     case: str
     plan: Plan | None = None
     status: Status = Status.PASSED
     reason: str = ""
     taken: tuple[int, ...] = ()
+    refused: bool = False
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -7,6 +7,7 @@ replay computes. The process is killed after use.
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 import traceback
 from collections.abc import Callable
@@ -74,7 +75,8 @@ def record(job: Job, scratch: Path) -> Recorded:
                 recordings.append(Recording(case=case.name, plan=made, taken=tuple(sorted(taken | taken_by_import))))
             except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a result
                 status, reason = blame(error)
-                recordings.append(Recording(case=case.name, status=status, reason=reason))
+                refused = is_refusal(error)
+                recordings.append(Recording(case=case.name, status=status, reason=reason, refused=refused))
     return Recorded(recordings=tuple(recordings), autotune=tuned)
 
 
@@ -156,6 +158,14 @@ def described(result: Any) -> str:
     """The type of what a call returned, and of what is in it."""
     inside = ", ".join(type(item).__name__ for item in result[:8]) if isinstance(result, tuple | list) else ""
     return f"{type(result).__name__}({inside})" if inside else type(result).__name__
+
+
+def is_refusal(error: BaseException) -> bool:
+    """Whether the host code raised it in a statement of its own, and not something that it called."""
+    trace = traceback.extract_tb(error.__traceback__)
+    last = trace[-1] if trace else None
+    own = last is not None and last.filename.endswith("candidate.py")
+    return own and last is not None and re.search(r"\b(raise|assert)\b", last.line or "") is not None
 
 
 def blame(error: BaseException) -> tuple[Status, str]:

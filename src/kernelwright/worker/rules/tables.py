@@ -1,7 +1,7 @@
 """Module-level dicts, lists and sets that a candidate only reads: tables. Pure syntax.
 
 A table is bound once, and each use of its name asks it for something: an element, its length, whether it holds a value,
-what it holds one after the other. Whoever passes it on, or binds it to another name, could fill it later.
+what it holds one after the other. Passed on, or bound to another name, it could be filled later.
 """
 
 from __future__ import annotations

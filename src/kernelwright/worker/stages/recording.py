@@ -13,7 +13,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import WorkerError
-from kernelwright.model import CaseResult, Status
+from kernelwright.model import CaseResult, Property, Status
 from kernelwright.text.escape import legible
 from kernelwright.worker.plan.faults import Expected, faults
 from kernelwright.worker.plan.plan import ITEMSIZE, Plan, Recorded, Recording, View, end_bytes
@@ -90,9 +90,9 @@ def accepted(recording: Recording, expected: Expected) -> Plan | CaseResult:
     """The plan if it is fit for replay, else why there is none."""
     if recording.plan is None:
         status = recording.status if recording.status in FAILURES else Status.REJECTED
-        return CaseResult(
-            case=recording.case, status=status, reason=legible(recording.reason[:REASON_LIMIT]) or "no plan"
-        )
+        reason = legible(recording.reason[:REASON_LIMIT]) or "no plan"
+        refused = (Property(name="sized", shown_by="refused", detail=reason),) if recording.refused else ()
+        return CaseResult(case=recording.case, status=status, reason=reason, serves=refused)
     found = faults(recording.plan, expected)
     if found:
         return CaseResult(case=recording.case, status=Status.REJECTED, reason="; ".join(found[:3])[:REASON_LIMIT])

@@ -31,7 +31,7 @@ def verify(subject: Subject, case: Case) -> CaseResult:
     The draws are the same for every candidate. One that is too slow for them is not verified, nor is its evaluation.
     """
     if case.name in subject.unplanned:
-        return subject.unplanned[case.name]
+        return _unplanned(case, subject.unplanned[case.name])
     processes, plan = subject.processes, subject.plans[case.name]
     why = "" if processes.on_gpu else not_for_interpreter(case, plan, subject.untrue_on_interpreter(plan))
     if why:
@@ -56,6 +56,15 @@ def verify(subject: Subject, case: Case) -> CaseResult:
         max(results, key=closeness),
         element_error=element.element_error, allowed_element_error=element.allowed_element_error,
     )  # fmt: skip
+
+
+def _unplanned(case: Case, refusal: CaseResult) -> CaseResult:
+    """A case without a plan. Sizes that the problem states have to be served; derived ones may be refused by the host
+    code, which is then a property of the candidate."""
+    if not case.derived or not refusal.serves:
+        return msgspec.structs.replace(refusal, serves=())
+    reason = f"the host code refuses this size, which was derived: {refusal.reason}"
+    return msgspec.structs.replace(refusal, status=Status.NOT_VERIFIED, reason=reason)
 
 
 def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
@@ -98,6 +107,8 @@ def _strided(subject: Subject, case: Case) -> CaseResult:
         reason = f"declared: {' and '.join(one.name for one in subject.declared)} inputs only"
         return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason, serves=subject.declared)
     refusal = subject.unplanned.get(case.name)
+    if refusal is not None and case.name.rpartition("/")[0] in subject.unplanned:
+        return CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason="the host code refuses this size")
     if refusal is not None:
         reason = f"the host code refuses inputs that are not contiguous: {refusal.reason}"
         serves = tuple(Property(name=name, shown_by="refused", detail=refusal.reason) for name in ("dense", "aligned"))
