@@ -35,6 +35,7 @@ from kernelwright.model import (
     Implementation,
     Incumbent,
     LaunchProfile,
+    LibraryMode,
     Machine,
     Operator,
     ProblemInfo,
@@ -165,10 +166,10 @@ class FakeWorker:
 
     def load(
         self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        which: WhichCases = "kept",
+        library: LibraryMode | None = None, which: WhichCases = "kept",
     ) -> ProblemInfo:  # fmt: skip
         self.dtypes.append(dtype)
-        return self.problem
+        return self.problem if library is None else msgspec.structs.replace(self.problem, library=library)
 
     def qualify(self, every: bool = False) -> QualificationReport:
         return msgspec.structs.replace(self.qualification, problem=self.problem.name)

@@ -23,6 +23,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     Implementation,
+    LibraryMode,
     ProblemInfo,
     Status,
     TensorSpec,
@@ -221,7 +222,7 @@ class TuneWorker(FakeWorker):
 
     def load(
         self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        which: WhichCases = "kept",
+        library: LibraryMode | None = None, which: WhichCases = "kept",
     ) -> ProblemInfo:  # fmt: skip
         self.loaded.append((dtype, timed, narrow))
         return self.problem

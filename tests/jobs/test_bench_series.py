@@ -17,7 +17,7 @@ from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series, one_ahead
-from kernelwright.model import BenchSeries, ProblemInfo, WhichCases
+from kernelwright.model import BenchSeries, LibraryMode, ProblemInfo, WhichCases
 from started import starting
 
 
@@ -37,11 +37,11 @@ class Choosy(FakeWorker):
 
     def load(
         self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        which: WhichCases = "kept",
+        library: LibraryMode | None = None, which: WhichCases = "kept",
     ) -> ProblemInfo:  # fmt: skip
         if "first" in path:
             raise ProblemError("its Model cannot be made")
-        return super().load(path, dtype, timed, narrow, which)
+        return super().load(path, dtype, timed, narrow, library, which)
 
 
 def test_a_problem_that_fails_is_named_and_all_results_so_far_are_kept_after_each(

@@ -13,7 +13,7 @@ from kernelwright.api.verbs import AnyPath, log, text_of
 from kernelwright.jobs import optimize as optimize_job
 from kernelwright.jobs import tune as tune_job
 from kernelwright.jobs.worker import Notify, StartWorker, local_worker
-from kernelwright.model import Scalar, WhichCases
+from kernelwright.model import LibraryMode, Scalar, WhichCases
 from kernelwright.tune import Settings
 
 
@@ -40,6 +40,7 @@ def optimize(
     lessons: AnyPath | None = None,
     unqualified: bool | None = None,
     no_source: bool | None = None,
+    library: LibraryMode | None = None,
     out: AnyPath | None = None,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
@@ -60,6 +61,7 @@ def optimize(
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
         option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,
         in_flight=in_flight, dtype=dtype, cases=cases, control=control, unqualified=unqualified, no_source=no_source,
+        library=library,
         target=target,
     )  # fmt: skip
     return open_run(found.folder)

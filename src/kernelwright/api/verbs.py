@@ -18,7 +18,7 @@ from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.export import Exported
 from kernelwright.jobs.exportable import ExportSource
 from kernelwright.jobs.worker import Notify, StartWorker, local_worker
-from kernelwright.model import Candidate, WhichCases
+from kernelwright.model import Candidate, LibraryMode, WhichCases
 from kernelwright.source import apply_config
 
 log: Notify = logging.getLogger("kernelwright").warning
@@ -36,6 +36,7 @@ def verify(
     *,
     config: Mapping[str, int] | None = None,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
@@ -44,6 +45,7 @@ def verify(
 ) -> VerifyResult:
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
+    library: which library steps candidates may hold ("none", "finish" or "any"), None for what the problem states.
     config: values of the candidate's tunables. dtype: of the full-size cases (torch's name), None for their own. which:
     "derived" to derive small and odd cases where the problem states none, "stated" for the stated ones only.
     unqualified: go on even if trivial answers solve the problem. target: compile target, only without a GPU. A
@@ -52,7 +54,7 @@ def verify(
     """
     found = verify_job.verify(
         os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify, target=target,
-        dtype=dtype, which=which, unqualified=unqualified,
+        dtype=dtype, library=library, which=which, unqualified=unqualified,
     )  # fmt: skip
     return shown_as(VerifyResult, found)
 
@@ -62,6 +64,7 @@ def verify_all(
     candidates: Sequence[AnyCandidate],
     *,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
@@ -74,7 +77,7 @@ def verify_all(
     """
     found = verify_job.verify_all(
         os.fspath(problem), [candidate_of(candidate) for candidate in candidates], start_worker=start_worker,
-        notify=notify, target=target, dtype=dtype, which=which, unqualified=unqualified,
+        notify=notify, target=target, dtype=dtype, library=library, which=which, unqualified=unqualified,
     )  # fmt: skip
     return [shown_as(VerifyResult, one) for one in found]
 
@@ -106,6 +109,7 @@ def bench(
     max_autotune: bool = False,
     repeat: int = 1,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
@@ -122,7 +126,7 @@ def bench(
     """
     settings = BenchSettings(
         cases=tuple(cases), held_out=held_out, compile=compile, max_autotune=max_autotune, repeat=repeat, dtype=dtype,
-        unqualified=unqualified, target=target, which=which,
+        unqualified=unqualified, target=target, library=library, which=which,
     )  # fmt: skip
     files = [os.fspath(file) for file in candidates]
     report = bench_job.bench(os.fspath(problem), files, settings, start_worker=start_worker, notify=notify)

@@ -9,14 +9,14 @@ from pathlib import Path
 
 import click
 
-from kernelwright.cli.context import Parts, cases_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series
-from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, Status, WhichCases
+from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, LibraryMode, Status, WhichCases
 from kernelwright.problems import problems_in
 from kernelwright.report.bench import bench_text
 from kernelwright.report.series import series_text
@@ -52,6 +52,7 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
 @cases_option
 @unqualified_option
+@library_option
 @target_option
 @pass_parts
 @click.pass_context
@@ -67,6 +68,7 @@ def bench(
     no_held_out: bool,
     repeat: int,
     dtype: str | None,
+    library: LibraryMode | None,
     which: WhichCases,
     unqualified: bool,
     target: str | None,
@@ -96,6 +98,7 @@ def bench(
         dtype=dtype,
         unqualified=unqualified,
         target=target,
+        library=library,
         which=which,
     )
     several = problems_in(problem)

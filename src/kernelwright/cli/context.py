@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import get_args
 
 import click
 
 from kernelwright.jobs.worker import StartWorker, local_worker
+from kernelwright.model import LibraryMode
 
 
 @dataclass(frozen=True)
@@ -31,6 +33,12 @@ cases_option = click.option(
     default="derived",
     show_default=True,
     help="Whether small and odd cases are derived where the problem states none (see `check`).",
+)
+
+library_option = click.option(
+    "--library",
+    type=click.Choice(get_args(LibraryMode)),
+    help="Which of the framework's operators candidates may call, in place of what the problem states (LIBRARY).",
 )
 
 unqualified_option = click.option(

@@ -15,7 +15,7 @@ import click
 from click.core import ParameterSource
 
 from kernelwright.cli import options
-from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.display import show
 from kernelwright.cli.ending import ending_text
 from kernelwright.cli.main import INTERRUPTED
@@ -92,6 +92,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Show the proposer the problem's operators in place of its text; kernels are shown whole.",
 )
 @unqualified_option
+@library_option
 @click.option(
     "--settings",
     metavar="FILE",

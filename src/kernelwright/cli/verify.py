@@ -10,12 +10,12 @@ from typing import Any
 import click
 
 from kernelwright.cli import options
-from kernelwright.cli.context import Parts, cases_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.jobs import verify as job
-from kernelwright.model import Status, WhichCases
+from kernelwright.model import LibraryMode, Status, WhichCases
 from kernelwright.report.evaluation import (
     environment_settings,
     evaluation_text,
@@ -36,6 +36,7 @@ from kernelwright.report.evaluation import (
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
 @cases_option
 @unqualified_option
+@library_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
 @pass_parts
@@ -47,6 +48,7 @@ def verify(
     candidates: tuple[str, ...],
     config: tuple[str, ...],
     dtype: str | None,
+    library: LibraryMode | None,
     which: WhichCases,
     unqualified: bool,
     target: str | None,
@@ -73,6 +75,7 @@ def verify(
         notify=note,
         target=target,
         dtype=dtype,
+        library=library,
         which=which,
         unqualified=unqualified,
         on_verified=show_one,

@@ -17,7 +17,7 @@ from kernelwright.errors import RequestError
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import FRAMEWORK, BenchReport, Candidate, ProblemInfo, WhichCases
+from kernelwright.model import FRAMEWORK, BenchReport, Candidate, LibraryMode, ProblemInfo, WhichCases
 from kernelwright.problems import ProblemPath
 from kernelwright.report.repeat import repeated
 
@@ -29,7 +29,8 @@ class BenchSettings:
     cases: names of the cases to measure; () for all but the small ones. held_out: where `cases` is empty, measure the
     held-out cases too. compile, max_autotune: measure `torch.compile`, and its max-autotune mode (slow). repeat: number
     of measurements, each in new processes. dtype: of the full-size cases (torch's name), None for their own.
-    unqualified: go on even if trivial answers solve the problem. target: compile target, only without a GPU. which:
+    unqualified: go on even if trivial answers solve the problem. library: which library steps
+    candidates may hold, None for what the problem states. target: compile target, only without a GPU. which:
     whether cases are derived where the problem states none.
     """
 
@@ -41,6 +42,7 @@ class BenchSettings:
     dtype: str | None = None
     unqualified: bool = False
     target: str | None = None
+    library: LibraryMode | None = None
     which: WhichCases = "derived"
 
     def chosen_cases(self, info: ProblemInfo) -> tuple[str, ...]:
@@ -80,6 +82,7 @@ def bench(
             target=settings.target,
             dtype=settings.dtype,
             cases=settings.cases,
+            library=settings.library,
             which=settings.which,
             unqualified=settings.unqualified,
         ) as (worker, info):
@@ -109,7 +112,7 @@ def command_line(problem: str | Path, candidates: Sequence[str | Path], settings
     words = ["kernelwright", "bench", str(problem), *map(str, candidates)]
     for name in settings.cases:
         words += ["--case", name]
-    for option, value in (("--dtype", settings.dtype), ("--target", settings.target)):
+    for option, value in (("--dtype", settings.dtype), ("--library", settings.library), ("--target", settings.target)):
         if value:
             words += [option, value]
     if settings.which == "stated":

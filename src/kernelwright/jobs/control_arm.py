@@ -48,6 +48,7 @@ def run_control(journal: Journal, worker: Worker, *, notify: Notify, display: Di
         in_flight=info.settings.in_flight,
         dtype=info.settings.dtype,
         unqualified=info.settings.unqualified,
+        library=info.settings.library,
     )
     starter = seed.proposal.candidate
     folder = make_folder(journal.folder, FOLDER)

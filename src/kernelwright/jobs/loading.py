@@ -11,7 +11,7 @@ from kernelwright.codec import encode, plain
 from kernelwright.errors import ProblemError, RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Case, CaseInfo, ProblemInfo, TensorSpec, WhichCases
+from kernelwright.model import Case, CaseInfo, LibraryMode, ProblemInfo, TensorSpec, WhichCases
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text
 from kernelwright.problems.text import states_cases
 
@@ -34,15 +34,17 @@ def load_problem(
     target: str | None = None,
     dtype: str | None = None,
     cases: tuple[str, ...] = (),
+    library: LibraryMode | None = None,
     which: WhichCases = "kept",
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
     """A new worker with the problem loaded, and what it found of the problem. The worker ends with the block.
 
     dtype: of the full-size cases, None for their own. cases: names that the problem must have; raises `RequestError`.
-    which: whether cases are derived where the problem states none.
+    which: whether cases are derived where the problem states none. library: which library steps candidates may hold,
+    None for what the problem states.
     """
     with start_worker(target) as worker:
-        info = worker.load(str(problem.file), dtype, which=which)
+        info = worker.load(str(problem.file), dtype, library=library, which=which)
         require_cases(info, cases)
         yield worker, info
 
@@ -57,6 +59,7 @@ def load_qualified(
     target: str | None = None,
     dtype: str | None = None,
     cases: tuple[str, ...] = (),
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
 ) -> Iterator[tuple[Worker, ProblemInfo]]:
@@ -64,10 +67,9 @@ def load_qualified(
 
     name: the problem as the user named it, for messages.
     """
-    with load_problem(problem, start_worker=start_worker, target=target, dtype=dtype, cases=cases, which=which) as (
-        worker,
-        info,
-    ):
+    with load_problem(
+        problem, start_worker=start_worker, target=target, dtype=dtype, cases=cases, library=library, which=which
+    ) as (worker, info):
         require_qualified(worker, name, notify, unqualified)
         yield worker, info
 

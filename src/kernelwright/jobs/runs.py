@@ -83,7 +83,9 @@ def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator
     Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing.
     """
     with start_worker(run.target) as worker:
-        problem = worker.load(str(run.problem.file), run.settings.dtype, which=run.settings.cases)
+        problem = worker.load(
+            str(run.problem.file), run.settings.dtype, library=run.settings.library, which=run.settings.cases
+        )
         require_verifiable(worker, problem, run.problem)
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
         now = datetime.now(timezone.utc)
@@ -134,7 +136,9 @@ def reopen(
         if target is None and info.environment.device is None:
             target = info.environment.target
         with start_worker(target) as worker:
-            loaded = worker.load(str(file), info.settings.dtype, which=info.settings.cases)
+            loaded = worker.load(
+                str(file), info.settings.dtype, library=info.problem.library, which=info.settings.cases
+            )
             if (loaded.source, loaded.modules) != (info.problem.source, info.problem.modules):
                 raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
             require_qualified(worker, info.settings.problem, notify, info.settings.unqualified)

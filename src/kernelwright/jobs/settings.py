@@ -18,7 +18,7 @@ from msgspec import Meta
 
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.jobs.worker import Notify
-from kernelwright.model import Budget, Record, RunSettings, Scalar
+from kernelwright.model import Budget, LibraryMode, Record, RunSettings, Scalar
 from kernelwright.propose import writes_code
 from kernelwright.search import options_for_writers
 from kernelwright.textfile import read_text
@@ -66,6 +66,7 @@ class RunOptions(Record, frozen=True, kw_only=True):
     lessons: str | None = None
     unqualified: bool | None = None
     no_source: bool | None = None
+    library: LibraryMode | None = None
     out: str | None = None
     target: str | None = None
 
@@ -203,6 +204,7 @@ def settings_from(options: RunOptions) -> RunSettings:
         dtype=options.dtype,
         cases=options.cases or DEFAULTS.cases,
         unqualified=bool(options.unqualified),
+        library=options.library,
         control=options.control,
         lessons=options.lessons,
         starter=options.starter,

@@ -10,7 +10,7 @@ from kernelwright.errors import WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import load_problem, load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, Environment, Evaluation, ProblemInfo, Record, Status, WhichCases
+from kernelwright.model import Candidate, Environment, Evaluation, LibraryMode, ProblemInfo, Record, Status, WhichCases
 
 
 class Verification(Record, frozen=True, kw_only=True):
@@ -34,19 +34,21 @@ def verify(
     notify: Notify,
     target: str | None = None,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
 ) -> Verification:
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
     problem: a file, a folder with `problem.py`, or a name in `./gallery`. target: compile target, only without a GPU.
+    library: which library steps candidates may hold, None for what the problem states.
     dtype: of the full-size cases (torch's name), None for their own. which: whether cases are derived where the problem
     states none. unqualified: go on even if trivial answers solve the problem. A candidate that fails is an evaluation
     with its status; raises `ProblemError` for the problem, `MachineError` where torch or Triton is missing.
     """
     (verification,) = verify_all(
-        problem, [candidate], start_worker=start_worker, notify=notify, target=target, dtype=dtype, which=which,
-        unqualified=unqualified,
+        problem, [candidate], start_worker=start_worker, notify=notify, target=target, dtype=dtype,
+        library=library, which=which, unqualified=unqualified,
     )  # fmt: skip
     return verification
 
@@ -59,6 +61,7 @@ def verify_all(
     notify: Notify,
     target: str | None = None,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
     on_verified: OnVerified = lambda position, verification: None,
@@ -73,15 +76,17 @@ def verify_all(
     with ExitStack() as stack:
         worker, info = stack.enter_context(
             load_qualified(
-                found, problem, start_worker=start_worker, notify=notify, target=target, dtype=dtype, which=which,
-                unqualified=unqualified,
+                found, problem, start_worker=start_worker, notify=notify, target=target, dtype=dtype,
+                library=library, which=which, unqualified=unqualified,
             )
         )  # fmt: skip
         environment = worker.environment()
 
         def new_worker() -> Worker:
             stack.close()
-            again = load_problem(found, start_worker=start_worker, target=target, dtype=dtype, which=which)
+            again = load_problem(
+                found, start_worker=start_worker, target=target, dtype=dtype, library=library, which=which
+            )
             return stack.enter_context(again)[0]
 
         for position, candidate in enumerate(candidates):

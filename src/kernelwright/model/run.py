@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple
 
-from kernelwright.model.base import Record, Scalar
+from kernelwright.model.base import LibraryMode, Record, Scalar
 from kernelwright.model.machine import Environment
 from kernelwright.model.problem import ProblemInfo, WhichCases
 from kernelwright.model.proposal import Candidate
@@ -87,6 +87,8 @@ class RunSettings(Record, frozen=True, kw_only=True):
     dtype: str | None = None
     unqualified: bool = False
     """Whether to go on with a problem that does not qualify; every result then says so."""
+    library: LibraryMode | None = None
+    """In place of the mode that the problem states; `RunInfo.problem` holds the one that counts."""
     control: Literal["random"] | None = None
     """The arm that says whether the model earned its money; made when the run ends, at equal GPU time."""
     lessons: str | None = None

@@ -26,6 +26,23 @@ from kernelwright.propose.tried import outcome
 from kernelwright.source import apply_config, default_config
 from kernelwright.text.markdown import fenced, shortened, table
 
+LIBRARY_STEPS = {
+    "finish": (
+        'Library steps are allowed here to finish a reduction (`LIBRARY = "finish"`): the host code may call `sum`, '
+        "`mean`, `amax`, `amin`, `max`, `min`, `argmax`, `argmin`, `prod`, `all`, `any` and `logsumexp`, and "
+        "`+ - * / // %` on whole numbers or single elements. They may read only what your own kernels wrote, and "
+        "together read and write at most 1/16 of the bytes that the problem has to. Their time counts."
+    ),
+    "any": (
+        'Library steps are allowed here (`LIBRARY = "any"`): the host code may call matrix products (`mm`, `bmm`, '
+        "`addmm`, `baddbmm`, `matmul`, `F.linear`), convolutions, `F.scaled_dot_product_attention`, `sort`, `topk`, "
+        "cumulative operations and reductions, and `+ - * / // %` on whole numbers or single elements. Each writes to "
+        "a new tensor or to `out=`, in IEEE float32 for float32. Their time counts, and your own kernels have to do at "
+        "least one operation of the reference that is not a copy, a cast, a view or a fill."
+    ),
+}
+"""In words of the host code, for the modes that allow some."""
+
 LOG_CHARACTERS = 1500
 OPERATORS_ONLY = (
     "The reference is given as the ATen operators of one call, on the sizes of the first timed case below; answer with "
@@ -60,6 +77,8 @@ def problem(info: ProblemInfo) -> str:
     if info.parameters:
         rows = [[f"`{name}`", "×".join(map(str, shape)) or "scalar"] for name, shape in info.parameters.items()]
         parts.append("Parameters and buffers of the reference:\n\n" + table(["name", "shape"], rows))
+    if info.library != "none":
+        parts.append(LIBRARY_STEPS[info.library])
     return "\n\n".join(part for part in parts if part)
 
 

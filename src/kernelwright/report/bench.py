@@ -8,7 +8,13 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
-from kernelwright.report.evaluation import environment_settings, settings_text, slowdown_text, unqualified_text
+from kernelwright.report.evaluation import (
+    environment_settings,
+    settings_text,
+    shares_text,
+    slowdown_text,
+    unqualified_text,
+)
 from kernelwright.text.table import table
 from kernelwright.text.units import Unit, number_text, share_text, time_text, times_text, unit_for
 
@@ -31,6 +37,10 @@ def bench_text(report: BenchReport) -> str:
         parts[0] += f"\n{NO_DEVICE}"
     if report.unqualified:
         parts[0] += f"\n{unqualified_text(report.unqualified)}"
+    if report.library != "none":
+        parts[0] += (
+            f"\nlibrary steps are allowed: LIBRARY = {report.library!r}; not to be ranked with figures of other modes"
+        )
     parts += [case_text(case) for case in report.cases]
     if untuned(report.cases):
         parts.append(UNTUNED)
@@ -76,6 +86,7 @@ def case_text(case: BenchCase) -> str:
         if row.reason or row.status is not Status.PASSED
     ]
     remarks = [f"  {row.name}: {row.below_bound}" for row in case.implementations if row.below_bound]
+    remarks += [f"  {row.name}: library: {shares_text(row.library)}" for row in case.implementations if row.library]
     remarks += [f"  {text}" for text in slowed_rows(case)]
     return "\n".join([title, table(header, rows, left=("verdict",)), *reasons, *remarks])
 

@@ -23,6 +23,8 @@ def repeat_commands(view: RunView) -> list[str]:
         words += ["--starter", settings.starter]
     if settings.dtype is not None:
         words += ["--dtype", settings.dtype]
+    if settings.library is not None:
+        words += ["--library", settings.library]
     if settings.control is not None:
         words += ["--control", settings.control]
     if settings.lessons is not None:
@@ -40,6 +42,7 @@ def command_on_best(verb: Literal["verify", "bench", "profile"], view: RunView) 
     settings = view.info.settings
     words = ["kernelwright", verb, settings.problem, str(view.folder / KERNEL)]
     words += ["--dtype", settings.dtype] if settings.dtype is not None else []
+    words += ["--library", settings.library] if settings.library is not None and verb != "profile" else []
     return words + (["--unqualified"] if settings.unqualified and verb != "profile" else [])
 
 

@@ -9,7 +9,16 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
-from kernelwright.model import CaseInfo, CaseResult, Clocks, Environment, Evaluation, KernelResources, Status
+from kernelwright.model import (
+    CaseInfo,
+    CaseResult,
+    Clocks,
+    Environment,
+    Evaluation,
+    KernelResources,
+    LibraryShare,
+    Status,
+)
 from kernelwright.text.markdown import shortened
 from kernelwright.text.table import table
 from kernelwright.text.units import (
@@ -75,7 +84,7 @@ def headline(evaluation: Evaluation) -> str:
     lines = [status]
     if evaluation.status is Status.PASSED:
         lines.append(VERIFIED_ON[evaluation.verified_on])
-    lines += serves_texts(evaluation) + unjudged_texts(evaluation)
+    lines += serves_texts(evaluation) + library_texts(evaluation) + unjudged_texts(evaluation)
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
     if evaluation.dead:
@@ -85,6 +94,26 @@ def headline(evaluation: Evaluation) -> str:
         over = f", geometric mean over {timed} timed cases" if timed > 1 else ""
         lines.append(f"{time_text(evaluation.score_us, evaluation.timing_kind)}{over}")
     return "\n".join(lines)
+
+
+def library_texts(evaluation: Evaluation) -> list[str]:
+    """What the problem allowed of the framework's operators, and those that a call takes; none in mode "none"."""
+    if evaluation.library == "none":
+        return []
+    cases = [result for result in evaluation.results if result.library]
+    longest = max(cases, key=lambda result: result.timing.median_us if result.timing is not None else 0.0, default=None)
+    used = "no library step" if longest is None else shares_text(longest.library)
+    at = f" (case {longest.case})" if longest is not None and longest.timing is not None else ""
+    return [f"library: {used}{at}; LIBRARY = {evaluation.library!r}"]
+
+
+def shares_text(shares: Sequence[LibraryShare]) -> str:
+    """ "aten.mm, 71 % of the time"; without the share where nothing was timed."""
+    return "; ".join(
+        f"{one.operator}{f' x{one.calls}' if one.calls > 1 else ''}"
+        f"{f', {share_text(one.share)} of the time' if one.share is not None else ''}"
+        for one in shares
+    )
 
 
 def serves_texts(evaluation: Evaluation) -> list[str]:

@@ -15,6 +15,7 @@ from kernelwright.report.evaluation import (
     below_bound_texts,
     dead_text,
     derived_texts,
+    library_texts,
     serves_texts,
     throttled_texts,
     unqualified_text,
@@ -79,7 +80,7 @@ def remarks(view: RunView) -> list[str]:
     evaluation = view.figure(shown) if shown is not None else None
     if evaluation is None:
         return []
-    lines = [VERIFIED_ON[evaluation.verified_on], *serves_texts(evaluation)]
+    lines = [VERIFIED_ON[evaluation.verified_on], *serves_texts(evaluation), *library_texts(evaluation)]
     if evaluation.unqualified:
         lines.append(unqualified_text(evaluation.unqualified))
     lines += derived_texts(evaluation.results, view.info.problem.cases) + unseen_texts(evaluation.results)

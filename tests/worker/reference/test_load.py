@@ -612,3 +612,28 @@ def test_a_file_that_changes_pythons_own_names_is_refused_and_they_are_put_back(
     with pytest.raises(ProblemError, match=r"scale\.py changes len of Python's builtins"):
         load_problem(str(write(more=f"\nimport builtins\n{line}\n")))
     assert len is before
+
+
+LIBRARY_FILE = """import torch
+{stated}
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x + 1
+def get_inputs():
+    return [torch.randn(4)]
+def get_init_inputs():
+    return []
+"""
+
+
+def test_which_library_steps_are_allowed_is_stated_in_the_file_or_beside_it(tmp_path: Path) -> None:
+    file = tmp_path / "one.py"
+    for stated, mode in (("", "finish"), ('LIBRARY = "none"', "none"), ('LIBRARY = "any"', "any")):
+        file.write_text(LIBRARY_FILE.format(stated=stated))
+        assert load_problem(str(file)).library == mode
+    file.with_suffix(".cases.json").write_text('{"cases": [{"name": "a"}], "library": "none"}')
+    assert load_problem(str(file)).library == "none"
+    file.with_suffix(".cases.json").unlink()
+    file.write_text(LIBRARY_FILE.format(stated='LIBRARY = "cublas"'))
+    with pytest.raises(ProblemError, match="LIBRARY = 'cublas'"):
+        load_problem(str(file))

@@ -9,9 +9,11 @@ from __future__ import annotations
 import dataclasses
 import random
 import secrets
+import statistics
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Literal
 
@@ -38,17 +40,21 @@ STICKY = ("CUDA error", "Triton Error [CUDA]")
 FORGETTING_SAMPLES = 5
 """Of each kind: enough for a median that one disturbed sample does not move."""
 
+PART_SAMPLES = 5
+"""Shares are told in whole percent."""
+
 FLUSH_FACTOR = 2
 """Times the L2 cache, written before a sample: then it holds nothing else, whatever was done before."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan on the rotating copies of a case. once: one call on the first of them."""
+    """A plan on the rotating copies of a case. once: one call on the first of them. replays: one on each."""
 
     timed: clock.Timed
     case: str
     once: Replay
+    replays: tuple[Replay, ...] = ()
 
 
 class Bench:
@@ -95,16 +101,16 @@ class Bench:
         copies = self._copies(case, layout.nbytes, sum(buffer.nbytes for buffer in plan.buffers), room)
         is_first = all(one.case != case for one in self.prepared.values())
 
-        def timed_on(copies: list[torch.Tensor]) -> tuple[clock.Timed, Replay]:
+        def timed_on(copies: list[torch.Tensor]) -> tuple[clock.Timed, tuple[Replay, ...]]:
             replays = [Replay(plan, launcher, copy, layout) for copy in copies]
             restore = self._restore(plan, layout, copies, restored)
-            return clock.Timed([replay.run for replay in replays], restore=restore), replays[0]
+            return clock.Timed([replay.run for replay in replays], restore=restore), tuple(replays)
 
-        timed, once = timed_on(copies)
+        timed, replays = timed_on(copies)
         if restored and is_first and self._add_copies(copies, layout.nbytes, timed.sample_us()):
-            timed, once = timed_on(copies)
+            timed, replays = timed_on(copies)
         steady_us = timed.warm_up()
-        self.prepared[key] = Prepared(timed, case, once)
+        self.prepared[key] = Prepared(timed, case, replays[0], replays)
         return {"method": timed.method, "sets": len(copies), "steady_us": steady_us, "restored": bool(restored)}
 
     def _restore(
@@ -214,6 +220,16 @@ class Bench:
             anew_us.append(rotation.sample_us(flush))
         return {"as_left_us": as_left_us, "anew_us": anew_us}
 
+    def parts_us(self, key: str) -> dict[str, float]:
+        """Device time of the steps of each library operator, and under "" of all others: each part in a graph of its
+        own, on cold copies that hold what whole calls left."""
+        replays, found = self.prepared[key].replays, {}
+        for name in replays[0].parts:
+            timed = clock.Timed([partial(replay.run_part, name) for replay in replays])
+            timed.warm_up()
+            found[name] = statistics.median(timed.sample_us() for _ in range(PART_SAMPLES))
+        return found
+
     def clocks(self, key: str | None) -> Clocks | None:
         """While a prepared plan runs; None: whatever runs."""
         return clock.observe(clock.nvml_device()) if key is None else self.prepared[key].timed.clocks()
@@ -284,6 +300,8 @@ def respond(bench: Bench, message: messages.ToBench) -> Any:
             return bench.recall(key, nbytes, how)
         case messages.Forgetting(key=key, nbytes=nbytes, wear=wear):
             return bench.forgetting(key, nbytes, wear)
+        case messages.Parts(key=key):
+            return bench.parts_us(key)
         case messages.Rename(key=key, name=name):
             return bench.rename(key, name)
         case messages.Keep(case=case, key=key, nbytes=nbytes):

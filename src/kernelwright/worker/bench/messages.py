@@ -93,6 +93,12 @@ class Forgetting(Message, frozen=True, kw_only=True, tag="forgetting"):
     wear: bool
 
 
+class Parts(Message, frozen=True, kw_only=True, tag="parts"):
+    """Device time of the library steps of a prepared plan, by operator, and of all other steps."""
+
+    key: str
+
+
 class Rename(Message, frozen=True, kw_only=True, tag="rename"):
     key: str
     name: str
@@ -118,6 +124,7 @@ class Forget(Message, frozen=True, kw_only=True, tag="forget"):
 
 ToInterpreter = AddText | Run
 ToBench = (
-    Reserve | AddPlan | Run | Prepare | Sample | Call | CaptureAgain | Race | Warm | Recall | Forgetting | Rename
+    Reserve | AddPlan | Run | Prepare | Sample | Call | CaptureAgain | Race | Warm | Recall | Forgetting | Parts
+    | Rename
     | Keep | Clocks | Forget
 )  # fmt: skip

@@ -16,6 +16,7 @@ from kernelwright.worker.plan import library
 from kernelwright.worker.plan import plan as plans
 from kernelwright.worker.plan.arena import window
 from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.operators import short
 
 Tensors = Callable[[plans.View], Any]
 """What a kernel is given for a view."""
@@ -30,9 +31,19 @@ class Replay:
     def __init__(self, plan: plans.Plan, launcher: Launcher, arena: torch.Tensor, layout: Layout) -> None:
         self.tensor = lambda view: window(arena, layout, view)
         self.steps = [self._bind_step(step, launcher) for step in plan.steps]
+        self.parts: dict[str, list[Callable[[], Any]]] = {}
+        """The steps by library operator, all others under ""."""
+        for step, bound in zip(plan.steps, self.steps, strict=True):
+            name = short(step.operator) if isinstance(step, plans.LibraryCall) else ""
+            self.parts.setdefault(name, []).append(bound)
 
     def run(self) -> None:
         for step in self.steps:
+            step()
+
+    def run_part(self, name: str) -> None:
+        """The steps of one part alone, on what a whole call left."""
+        for step in self.parts[name]:
             step()
 
     def _bind_step(self, step: plans.PlanStep, launcher: Launcher) -> Callable[[], Any]:

@@ -34,7 +34,7 @@ from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import GOOD, with_strided
-from kernelwright.worker.stages.measure import check_timed, clocks_now, estimate
+from kernelwright.worker.stages.measure import check_timed, clocks_now, estimate, library_shares
 from kernelwright.worker.stages.necessity import imitated
 from kernelwright.worker.stages.physical import below_bound, impossible, verified_anew
 from kernelwright.worker.stages.rows import Row, candidate_row, framework_row, sample_in_halves
@@ -211,6 +211,7 @@ def measured_case(
         failed += [row for row in lost if row.name != COPY]
         reference = referred(rows, against)
         finished = [concluded(info, row, reference, clocks, half, floor) for row in rows]
+        finished = [with_shares(row, subjects.get(row.name), case) for row in finished]
         processes.ask_judge(to_judge.Forget())
         failed += spoilt(info, subjects, finished)
         processes.drop("bench")
@@ -319,6 +320,13 @@ def concluded(
         method=row.method,
         clocks=clocks,
     )
+
+
+def with_shares(row: Implementation, subject: Subject | Implementation | None, case: str) -> Implementation:
+    """A finished row with the library steps of its plan, where it is a candidate's."""
+    if not isinstance(subject, Subject):
+        return row
+    return msgspec.structs.replace(row, library=library_shares(subject, case, row.name))
 
 
 def spoilt(

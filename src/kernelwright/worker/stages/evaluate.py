@@ -14,7 +14,7 @@ from kernelwright.model import Candidate, Case, CaseResult, Evaluation, Incumben
 from kernelwright.source import parse as syntax
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.measure import estimate, measure
+from kernelwright.worker.stages.measure import estimate, library_shares, measure
 from kernelwright.worker.stages.necessity import imitated, superfluous
 from kernelwright.worker.stages.physical import verified_anew
 from kernelwright.worker.stages.subject import Subject
@@ -109,6 +109,7 @@ def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | No
         rejection = superfluous(subject, case.name) or imitated(subject, case.name)
         if rejection is not None:
             return rejection
+        result = msgspec.structs.replace(result, library=library_shares(subject, case.name))
     if purpose != "verify" and not case.small:
         if result.status is Status.PASSED:
             return measure(subject, result, None if purpose == "confirm" else incumbent)

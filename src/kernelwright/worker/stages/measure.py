@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import statistics
+from collections import Counter
 
 import msgspec
 
 from kernelwright import codec, roofline, stats
-from kernelwright.model import Candidate, CaseResult, Clocks, Incumbent, Status, Timing, clocks_over
+from kernelwright.model import Candidate, CaseResult, Clocks, Incumbent, LibraryShare, Status, Timing, clocks_over
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST, MOST
 from kernelwright.worker.judge.messages import Check
 from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.operators import short
 from kernelwright.worker.plan.plan import AGAIN
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
@@ -65,12 +67,30 @@ def measure(subject: Subject, result: CaseResult, incumbent: Incumbent | None) -
             timing = _timing(subject, case, incumbent, rival)
             again = result if _is_lost(timing) else check_timed(subject, case, KEY, message)
             judged = _judged(subject, result, timing, again)
+            if judged.status is Status.PASSED and not _is_lost(timing):
+                judged = msgspec.structs.replace(judged, library=library_shares(subject, case, KEY))
             _settle(subject, judged)
         except Ended as ended:
             if ended.lost:
                 raise
             return CaseResult(case=case, status=ended.status, reason=ended.reason)
     return judged
+
+
+def library_shares(subject: Subject, case: str, key: str | None = None) -> tuple[LibraryShare, ...]:
+    """The library steps of a case by operator. key: what the bench calls the prepared plan; None: nothing is timed.
+
+    A share is that of the time of all parts, each timed alone: parts that overlap in a call make no difference to it.
+    """
+    calls = Counter(short(call.operator) for call in subject.plans[case].library_calls)
+    if not calls:
+        return ()
+    parts_us: dict[str, float] = {} if key is None else subject.processes.ask_bench(to_bench.Parts(key=key))
+    total_us = sum(parts_us.values())
+    return tuple(
+        LibraryShare(operator=name, calls=count, share=parts_us[name] / total_us if total_us else None)
+        for name, count in calls.items()
+    )
 
 
 def _is_lost(timing: Timing) -> bool:

@@ -111,7 +111,7 @@ def _is_right(subject: Subject, case: str, plan: Plan) -> bool:
 class Way:
     """How a launch is replaced. source: the position of the tensor argument whose values are taken, a constant, or None
     for nothing. order: of the source's dimensions; () as they are. target: the position of the tensor argument that
-    gets them; None for every tensor into which nothing but fills came before."""
+    gets them; None for every tensor that the launch is taken to write."""
 
     source: int | str | None
     order: tuple[int, ...] = ()
@@ -123,51 +123,54 @@ def stand_ins(plan: Plan) -> Iterator[Plan]:
 
     A kernel is replaced in the same way wherever it is launched.
     """
-    fresh = _fresh(plan)
+    written = _written(plan)
     ways: dict[str, list[Way]] = {}
     for position, step in enumerate(plan.steps):
         if isinstance(step, Launch) and step.kernel not in ways:
-            ways[step.kernel] = _ways(step, fresh[position])
+            ways[step.kernel] = _ways(step, written[position])
     every = itertools.islice(itertools.product(*(range(len(own)) for own in ways.values())), MOST_COMBINED)
     for chosen in sorted(every, key=sum)[:MOST_STAND_INS]:
         way = {kernel: own[index] for (kernel, own), index in zip(ways.items(), chosen, strict=True)}
         steps = [
             new for position, step in enumerate(plan.steps)
-            for new in (_replaced(step, fresh[position], way[step.kernel]) if isinstance(step, Launch) else [step])
+            for new in (_replaced(step, written[position], way[step.kernel]) if isinstance(step, Launch) else [step])
         ]  # fmt: skip
         yield msgspec.structs.replace(plan, steps=tuple(steps))
 
 
-def _fresh(plan: Plan) -> list[set[int]]:
-    """Before each step, the scratch buffers that hold nothing but fills."""
-    left = {buffer.id for buffer in plan.buffers if buffer.origin == "scratch"}
-    found = []
+def _written(plan: Plan) -> list[set[int]]:
+    """For each step the buffers that a launch there is taken to write: scratch memory that holds nothing but fills;
+    where it gets none of that, all scratch memory."""
+    scratch = {buffer.id for buffer in plan.buffers if buffer.origin == "scratch"}
+    fresh, found = set(scratch), []
     for step in plan.steps:
-        found.append(set(left))
+        given: set[int] = set()
         match step:
             case Copy(target=target):
-                left.discard(target.buffer)
+                fresh.discard(target.buffer)
             case LibraryCall(targets=targets):
-                left -= {view.buffer for view in targets}
+                fresh -= {view.buffer for view in targets}
             case TritonLaunch():
-                left -= {view.buffer for view in argument_views(step)}
+                given = {view.buffer for view in argument_views(step)}
             case Fill():
                 pass
+        found.append(given & fresh or given & scratch)
+        fresh -= given
     return found
 
 
-def _ways(launch: Launch, fresh: set[int]) -> list[Way]:
+def _ways(launch: Launch, written: set[int]) -> list[Way]:
     """The likeliest first; one for each different outcome."""
     given = argument_views(launch)
     sources = [(place, order) for place, view in enumerate(given) for order in ((), *_orders(len(view.shape)))]
     copies = [Way(place, order) for place, order in sources if not order]
     permuted = [Way(place, order) for place, order in sources if order]
     fills = [Way(constant) for constant in CONSTANTS]
-    used = [place for place, view in enumerate(given) if view.buffer not in fresh]
+    used = [place for place, view in enumerate(given) if view.buffer not in written]
     others = [Way(way.source, way.order, place) for way in (*copies, *fills, *permuted) for place in used]
     found: dict[tuple[PlanStep, ...], Way] = {}
     for way in (*copies, fills[0], Way(None), *fills[1:], *permuted, *others):
-        found.setdefault(tuple(_replaced(launch, fresh, way)), way)
+        found.setdefault(tuple(_replaced(launch, written, way)), way)
     return list(found.values())
 
 
@@ -176,12 +179,12 @@ def _orders(rank: int) -> Iterator[tuple[int, ...]]:
     return itertools.islice(itertools.permutations(range(rank)), 1, None) if rank <= 4 else iter(())
 
 
-def _replaced(launch: Launch, fresh: set[int], way: Way) -> list[PlanStep]:
+def _replaced(launch: Launch, written: set[int], way: Way) -> list[PlanStep]:
     given = argument_views(launch)
     if 0 in launch.grid or way.source is None or (isinstance(way.source, int) and way.source >= len(given)):
         return []
     if way.target is None:
-        targets = [view for view in given if view.buffer in fresh]
+        targets = [view for view in given if view.buffer in written]
     else:
         targets = given[way.target : way.target + 1]
     if isinstance(way.source, str):
