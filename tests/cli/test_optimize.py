@@ -235,9 +235,9 @@ def test_a_run_that_cannot_be_resumed_is_one_line() -> None:
 def test_a_run_is_not_resumed_with_another_problem_or_on_another_device() -> None:
     optimize("--trials", "2")
     other_text = FakeWorker(problem=msgspec.structs.replace(FakeWorker().problem, source="# another\n"))
-    assert "is not the problem that the run began with" in fault(resume(worker=other_text))
+    assert "was modified since the run started" in fault(resume(worker=other_text))
     other_module = FakeWorker(problem=msgspec.structs.replace(FakeWorker().problem, modules={"nets.py": "# another\n"}))
-    assert "is not the problem that the run began with" in fault(resume(worker=other_module))
+    assert "was modified since the run started" in fault(resume(worker=other_module))
     elsewhere = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None))
     assert "times cannot be compared" in fault(resume(worker=elsewhere))
     with Journal.open(Path("run")) as journal:

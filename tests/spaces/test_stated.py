@@ -88,7 +88,7 @@ def test_values_beyond_the_automatic_choices_are_taken(tmp_path: Path) -> None:
         ("parameters.BLOCK = [64]\nrestrictions = 'BLOCK > 1'\n", "a list of texts was expected"),
         ("parameters.BLOCK = [64]\nrestrictions = ['M > 1']\n", "mentions 'M'"),
         ("parameters.BLOCK = [64]\nrestrictions = ['BLOCK > 9999']\n", "no config satisfies"),
-        ("parameters.BLOCK = [64]\nsampler = 'x'\n", "'sampler', which means nothing here"),
+        ("parameters.BLOCK = [64]\nsampler = 'x'\n", "unknown key 'sampler'"),
         ("parameters = [\n", "is not TOML"),
         (f"parameters = {'9' * 5000}\n", "is not TOML"),
     ],

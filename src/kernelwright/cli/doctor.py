@@ -68,12 +68,12 @@ def canary_texts(canaries: Sequence[Canary]) -> dict[str, str]:
 
 def conclusion(machine: Machine, failed: Sequence[Canary], timed_too: bool) -> str:
     """The answer in a few lines: whether results count, and what candidates could reach."""
-    lines = [f"Canaries with another verdict than the known one: {len(failed)}. Trust no result of this machine."]
+    lines = [f"{len(failed)} of the canaries failed: do not trust results from this machine."]
     if not failed:
         lines = ["Every canary got its known verdict." + ("" if timed_too else " Nothing was timed: no GPU.")]
     open_ways = [f"{attempt.what} ({attempt.role})" for attempt in machine.attempts if not attempt.refused]
     if open_ways:
         lines.append(f"Code of candidates could here: {'; '.join(open_ways)}. See docs/confinement.md.")
     else:
-        lines.append("Code of candidates got nowhere that it must not.")
+        lines.append("Sandbox: no escape attempt succeeded.")
     return "\n".join(lines)

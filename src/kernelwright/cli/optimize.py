@@ -66,13 +66,13 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     type=click.IntRange(min=1),
     default=DEFAULTS.in_flight,
     show_default=True,
-    help="Trials under way at once, those that wait for a reply apart.",
+    help="Most trials at once; those that wait for a reply of the mailbox are not counted.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
 @click.option(
     "--control",
     type=click.Choice(["random"]),
-    help="Then search the starter's configs at random, without a model, for as much GPU time, and report it beside.",
+    help="After the search, try random configs of the starter for as much GPU time, and report them for comparison.",
 )
 @click.option(
     "--lessons",

@@ -140,7 +140,7 @@ def reopen(
                 str(file), info.settings.dtype, library=info.problem.library, which=info.settings.cases
             )
             if (loaded.source, loaded.modules) != (info.problem.source, info.problem.modules):
-                raise RunFolderError(f"{file} is not the problem that the run began with", "put its first text back")
+                raise RunFolderError(f"{file} was modified since the run started", "restore the original file")
             require_qualified(worker, info.settings.problem, notify, info.settings.unqualified)
             yield OpenRun(journal, worker, budget)
 

@@ -95,7 +95,7 @@ def read(path: Path) -> dict[str, Any]:
     stated = from_python(path, text) if path.suffix == ".py" else from_toml(path, text)
     unknown = sorted(stated.keys() - {"parameters", "restrictions"})
     if unknown:
-        raise ConfigError(f"{path} has {unknown[0]!r}, which means nothing here", f"write {SHAPE}")
+        raise ConfigError(f"{path} has the unknown key {unknown[0]!r}", f"write {SHAPE}")
     parameters, restrictions = stated.get("parameters"), stated.get("restrictions", [])
     if not isinstance(parameters, dict) or not parameters:
         raise ConfigError(f"{path} states no parameters", f"write {SHAPE}")

@@ -53,7 +53,7 @@ def width_of(case: Case) -> int:
 
 
 def arguments(shape: dict[str, Any]) -> dict[str, Any]:
-    """What a case's module and its forward are given, of what a recorder is told."""
+    """The part of a recorder's case that describes constructor and forward arguments."""
     return {key: shape[key] for key in ("input_names", "arguments", "keywords", "parameters", "init", "init_names")}
 
 

@@ -1,4 +1,4 @@
-"""A small case once more, its inputs laid out in memory as the problem does not lay them out.
+"""A copy of the smallest case with padded, misaligned inputs.
 
 Values are the same. Host code may refuse such inputs. What it accepts has to be computed right, or as if the memory
 were dense from the first element on (`as_dense`), which is then a property of the candidate.

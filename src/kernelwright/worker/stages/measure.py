@@ -41,7 +41,7 @@ REPLAYS_PER_ROUND = 16
 """Two samples of both, each after an untimed replay, and as many once places are exchanged."""
 
 SAVING = 1.2
-"""A call that takes this many times as long on memory made anew has lived on what earlier calls left there. Cold caches
+"""A call that takes this many times as long on newly allocated memory reuses results of earlier calls. Cold caches
 and clocks are the same for both, so honest kernels differ by their noise, some percent."""
 
 COLD_US = 0.5
