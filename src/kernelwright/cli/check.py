@@ -15,7 +15,7 @@ from kernelwright.jobs import check as job
 from kernelwright.model import WhichCases
 from kernelwright.report.bounds import bounds_document, bounds_text
 from kernelwright.report.derived import derived_document, derived_text
-from kernelwright.report.evaluation import environment_settings, settings_text
+from kernelwright.report.evaluation import IEEE, TF32, environment_settings, settings_text
 from kernelwright.report.qualification import qualification_text
 from kernelwright.report.stated import stated_text
 
@@ -59,13 +59,15 @@ def check(
     say(qualification_text(report) + "\n", as_json)
     say(bounds_text(cases, found.eager) + "\n", as_json)
     say(LAYOUTS[found.problem.layouts] + "\n", as_json)
+    say((TF32 if found.problem.precision == "tf32" else IEEE) + "\n", as_json)
     if found.problem.stated is not None:
         say(stated_text(found.problem.stated) + "\n", as_json)
     say(settings_text("environment", environment_settings(found.environment)), as_json)
     if as_json:
         bounds = bounds_document(cases, found.eager)
-        known = {"bounds": bounds, "layouts": found.problem.layouts, "stated": found.problem.stated}
-        derived = derived_document(found.problem)
+        info = found.problem
+        known = {"bounds": bounds, "layouts": info.layouts, "precision": info.precision, "stated": info.stated}
+        derived = derived_document(info)
         say_document({**plain(report), **known, "derived": derived, "environment": found.environment})
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))

@@ -136,6 +136,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """Why the problem cannot tell a kernel from a trivial answer, where somebody went on all the same."""
     serves: tuple[Property, ...] = ()
     """What inputs have to be; () for any layout and alignment, and in records of before this was kept."""
+    precision: Literal["ieee", "tf32"] = "ieee"
+    """How the framework multiplied float32 where it was the measure; in older records IEEE's."""
     dead: tuple[str, ...] = ()
     """Parameters and buffers that no output depends on, such as "parameter conv.bias": a kernel may leave them out."""
     library: LibraryMode = "none"

@@ -155,6 +155,8 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     modules: dict[str, str] = {}
     """Texts of the modules that the file imports from `sources/` beside it, by their path there; empty in older
     journals."""
+    precision: Literal["ieee", "tf32"] = "ieee"
+    """How the framework multiplies float32 where it is the measure of a candidate."""
     layouts: Literal["dense", "any"] = "dense"
     """Whether a candidate may serve dense inputs only, or has to be right for inputs of any strides."""
     stated: StatedBySet | None = None

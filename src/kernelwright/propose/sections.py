@@ -53,6 +53,7 @@ LAYOUTS = {
     "any": "Inputs of any strides have to be served: pass their strides or call `.contiguous()`.",
 }
 """What a problem asks of layouts."""
+TF32_ALLOWED = " Factors of float32 products may be rounded to TF32."
 MOST_LESSONS = 8
 """Of this run; the latest."""
 FOCUSES = (
@@ -102,7 +103,7 @@ def cases(info: ProblemInfo) -> str:
         text += (
             f"\n\nThe bound is the least time for the work that the reference does or states (peaks: "
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
-            f" {LAYOUTS[info.layouts]}"
+            f" {LAYOUTS[info.layouts]}{TF32_ALLOWED if info.precision == 'tf32' else ''}"
         )
     return text
 

@@ -70,6 +70,7 @@ def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
         "unqualified": evaluation.unqualified,
         "serves": plain(evaluation.serves),
         "dead": evaluation.dead,
+        "precision": evaluation.precision,
         "kernels": plain(evaluation.kernels),
         "cases": plain(evaluation.results),
     }

@@ -89,6 +89,8 @@ def headline(evaluation: Evaluation) -> str:
         lines.append(unqualified_text(evaluation.unqualified))
     if evaluation.dead:
         lines.append(dead_text(evaluation.dead))
+    if evaluation.precision == "tf32":
+        lines.append(TF32)
     if evaluation.score_us is not None:
         timed = sum(result.timing is not None for result in evaluation.results)
         over = f", geometric mean over {timed} timed cases" if timed > 1 else ""
@@ -156,6 +158,10 @@ def unqualified_text(reason: str) -> str:
 def dead_text(dead: Sequence[str]) -> str:
     """Which parameters no kernel needs."""
     return f"no output depends on {', '.join(dead)}: a kernel may leave that out"
+
+
+TF32 = 'float32 products: judged by PyTorch with TF32, as the problem states (PRECISION = "tf32")'
+IEEE = 'float32 products: judged by PyTorch without TF32 (PRECISION = "tf32" in the problem allows it)'
 
 
 def results_table(results: Sequence[CaseResult], cases: Sequence[CaseInfo] = ()) -> str:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.evaluation import (
+    TF32,
     VERIFIED_ON,
     below_bound_texts,
     dead_text,
@@ -85,6 +86,7 @@ def remarks(view: RunView) -> list[str]:
         lines.append(unqualified_text(evaluation.unqualified))
     lines += derived_texts(evaluation.results, view.info.problem.cases) + unseen_texts(evaluation.results)
     lines += [dead_text(evaluation.dead)] if evaluation.dead else []
+    lines += [TF32] if evaluation.precision == "tf32" else []
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
         lines += _tie(view)

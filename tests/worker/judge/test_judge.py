@@ -11,12 +11,14 @@ import pytest
 import torch
 
 from kernelwright import codec
+from kernelwright.errors import ProblemError
 from kernelwright.model import CaseResult, Status, TensorSpec
 from kernelwright.worker.judge import draws, tolerance
-from kernelwright.worker.judge.draws import OTHERS
+from kernelwright.worker.judge.draws import ALWAYS, OTHERS
 from kernelwright.worker.judge.judge import POISONS, Judge
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.layout import Layout
+from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan, View
 from kernelwright.worker.processes.memory import SharedMemory
 from kernelwright.worker.reference import values
@@ -89,7 +91,9 @@ def test_a_case_that_takes_longer_sees_some_and_a_small_one_still_all(
     assert len(made.draws_for("a")) == COUNT
     draws = made.draws_for("c")
     assert draws[0] == 0
-    assert len({draw % COUNT for draw in draws}) == len(draws) == 1 + OTHERS
+    assert len({draw % COUNT for draw in draws}) == len(draws) == len(ALWAYS) + OTHERS
+    assert set(ALWAYS) <= {values.DISTRIBUTIONS[draw % COUNT] for draw in draws}
+    assert {values.DISTRIBUTIONS[draw % COUNT] for draw in made.draws.draws_for_everyone("c")} == set(ALWAYS)
     assert made.answer("c", draws[1]).sensitive == [None], "too large for it"
     assert made.answer("a", draws[1]).sensitive != [None]
 
@@ -99,8 +103,9 @@ def test_a_large_case_is_only_drawn_from_what_needs_no_sorting(tmp_path: Path, m
     made = judge(tmp_path)
     for _ in range(40):
         made.draws.secret += 1
-        _, other = made.draws_for("c")
-        assert values.DISTRIBUTIONS[other % COUNT] in values.CHEAP
+        asked = [values.DISTRIBUTIONS[draw % COUNT] for draw in made.draws_for("c")]
+        assert len(asked) == len(ALWAYS) + 1
+        assert set(ALWAYS) <= set(asked) <= {values.AS_GIVEN, *values.CHEAP}
 
 
 def test_which_draws_there_are_depends_on_the_secret_and_the_case_alone(tmp_path: Path) -> None:
@@ -273,7 +278,7 @@ def test_where_the_framework_is_exact_nothing_else_is_kept(tmp_path: Path) -> No
 
 
 def test_what_the_framework_rounds_to_nothing_but_zeros_does_not_qualify(tmp_path: Path) -> None:
-    made = quantised(tmp_path, "((x * 1e-9) * 1e9 > 0.5)")  # 1e-9 is zero in float16
+    made = quantised(tmp_path, "((x * 1e-14) * 1e14 > 0.5)")  # zero in float16, whatever x is
     found = made.qualify("b")
     assert not isinstance(found, str)
     assert "zeros" in [answer.name for answer in found.accepted]
@@ -462,3 +467,44 @@ def test_strided_inputs_lie_where_their_spec_says_with_poison_between(tmp_path: 
         assert "was changed" in arena.check(0).reason
     finally:
         arena.shared.close()
+
+
+@pytest.mark.parametrize(
+    ("stated", "expected"), [("", False), ('PRECISION = "ieee"\n', False), ('PRECISION = "tf32"\n', True)]
+)
+def test_a_problem_states_whether_the_framework_may_use_tf32(tmp_path: Path, stated: str, expected: bool) -> None:
+    file = tmp_path / "product.py"
+    file.write_text(
+        f"import torch\n{stated}\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x @ x\n"
+        "def get_inputs():\n    return [torch.randn(9, 9)]\ndef get_init_inputs():\n    return []\n"
+    )
+    try:
+        made = Judge("cpu")
+        info = made.load(str(file), None)
+        flags = (torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32)
+    finally:
+        exact_products()
+    assert flags == (expected, expected)
+    assert info["precision"] == ("tf32" if expected else "ieee")
+    with torch.no_grad():
+        found = made.qualify("default")
+    assert not isinstance(found, str)
+    names = [answer.name for answer in found.answers if answer.name.startswith("rounded")]
+    assert names == ["rounded to 7 bits" if expected else "rounded to 10 bits"]
+
+
+def test_a_precision_that_does_not_exist_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "product.py"
+    file.write_text(
+        "import torch\nPRECISION = 'fp8'\nclass Model(torch.nn.Module):\n    def forward(self, x):\n        return x\n"
+        "def get_inputs():\n    return [torch.randn(9, 9)]\ndef get_init_inputs():\n    return []\n"
+    )
+    with pytest.raises(ProblemError, match="PRECISION is 'fp8'"):
+        Judge("cpu").load(str(file), None)
+    file.write_text(file.read_text().replace("PRECISION = 'fp8'\n", ""))
+    file.with_suffix(".cases.json").write_text('{"precision": "tf32", "cases": [{"name": "timed"}]}')
+    made = Judge("cpu")
+    try:
+        assert made.load(str(file), None)["precision"] == "tf32"
+    finally:
+        exact_products()

@@ -262,7 +262,11 @@ class Draws:
         own = self._own(case, draw, output)
         if self.errors[case, draw][0] == values.NEGATIVE:  # what is left of an activation there, elements judge
             own.append(replace(self._own(case, 0, output)[0], max_abs=0.0, rms_abs=0.0))
-        return tolerance.allowed(own, dtype, self.terms(case, output), exact, self._errors(case, 0)[output].scale)
+        has_tf32 = self.problem.precision == "tf32" and self.device != "cpu" and dtype == torch.float32
+        return tolerance.allowed(
+            own, dtype, self.terms(case, output), exact, self._errors(case, 0)[output].scale,
+            tolerance.ROUNDED_FACTORS if has_tf32 else None,
+        )  # fmt: skip
 
     def own_units(self, case: str, draw: int, output: int) -> float:
         """The framework's largest error in units of its element, on the same draws as `limit`."""

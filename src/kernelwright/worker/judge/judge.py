@@ -32,7 +32,7 @@ from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.library import exact_products
+from kernelwright.worker.plan.library import allow_tf32, exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel
@@ -59,6 +59,7 @@ class Judge:
     ) -> dict[str, Any]:
         """Read the problem; returns what the coordinator may know of it, bounds still missing."""
         self.problem, left_alone = load_with_cases(path, which, cases)
+        allow_tf32(self.problem.precision == "tf32")
         self.draws = Draws(self.problem, dtype, self.device)
         self.specs, self.strided = with_strided(self.draws)
         described = []
@@ -76,7 +77,7 @@ class Judge:
         return {
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
             "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
-            "layouts": self.problem.layouts,
+            "layouts": self.problem.layouts, "precision": self.problem.precision,
             "stated": codec.plain(self.problem.stated),
             "library": self.problem.library, "left_alone": left_alone,
             "operators": self.problem.operator_text(),

@@ -27,6 +27,9 @@ MULTIPLES = {
 """(largest, root mean square) error allowed, as multiples of the framework's own. Measured on an H200: honest fp32
 kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 800: not a delicate choice."""
 
+ROUNDED_FACTORS = (4.0, 2.0)
+"""The same where the framework rounds the factors of float32 products to TF32, as half precision does."""
+
 WIDEST = (torch.float64, torch.complex128)
 """Nothing wider says how far the framework is off, so it is never known to be exact."""
 
@@ -172,10 +175,11 @@ def is_exact(own: list[Errors]) -> bool:
 
 
 def allowed(
-    own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | None = None, usual: Scale | None = None
-) -> Allowed:
+    own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | None = None, usual: Scale | None = None,
+    multiples: tuple[float, float] | None = None,
+) -> Allowed:  # fmt: skip
     """What a candidate may deviate. own: the framework's errors, one per draw; terms: summed into one element. usual:
-    the output's scale on the problem's own inputs.
+    the output's scale on the problem's own inputs. multiples: in place of MULTIPLES.
 
     exact: whether equality is asked for; None: where `own` is exact. On inputs of an odd distribution a sum may be
     exact by chance, and then only the problem's own inputs can say whether it always is.
@@ -185,7 +189,7 @@ def allowed(
     scale = Scale(max(e.scale.largest for e in own), max(e.scale.rms for e in own))
     if is_whole(dtype) or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
         return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, whole=is_whole(dtype))
-    largest, rms = MULTIPLES.get(dtype, (2.0, 2.0))
+    largest, rms = multiples or MULTIPLES.get(dtype, (2.0, 2.0))
     # Accumulation in fp32, of fp64 in fp64: the rounding errors of n terms add up like a random walk (Higham, "Accuracy
     # and Stability of Numerical Algorithms", 2nd ed., section 2.8)
     ulp = torch.finfo(dtype).eps

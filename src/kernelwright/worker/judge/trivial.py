@@ -27,6 +27,9 @@ from kernelwright.worker.reference.instance import Instance, cast, given, output
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}
 """Explicit mantissa bits of the next coarser format: float32, float16, and the e4m3 kind of float8."""
 
+TF32_BITS, TF32_COARSE_BITS = 10, 7
+"""Those of bfloat16, where a problem takes TF32's ten bits for right."""
+
 TAIL = 16
 """One part in this many is left out at the end: less may hold nothing but values that are rightly near zero."""
 
@@ -49,9 +52,10 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
     count = len(draws.specs[case].outputs)
     first, second = draws.answer(case, 0), draws.answer(case, PERIOD)
     means = [_constant(first.expected[output], second.expected[output]) for output in range(count)]
+    has_tf32 = draws.problem.precision == "tf32"
     trivial = [
         _asked(draws, case, [output], name, _maker(name, output, count, means))
-        for output in range(count) for name in _trivial_names(first, output)
+        for output in range(count) for name in _trivial_names(first, output, has_tf32)
     ]  # fmt: skip
     ignored: list[TrivialAnswer] = []
     constant: list[str] = []
@@ -101,13 +105,14 @@ def _asked(draws: Draws, case: str, positions: list[int], name: str, make: Made)
 # --- answers that take no computing -------------------------------------------------------------------------
 
 
-def _trivial_names(answer: Answer, output: int) -> Iterator[str]:
+def _trivial_names(answer: Answer, output: int, has_tf32: bool) -> Iterator[str]:
     dtype, expected = answer.dtypes[output], answer.expected[output]
     yield from ("zeros", "a constant", "the previous output")
     if expected.numel() > 1:
         yield from ("the first half only", "the last sixteenth left zero")
     if tolerance.real(dtype) in COARSE_BITS:
-        yield f"rounded to {COARSE_BITS[tolerance.real(dtype)]} bits"
+        bits = COARSE_BITS[tolerance.real(dtype)]
+        yield f"rounded to {TF32_COARSE_BITS if has_tf32 and bits == TF32_BITS else bits} bits"
     for name, value in zip(answer.instance.input_names, answer.instance.inputs, strict=True):
         if not isinstance(value, Tensor) or (value.is_complex() and not dtype.is_complex):
             continue
@@ -133,7 +138,7 @@ def _trivial(name: str, answer: Answer, previous: Answer, output: int, mean: flo
         return previous.expected[output].to(dtype)
     if name.startswith("rounded"):
         made = expected.to(dtype, copy=True).resolve_conj()
-        _rounded(torch.view_as_real(made) if dtype.is_complex else made, COARSE_BITS[tolerance.real(dtype)])
+        _rounded(torch.view_as_real(made) if dtype.is_complex else made, int(name.split()[2]))
         return made
     if name.startswith("input "):
         inputs = dict(zip(answer.instance.input_names, answer.instance.inputs, strict=True))

@@ -22,8 +22,13 @@ class Unfit(Exception):
 
 def exact_products() -> None:
     """Set the precision in which this process multiplies float32: IEEE's, for judge, bench and profiler alike."""
-    torch.backends.cudnn.allow_tf32 = False
-    torch.backends.cuda.matmul.allow_tf32 = False
+    allow_tf32(False)
+
+
+def allow_tf32(allowed: bool) -> None:
+    """Whether this process may round the factors of float32 products to TF32 on a GPU."""
+    torch.backends.cudnn.allow_tf32 = allowed
+    torch.backends.cuda.matmul.allow_tf32 = allowed
 
 
 def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) -> Callable[[], Any]:

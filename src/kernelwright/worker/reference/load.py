@@ -60,6 +60,7 @@ from kernelwright.worker.reference.problem_module import (
     stated_layouts,
     stated_library,
     stated_mutates,
+    stated_precision,
 )
 from kernelwright.worker.reference.trace import Recorder, Trace, quiet_meta, trace_of
 
@@ -104,6 +105,7 @@ def load_problem(path: str) -> LoadedProblem:
         arguments=arguments,
         modules=own_modules(file) if owns_folder else {},
         layouts=stated_layouts(file, module),
+        precision=stated_precision(file, module),
         mutates=stated_mutates(file, module),
         stated=sidecar.stated if sidecar is not None else None,
         library=stated_library(file, module),
@@ -117,7 +119,8 @@ class LoadedProblem:
 
     Each method executes the file again with the case's constants, so that nothing is kept between calls.
     arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
-    of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served. mutates: the
+    of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served. precision: in
+    which the framework multiplies float32. mutates: the
     inputs that forward changes in place. stated: what the problem's set says of it.
     """
 
@@ -131,6 +134,7 @@ class LoadedProblem:
     arguments: frozenset[str]
     modules: dict[str, str]
     layouts: Literal["dense", "any"] = "dense"
+    precision: Literal["ieee", "tf32"] = "ieee"
     mutates: tuple[str, ...] = ()
     stated: StatedBySet | None = None
     library: LibraryMode = "finish"

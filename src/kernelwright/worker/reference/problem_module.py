@@ -48,6 +48,7 @@ class Sidecar(Record, frozen=True, kw_only=True):
     tried: tuple[Case, ...] = ()
     stated: StatedBySet | None = None
     layouts: Literal["dense", "any"] | None = None
+    precision: Literal["ieee", "tf32"] | None = None
     mutates: tuple[str, ...] = ()
     library: LibraryMode | None = None
 
@@ -254,6 +255,19 @@ def stated_layouts(file: Path, module: types.ModuleType) -> Literal["dense", "an
         shown = call(file, "showing LAYOUTS", repr, stated)
         raise ProblemError(f"{file}: LAYOUTS is {encodable(shown)[:100]}", 'expected "dense" or "any"')
     return "dense"
+
+
+def stated_precision(file: Path, module: types.ModuleType) -> Literal["ieee", "tf32"]:
+    """PRECISION, or "precision" of the sidecar; "ieee" where neither says more."""
+    stated = getattr(module, "PRECISION", None)
+    if stated is None and (sidecar := read_sidecar(file)) is not None:
+        stated = sidecar.precision
+    if stated is None or stated == "ieee":
+        return "ieee"
+    if stated != "tf32":
+        shown = call(file, "showing PRECISION", repr, stated)
+        raise ProblemError(f"{file}: PRECISION is {encodable(shown)[:100]}", 'expected "ieee" or "tf32"')
+    return "tf32"
 
 
 def stated_mutates(file: Path, module: types.ModuleType) -> tuple[str, ...]:

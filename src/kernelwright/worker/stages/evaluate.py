@@ -155,6 +155,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         unjudged=unjudged,
         serves=tuple(dict.fromkeys(one for result in results for one in result.serves)),
         dead=session.dead,
+        precision=session.loaded().precision,
         library=session.loaded().library,
     )
 
