@@ -120,7 +120,7 @@ class Draws:
         every time; their order and values are secret. Odd and even draws alternate."""
         order = [draw for draw in range(1, PERIOD) if self._changes(case, values.DISTRIBUTIONS[draw])]
         random.Random(f"{self.problem.source} {case}").shuffle(order)
-        if not self.is_affordable(case):
+        if self._samples(case):
             always = [draw for draw in order if values.DISTRIBUTIONS[draw] in ALWAYS]
             others = [draw for draw in order if draw not in always]
             if self.is_large(case):
@@ -129,10 +129,14 @@ class Draws:
         random.Random(f"{self.secret} {case}").shuffle(order)
         return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(order, 1))]
 
+    def _samples(self, case: str) -> bool:
+        """Whether candidates meet some of the distributions only."""
+        return self.is_large(case) or not self.is_affordable(case)
+
     def draws_for_everyone(self, case: str) -> list[int]:
         """Those of `draws_for` whose distribution every candidate meets in every process, in a fixed order."""
         return sorted(draw for draw in self.draws_for(case)
-                      if self.is_affordable(case) or values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)  # fmt: skip
+                      if not self._samples(case) or values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)  # fmt: skip
 
     def unseen(self, case: str) -> tuple[str, ...]:
         """The distributions that no candidate meets on a case because of its size."""
