@@ -143,12 +143,7 @@ def scores_in_two_orders(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return found[0], found[1]
 
 
-RARE = "four readings with an eps each do not cover partial sums that are larger than their total: one judge in 58"
-
-
-@pytest.mark.parametrize(
-    "seeds", [(1, 2, 3), pytest.param((1, 2, 55), marks=pytest.mark.xfail(strict=True, reason=RARE))]
-)
+@pytest.mark.parametrize("seeds", [(1, 2, 3), (1, 2, 55)])
 def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: tuple[int, ...]
 ) -> None:

@@ -24,10 +24,13 @@ READINGS = 4
 """How often the reference is computed with rounded intermediate results: by chance, one may move an element little."""
 
 
-def roughly(instance: Instance, dtype: torch.dtype, seed: int) -> tuple[Tensor, ...]:
-    """The outputs in float64, as far as they are known when intermediate results are rounded to `dtype`."""
+def roughly(
+    instance: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None
+) -> tuple[Tensor, ...]:
+    """The outputs in float64, as far as they are known when intermediate results are rounded to `dtype`. shifted: what
+    another call has subtracted maxima from, in place of one of the two reads of that; this call's is left there."""
     wide = cast(instance, "float64")
-    with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed):
+    with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed, shifted if shifted is not None else []):
         return outputs(wide)
 
 
@@ -36,8 +39,9 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
     outputs in float64. 0 where the output is whole numbers, or not a number."""
     found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
     dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
+    shifted: list[Tensor] = []
     for number in range(READINGS):
-        for position, made in enumerate(roughly(instance, dtype, seed + number)):
+        for position, made in enumerate(roughly(instance, dtype, seed + number, shifted)):
             if dtypes[position].is_floating_point and made.shape == exact[position].shape:
                 moved = (made.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
                 torch.maximum(found[position], moved.nan_to_num(0.0, 0.0, 0.0), out=found[position])
@@ -47,8 +51,9 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
 class _Rough(TorchDispatchMode):
     """Shifts by the maximum are made as kernels make them: with two reads of what is shifted."""
 
-    def __init__(self, dtype: torch.dtype, seed: int) -> None:
+    def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor]) -> None:
         super().__init__()
+        self.shifted, self.asked = shifted, 0
         self.eps = torch.finfo(dtype).eps
         self.held = torch.float32 if dtype == torch.float64 else dtype  # nothing wider tells what float64 rounds
         self.seed = seed
@@ -60,39 +65,62 @@ class _Rough(TorchDispatchMode):
             return func(*args, **kwargs)
         name = func._schema.name.partition("::")[2]
         if name in SHIFTED:
+            other = self._made_before(args[0])
             with self:
-                return SHIFTED[name](*args, **kwargs)
-        return func(*tree_map(self._read, args), **tree_map(self._read, kwargs))
+                return SHIFTED[name](args[0], other, *args[1:], **kwargs)
+        args, kwargs = tree_map(self._read, args), tree_map(self._read, kwargs)
+        made = func(*args, **kwargs)
+        return self._summed(made, *FACTORS[name](*args)) if name in FACTORS else made
+
+    def _made_before(self, x: Tensor) -> Tensor:
+        """What the call before has subtracted this maximum from; a kernel that makes it twice adds up in two orders."""
+        number, self.asked = self.asked, self.asked + 1
+        if number == len(self.shifted):
+            self.shifted.append(x)
+        other, self.shifted[number] = self.shifted[number], x
+        return other if other.shape == x.shape else x
+
+    def _summed(self, made: Tensor, one: Tensor, other: Tensor) -> Tensor:
+        """A product with the error of its partial sums, which may be larger than their total."""
+        if made.dtype != torch.float64:
+            return made
+        return torch.where(self._is_exact(made), made, made + self.eps * self._part(made) * (one.abs() @ other.abs()))
 
     def _read(self, value: Any) -> Any:
         if not isinstance(value, Tensor) or value.dtype != torch.float64:
             return value
+        return torch.where(self._is_exact(value), value, value * (1 + self.eps * self._part(value)))
+
+    def _is_exact(self, value: Tensor) -> Tensor:
+        return (value.to(self.held).to(value.dtype) == value) | ~value.isfinite()
+
+    def _part(self, value: Tensor) -> Tensor:
+        """A number from -1 to 1 for each element."""
         device = value.device
         generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
-        part = torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
-        exact = (value.to(self.held).to(value.dtype) == value) | ~value.isfinite()
-        return torch.where(exact, value, value * (1 + self.eps * part))
+        return torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
 
 
-def _softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
+def _softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
     """A compiler may make the scores once for the quotient and once for the sum, in two orders of adding up."""
-    above = torch.exp(x - torch.amax(x, dim, keepdim=True))
-    below = torch.exp(x - torch.amax(x, dim, keepdim=True))
+    largest = torch.amax(x, dim, keepdim=True)
+    above = torch.exp(other - largest)
+    below = torch.exp(x - largest)
     return above / below.sum(dim, keepdim=True)
 
 
-def _safe_softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
+def _safe_softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
     nothing = (x == -torch.inf).all(dim, keepdim=True)
-    return torch.where(nothing, 0.0, _softmax(x, dim))
+    return torch.where(nothing, 0.0, _softmax(x, other, dim))
 
 
-def _log_softmax(x: Tensor, dim: int, *_: Any) -> Tensor:
-    shifted = x - torch.amax(x, dim, keepdim=True)
-    return shifted - shifted.exp().sum(dim, keepdim=True).log()
-
-
-def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+def _log_softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
     largest = torch.amax(x, dim, keepdim=True)
+    return (other - largest) - (x - largest).exp().sum(dim, keepdim=True).log()
+
+
+def _logsumexp(x: Tensor, other: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
+    largest = torch.amax(other, dim, keepdim=True)
     made = torch.exp(x - largest).sum(dim, keepdim=True).log() + largest
     return made if keepdim else made.sum(dim)
 
@@ -100,4 +128,10 @@ def _logsumexp(x: Tensor, dim: list[int], keepdim: bool = False) -> Tensor:
 SHIFTED: dict[str, Callable[..., Tensor]] = {
     "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
 }  # fmt: skip
-"""Operators that subtract a maximum inside."""
+"""Operators that subtract a maximum inside. Each gets what is shifted twice, as this call and another made it."""
+
+FACTORS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
+    "mm": lambda one, other, *_: (one, other), "bmm": lambda one, other, *_: (one, other),
+    "addmm": lambda _, one, other, *__: (one, other), "baddbmm": lambda _, one, other, *__: (one, other),
+}  # fmt: skip
+"""The factors of a product among an operator's arguments."""
