@@ -1,4 +1,4 @@
-"""The normal form of a candidate: published host code without what does nothing for its kernels. Pure syntax.
+"""The normal form of a candidate in Triton: published host code without what does nothing for its kernels. Pure syntax.
 
 The normal form is what is judged, and what an export or `best_kernel.py` holds. So a step here need not keep what
 the text would do elsewhere: whatever it makes of a candidate is judged like any other. Lines keep their numbers.

@@ -22,6 +22,7 @@ from kernelwright import source as tunables
 from kernelwright.model import Candidate, CaseResult, KernelResources, Property, Status
 from kernelwright.source import parse as syntax
 from kernelwright.source.branches import branches, without_untaken
+from kernelwright.source.languages import TRITON, language_of
 from kernelwright.worker.bench.messages import AddPlan, AddText
 from kernelwright.worker.compile import machine_code
 from kernelwright.worker.plan.faults import Expected
@@ -100,7 +101,7 @@ class Subject:
         try:
             rules = rules_for(self.source)
             kernels = rules.check(self.source)
-            if kernels.findings or not kernels.names:
+            if language_of(self.source) is TRITON and (kernels.findings or not kernels.names):
                 kernels = self._normal(rules, kernels, cases)
             kernels.source.encode()
         except SyntaxError as error:
