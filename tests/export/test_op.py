@@ -344,6 +344,12 @@ def called(subject: Any, name: str) -> Any:
     return replace(subject, problem=msgspec.structs.replace(subject.problem, cases=cases))
 
 
+def test_a_backward_is_not_exported_yet() -> None:
+    subject = replace(softmax(), problem=msgspec.structs.replace(softmax().problem, gradients=True))
+    with pytest.raises(RequestError, match="states GRADIENTS"):
+        arguments_of(subject)
+
+
 def test_a_model_constructed_with_an_argument_called_graphs_is_refused() -> None:
     cases = tuple(msgspec.structs.replace(case, init_names=("graphs",)) for case in softmax().problem.cases)
     named = replace(softmax(), problem=msgspec.structs.replace(softmax().problem, cases=cases))

@@ -26,6 +26,7 @@ from kernelwright.model import (
     TensorSpec,
     Trial,
 )
+from kernelwright.propose import sections
 from kernelwright.propose.prompt import (
     NoPrompt,
     mend_prompt,
@@ -364,3 +365,8 @@ def test_of_two_lessons_about_one_trial_the_first_that_stands_is_shown() -> None
     run = (*RUN, learned(4, "Wrong.", False), learned(5, "Right.", True), learned(6, "Right again.", True))
     text = prompt_for(Request(number=7, operator=Operator.IMPROVE, parents=(1,)), context(*run)).text
     assert "## What surprises have taught\n\n- Right. (trial 1)\n\n" in text
+
+
+def test_a_problem_with_gradients_asks_for_a_backward() -> None:
+    assert "kernel_backward" not in sections.cases(PROBLEM)
+    assert "kernel_backward" in sections.cases(msgspec.structs.replace(PROBLEM, gradients=True))

@@ -39,6 +39,11 @@ class Arguments:
 
 def arguments_of(subject: Subject) -> Arguments:
     """Raises `RequestError` for a problem that an operator cannot have as it is."""
+    if subject.problem.gradients:
+        raise RequestError(
+            f"{subject.problem.name} states GRADIENTS; a package of a forward with its backward cannot be made yet",
+            "call kernel_function and kernel_backward of the candidate from a torch.autograd.Function",
+        )
     case = next(info for info in subject.problem.cases if info.case.timed)
     names = case.input_names
     if case.arguments or case.returns or case.keywords:

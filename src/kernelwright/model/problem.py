@@ -159,6 +159,8 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     """How the framework multiplies float32 where it is the measure of a candidate."""
     layouts: Literal["dense", "any"] = "dense"
     """Whether a candidate may serve dense inputs only, or has to be right for inputs of any strides."""
+    gradients: bool = False
+    """Whether a candidate brings the backward, too."""
     stated: StatedBySet | None = None
     """What its problem set states; None where it is from none, and in older journals."""
     library: LibraryMode = "none"

@@ -54,6 +54,14 @@ LAYOUTS = {
 }
 """What a problem asks of layouts."""
 TF32_ALLOWED = " Factors of float32 products may be rounded to TF32."
+GRADIENTS = (
+    "The backward belongs to the task: inputs `grad_N` are the gradients of forward's floating-point outputs, and the "
+    "gradients of the floating-point inputs and of the trained parameters come after the outputs. Define "
+    "`kernel_function` for the forward, without `grad_N`, and `kernel_backward`, which is called after it and returns "
+    "the gradients, in this order. `kernel_backward` names what it takes: `grad_N`, inputs, parameters, `output_N`, "
+    "and what `kernel_function` returns after its outputs, by the names in a module-level tuple `SAVED`. The time is "
+    "that of both."
+)
 MOST_LESSONS = 8
 """Of this run; the latest."""
 FOCUSES = (
@@ -105,6 +113,8 @@ def cases(info: ProblemInfo) -> str:
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
             f" {LAYOUTS[info.layouts]}{TF32_ALLOWED if info.precision == 'tf32' else ''}"
         )
+    if info.gradients:
+        text += f"\n\n{GRADIENTS}"
     return text
 
 

@@ -78,6 +78,7 @@ class Judge:
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
             "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
             "layouts": self.problem.layouts, "precision": self.problem.precision,
+            "gradients": self.problem.gradients,
             "stated": codec.plain(self.problem.stated),
             "library": self.problem.library, "left_alone": left_alone,
             "operators": self.problem.operator_text(),
@@ -96,7 +97,7 @@ class Judge:
                 "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
                 "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
                 "mutates": specs.mutates, "arguments": instance.arguments, "keywords": instance.keywords,
-                "returns": specs.returns,
+                "returns": specs.returns, "gradients": instance.joint,
                 "init": [codec.plain(as_it_lies(v)) if isinstance(v, torch.Tensor) else v
                          for v in instance.init_inputs],
             })  # fmt: skip
@@ -128,9 +129,9 @@ class Judge:
             target.copy_(source)
         self._settle()
 
-    def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any]) -> CaseResult:
-        """Compare what the plan left in the arena: outputs, inputs that forward changes, all other inputs unchanged,
-        and untouched guard zones."""
+    def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], first: int | None = None) -> CaseResult:
+        """Compare what the plan left in the arena: outputs (so many first ones, all where None), inputs that forward
+        changes, all other inputs unchanged, and untouched guard zones."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
         self._settle()
 
@@ -138,7 +139,7 @@ class Judge:
             return CaseResult(case=case, status=Status.WRONG if reason else Status.PASSED, reason=reason)
 
         specs = self.specs[case]
-        outputs = specs.outputs[: len(specs.outputs) - len(specs.mutates)]
+        outputs = specs.outputs[: len(specs.outputs) - len(specs.mutates)][:first]
         if len(plan.outputs) != len(outputs):
             return wrong(f"{len(plan.outputs)} outputs, {len(outputs)} expected")
         if plan.returns != specs.returns:
@@ -165,6 +166,8 @@ class Judge:
             result = self._compared(case, draw, i, actual)
             if result.status is Status.WRONG and i >= len(outputs):
                 return wrong(f"{specs.mutates[i - len(outputs)]}, changed in place: {result.reason}")
+            if result.status is Status.WRONG and (of := i - len(specs.outputs) + len(specs.gradients_of)) >= 0:
+                return wrong(f"the gradient of {specs.gradients_of[of]}: {result.reason}")
             if result.status is Status.WRONG:
                 return result
             if worst is None or (result.max_rel_error or 0) > (worst.max_rel_error or 0):
@@ -331,8 +334,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return remember(judge.plans, name, plan)
         case messages.Fill(case=case, draw=draw, plan=name, arena=arena, fresh=fresh):
             return judge.fill(case, draw, judge.plans[name], arena, fresh)
-        case messages.Check(case=case, draw=draw, plan=name, arena=arena):
-            return codec.plain(judge.check(case, draw, judge.plans[name], arena))
+        case messages.Check(case=case, draw=draw, plan=name, arena=arena, first=first):
+            return codec.plain(judge.check(case, draw, judge.plans[name], arena, first))
         case messages.Prepare(case=case, name=name):
             return judge.prepare_baseline(case, name)
         case messages.CaptureAgain(case=case, name=name):

@@ -68,12 +68,13 @@ class Fill(Message, frozen=True, kw_only=True, tag="fill"):
 
 
 class Check(Message, frozen=True, kw_only=True, tag="check"):
-    """Compare what a replay left in the arena."""
+    """Compare what a replay left in the arena. first: only so many outputs; all where None."""
 
     case: str
     draw: int
     plan: str
     arena: dict[str, Any]
+    first: int | None = None
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):

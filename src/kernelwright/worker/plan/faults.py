@@ -29,6 +29,7 @@ from kernelwright.worker.plan.plan import (
     Value,
     View,
     end_bytes,
+    forward_alone,
     views,
 )
 
@@ -56,6 +57,8 @@ class Expected:
     given: dict[tuple[str, str], int]
     mutates: bool = False
     library: Library = NO_LIBRARY
+    gradients: tuple[str, ...] = ()
+    """The inputs that only a backward takes."""
 
 
 def faults(plan: Plan, expected: Expected) -> list[str]:
@@ -71,7 +74,20 @@ def faults(plan: Plan, expected: Expected) -> list[str]:
     buffers = {buffer.id: buffer for buffer in plan.buffers}
     found += [why for view in views(plan) if (why := _view(view, buffers))]
     found += [why for step in plan.steps for why in _step(step, expected)]
-    return found or library_faults(plan, expected.library)
+    return found or [*_forward(plan, expected), *library_faults(plan, expected.library)]
+
+
+def _forward(plan: Plan, expected: Expected) -> Iterator[str]:
+    """What keeps the first part of a plan from being a forward by itself."""
+    if (plan.forward is None) is bool(expected.gradients):
+        yield "a forward and a backward were asked for" if expected.gradients else "nobody asked for a backward"
+    elif plan.forward is not None:
+        part = plan.forward
+        if not (0 <= part.steps <= len(plan.steps) and 0 < part.outputs <= len(plan.outputs)):
+            yield f"a forward of {part.steps} steps and {part.outputs} outputs"
+        taken = {buffer.id for buffer in plan.buffers if buffer.origin == "input" and buffer.name in expected.gradients}
+        if any(view.buffer in taken for view in views(forward_alone(plan, part))):
+            yield "the forward reads a gradient of its outputs"
 
 
 def _step(step: PlanStep, expected: Expected) -> Iterable[str]:

@@ -123,6 +123,13 @@ class LibraryCall(Step, frozen=True, kw_only=True, tag="library"):
 PlanStep = Fill | Copy | LibraryCall | Launch
 
 
+class Forward(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The part of a plan that the forward is: of steps and of outputs so many first ones. The rest is the backward."""
+
+    steps: int
+    outputs: int
+
+
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything one call does on one case, in order."""
 
@@ -133,6 +140,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     """Whether the call returned one tensor, not a tuple of them."""
     returns: str = ""
     """How the outputs are nested in what the call returned (`structure`)."""
+    forward: Forward | None = None
 
     @property
     def launches(self) -> tuple[Launch, ...]:
@@ -141,6 +149,12 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     @property
     def library_calls(self) -> tuple[LibraryCall, ...]:
         return tuple(step for step in self.steps if isinstance(step, LibraryCall))
+
+
+def forward_alone(plan: Plan, part: Forward) -> Plan:
+    """The plan without its backward."""
+    cut = {"steps": plan.steps[: part.steps], "outputs": plan.outputs[: part.outputs], "forward": None}
+    return msgspec.structs.replace(plan, **cut)
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -33,6 +33,8 @@ class CaseShape(Record, frozen=True, kw_only=True):
     """The arguments of forward that are passed by name."""
     returns: str = ""
     """How tensors are nested in what forward returns, in the same way."""
+    gradients: int = 0
+    """How many of the inputs, the last ones, are gradients of outputs: then a backward is called after the forward."""
 
 
 def meta(spec: TensorSpec) -> torch.Tensor:

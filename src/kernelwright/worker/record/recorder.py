@@ -15,6 +15,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import msgspec
 import torch
 
 from kernelwright import codec
@@ -105,6 +106,11 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
         first, second = (
             one_call(model, lambda inputs: forward_arguments(case, inputs), case, parameters, trace) for _ in range(2)
         )
+        if case.gradients:
+            raise Refused("the problem states GRADIENTS: define kernel_function and kernel_backward, not ModelNew")
+    elif hasattr(module, "kernel_function") and case.gradients:
+        both = Both(module, case, parameters, init, trace)
+        first, second = (one_call(both, lambda inputs: (inputs, {}), case, parameters, trace) for _ in range(2))
     elif hasattr(module, "kernel_function"):
         call = module.kernel_function
         first, second = (
@@ -150,8 +156,51 @@ def one_call(
     return plan.Plan(
         buffers=tuple(trace.buffers.values()), steps=tuple(trace.steps),
         outputs=tuple(trace.view(o, "an output") for o in outputs), single=isinstance(result, torch.Tensor),
-        returns=returns,
+        returns=returns, forward=trace.forward,
     )  # fmt: skip
+
+
+def tensors_of(what: str, result: Any) -> tuple[torch.Tensor, ...]:
+    """What a call returned, as a tuple."""
+    several = [result] if isinstance(result, torch.Tensor) else result
+    if not isinstance(several, tuple | list) or not all(isinstance(one, torch.Tensor) for one in several):
+        raise Refused(f"{what} returned {described(result)}; a tensor or a tuple of tensors was expected")
+    return tuple(several)
+
+
+class Both:
+    """`kernel_function` and then `kernel_backward` of a candidate, as one call."""
+
+    def __init__(
+        self, module: ModuleType, case: CaseShape, parameters: dict[str, torch.Tensor], init: list[Any], trace: Trace
+    ) -> None:
+        self.module, self.case, self.parameters, self.init, self.trace = module, case, parameters, init, trace
+        if not hasattr(module, "kernel_backward"):
+            raise Refused("the problem states GRADIENTS, and the candidate has no function kernel_backward")
+        saved = getattr(module, "SAVED", ())
+        if not isinstance(saved, tuple) or not all(isinstance(name, str) for name in saved):
+            raise Refused('SAVED is to be a tuple of names, such as ("rstd",)')
+        self.saved: tuple[str, ...] = saved
+
+    def __call__(self, *inputs: Any) -> tuple[torch.Tensor, ...]:
+        """Outputs, then gradients of the inputs and of the parameters."""
+        first = len(inputs) - self.case.gradients
+        names = self.case.input_names
+        made = tensors_of("kernel_function", self._called("kernel_function", names[:first], inputs[:first]))
+        count = len(made) - len(self.saved)
+        if count < 1:
+            raise Refused(f"kernel_function returned {len(made)} tensors, the last {len(self.saved)} of them SAVED")
+        self.trace.forward = plan.Forward(steps=len(self.trace.steps), outputs=count)
+        known = (*names[first:], *names[:first], *self.saved, *(f"output_{number}" for number in range(count)))
+        values = (*inputs[first:], *inputs[:first], *made[count:], *made[:count])
+        found = self._called("kernel_backward", known, values)
+        return (*made[:count], *tensors_of("kernel_backward", found))
+
+    def _called(self, name: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
+        """A function of the candidate with these arguments, by name or in this order, and with parameters by name."""
+        call, case = getattr(self.module, name), msgspec.structs.replace(self.case, input_names=names)
+        args, kwargs = bind_arguments(call, case, list(values), self.parameters, self.init)
+        return call(*args, **kwargs)
 
 
 def described(result: Any) -> str:

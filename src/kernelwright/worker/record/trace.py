@@ -20,6 +20,7 @@ from kernelwright.worker.plan.plan import (
     Buffer,
     Copy,
     Fill,
+    Forward,
     LibraryCall,
     PlanStep,
     Tensor,
@@ -86,6 +87,7 @@ class Trace(TorchDispatchMode):
         self.by_storage: dict[int, int] = {}
         self.constants: dict[int, Any] = {}
         self.steps: list[PlanStep] = []
+        self.forward: Forward | None = None
 
     def bind(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
         """Declare a tensor's storage as an input or parameter."""

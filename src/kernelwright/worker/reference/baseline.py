@@ -15,6 +15,7 @@ import torch
 from kernelwright.errors import ProblemError
 from kernelwright.worker.bench import clock
 from kernelwright.worker.bench.restore import Restore
+from kernelwright.worker.reference.gradients import Joint, compiled_forward
 from kernelwright.worker.reference.instance import Instance, mutated
 
 
@@ -117,6 +118,5 @@ def compiled(module: torch.nn.Module, name: str) -> Any:
     if name == "eager":
         return module
     torch._dynamo.reset()
-    if name == "compile":
-        return torch.compile(module)
-    return torch.compile(module, mode="max-autotune-no-cudagraphs")
+    mode = None if name == "compile" else "max-autotune-no-cudagraphs"
+    return compiled_forward(module, mode) if isinstance(module, Joint) else torch.compile(module, mode=mode)

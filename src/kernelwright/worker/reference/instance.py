@@ -33,7 +33,8 @@ class Instance:
     init_names likewise for the constructor. file: the problem's, for error messages. mutates: the names of those inputs
     that forward changes in place. dtype: what `forward` makes itself is made in, None for PyTorch's default. gradients:
     whether a call keeps the graph. arguments: how inputs are nested in forward's arguments (`structure`), "" where each
-    is one. keywords: the arguments that are passed by name.
+    is one. keywords: the arguments that are passed by name. joint: how many inputs, the
+    last ones, are gradients of outputs, and gradients_of: of what the last outputs are (`gradients.py`).
     """
 
     module: nn.Module
@@ -47,6 +48,8 @@ class Instance:
     gradients: bool = False
     arguments: str = ""
     keywords: tuple[str, ...] = ()
+    joint: int = 0
+    gradients_of: tuple[str, ...] = ()
 
     def called(self) -> tuple[list[Any], dict[str, Any]]:
         """What forward is called with."""
@@ -61,6 +64,7 @@ class Specs:
 
     mutates: the inputs that forward changes, which are the last of `outputs`. lies_in: for each output before those the
     one of them whose memory it is, "" where it has memory of its own. returns: how those are nested (`structure`).
+    gradients_of: of which inputs and parameters the last outputs are the gradients, where the problem states GRADIENTS.
     """
 
     inputs: tuple[TensorSpec | Scalar | None, ...]
@@ -69,6 +73,7 @@ class Specs:
     mutates: tuple[str, ...] = ()
     lies_in: tuple[str, ...] = ()
     returns: str = ""
+    gradients_of: tuple[str, ...] = ()
 
 
 def outputs(instance: Instance) -> tuple[Tensor, ...]:
@@ -202,6 +207,7 @@ def specs(instance: Instance) -> Specs:
             for output in made[: len(made) - len(changed)]
         ),
         returns=structure,
+        gradients_of=instance.gradients_of,
     )
 
 

@@ -30,6 +30,7 @@ from kernelwright.model import Case, LibraryMode, StatedBySet
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.plan.structure import names_of, nested
+from kernelwright.worker.reference.gradients import with_gradients
 from kernelwright.worker.reference.instance import (
     Input,
     Instance,
@@ -57,6 +58,7 @@ from kernelwright.worker.reference.problem_module import (
     read_source,
     seeded,
     stated_cases,
+    stated_gradients,
     stated_layouts,
     stated_library,
     stated_mutates,
@@ -107,6 +109,7 @@ def load_problem(path: str) -> LoadedProblem:
         layouts=stated_layouts(file, module),
         precision=stated_precision(file, module),
         mutates=stated_mutates(file, module),
+        gradients=stated_gradients(file, module),
         stated=sidecar.stated if sidecar is not None else None,
         library=stated_library(file, module),
     )
@@ -120,8 +123,8 @@ class LoadedProblem:
     Each method executes the file again with the case's constants, so that nothing is kept between calls.
     arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
     of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served. precision: in
-    which the framework multiplies float32. mutates: the
-    inputs that forward changes in place. stated: what the problem's set says of it.
+    which the framework multiplies float32. mutates: the inputs that forward changes in place. gradients: whether its
+    backward belongs to it. stated: what the problem's set says of it.
     """
 
     name: str
@@ -136,6 +139,7 @@ class LoadedProblem:
     layouts: Literal["dense", "any"] = "dense"
     precision: Literal["ieee", "tf32"] = "ieee"
     mutates: tuple[str, ...] = ()
+    gradients: bool = False
     stated: StatedBySet | None = None
     library: LibraryMode = "finish"
 
@@ -161,6 +165,7 @@ class LoadedProblem:
                 init_names, _, _ = _bind(self.file, "Model", module.Model, init_inputs, {})
                 reference = call(self.file, "Model", module.Model, *init_inputs)
                 _refuse_own_seed(self.file, "Model", given)
+                trained = tuple(name for name, one in reference.named_parameters() if one.requires_grad)
                 call(self.file, "preparing its Model", _settle, self.file, reference, device, wanted)
             with seeded("inputs", seed, device) as given:
                 positional, named = self._inputs(module, case)
@@ -174,7 +179,7 @@ class LoadedProblem:
             for name, value in zip(init_names, init_inputs, strict=False):
                 _refuse_unsendable(self.file, name, value)
         mutates = _mutated_leaves(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
-        return Instance(
+        made = Instance(
             reference,
             tuple(inputs),
             tuple(init_inputs),
@@ -185,6 +190,10 @@ class LoadedProblem:
             arguments=nesting,
             keywords=keywords,
         )
+        if not self.gradients:
+            return made
+        with seeded("gradients", seed, device):
+            return with_gradients(made, trained)
 
     def work(self, case: Case) -> tuple[int | None, int | None]:
         """FLOP and bytes that the problem states for `case`; None where it states nothing."""

@@ -282,6 +282,14 @@ def stated_mutates(file: Path, module: types.ModuleType) -> tuple[str, ...]:
     return tuple(listed) or beside
 
 
+def stated_gradients(file: Path, module: types.ModuleType) -> bool:
+    """GRADIENTS: whether the backward is part of the problem."""
+    stated = getattr(module, "GRADIENTS", False)
+    if type(stated) is not bool:
+        raise ProblemError(f"{file}: GRADIENTS is {stated!r:.100}", "expected True or False")
+    return stated
+
+
 def sidecar_of(file: Path) -> Path:
     return file.with_suffix(".cases.json")
 

@@ -168,6 +168,7 @@ class Subject:
             expected = Expected(
                 kernels=self.kernels, given=given(shape), mutates=bool(shape["mutates"]),
                 library=self.session.library(shape["name"]),
+                gradients=tuple(shape["input_names"])[len(shape["input_names"]) - shape["gradients"] :],
             )  # fmt: skip
             outcome = accepted(recording, expected)
             if isinstance(outcome, Plan):

@@ -15,7 +15,7 @@ from kernelwright.model import Case, CaseResult, Property, Status
 from kernelwright.worker.bench.messages import Reserve, Run
 from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.plan import Plan, views
+from kernelwright.worker.plan.plan import Forward, Plan, forward_alone, views
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages.subject import Subject
 
@@ -47,6 +47,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
                 subject.unfinished[case.name] = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
                 return subject.unfinished[case.name]
             results.append(replayed(subject, case.name, plan, draw))
+            if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
+                results.append(_forward_alone(subject, case.name, plan, plan.forward))
             if results[-1].status is Status.PASSED and draw == 0:
                 results.append(_called_again(subject, case.name, plan))
             if results[-1].status is not Status.PASSED:
@@ -65,6 +67,14 @@ def _unplanned(case: Case, refusal: CaseResult) -> CaseResult:
         return msgspec.structs.replace(refusal, serves=())
     reason = f"the host code refuses this size, which was derived: {refusal.reason}"
     return msgspec.structs.replace(refusal, status=Status.NOT_VERIFIED, reason=reason)
+
+
+def _forward_alone(subject: Subject, case: str, plan: Plan, part: Forward) -> CaseResult:
+    """Draw 0 without the backward, which a program may never call."""
+    result = replayed(subject, case, forward_alone(plan, part), draw=0, first=part.outputs)
+    if result.status is Status.PASSED:
+        return result
+    return msgspec.structs.replace(result, reason=f"before kernel_backward was called: {result.reason}")
 
 
 def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
@@ -154,8 +164,9 @@ def check(subject: Subject, message: Check) -> CaseResult:
 
 
 def replayed(
-    subject: Subject, case: str, plan: Plan, draw: int, limit_s: float | None = None, fresh: bool = True
-) -> CaseResult:
+    subject: Subject, case: str, plan: Plan, draw: int, limit_s: float | None = None, fresh: bool = True,
+    first: int | None = None,
+) -> CaseResult:  # fmt: skip
     """The judge's word on one call of `plan`.
 
     Raises Ended where the interpreter came to something else than the compiler: a kernel could choose the cases in
@@ -173,7 +184,7 @@ def replayed(
         if ended.whole:
             raise
         return CaseResult(case=case, status=ended.status, reason=ended.reason)
-    return check(subject, placed)
+    return check(subject, msgspec.structs.replace(placed, first=first))
 
 
 def not_for_interpreter(case: Case, plan: Plan, untrue: list[str]) -> str:

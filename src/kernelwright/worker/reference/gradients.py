@@ -1,0 +1,98 @@
+"""A problem that states GRADIENTS: forward and backward as one computation.
+
+Its reference takes, after forward's inputs, a gradient for each floating-point output (`grad_0`, …), and returns, after
+forward's outputs, the gradient of each floating-point input and then of each trained parameter, as PyTorch's autograd
+computes them. So all that judges, bounds or times a forward does so for both.
+"""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from kernelwright.errors import ProblemError
+from kernelwright.worker.reference.instance import Instance, outputs
+
+PREFIX = "grad_"
+
+
+class Joint(nn.Module):
+    """Mixed into a problem's Model: calls its forward, then autograd."""
+
+    joint_inputs: tuple[int, ...]
+    """The positions of the inputs that have a gradient."""
+    joint_trained: tuple[str, ...]
+    """The names of the parameters that have one."""
+    joint_taken: int
+    """The number of gradients of outputs that are taken."""
+    joint_forward: Callable[..., Any] | None = None
+    """In place of the Model's own forward: the same, compiled."""
+
+    def forward(self, *given: Any) -> tuple[Tensor, ...]:
+        inputs, gradients = list(given[: -self.joint_taken]), given[-self.joint_taken :]
+        is_differentiated = torch.is_grad_enabled()
+        parameters = [self.get_parameter(name) for name in self.joint_trained]
+        needed = [parameter.requires_grad for parameter in parameters]
+        with torch.enable_grad():
+            for position in self.joint_inputs:
+                value = inputs[position]
+                inputs[position] = (
+                    value if is_differentiated and value.requires_grad else value.detach().requires_grad_()
+                )
+            for parameter in parameters:
+                parameter.requires_grad_(True)
+            made = (self.joint_forward or super().forward)(*inputs)
+            several = tuple(made) if isinstance(made, list | tuple) else (made,)
+            wanted = [*(inputs[position] for position in self.joint_inputs), *parameters]
+            found = torch.autograd.grad(
+                [output for output in several if output.is_floating_point()], wanted, gradients,
+                allow_unused=True, materialize_grads=True, create_graph=is_differentiated,
+            )  # fmt: skip
+        for parameter, was in zip(parameters, needed, strict=True):
+            parameter.requires_grad_(was)
+        joined = (*several, *found)
+        return joined if is_differentiated else tuple(tensor.detach() for tensor in joined)
+
+
+def compiled_forward(module: Joint, mode: str | None) -> Joint:
+    """The same module, its forward compiled, and with it what autograd calls. The parameters are shared."""
+    found = copy.copy(module)
+    found.joint_forward = torch.compile(super(Joint, module).forward, mode=mode)
+    return found
+
+
+def with_gradients(instance: Instance, trained: tuple[str, ...]) -> Instance:
+    """The instance with its backward, and gradients of its outputs drawn from torch's generator.
+
+    trained: the names of the parameters that have a gradient. Raises `ProblemError` where there is nothing to
+    differentiate.
+    """
+    floating = [output for output in outputs(instance) if output.is_floating_point()]
+    inputs = tuple(i for i, v in enumerate(instance.inputs) if isinstance(v, Tensor) and v.is_floating_point())
+    if not floating or not (inputs or trained):
+        raise ProblemError(
+            f"{instance.file}: GRADIENTS is stated, and no floating-point {'input' if floating else 'output'} is there",
+            "leave GRADIENTS out",
+        )
+    if instance.mutates:
+        raise ProblemError(f"{instance.file}: GRADIENTS and MUTATES cannot both be stated", "leave one of them out")
+    if instance.arguments or instance.keywords:
+        raise ProblemError(
+            f"{instance.file}: GRADIENTS with inputs that are nested or passed by name",
+            "give each tensor an argument of its own",
+        )
+    own = type(instance.module)
+    instance.module.__class__ = type(own.__name__, (Joint, own), {"__module__": own.__module__})
+    joint: Any = instance.module
+    joint.joint_inputs, joint.joint_trained, joint.joint_taken = inputs, trained, len(floating)
+    gradients = tuple(torch.randn(one.shape, dtype=one.dtype, device=one.device) for one in floating)
+    names = tuple(f"{PREFIX}{number}" for number in range(len(floating)))
+    return replace(
+        instance, inputs=(*instance.inputs, *gradients), input_names=(*instance.input_names, *names),
+        joint=len(floating), gradients_of=(*(instance.input_names[position] for position in inputs), *trained),
+    )  # fmt: skip

@@ -1,0 +1,135 @@
+"""The reference of a problem with GRADIENTS: forward, then autograd, as one module."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+
+from kernelwright.errors import ProblemError
+from kernelwright.worker.reference import baseline
+from kernelwright.worker.reference.instance import cast, outputs
+from kernelwright.worker.reference.load import LoadedProblem, load_problem
+
+PROBLEM = """\
+import torch
+
+GRADIENTS = True
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.weight = torch.nn.Parameter(torch.randn(5))
+        self.frozen = torch.nn.Parameter(torch.randn(5), requires_grad=False)
+
+    def forward(self, x, ids):
+        return (x * self.weight).tanh() + self.frozen, ids + 1, x.sum(-1)
+
+
+def get_inputs():
+    return [torch.randn(3, 5), torch.arange(4)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def loaded(tmp_path: Path, *changes: tuple[str, str]) -> LoadedProblem:
+    text = PROBLEM
+    for old, new in changes:
+        assert old in text
+        text = text.replace(old, new)
+    file = tmp_path / "joint.py"
+    file.write_text(text)
+    return load_problem(str(file))
+
+
+def test_outputs_are_followed_by_the_gradients_that_autograd_computes(tmp_path: Path) -> None:
+    problem = loaded(tmp_path)
+    (case,) = problem.cases
+    instance = problem.instance(case, seed=3)
+    assert instance.input_names == ("x", "ids", "grad_0", "grad_1")
+    x, ids, grad_0, grad_1 = instance.inputs
+    assert isinstance(x, torch.Tensor)
+    assert isinstance(grad_0, torch.Tensor)
+    assert isinstance(grad_1, torch.Tensor)
+    assert (grad_0.shape, grad_1.shape) == ((3, 5), (3,))
+    weight = instance.module.get_parameter("weight")
+    made = outputs(instance)
+    slope = 1 - (x * weight).tanh() ** 2
+    assert len(made) == 5
+    torch.testing.assert_close(made[0], (x * weight).tanh() + instance.module.get_parameter("frozen"))
+    assert torch.equal(made[1], torch.as_tensor(ids) + 1)
+    torch.testing.assert_close(made[3], grad_0 * slope * weight + grad_1[:, None])
+    torch.testing.assert_close(made[4], (grad_0 * slope * x).sum(0))
+    assert not any(output.requires_grad for output in made)
+    assert not weight.requires_grad
+
+
+def test_each_seed_has_gradients_of_its_own(tmp_path: Path) -> None:
+    problem = loaded(tmp_path)
+    (case,) = problem.cases
+    one, same, other = (problem.instance(case, seed=seed).inputs[2] for seed in (1, 1, 2))
+    assert isinstance(one, torch.Tensor)
+    assert isinstance(other, torch.Tensor)
+    assert torch.equal(one, torch.as_tensor(same))
+    assert not torch.equal(one, other)
+
+
+def test_a_copy_in_float64_has_parameters_of_its_own(tmp_path: Path) -> None:
+    problem = loaded(tmp_path)
+    (case,) = problem.cases
+    instance = problem.instance(case, seed=3)
+    wide = cast(instance, "float64")
+    assert [output.dtype for output in outputs(wide)] == [
+        torch.float64, torch.int64, torch.float64, torch.float64, torch.float64,
+    ]  # fmt: skip
+    before = outputs(wide)[3]
+    copied = copy.deepcopy(instance.module)
+    with torch.no_grad():
+        copied.get_parameter("weight").mul_(3)
+        instance.module.get_parameter("weight").mul_(2)
+    assert torch.equal(outputs(wide)[3], before)
+    assert not torch.equal(copied(*instance.inputs)[3], outputs(instance)[3])
+
+
+def test_compiled_it_computes_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    problem = loaded(tmp_path)
+    (case,) = problem.cases
+    instance = problem.instance(case, seed=3)
+    graphs: list[torch.fx.GraphModule] = []
+
+    def compiling(function: object, **options: object) -> object:
+        def backend(graph: torch.fx.GraphModule, inputs: object) -> torch.fx.GraphModule:
+            graphs.append(graph)
+            return graph
+
+        return compiled(function, backend=backend)
+
+    compiled = torch.compile
+    monkeypatch.setattr(torch, "compile", compiling)
+    module = baseline.compiled(instance.module, "compile")
+    for made, expected in zip(module(*instance.inputs), outputs(instance), strict=True):
+        torch.testing.assert_close(made, expected)
+    assert len(graphs) == 1
+    assert baseline.compiled(instance.module, "eager") is instance.module
+
+
+def test_a_word_for_a_truth_value_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ProblemError, match="expected True or False"):
+        loaded(tmp_path, ("GRADIENTS = True", "GRADIENTS = 1"))
+
+
+IN_PLACE = ("GRADIENTS = True", 'GRADIENTS, MUTATES = True, ("x",)'), ("return (x", "return (x.mul_(2)")
+WHOLE = (("return (x * self.weight).tanh() + self.frozen, ids + 1, x.sum(-1)", "return ids + 1"),)
+
+
+@pytest.mark.parametrize(("changes", "message"), [(IN_PLACE, "both"), (WHOLE, "no floating-point output")])
+def test_what_has_no_gradients_is_refused(tmp_path: Path, changes: tuple[tuple[str, str], ...], message: str) -> None:
+    problem = loaded(tmp_path, *changes)
+    with pytest.raises(ProblemError, match=message):
+        problem.specs(problem.cases[0])
