@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import torch
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
@@ -273,3 +274,31 @@ def test_a_sidecar_beside_cases_may_hold_derived_ones_only(tmp_path: Path) -> No
     sidecar.write_text('{"cases": [' + derived.replace('"derived": true, ', "") + "]}")
     with pytest.raises(ProblemError, match="derived cases only"):
         load_problem(str(problem.file))
+
+
+def test_a_problem_that_reads_its_values_from_a_file_is_traced_like_others(tmp_path: Path) -> None:
+    torch.save(torch.randn(300, 64), tmp_path / "values.pt")
+    reads = f"torch.load({str(tmp_path / 'values.pt')!r}, weights_only=True)[:ROWS]"
+    text = f"""\
+import torch
+
+ROWS = 300
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x.relu()
+
+
+def get_inputs():
+    return [{reads}]
+
+
+def get_init_inputs():
+    return []
+"""
+    (tmp_path / "reads.py").write_text(text)
+    problem = load_problem(str(tmp_path / "reads.py"))
+    found = derive(problem)
+    assert [case.name for case in found.cases] == ["derived_small"]  # of its own size: a slice's end is left alone
+    assert set(found.left_alone) == {"ROWS"}

@@ -130,7 +130,7 @@ class Judge:
         self._settle()
 
     def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], first: int | None = None) -> CaseResult:
-        """Compare what the plan left in the arena: outputs (so many first ones, all where None), inputs that forward
+        """Compare what the plan left in the arena: outputs (`first`: how many of them, None: all), inputs that forward
         changes, all other inputs unchanged, and untouched guard zones."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
         self._settle()

@@ -68,7 +68,7 @@ class Fill(Message, frozen=True, kw_only=True, tag="fill"):
 
 
 class Check(Message, frozen=True, kw_only=True, tag="check"):
-    """Compare what a replay left in the arena. first: only so many outputs; all where None."""
+    """Compare what a replay left in the arena. first: how many outputs are compared, None: all."""
 
     case: str
     draw: int

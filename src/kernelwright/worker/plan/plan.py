@@ -124,7 +124,7 @@ PlanStep = Fill | Copy | LibraryCall | Launch
 
 
 class Forward(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The part of a plan that the forward is: of steps and of outputs so many first ones. The rest is the backward."""
+    """The first part of a plan: its number of steps and of outputs. The rest is the backward."""
 
     steps: int
     outputs: int

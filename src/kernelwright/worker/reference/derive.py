@@ -71,7 +71,8 @@ def derive(problem: LoadedProblem) -> Derived:
         return Derived(left_alone={"": f"its operators cannot be traced without values: {error}"})
     sizes = search.shrunk()
     found = search.attempt(sizes)
-    assert isinstance(found, trace.Trace)
+    if isinstance(found, str):
+        return Derived(left_alone={"": f"two traces of it with the same sizes differ: {found}"})
     left = search.refusals(sizes)
     if found.elements > MOST_ELEMENTS:
         why = f"{found.elements:,} elements are the fewest that were found, and {MOST_ELEMENTS:,} are the most for one"

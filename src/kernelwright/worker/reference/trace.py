@@ -131,6 +131,8 @@ class Recorder(TorchDispatchMode):
     def _plain(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             return self._seen(value)
+        if isinstance(value, torch.UntypedStorage):  # of a file that is read: two readings are two objects
+            return value.nbytes()
         return tuple(map(self._plain, value)) if isinstance(value, list | tuple) else value
 
 
