@@ -331,8 +331,8 @@ def test_an_expanded_input_is_given_once(worker: ProcessWorker, tmp_path: Path) 
 
 
 def test_the_worker_remembers_that_a_problem_does_not_qualify(worker: ProcessWorker, tmp_path: Path) -> None:
-    file = tmp_path / "positive.py"
-    file.write_text(SOFTMAX.replace("torch.softmax(x, dim=-1)", "torch.relu(x)").replace("randn", "rand"))
+    file = tmp_path / "copied.py"
+    file.write_text(SOFTMAX.replace("torch.softmax(x, dim=-1)", "x.clone()"))
     worker.load(str(file))
     report = worker.qualify()
     assert report.qualifies is False
