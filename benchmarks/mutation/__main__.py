@@ -198,6 +198,8 @@ def main() -> None:
         verb.add_argument("--subject", action="append", default=[], help="only this kernel; repeatable")
     verbs.add_parser("table").add_argument("out", type=Path)
     given = parser.parse_args()
+    if given.verb != "decide" and not LIST.exists():
+        parser.error(f"{LIST} is not there yet: run decide on a machine with a GPU")
     if given.verb == "decide":
         decide(given.workers, given.inputs, given.subject, given.out, given.seconds)
     elif given.verb == "judge":
