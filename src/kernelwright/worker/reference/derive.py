@@ -148,15 +148,15 @@ class _Search:
         return why
 
     def shrunk(self) -> dict[str, int]:
-        """Sizes of as many elements as are wanted, or as few as can be had."""
+        """Sizes of few rows, and of as many elements as are wanted, or as few as can be had."""
         sizes: dict[str, int] = {}
         now = self.original
-        while (now.elements > WANTED_ELEMENTS or now.flop > WANTED_FLOP) and self.calls < MOST_CALLS:
+        while self.calls < MOST_CALLS:
             values = {name: value for name, value in self._values(sizes).items()
                       if value > 3 and name not in self.refused}  # fmt: skip
-            if not values:
-                break
             tall = [name for name in values if name in self.rows and values[name] > ROWS]
+            if not values or not (tall or now.elements > WANTED_ELEMENTS or now.flop > WANTED_FLOP):
+                break
             name = max(tall or values, key=lambda one: values[one])
             why = ""
             for value in _smaller(values[name]):
