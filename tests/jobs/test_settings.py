@@ -30,6 +30,7 @@ seed = 7
 in_flight = 2
 dtype = "bfloat16"
 cases = "stated"
+library = "none"
 control = "random"
 lessons = "cards"
 unqualified = true

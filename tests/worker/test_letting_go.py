@@ -71,6 +71,9 @@ class FakeSubject:
     def replayable(self, plan: Plan) -> AddPlan:
         return AddPlan(name="plan", plan=plan, code=())
 
+    def restored(self, case: str) -> tuple[str, ...]:
+        return ()
+
     @contextlib.contextmanager
     def leased(self, name: str) -> Iterator[None]:
         yield

@@ -45,6 +45,8 @@ class Supervisor:
             "dtype": None,
             "cases": [],
             "narrow": False,
+            "library": None,
+            "which": "kept",
         }
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()

@@ -40,7 +40,7 @@ VERBS = {
     "optimize": Verb("optimize", "Search for a faster kernel and prove it right; the main job."),
     "tune": Verb("tune", "Search the configs of a candidate: block sizes, warps, stages."),
     "check": Verb("check", "Say which trivial answers a problem would accept, and at which tolerance."),
-    "verify": Verb("verify", "Judge whether a candidate computes what the problem asks for."),
+    "verify": Verb("verify", "Judge whether candidates compute what the problem asks for."),
     "bench": Verb("bench", "Time the framework's own, the starter and candidates side by side."),
     "profile": Verb(
         "profile", "Say how far a candidate is from the bound, what holds it back, and what could be done."

@@ -523,7 +523,7 @@ def test_what_is_not_a_python_file_is_refused(tmp_path: Path) -> None:
         (
             "return [(torch.randn(ROWS, DOUBLE) * FACTOR)[:, :COLUMNS]]",
             "return [[torch.ones(3)]]",
-            "gives a list for x",
+            "line 10: forward raised TypeError",
         ),
         ("def get_inputs():", "def get_inputs(rows):", "get_inputs needs rows"),
         ("return []", "return [3]", "Model cannot take the 1 values of get_init_inputs"),
@@ -534,8 +534,6 @@ def test_what_is_not_a_python_file_is_refused(tmp_path: Path) -> None:
             "scale.weight has no shape before the first call",
         ),
         ("return x * self.scale", "return x @ x", "line 10: forward raised RuntimeError"),
-        ("return x * self.scale", "return {'y': x}", "output 0 of forward is a dict, expected a tensor"),
-        ("return x * self.scale", "return x, (x, x)", "output 1 of forward is a tuple, expected a tensor"),
         ("return x * self.scale", "return x.shape[0]", "output 0 of forward is a int, expected a tensor"),
     ],
 )

@@ -165,8 +165,7 @@ class LoadedProblem:
                 init_names, _, _ = _bind(self.file, "Model", module.Model, init_inputs, {})
                 reference = call(self.file, "Model", module.Model, *init_inputs)
                 _refuse_own_seed(self.file, "Model", given)
-                trained = tuple(name for name, one in reference.named_parameters() if one.requires_grad)
-                call(self.file, "preparing its Model", _settle, self.file, reference, device, wanted)
+                trained = call(self.file, "preparing its Model", _settle, self.file, reference, device, wanted)
             with seeded("inputs", seed, device) as given:
                 positional, named = self._inputs(module, case)
                 _refuse_own_seed(self.file, "get_inputs", given)
@@ -309,9 +308,11 @@ def docstring_of(module: types.ModuleType) -> str:
     return inspect.cleandoc(encodable(found))
 
 
-def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> None:
-    """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time."""
+def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> tuple[str, ...]:
+    """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time. Returns
+    the names of the parameters that are trained."""
     module.eval()
+    trained = tuple(name for name, one in module.named_parameters() if one.requires_grad)
     for holder in module.modules():
         for name in [name for name, value in vars(holder).items() if _is_state(value)]:
             value = vars(holder).pop(name)
@@ -327,6 +328,7 @@ def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | No
                 parameter.add_(torch.randn_like(parameter), alpha=REDRAWN_SPREAD)
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.data = tensor.data.to(device, wanted if tensor.is_floating_point() else None)
+    return trained
 
 
 def _is_state(value: object) -> bool:
