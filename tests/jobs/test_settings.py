@@ -92,6 +92,7 @@ def test_every_field_reaches_the_run() -> None:
         control="random",
         lessons="cards",
         unqualified=True,
+        library="none",
         starter="other.py",
     )
     with Journal.open(Path("there")) as journal:

@@ -211,6 +211,8 @@ def test_the_same_attacks_succeed_where_nothing_confines(port: int, run_folder: 
 
 def test_what_a_candidate_prints_is_log_and_its_recording_is_as_good_as_any(outcomes: dict[str, Any]) -> None:
     hostile, honest = outcomes["hostile"], outcomes["honest"]
+    for outcome in (hostile, honest):
+        del outcome["answer"]["recordings"][0]["taken"]  # the branches of each, and the hostile one has more
     assert hostile["answer"] == honest["answer"]
     assert honest["answer"]["recordings"][0]["status"] == "passed"
     assert honest["log"] == ""
