@@ -100,14 +100,14 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
     parameters = {name: meta(spec) for name, spec in case.parameters.items()}
     init = [meta(value) if isinstance(value, TensorSpec) else value for value in case.init]
     if hasattr(module, "ModelNew"):
+        if case.gradients:
+            raise Refused("the problem states GRADIENTS: define kernel_function and kernel_backward, not ModelNew")
         model = module.ModelNew(*init)
         adopt(model, parameters)
         model.eval()
         first, second = (
             one_call(model, lambda inputs: forward_arguments(case, inputs), case, parameters, trace) for _ in range(2)
         )
-        if case.gradients:
-            raise Refused("the problem states GRADIENTS: define kernel_function and kernel_backward, not ModelNew")
     elif hasattr(module, "kernel_function") and case.gradients:
         both = Both(module, case, parameters, init, trace)
         first, second = (one_call(both, lambda inputs: (inputs, {}), case, parameters, trace) for _ in range(2))
