@@ -92,7 +92,8 @@ def load_problem(path: str) -> LoadedProblem:
     if not (isinstance(module.Model, type) and issubclass(module.Model, nn.Module)):
         raise ProblemError(f"{file}: Model is {module.Model!r}, expected a subclass of torch.nn.Module")
     owns_folder = file.name == "problem.py"
-    cases, sidecar = stated_cases(file, module), read_sidecar(file)
+    sidecar = read_sidecar(file)
+    cases = stated_cases(file, module, sidecar)
     tried = sidecar.tried if sidecar is not None else ()
     arguments = frozenset({**argument_names(module.get_inputs), **argument_names(module.get_init_inputs)})
     check_cases(file, tree, module, (*cases, *tried), arguments)
@@ -106,12 +107,12 @@ def load_problem(path: str) -> LoadedProblem:
         tree=tree,
         arguments=arguments,
         modules=own_modules(file) if owns_folder else {},
-        layouts=stated_layouts(file, module),
-        precision=stated_precision(file, module),
-        mutates=stated_mutates(file, module),
+        layouts=stated_layouts(file, module, sidecar),
+        precision=stated_precision(file, module, sidecar),
+        mutates=stated_mutates(file, module, sidecar),
         gradients=stated_gradients(file, module),
         stated=sidecar.stated if sidecar is not None else None,
-        library=stated_library(file, module),
+        library=stated_library(file, module, sidecar),
     )
     return replace(problem, cases=(*filter(problem.takes, tried), *cases)) if tried else problem
 

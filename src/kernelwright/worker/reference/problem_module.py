@@ -225,9 +225,8 @@ def seeded(part: str, seed: int, device: str) -> Iterator[int]:
 # --- cases --------------------------------------------------------------------------------------------------
 
 
-def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
+def stated_cases(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> tuple[Case, ...]:
     """The cases in CASES, or in the sidecar, or one called "default" that changes nothing."""
-    sidecar = read_sidecar(file)
     if hasattr(module, "CASES"):
         beside = sidecar.cases if sidecar is not None else ()
         if sidecar is not None and not (beside and all(case.derived for case in beside)):
@@ -242,40 +241,36 @@ def stated_cases(file: Path, module: types.ModuleType) -> tuple[Case, ...]:
     return (Case(name="default"),) if sidecar is None else sidecar.cases
 
 
-def stated_layouts(file: Path, module: types.ModuleType) -> Literal["dense", "any"]:
+def stated_layouts(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> Literal["dense", "any"]:
     """LAYOUTS, or "layouts" of the sidecar; "dense" where neither says more."""
-    stated = getattr(module, "LAYOUTS", None)
-    if stated is None and (sidecar := read_sidecar(file)) is not None:
-        stated = sidecar.layouts
-    if stated is None:
-        return "dense"
-    if stated == "any":
-        return "any"
-    if stated != "dense":
-        shown = call(file, "showing LAYOUTS", repr, stated)
-        raise ProblemError(f"{file}: LAYOUTS is {encodable(shown)[:100]}", 'expected "dense" or "any"')
-    return "dense"
+    beside = sidecar.layouts if sidecar is not None else None
+    return "any" if _stated_word(file, module, "LAYOUTS", beside, ("dense", "any")) == "any" else "dense"
 
 
-def stated_precision(file: Path, module: types.ModuleType) -> Literal["ieee", "tf32"]:
+def stated_precision(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> Literal["ieee", "tf32"]:
     """PRECISION, or "precision" of the sidecar; "ieee" where neither says more."""
-    stated = getattr(module, "PRECISION", None)
-    if stated is None and (sidecar := read_sidecar(file)) is not None:
-        stated = sidecar.precision
-    if stated is None or stated == "ieee":
-        return "ieee"
-    if stated != "tf32":
-        shown = call(file, "showing PRECISION", repr, stated)
-        raise ProblemError(f"{file}: PRECISION is {encodable(shown)[:100]}", 'expected "ieee" or "tf32"')
-    return "tf32"
+    beside = sidecar.precision if sidecar is not None else None
+    return "tf32" if _stated_word(file, module, "PRECISION", beside, ("ieee", "tf32")) == "tf32" else "ieee"
 
 
-def stated_mutates(file: Path, module: types.ModuleType) -> tuple[str, ...]:
+def _stated_word(file: Path, module: types.ModuleType, name: str, beside: str | None, words: tuple[str, str]) -> str:
+    """What the file says by this name, else the sidecar, else the first of the words."""
+    stated = getattr(module, name, None)
+    stated = beside if stated is None else stated
+    if stated is None:
+        return words[0]
+    for word in words:
+        if stated == word:
+            return word
+    shown = call(file, f"showing {name}", repr, stated)
+    raise ProblemError(f"{file}: {name} is {encodable(shown)[:100]}", f'expected "{words[0]}" or "{words[1]}"')
+
+
+def stated_mutates(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> tuple[str, ...]:
     """The arguments of forward that MUTATES lists, in the file or in the sidecar; none where it is not there."""
     listed = getattr(module, "MUTATES", ())
     if not isinstance(listed, list | tuple) or not all(type(name) is str for name in listed):
         raise ProblemError(f"{file}: MUTATES is {listed!r:.100}, expected names of inputs", 'such as ("k_cache",)')
-    sidecar = read_sidecar(file)
     beside = sidecar.mutates if sidecar is not None else ()
     if beside and hasattr(module, "MUTATES"):
         raise ProblemError(f"{file} has MUTATES, and so has {sidecar_of(file).name}", "keep one of the two")
@@ -305,9 +300,8 @@ def read_sidecar(file: Path) -> Sidecar | None:
         raise ProblemError(f"{sidecar}: {error}", 'expected {"cases": [{"name": …, "params": {…}}, …]}') from error
 
 
-def stated_library(file: Path, module: types.ModuleType) -> LibraryMode:
+def stated_library(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> LibraryMode:
     """Which library steps candidates may hold: LIBRARY in the sidecar or in the file, "finish" where neither says."""
-    sidecar = read_sidecar(file)
     found: Any = (sidecar.library if sidecar is not None else None) or getattr(module, "LIBRARY", "finish")
     if found not in get_args(LibraryMode):
         shown = call(file, "showing LIBRARY", repr, found)
