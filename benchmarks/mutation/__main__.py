@@ -193,7 +193,7 @@ def main() -> None:
     judging = verbs.add_parser("judge")
     judging.add_argument("out", type=Path, help="a line of JSON for each verdict")
     for verb in (deciding, judging):
-        verb.add_argument("--seconds", type=float, default=1e9, help="begin nothing after so many seconds")
+        verb.add_argument("--seconds", type=float, default=1e9, help="start no further kernel after this many seconds")
         verb.add_argument("--workers", type=int, default=2, help="processes at once")
         verb.add_argument("--subject", action="append", default=[], help="only this kernel; repeatable")
     verbs.add_parser("table").add_argument("out", type=Path)

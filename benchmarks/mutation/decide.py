@@ -4,7 +4,7 @@ A mutant is wrong on an input if its largest error against the float64 reference
 was made of, or ten eps of the output's dtype at its largest element where that kernel is more exact. A shape, a dtype,
 an integer or a NaN that differs, an exception, and a launch that does not end count, too. `python decide.py SUBJECT
 INPUTS AT_MOST NUMBER…` prints a line of JSON when it is ready, then one for each mutant; one process serves one kernel.
-If a mutant ends it, whoever started it goes on with the next.
+If a mutant ends it, start it again with the numbers after that one.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from subjects import Subject, subjects
 from torch import Tensor
 
 TIMES = 10
-"""Above so many errors of the kernel that was mutated, a mutant is wrong."""
+"""A mutant is wrong above this multiple of the error of the kernel that was mutated."""
 
 COARSE = 1e-2
 """Inputs on which that kernel itself is off by more, relative to the largest element, say nothing."""

@@ -73,7 +73,7 @@ class Text:
 
 
 def mutants(source: str, at_most: int | None = None) -> list[Mutant]:
-    """All mutants of a module that parse, each once; or so many, kinds in turn, chosen by the hash of their text."""
+    """All mutants of a module that parse, each once. at_most: take this many, kinds in turn, by the hash of their text."""
     text, found = Text(source), {}
     for kind, node, new in _changes(ast.parse(source), text):
         changed = text.replaced(node, new)
