@@ -4,6 +4,8 @@
 
 .PHONY: demo check test test-gpu mutants lint docs example site setup clean
 .DEFAULT_GOAL := test
+# Thousands of modules and tests are compiled once, not in every process of every run.
+unexport PYTHONDONTWRITEBYTECODE
 
 ifndef PYTHON
 PYTHON := $(shell for p in python3 python3.13 python3.12 python3.11 python3.10; do \
@@ -35,8 +37,7 @@ site: $(STAMP)
 setup: $(STAMP)
 
 demo: $(STAMP)
-	$(BIN)/kernelwright tune --recorded matmul_leaky_relu
-	$(BIN)/kernelwright optimize softmax --trials 24 --minutes 2
+	$(BIN)/python demo/demo.py
 
 check: lint
 	$(BIN)/pytest -m pure -n auto --dist worksteal
@@ -51,8 +52,8 @@ test-gpu: $(STAMP)
 	$(BIN)/pytest -m gpu
 
 lint: $(STAMP)
-	$(BIN)/ruff format --check src tests gallery
-	$(BIN)/ruff check src tests gallery
+	$(BIN)/ruff format --check src tests gallery demo
+	$(BIN)/ruff check src tests gallery demo
 	$(BIN)/mypy
 
 clean:

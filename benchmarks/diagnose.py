@@ -54,7 +54,8 @@ def of_problem(name: str, kernel: str, out: Path) -> list[Profiled]:
     own = {label: Candidate(source=place.read_text()) for label, place in places.items() if place is not None}
     rows = []
     with start_worker() as worker:
-        info = next(info for info in worker.load(str(found.file)).cases if info.case.timed)
+        problem = worker.load(str(found.file))
+        info = next(info for info in problem.cases if info.case.timed)
         environment = worker.environment()
         report = worker.bench(own, (info.case.name,))
         for row in report.cases[0].implementations:
@@ -64,7 +65,7 @@ def of_problem(name: str, kernel: str, out: Path) -> list[Profiled]:
                 continue
             seen = worker.profile(own.get(row.name, row.name), info.case.name)
             rows.append(profiled(row.name, info, timing, seen, environment))
-    (out / f"{name}.json").write_text(document_text(document(name, environment, rows)))
+    (out / f"{name}.json").write_text(document_text(document(problem, environment, rows)))
     return rows
 
 

@@ -142,7 +142,7 @@ def autotuned(reports: Sequence[BenchReport]) -> str:
     called = "\n".join(f"- **{report.problem}**: {benched_at(report)}, `{report.command}`" for report in reports)
     return f"""## With max-autotune beside it
 
-Benches of their own (`results/{AUTOTUNED}/`), in which `torch.compile` also tunes what it calls. *ratio*: the fastest
+Separate benches (`results/{AUTOTUNED}/`), in which `torch.compile` also tunes what it calls. *ratio*: the fastest
 of the three over `best`.
 
 {table(reports, held_out=False, timed=TUNED)}
@@ -210,7 +210,7 @@ Device time in µs, cold cache, medians ([how](evaluation.md)). *limit*: the lea
 work; where arithmetic sets it, that is the fastest product that was measured there, and a time can lie a few percent
 below it as the GPU's clock drifts. *share*: limit over the time of `best`, or of `starter` where there is no best.
 *ratio*: the faster of eager and `torch.compile` over that time, with its 95 % interval; above 1 is faster than the
-framework. The max-autotune mode of `torch.compile`, which is much faster on some of these, has a table of its own.
+framework. The max-autotune mode of `torch.compile`, which is much faster on some of these, has a separate table.
 
 Measured on: {"; ".join(environments)}.
 
@@ -270,6 +270,8 @@ def place(series: BenchSeries, gallery: Path) -> None:
     for report in series.reports:
         if report.environment.device is None:
             raise SystemExit(f"the report of {report.problem} was made without a GPU: estimates are no results")
+        if report.library != "none":
+            raise SystemExit(f"the report of {report.problem} allows library steps: the page ranks kernels without any")
         device = device_file(report.environment.device)
         results = gallery / report.problem / "results"
         tuned = timed_columns([report]) == TUNED

@@ -12,17 +12,21 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import re
 import threading
 import time
 from collections import Counter
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import KernelwrightError, ProblemError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import local_worker
+from kernelwright.model import ProblemInfo
 from kernelwright.report.derived import elements
 from kernelwright.text.table import table
 
@@ -40,6 +44,7 @@ def main() -> None:
     waiting = [file for file in files if name_of(file) not in known]
     end_s = time.monotonic() + 60 * options.minutes
     lock, local, opened = threading.Lock(), threading.local(), []
+    memory = Memory(options.memory)
 
     def ask(file: Path) -> None:
         if time.monotonic() > end_s:
@@ -48,7 +53,7 @@ def main() -> None:
             context = local_worker(None)
             local.worker = context.__enter__()
             opened.append(context)
-        line, alive = answer(local.worker, file)
+        line, alive = answer(local.worker, file, memory)
         if not alive:
             local.worker = None
         with lock, options.out.open("a") as out:
@@ -69,12 +74,40 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--levels", default="1,2")
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
     parser.add_argument("--workers", type=int, default=1, help="problems at once, each with a worker")
+    parser.add_argument("--memory", type=float, default=math.inf, help="GiB of the device for problems asked at once")
     parser.add_argument("--minutes", type=float, default=60, help="begin no file after this many")
     parser.add_argument("--out", type=Path, default=Path("kernelbench.jsonl"))
     return parser
 
 
-def answer(worker: Worker, file: Path) -> tuple[dict[str, Any], bool]:
+class Memory:
+    """What problems asked at once may take of the device, in GiB."""
+
+    def __init__(self, free: float) -> None:
+        self.most = self.free = free
+        self.changed = threading.Condition()
+
+    @contextmanager
+    def taken(self, size: float) -> Iterator[None]:
+        """Waits until `size` is free, or all where that is less."""
+        size = min(size, self.most)
+        with self.changed:
+            self.changed.wait_for(lambda: size <= self.free)
+            self.free -= size
+        try:
+            yield
+        finally:
+            with self.changed:
+                self.free += size
+                self.changed.notify_all()
+
+
+def needed(info: ProblemInfo) -> float:
+    """GiB that qualification takes: inputs, parameters and outputs in float64, seven times over, and a context."""
+    return 3 + 56 * max(map(elements, info.cases)) / 2**30
+
+
+def answer(worker: Worker, file: Path, memory: Memory) -> tuple[dict[str, Any], bool]:
     """The line of a file, and whether the worker can go on."""
     begun = time.monotonic()
     line: dict[str, Any] = {"file": name_of(file), "outcome": "", "reason": "", "cases": {}, "left_alone": {}}
@@ -84,7 +117,8 @@ def answer(worker: Worker, file: Path) -> tuple[dict[str, Any], bool]:
         derived = [one for one in info.cases if one.case.derived]
         line["cases"] = {one.case.name: elements(one) for one in derived}
         line["left_alone"] = info.left_alone
-        report = worker.qualify()
+        with memory.taken(needed(info)):
+            report = worker.qualify()
         line["outcome"] = {True: "qualifies", False: "does not qualify", None: "not judged"}[report.qualifies]
         line["reason"] = report.reason or info.left_alone.get("", "")
         if report.qualifies and (not derived or max(line["cases"].values()) > MOST_ELEMENTS):

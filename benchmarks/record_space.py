@@ -28,7 +28,7 @@ import msgspec
 from kernelwright.errors import ConfigError, KernelwrightError, RequestError, WorkerError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.model import Candidate, Evaluation, KernelResources, Status
+from kernelwright.model import Candidate, Evaluation, KernelResources, LibraryMode, Status
 from kernelwright.problems import find_problem
 from kernelwright.source import find_tunables
 from kernelwright.spaces import recorded
@@ -182,7 +182,7 @@ class Recording:
         return msgspec.structs.replace(self.head, entries=tuple(self.entries.values()))
 
 
-def begin(given: argparse.Namespace, worker: Worker) -> RecordedSpace:
+def begin(given: argparse.Namespace, worker: Worker, library: LibraryMode) -> RecordedSpace:
     """What FILE holds, if it is of the same space; otherwise an empty record."""
     source = given.candidate.read_text()
     environment = worker.environment()
@@ -192,12 +192,13 @@ def begin(given: argparse.Namespace, worker: Worker) -> RecordedSpace:
         candidate=source,
         environment=environment,
         kind="measured" if environment.device else "estimate",
+        library=library,
         space=stated_space(source, parse_choices(given.choices), given.restrict),
     )
     if not given.out.exists():
         return head
     before = recorded.load(given.out)
-    for field in ("problem", "case", "candidate", "kind", "space"):
+    for field in ("problem", "case", "candidate", "kind", "space", "library"):
         if getattr(before, field) != getattr(head, field):
             raise RequestError(f"{given.out} holds another {field} than was asked for", "name another file with --out")
     if before.environment.device != environment.device:
@@ -209,8 +210,7 @@ def record(given: argparse.Namespace) -> int:
     """Exit status 0 once every config has an entry, 1 where the time ended first."""
     with tempfile.TemporaryDirectory() as folder, start_worker(target=given.target) as worker:
         copy = one_case_problem(given.problem, given.case, Path(folder))
-        head = begin(given, worker)
-        worker.load(str(copy))
+        head = begin(given, worker, worker.load(str(copy)).library)
         every = list(configs(head.space))
         known = {one.places for one in head.entries}
         left = [config for config in every if places(head.space, config) not in known]

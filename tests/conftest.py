@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import os
+import shutil
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,7 +14,21 @@ import pytest
 from evaluated import StartedWorker
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker
+from kernelwright.report.plots import drawing
 from tiers import alone, tier
+
+MEMORY = Path("/dev/shm")
+"""A file system in memory. A journal waits for the disk after every event, and most pure tests write journals."""
+MEMORY_LEFT_BYTES = 2**30
+"""Pure tests need 100 MB of it at most."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Give pure tests their temporary folders in memory, where there is enough of it and nobody named another place."""
+    named = config.option.basetemp or "PYTEST_DEBUG_TEMPROOT" in os.environ
+    usable = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_LEFT_BYTES
+    if config.option.markexpr == "pure" and usable and not named:
+        os.environ["PYTEST_DEBUG_TEMPROOT"] = str(MEMORY)
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -22,6 +38,12 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.get_closest_marker("gpu") is None:
             item.add_marker(tier(item.path))
     items.sort(key=lambda item: item.get_closest_marker("pure") is not None)
+
+
+def pytest_collection_finish(session: pytest.Session) -> None:
+    """Pure tests import no torch, which takes seconds in every process of xdist."""
+    if session.config.option.markexpr == "pure" and "torch" in sys.modules:
+        raise pytest.UsageError("a pure test file imports torch where tests/tiers.py does not see it")
 
 
 def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool | None:
@@ -42,12 +64,33 @@ def _alone_where_pure(request: pytest.FixtureRequest) -> Iterator[None]:
     assert before or "torch" not in sys.modules, "torch was imported: it is no pure test, see tests/tiers.py"
 
 
+@pytest.fixture(scope="session")
+def _states(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
+    """New folders. pytest's own numbered ones take longer the more of them there are."""
+    parent = tmp_path_factory.mktemp("states")
+    return (parent / str(number) for number in itertools.count())
+
+
 @pytest.fixture(autouse=True)
-def _state_of_its_own(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Path:
+def _new_state(_states: Iterator[Path], monkeypatch: pytest.MonkeyPatch) -> None:
     """What was typed in one test is not remembered in another."""
-    folder = tmp_path_factory.mktemp("state")
+    folder = next(_states)
+    folder.mkdir()
     monkeypatch.setenv("XDG_STATE_HOME", str(folder))
-    return folder
+    monkeypatch.setenv("KERNELWRIGHT_CACHE", "off")
+
+
+@pytest.fixture(autouse=True)
+def _quick_pictures(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A picture is drawn and not rendered, which takes longest of all that the end of a run writes; except where
+    `pytest.mark.rendered` says that a test looks at it."""
+    if request.node.get_closest_marker("pure") and not request.node.get_closest_marker("rendered"):
+        monkeypatch.setattr(drawing, "inline_svg", svg_without_content)
+        monkeypatch.setattr(drawing, "png", lambda figure: b"\x89PNG\r\n\x1a\n")
+
+
+def svg_without_content(figure: object, name: str, title: str) -> str:
+    return f'<svg role="img" aria-label="{title}" class="plot" id="{name}-figure"></svg>'
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,15 +1,16 @@
-"""A program that runs a real search with the fakes and kills itself, with SIGKILL, after the Nth event it writes.
+"""A process that runs a real search with the fakes and kills itself, with SIGKILL, after the Nth event that it appends
+(which may not be committed then), or after its Nth commit.
 
-    python dying.py FOLDER N [IN_FLIGHT]
-
-N = 0: never. FOLDER holds a run to resume, or becomes a new one. Calls of the fakes are noted in FOLDER/../calls.log.
+N = 0: never. Its folder holds a run to resume, or becomes a new one. Calls of the fakes are noted in calls.log beside
+the folder.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
-import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -65,13 +66,34 @@ class TwiceAsked:
 
 class DyingJournal(Journal):
     die_after = 0
+    die_after_commits = 0
+    _is_together = False
+
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        before = self._last_seq()
+        with super().together():
+            self._is_together = True
+            try:
+                yield
+            finally:
+                self._is_together = False
+        if self._last_seq() > before:
+            self._committed()
 
     def _append(self, kind: Any, number: Any, payload: Any) -> Event:
         event = super()._append(kind, number, payload)
         self.die_after -= 1
         if self.die_after == 0:
             os.kill(os.getpid(), signal.SIGKILL)
+        if not self._is_together:
+            self._committed()
         return event
+
+    def _committed(self) -> None:
+        self.die_after_commits -= 1
+        if self.die_after_commits == 0:
+            os.kill(os.getpid(), signal.SIGKILL)
 
 
 def session(journal: Journal) -> Outcome:
@@ -87,11 +109,12 @@ def session(journal: Journal) -> Outcome:
     )
 
 
-if __name__ == "__main__":
-    folder, die_after, in_flight = Path(sys.argv[1]), int(sys.argv[2]), int((*sys.argv, "1")[3])
+def live(folder: Path, die_after: int, in_flight: int, errors: Path, die_after_commits: int = 0) -> None:
+    """What the process does. errors: the file that takes its standard error."""
+    os.dup2(os.open(errors, os.O_WRONLY | os.O_CREAT | os.O_TRUNC), 2)
     exists = (folder / "journal.db").exists()
     journal = DyingJournal.open(folder, writable=True) if exists else DyingJournal.create(folder, info(in_flight))
     assert isinstance(journal, DyingJournal)
-    journal.die_after = die_after
+    journal.die_after, journal.die_after_commits = die_after, die_after_commits
     with journal:
         session(journal)

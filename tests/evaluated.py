@@ -1,13 +1,12 @@
-"""Candidates of many problems, verified by one real worker several at a time.
+"""Candidates of many problems, verified by one real worker one after another.
 
-Not the tests of what becomes of them (`exploits/`, `honest/`). The rule: the candidates of a problem are evaluated
-together when the first of them is asked for, because loading a problem costs more than judging a kernel.
+Not the tests of what becomes of them (`exploits/`, `honest/`). The candidates of a problem are evaluated when the
+first of them is asked for, because loading a problem costs more than judging a kernel.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,9 +19,6 @@ StartedWorker = Callable[..., ProcessWorker]
 
 LIMITS = scaled({"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0})
 """Short, so that what never ends is over soon; honest candidates of small problems take less than one."""
-
-AT_ONCE = 4
-"""Recording and compiling run side by side; what is replayed takes turns."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +41,7 @@ class Evaluations:
         if submission not in self.known:
             together = [other for other in self.submissions if other.problem == submission.problem]
             self.worker.load(str(submission.problem))
-            with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
-                self.known |= dict(zip(together, threads.map(self._verify, together), strict=True))
+            self.known |= {other: self._verify(other) for other in together}
         return self.known[submission]
 
     def _verify(self, submission: Submission) -> Evaluation:

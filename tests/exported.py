@@ -5,6 +5,7 @@ The rule: the files are those that people export; only the verdict on them is st
 
 from __future__ import annotations
 
+import ast
 from pathlib import Path
 from typing import Any
 
@@ -124,3 +125,19 @@ def win(sizes: list[list[int]], kernel_us: float, torch_us: float, **more: Any) 
         "why": {"eager": why, "compiled": why},
         "why_in_graphs": {"eager": why_in_graphs, "compiled": why_in_graphs}, **more,
     }  # fmt: skip
+
+
+def names_beside(arguments: tuple[str, ...], text: str) -> set[str]:
+    """What the functions that have the problem's arguments among theirs, or assign them, call by name; the variable of
+    a comprehension takes nothing's place outside of it."""
+    found: set[str] = set()
+    for function in ast.walk(ast.parse(text)):
+        if isinstance(function, ast.FunctionDef) and function.name in ("key_of", "in_graph", "forward", "parted"):
+            nodes = list(ast.walk(function))
+            inner = {one.target.id for one in nodes if isinstance(one, ast.comprehension)
+                     and isinstance(one.target, ast.Name)}  # fmt: skip
+            taken = {one.id for one in nodes if isinstance(one, ast.Name)} | {
+                one.arg for one in nodes if isinstance(one, ast.arg)
+            }
+            found |= taken - inner
+    return found - set(arguments)

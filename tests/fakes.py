@@ -32,6 +32,7 @@ from kernelwright.model import (
     Counter,
     Environment,
     Evaluation,
+    Generated,
     Implementation,
     Incumbent,
     LaunchProfile,
@@ -54,6 +55,7 @@ from kernelwright.model import (
 )
 from kernelwright.propose.protocol import Context
 
+NOTHING_GENERATED = Generated(reason="a fake generates nothing")
 STARTER = Candidate(source="BLOCK = 64\n")
 SPEC = TensorSpec(shape=(64, 64), dtype="float32", stride=(64, 1))
 BOUND = Bound(bound_us=50.0, bound_by="bytes", bytes=32768, flop=4096, peaks="measured Fake GPU 2026-01-01")
@@ -142,7 +144,8 @@ def profile_of(implementation: Candidate | str, case: str, full: bool) -> Profil
 class FakeWorker:
     """`Worker` as a function. look: `profile` as one, `profile_of` where None. calls: what `evaluate` and
     `profile` were asked, in order of arrival. log: the former's, one line each, in a file that outlives a killed
-    process. delay_s: how long an evaluation takes. dtypes: in which problems were loaded. incumbents: what each
+    process. delay_s: how long an evaluation takes. dtypes, libraries: in which problems
+    were loaded. incumbents: what each
     evaluation raced against."""
 
     answer: Callable[[Candidate, str], Evaluation] = evaluation_of
@@ -152,9 +155,11 @@ class FakeWorker:
     look: Callable[[Candidate | str, str, bool], Profile] | None = None
     qualification: QualificationReport = QUALIFIED
     log: Path | None = None
+    generated: Generated = NOTHING_GENERATED
     delay_s: float = 0.0
     calls: list[tuple[str, str]] = field(default_factory=list)
     dtypes: list[str | None] = field(default_factory=list)
+    libraries: list[LibraryMode | None] = field(default_factory=list)
     incumbents: list[Incumbent | None] = field(default_factory=list)
     closed: bool = False
 
@@ -169,10 +174,16 @@ class FakeWorker:
         library: LibraryMode | None = None, which: WhichCases = "kept",
     ) -> ProblemInfo:  # fmt: skip
         self.dtypes.append(dtype)
-        return self.problem if library is None else msgspec.structs.replace(self.problem, library=library)
+        self.libraries.append(library)
+        if library is not None:
+            self.problem = msgspec.structs.replace(self.problem, library=library)
+        return self.problem
 
     def qualify(self, every: bool = False) -> QualificationReport:
         return msgspec.structs.replace(self.qualification, problem=self.problem.name)
+
+    def generate(self) -> Generated:
+        return self.generated
 
     def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
         found = self.answer(candidate, "verify")
@@ -186,7 +197,7 @@ class FakeWorker:
         self.incumbents.append(incumbent)
         _note(self.log, f"{purpose} {candidate.id}")
         time.sleep(self.delay_s)
-        return self.answer(candidate, purpose)
+        return msgspec.structs.replace(self.answer(candidate, purpose), library=self.problem.library)
 
     def bench(
         self,
@@ -199,16 +210,20 @@ class FakeWorker:
         eager_us = 400.0
         eager = Implementation(name="eager", status=Status.PASSED, median_us=eager_us, fraction_of_bound=50 / eager_us)
         rows = [eager] if against is None else []
+        reference_us = eager_us if against is None else self.answer(candidates[against], "search").score_us
         for name, candidate in candidates.items():
             evaluation = self.answer(candidate, "verify")
             score_us = self.answer(candidate, "search").score_us
+            speedup = None if score_us is None or reference_us is None else reference_us / score_us
             rows.append(
                 Implementation(
                     name=name,
                     status=evaluation.status,
                     reason=evaluation.reason,
                     median_us=score_us,
-                    speedup=None if score_us is None else eager_us / score_us,
+                    speedup=speedup,
+                    speedup_ci95=None if speedup is None else (speedup * 0.99, speedup * 1.01),
+                    kind="estimate" if self.where.device is None else "measured",
                     fraction_of_bound=None if score_us is None else 50 / score_us,
                 )
             )
@@ -216,6 +231,7 @@ class FakeWorker:
         return BenchReport(
             problem=self.problem.name,
             environment=self.where,
+            library=self.problem.library,
             cases=tuple(
                 BenchCase(
                     case=case.name,
@@ -223,6 +239,7 @@ class FakeWorker:
                     bound_us=50.0,
                     bound_by="bytes",
                     implementations=tuple(rows),
+                    noise_floor=0.005,
                 )
                 for case in wanted
             ),
@@ -255,7 +272,8 @@ def step(request: Request, context: Context) -> Proposal:
 
 @dataclass
 class FakeProposer:
-    """`Proposer` as a function. calls and log as for the worker; author is the fake's own."""
+    """`Proposer` as a function. calls and log as for the worker; author is the fake's own. at_once: whether the loop
+    waits for its answers."""
 
     answer: Callable[[Request, Context], Proposal | None] = step
     log: Path | None = None
@@ -263,7 +281,11 @@ class FakeProposer:
     calls: list[int] = field(default_factory=list)
     author: str = "fake"
     shows_profiles: bool = False
+    at_once: bool = False
     closed: bool = False
+
+    def answers_at_once(self, request: Request) -> bool:
+        return self.at_once
 
     def propose(self, request: Request, context: Context) -> Proposal | None:
         self.calls.append(request.number)

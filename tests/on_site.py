@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from kernelwright.worker.compile.cache import CompileCache
+from kernelwright.cache import Cache
 from kernelwright.worker.processes.children import Child
 from kernelwright.worker.processes.limits import Limits
 from kernelwright.worker.processes.processes import Processes
@@ -58,7 +58,7 @@ def kernel_function(x):
 
 
 @contextlib.contextmanager
-def opened(folder: Path, problem: str = PROBLEM, cache: CompileCache | None = None) -> Iterator[Session]:
+def opened(folder: Path, problem: str = PROBLEM, cache: Cache | None = None) -> Iterator[Session]:
     """A session in `folder` with the problem loaded."""
     (folder / "problem.py").write_text(problem)
     made = Session(Processes(folder, None, Limits(), cache))

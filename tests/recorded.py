@@ -14,13 +14,16 @@ from typing import Any
 
 import torch
 
+from kernelwright import codec
 from kernelwright.model import LibraryMode, Status, TensorSpec
 from kernelwright.worker.compile.kernels import interpreted
 from kernelwright.worker.plan.arena import window
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Buffer, Plan, Recorded
 from kernelwright.worker.plan.replay import Replay
-from kernelwright.worker.record import calling, recorder
+from kernelwright.worker.record import recorder
+from kernelwright.worker.record.messages import RecordCases
 
 HEAD = """import math
 import torch
@@ -54,17 +57,18 @@ def recorded(
 ) -> Recorded:
     """The recording of `source` for one case with these inputs (tensors stand for their shapes)."""
     init = init or {}
-    case = calling.CaseShape(
+    case = CaseShape(
         name="case",
         inputs=tuple(spec(value) if isinstance(value, torch.Tensor) else value for value in inputs.values()),
         input_names=tuple(inputs),
         parameters={name: spec(tensor) for name, tensor in (parameters or {}).items()},
-        init=tuple(init.values()),
+        init=tuple(spec(value) if isinstance(value, torch.Tensor) else value for value in init.values()),
         init_names=tuple(init),
+        init_tensors=tuple(n for n, value in enumerate(init.values()) if isinstance(value, torch.Tensor)),
     )
-    job = recorder.Job(source=source, autotune=autotune or {}, target="sm_90", cases=(case,), library=library)
+    job = RecordCases(source=source, autotune=autotune or {}, target="sm_90", cases=(case,), library=library)
     with tempfile.TemporaryDirectory() as folder:
-        return recorder.record(job, Path(folder))
+        return recorder.record(codec.record(codec.plain(job), RecordCases), Path(folder))  # as it comes out of JSON
 
 
 def plan_of(source: str, inputs: dict[str, Any], **more: Any) -> Plan:

@@ -14,7 +14,7 @@ import pytest
 import scripts
 from fakes import ENVIRONMENT
 from kernelwright.codec import plain
-from kernelwright.model import Case, CaseInfo, LaunchProfile, Profile, Timing
+from kernelwright.model import Case, CaseInfo, LaunchProfile, ProblemInfo, Profile, Timing
 from kernelwright.report.profiled import document, profiled
 from kernelwright.roofline import bound
 from profiles import recorded
@@ -42,7 +42,8 @@ def made(**launches: tuple[LaunchProfile, ...]) -> dict[str, Any]:
                  ENVIRONMENT)
         for name, seen in launches.items()
     ]  # fmt: skip
-    found: dict[str, Any] = plain(document("double", ENVIRONMENT, rows))
+    problem = ProblemInfo(name="double", format="native", source="", cases=(INFO,))
+    found: dict[str, Any] = plain(document(problem, ENVIRONMENT, rows))
     return found
 
 

@@ -44,3 +44,9 @@ def test_a_pure_test_cannot_start_a_process() -> None:
 def test_this_run_of_a_pure_test_has_the_marker(request: pytest.FixtureRequest) -> None:
     assert request.node.get_closest_marker("pure") is not None
     assert request.node.get_closest_marker("process") is None
+
+
+def test_a_pure_test_may_draw_where_matplotlib_has_never_looked_for_fonts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tiers, "FONTS", "true")
+    with sys.modules["subprocess"].Popen(["true"]) as process:
+        assert process.wait() == 0

@@ -8,6 +8,7 @@ STARTS, or where an import of it leads to one of HEAVY. While a pure test runs, 
 from __future__ import annotations
 
 import ast
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -26,11 +27,14 @@ STARTS = HEAVY | {
     "kernelwright.evaluator.launch.start_worker", "kernelwright.evaluator.client.ProcessWorker",
     "kernelwright.worker.processes.processes.Processes", "kernelwright.worker.processes.children.ForkServer",
 }  # fmt: skip
+FONTS = "fc-list"
+"""matplotlib starts this program when it looks for fonts, once on each machine."""
 EXPLICIT = "pytest.mark.process"
 FOLDERS = ("gpu", "exploits", "honest", "wrong")
 """Folders whose tests all need a worker."""
 
 
+@cache
 def tier(file: Path) -> str:
     """The marker of the tests of a file: "pure" or "process"."""
     inside = file.relative_to(TESTS).parts
@@ -39,6 +43,7 @@ def tier(file: Path) -> str:
     return "process" if _starts(file) else "pure"
 
 
+@cache
 def _starts(file: Path) -> bool:
     """Whether a file of tests/ imports what starts processes, itself or through another one, in functions too."""
     for name in _imported(file, nested=True):
@@ -100,7 +105,16 @@ def alone(what: str) -> Iterator[None]:
     def refuse(*_: Any, **__: Any) -> NoReturn:
         raise AssertionError(f"{what} starts a process: it is no pure test, see tests/tiers.py")
 
+    # No import: it would make every file that imports this one `process`.
+    start = sys.modules["subprocess"].Popen.__init__
+
+    def refuse_unless_fonts(process: Any, command: Any, *rest: Any, **named: Any) -> None:
+        if not isinstance(command, list) or command[0] != FONTS:
+            refuse()
+        start(process, command, *rest, **named)
+
     with pytest.MonkeyPatch.context() as patch:
-        for name in ("subprocess.Popen.__init__", "os.fork", "os.posix_spawn", "os.posix_spawnp", "os.system"):
+        patch.setattr("subprocess.Popen.__init__", refuse_unless_fonts)
+        for name in ("os.fork", "os.posix_spawn", "os.posix_spawnp", "os.system"):
             patch.setattr(name, refuse)
         yield

@@ -130,6 +130,7 @@ class FakeDevice:
     time_of: Callable[[Config, str], float] = time_us
     true_of: Callable[[Config, str], float] | None = None
     least_us: float | None = None
+    library: LibraryMode = "none"
     pairs: bool = True
     delay_s: Callable[[Config], float] = lambda config: 0.0
     kind: TimeKind = "measured"
@@ -225,7 +226,7 @@ class TuneWorker(FakeWorker):
         library: LibraryMode | None = None, which: WhichCases = "kept",
     ) -> ProblemInfo:  # fmt: skip
         self.loaded.append((dtype, timed, narrow))
-        return self.problem
+        return super().load(path, dtype, timed, narrow, library, which)
 
     def bench(
         self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,

@@ -19,6 +19,7 @@ import threading
 import time
 from collections import Counter, defaultdict
 from concurrent.futures import ThreadPoolExecutor
+from hashlib import sha256
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -103,9 +104,10 @@ def _answers(words: list[str]) -> tuple[bool, list[dict[str, Any]]]:
 # --- what the judge says --------------------------------------------------------------------------------------
 
 
-def judge(out: Path, workers: int, names: list[str], seconds: float) -> None:
+def judge(out: Path, workers: int, names: list[str], seconds: float, sample: int | None) -> None:
     """Verify the wrong mutants of the list that OUT does not hold yet, and each subject's own kernel."""
     rows = [row for row in _read(LIST) if row["wrong_on"] and (not names or row["subject"] in names)]
+    rows = sorted(rows, key=lambda row: sha256(f"{row['subject']} {row['name']}".encode()).digest())[:sample]
     done = {(row["subject"], row["name"]) for row in _read(out)}
     waiting: dict[str, list[dict[str, Any]]] = defaultdict(list)
     for row in rows:
@@ -133,7 +135,7 @@ def verify(subject: Subject, rows: list[dict[str, Any]], also_right: bool, out: 
         with start_worker() as worker:
             refused = ""
             try:
-                worker.load(str(problem))
+                worker.load(str(problem), which="derived")
             except KernelwrightError as error:
                 refused = f"the problem does not load: {error}"
             for name, source in asked:
@@ -192,6 +194,7 @@ def main() -> None:
     deciding.add_argument("--out", type=Path, default=LIST)
     judging = verbs.add_parser("judge")
     judging.add_argument("out", type=Path, help="a line of JSON for each verdict")
+    judging.add_argument("--sample", type=int, help="only this many mutants, drawn by a hash of their names")
     for verb in (deciding, judging):
         verb.add_argument("--seconds", type=float, default=1e9, help="start no further kernel after this many seconds")
         verb.add_argument("--workers", type=int, default=2, help="processes at once")
@@ -203,7 +206,7 @@ def main() -> None:
     if given.verb == "decide":
         decide(given.workers, given.inputs, given.subject, given.out, given.seconds)
     elif given.verb == "judge":
-        judge(given.out, given.workers, given.subject, given.seconds)
+        judge(given.out, given.workers, given.subject, given.seconds, given.sample)
     else:
         table(given.out)
 

@@ -161,6 +161,7 @@ def _difference(one: Known, changed: Any, device: str) -> str:
 def main(words: list[str], say: Callable[[str], None] = lambda line: print(line, flush=True)) -> None:
     name, count, at_most, *numbers = words
     device = "cuda" if torch.cuda.is_available() else "cpu"
+    torch.set_num_threads(1)  # many of these run at once, one for each core
     subject = next(one for one in subjects() if one.name == name)
     with contextlib.redirect_stdout(sys.stderr):
         for row in decided(subject, [int(number) for number in numbers], int(count), int(at_most), device):

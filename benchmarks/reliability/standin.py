@@ -23,7 +23,17 @@ from kernelwright import codec
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
 from kernelwright.evaluator.client import ProcessWorker
-from kernelwright.model import Candidate
+from kernelwright.model import (
+    Close,
+    CompileCandidate,
+    EvaluateCandidate,
+    LoadProblem,
+    ProfileCandidate,
+    ProfileFramework,
+    QualifyProblem,
+    Returned,
+    ToWorker,
+)
 
 EVALUATION_S = 0.03
 
@@ -38,34 +48,33 @@ def command_line() -> None:
 def worker() -> None:
     fake, lock = FakeWorker(delay_s=EVALUATION_S), threading.Lock()
 
-    def say(message: dict[str, Any]) -> None:
+    def say(number: int | None, value: Any) -> None:
         with lock, contextlib.suppress(BrokenPipeError):
-            print(json.dumps(message), flush=True)
+            print(json.dumps(codec.plain(Returned(id=number, value=codec.plain(value)))), flush=True)
 
-    say({"id": None, "ok": "ready"})
+    say(None, "ready")
     for line in sys.stdin:
-        request = json.loads(line)
-        if request["verb"] == "close":
+        call: ToWorker = codec.decode(line, ToWorker)  # type: ignore[arg-type]
+        if isinstance(call, Close):
             return
-        threading.Thread(
-            target=lambda asked=request: say({"id": asked["id"], "ok": codec.plain(respond(fake, asked))}), daemon=True
-        ).start()
+        threading.Thread(target=lambda asked=call: say(asked.id, respond(fake, asked)), daemon=True).start()
 
 
-def respond(fake: FakeWorker, request: dict[str, Any]) -> Any:
-    verb = request["verb"]
-    if verb in ("environment", "machine"):
-        return getattr(fake, verb)()
-    if verb == "load":
-        return fake.load(request["path"], request["dtype"])
-    if verb == "qualify":
-        return fake.qualify(request["every"])
-    if verb == "profile":
-        asked = request["implementation"]
-        return fake.profile(
-            asked if isinstance(asked, str) else codec.record(asked, Candidate), request["case"], request["full"]
-        )
-    return getattr(fake, verb)(codec.record(request["candidate"], Candidate), request["purpose"])
+def respond(fake: FakeWorker, call: ToWorker) -> Any:
+    match call:
+        case LoadProblem(path=path, dtype=dtype):
+            return fake.load(path, dtype)
+        case QualifyProblem(every=every):
+            return fake.qualify(every)
+        case ProfileCandidate(candidate=implementation, case=case, full=full):
+            return fake.profile(implementation, case, full)
+        case ProfileFramework(name=implementation, case=case, full=full):
+            return fake.profile(implementation, case, full)
+        case CompileCandidate(candidate=candidate, purpose=purpose):
+            return fake.compile(candidate, purpose)
+        case EvaluateCandidate(candidate=candidate, purpose=purpose):
+            return fake.evaluate(candidate, purpose)
+    return getattr(fake, call.verb)()
 
 
 if __name__ == "__main__":

@@ -8,6 +8,7 @@ request, the machine or kernelwright itself is at fault, and the command line tu
     │   ├── ProblemError       a file that is not a problem, or a problem that cannot be evaluated
     │   ├── RunFolderError     a run folder that is missing, half-written or from another version
     │   └── ConfigError        an unknown strategy, provider, option value, or a missing key
+    ├── NothingToWin       an answer, not a fault: the framework's library call is the computation
     ├── MachineError       this machine lacks something (a GPU, torch, Triton)
     ├── WorkerError        the worker died or broke its protocol: our failure
     └── ProviderError      a model provider gave no usable answer after its retries
@@ -42,6 +43,10 @@ class RunFolderError(RequestError):
 
 class ConfigError(RequestError):
     """An unknown strategy, provider or option value, or a missing key."""
+
+
+class NothingToWin(KernelwrightError):
+    """No kernel is looked for, because the framework's library call is the computation. An answer, not a fault."""
 
 
 class MachineError(KernelwrightError):

@@ -41,7 +41,7 @@ def write_file(root: Path, name: str, content: str | bytes, durable: bool = Fals
                     file.flush()
                     os.fsync(descriptor)
             os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:
+        except BaseException:  # an interrupt, too: no temporary file stays
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=folder)
             raise
@@ -109,7 +109,7 @@ def open_locked(root: Path, name: str) -> int:
 def require_empty(folder: Path) -> None:
     """Raise `RequestError` where `folder`, which is to be written, is a file or holds something."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
-        raise RequestError(f"{folder} holds something already", "name another folder with --out, or remove it")
+        raise RequestError(f"{folder} is not empty", "name another folder with --out, or remove it")
 
 
 def refuse_links(root: Path) -> None:
@@ -158,7 +158,9 @@ def _said(root: Path, name: str, what: str) -> Iterator[None]:
 
 
 def _link(path: Path) -> RunFolderError:
-    return RunFolderError(f"{path} is a link, and a run's folder has none", "remove it, or put what it leads to there")
+    return RunFolderError(
+        f"{path} is a link, and a run's folder may hold none", "remove it, or put what it leads to there"
+    )
 
 
 def _split(name: str) -> tuple[tuple[str, ...], str]:

@@ -1,6 +1,6 @@
 """The bound that no kernel can beat, the distance to it and, without a GPU, an estimate of a time. Pure arithmetic.
 
-A bound is made of compulsory bytes and FLOP over *measured* peaks (Williams, Waterman, Patterson, "Roofline", CACM
+A bound is compulsory bytes and FLOP over *measured* peaks (Williams, Waterman, Patterson, "Roofline", CACM
 52(4), 2009). An estimate is a guess that orders configurations; it is called an estimate wherever it is shown.
 """
 
@@ -127,7 +127,7 @@ def estimate_us(
 class Point(Record, frozen=True, kw_only=True):
     """One implementation on one case, as a point under the roof of its bound. time_us: measured or estimated, by kind.
 
-    bytes and FLOP are those of the work, not those that the implementation spent: two implementations of a case stand
+    bytes and FLOP are those of the work, not those that the implementation spent: two implementations of a case lie
     above one another, and a wasted byte shows as lost time.
     """
 

@@ -6,10 +6,12 @@ baseline over candidate, so above 1 means that the candidate is faster, and an i
 
 from __future__ import annotations
 
+import functools
 import math
 import random
 import sys
 from collections.abc import Callable, Sequence
+from operator import itemgetter
 from typing import Literal
 
 MIN_PAIRS = 6
@@ -21,6 +23,9 @@ PRECISE = 0.005
 
 MOST_EXPONENT = math.log(sys.float_info.max)
 """Evidence beyond it does not fit into a float, and is given as the largest that does."""
+
+MOST_KEPT = 64
+"""Most samples whose draws for an interval are kept: a race asks for an interval after every round."""
 
 Verdict = Literal["faster", "tie", "slower"]
 
@@ -60,10 +65,22 @@ def bootstrap_ci(
         raise ValueError(f"an interval from {len(samples)} samples; at least 2 were expected")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence}; a fraction between 0 and 1 was expected")
-    draw, size = random.Random(seed).choices, len(samples)
-    estimates = sorted(statistic(draw(samples, k=size)) for _ in range(resamples))
+    draws = _kept_draws if len(samples) <= MOST_KEPT else _draws
+    estimates = sorted(statistic(draw(samples)) for draw in draws(len(samples), resamples, seed))
     tail = (1 - confidence) / 2
     return _quantile(estimates, tail), _quantile(estimates, 1 - tail)
+
+
+Draw = Callable[[Sequence[float]], tuple[float, ...]]
+
+
+def _draws(count: int, resamples: int, seed: int) -> list[Draw]:
+    """Functions that each draw `count` of as many samples, with replacement."""
+    draw, all_of_them = random.Random(seed).choices, range(count)
+    return [itemgetter(*draw(all_of_them, k=count)) for _ in range(resamples)]
+
+
+_kept_draws = functools.lru_cache(maxsize=MOST_KEPT)(_draws)
 
 
 def paired_log_ratio_ci(

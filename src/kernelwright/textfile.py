@@ -1,4 +1,4 @@
-"""Text files that somebody named: read only where they are files of a sane size, and JSON only as deep as can be read.
+"""Text files that the user named: read only where they are files of a sane size, and JSON only as deep as can be read.
 
 It knows no format besides. A named pipe, a device or a folder is an `OSError` like a file that is not
 there, since reading one may never end.

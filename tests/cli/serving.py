@@ -1,10 +1,39 @@
-"""An MCP server whose worker is fake: started by test_mcp.py as an agent starts the real one."""
+"""An MCP server whose worker is fake: started by test_mcp.py as an agent starts the real one.
+
+The words after its name say what is special about the worker: "slow", or "timed cases only" on a machine without a GPU.
+"""
 
 from __future__ import annotations
 
+import sys
+import time
+from typing import Any
+
+import msgspec
+
+from fakes import ENVIRONMENT, PROBLEM, FakeWorker
 from kernelwright.cli.mcp_server import server
 from kernelwright.jobs.agent import AgentSession
+from kernelwright.model import Candidate, Evaluation
 from started import starting
 
+
+class SlowWorker(FakeWorker):
+    def evaluate(self, candidate: Candidate, *given: Any, **named: Any) -> Evaluation:
+        time.sleep(2.5)
+        return super().evaluate(candidate, *given, **named)
+
+
+def worker(which: str) -> FakeWorker | None:
+    """None: a new one each time."""
+    if which == "slow":
+        return SlowWorker()
+    if which == "timed cases only":
+        timed = msgspec.structs.replace(PROBLEM, cases=tuple(one for one in PROBLEM.cases if one.case.timed))
+        return FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None), problem=timed)
+    return None
+
+
 if __name__ == "__main__":
-    server(AgentSession(start_worker=starting(), notify=lambda line: None)).run("stdio")
+    which = " ".join(sys.argv[1:])
+    server(AgentSession(start_worker=starting(worker(which)), notify=lambda line: None)).run("stdio")

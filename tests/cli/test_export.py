@@ -155,7 +155,7 @@ FAULTS = {
     "one --unqualified": "one is a run",
     "one --results nothing.json": "--results nothing.json cannot be read",
     "one --results mine.py": "--results mine.py is no bench report",
-    "one --out one": "one holds something already",
+    "one --out one": "one is not empty",
 }
 
 

@@ -63,7 +63,5 @@ def test_none_that_passes_is_status_one() -> None:
 @pytest.mark.usefixtures("artifacts")
 def test_a_folder_that_holds_something_is_not_written_into() -> None:
     worker = FakeWorker()
-    assert "agent holds something already" in fault(
-        run("import", "double.py", "agent", "--out", "agent", worker=worker)
-    )
+    assert "agent is not empty" in fault(run("import", "double.py", "agent", "--out", "agent", worker=worker))
     assert worker.calls == []

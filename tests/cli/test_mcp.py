@@ -65,32 +65,43 @@ def home(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def test_an_agent_drives_a_run_from_the_first_prompt_to_the_kernel_that_stands(home: Path) -> None:
+async def settled(call: Call) -> Any:
+    """What `wait` says once nothing is under way."""
+    while True:
+        found = await call("wait")
+        if found["state"]["doing"] is None:
+            return found
+
+
+def test_an_agent_drives_a_run_from_the_first_prompt_to_the_confirmed_kernel(home: Path) -> None:
     folder: list[str] = []
 
     async def use(call: Call) -> None:
-        (problem,) = await call("list_problems")
+        problem = next(one for one in await call("list_problems") if one["name"] == "double")
         assert (problem["name"], problem["about"]) == ("double", "Twice the input.")
-        state = await call("start_run", problem="double", trials=4)
-        folder.append(state["run"])
+        folder.append((await call("start_run", problem="double", trials=4))["run"])
+        state = (await settled(call))["state"]
         assert state["trials"] == {"finished": 1, "limit": 4}
-        assert state["waiting"] == [1, 2, 3]
+        assert state["waiting"] == [1]
         asked = await call("next_request")
         assert asked["number"] == 1
         assert "Twice the input." in asked["prompt"]
-        better = await call("submit", number=1, reply=KERNEL.format(block=512))
+        assert "kernelwright reply" not in asked["prompt"]
+        assert (await call("submit", number=1, reply=KERNEL.format(block=512)))["submitted"] == 1
+        (better,) = (await settled(call))["verdicts"]
         assert (better["status"], better["score_us"]) == ("passed", 100.0)
-        assert better["state"]["waiting"] == [2, 3]
         markdown = f"Note: worse on purpose.\n\n```python\n{KERNEL.format(block=32)}```\n"
-        worse = await call("submit", number=2, reply=markdown)
-        assert "worse on purpose" in worse["text"]
-        broken = await call("submit", number=3, reply=KERNEL.format(block=128) + "# fails: wrong\n")
-        assert broken["status"] == "wrong"
-        state = broken["state"]
+        await call("submit", number=2, reply=markdown)
+        (worse,) = (await settled(call))["verdicts"]
+        assert worse["why"] == "worse on purpose."
+        await call("submit", number=3, reply=KERNEL.format(block=128) + "# fails: wrong\n")
+        found = await settled(call)
+        assert [one["status"] for one in found["verdicts"]] == ["wrong"]
+        state = found["state"]
         assert state["over"] is True
         assert "trial 1" in state["verdict"]
         assert len((await call("history")).splitlines()) >= 5
-        assert (await call("verdict", trial=1))["status"] == "passed"
+        assert "source:" in (await call("verdict", trial=1))["text"]
         assert Path(home, state["best_kernel"]).read_text().count("BLOCK = 512") == 1
 
     drive(home, use)
@@ -104,8 +115,14 @@ def test_an_agent_drives_a_run_from_the_first_prompt_to_the_kernel_that_stands(h
 def test_without_limits_a_run_has_those_of_the_settings_file_else_the_defaults_of_optimize(home: Path) -> None:
     async def use(call: Call) -> None:
         assert (await call("start_run", problem="double"))["trials"]["limit"] == 40
+        await settled(call)
         (home / "kernelwright.toml").write_text('problem = "double"\ntrials = 7\n')
         assert (await call("start_run"))["trials"]["limit"] == 7
+        await settled(call)
+        run = (await call("start_run", library="any"))["run"]
+        with Journal.open(home / run) as journal:
+            assert journal.info.problem.library == "any"
+        await settled(call)
         (home / "kernelwright.toml").write_text("trails = 7\n")
         with pytest.raises(RuntimeError, match="did you mean trials"):
             await call("start_run", problem="double")
@@ -115,16 +132,18 @@ def test_without_limits_a_run_has_those_of_the_settings_file_else_the_defaults_o
 
 def test_a_run_is_left_gone_on_with_and_ended_early(home: Path) -> None:
     async def begin(call: Call) -> None:
-        folder.append((await call("start_run", problem="double", trials=20))["run"])
+        folder.append((await call("start_run", problem="double", trials=20, requests_at_once=3))["run"])
+        assert (await settled(call))["state"]["waiting"] == [1, 2, 3]
 
     async def end(call: Call) -> None:
         (line,) = await call("list_runs")
         assert line["run"] == Path(folder[0]).name
-        state = await call("open_run", folder=folder[0])
-        waits = state["waiting"]
-        assert waits
+        await call("open_run", folder=folder[0])
+        waits = (await settled(call))["state"]["waiting"]
+        assert waits == [1, 2, 3]
         await call("submit", number=waits[-1], reply=KERNEL.format(block=256))
-        state = await call("finish")
+        assert (await call("finish"))["over"] is False
+        state = (await settled(call))["state"]
         assert (state["over"], state["stopped"]) == (True, "finish was called")
         assert state["trials"]["limit"] == 20
         assert state["waiting"] == []
@@ -141,8 +160,8 @@ def test_a_run_that_the_command_line_began_ends_with_its_control_arm(
 ) -> None:
     async def end(call: Call) -> None:
         await call("open_run", folder="run")
-        state = await call("finish")
-        assert state["over"] is True
+        await call("finish")
+        assert (await settled(call))["state"]["over"] is True
 
     monkeypatch.chdir(home)
     words = ("--proposer", "mailbox", "--option", "tuning=0", "--trials", "20", "--control", "random", "--out", "run")
@@ -159,10 +178,12 @@ def test_a_run_is_taken_up_as_its_last_session_left_it_and_not_paused(home: Path
 
     async def begin(call: Call) -> None:
         folder.append((await call("start_run", problem="double", trials=20))["run"])
+        await settled(call)
 
     async def open_again(call: Call) -> None:
         state = await call("open_run", folder=folder[0])
         assert state["trials"]["limit"] == 9
+        await settled(call)
 
     drive(home, begin)
     with Journal.open(home / folder[0], writable=True) as journal:
@@ -180,15 +201,19 @@ def test_what_cannot_be_done_is_said_and_what_passed_is_profiled(home: Path) -> 
         with pytest.raises(RuntimeError, match="no problem at 'triple'"):
             await call("start_run", problem="triple")
         await call("start_run", problem="double", trials=3)
+        await settled(call)
         with pytest.raises(RuntimeError, match="defines neither ModelNew nor kernel_function"):
             await call("submit", number=1, reply="print('hello')\n")
         with pytest.raises(RuntimeError, match="request 9"):
             await call("submit", number=9, reply=KERNEL.format(block=8))
         with pytest.raises(RuntimeError, match="trial 7 is not finished"):
             await call("verdict", trial=7)
-        assert (await call("state"))["waiting"] == [1, 2]
+        with pytest.raises(RuntimeError, match="does not parse as Python at line 3"):
+            await call("submit", number=1, reply="class ModelNew:\n    pass\ndef f(:\n")
+        assert (await call("state"))["waiting"] == [1]
         assert "trial 0, case big" in await call("profile", trial=0)
         await call("submit", number=1, reply=KERNEL.format(block=8) + "# fails: wrong\n")
+        await settled(call)
         with pytest.raises(RuntimeError, match="did not pass"):
             await call("profile", trial=1)
 
@@ -198,11 +223,70 @@ def test_what_cannot_be_done_is_said_and_what_passed_is_profiled(home: Path) -> 
 def test_the_verb_serves_the_same_tools_and_says_what_each_is_for(home: Path) -> None:
     async def use(call: Call) -> None:
         listed = await call.client.list_tools()  # type: ignore[attr-defined]
-        tools = {tool.name: tool.description for tool in listed.tools}
-        assert {"list_problems", "start_run", "next_request", "submit", "verdict", "profile", "history"} <= set(tools)
-        assert all(tools.values())
+        tools = {tool.name: tool for tool in listed.tools}
+        reading = {name for name, tool in tools.items() if tool.annotations and tool.annotations.read_only_hint}
+        assert reading == {
+            "list_problems", "list_runs", "state", "history", "verdict", "profile", "next_request", "wait",
+        }  # fmt: skip
+        assert set(tools) - reading == {
+            "start_run", "open_run", "submit", "finish", "write_problem", "check_problem", "verify", "bench", "export",
+        }  # fmt: skip
+        assert all(tool.description for tool in tools.values())
+        assert not any(tool.annotations.open_world_hint for tool in tools.values())
 
     drive(home, use, "-m", "kernelwright", "mcp")
+
+
+def test_progress_is_notified_while_something_is_under_way(home: Path) -> None:
+    async def use(call: Call) -> None:
+        heard: list[str | None] = []
+
+        async def hear(progress: float, total: float | None, message: str | None) -> None:
+            heard.append(message)
+
+        await call("start_run", problem="double", trials=3)
+        await call.client.call_tool("wait", {}, progress_callback=hear)  # type: ignore[attr-defined]
+        assert heard
+        assert str(heard[0]).startswith("judging the first kernel")
+
+    drive(home, use, str(Path(__file__).with_name("serving.py")), "slow")
+
+
+def test_a_problem_is_written_and_checked_and_a_kernel_verified_timed_and_exported_without_a_run(home: Path) -> None:
+    async def use(call: Call) -> None:
+        made = await call("write_problem", file="mine/problem.py", text=PROBLEM)
+        assert made["file"] == "mine/problem.py"
+        assert Path(home, "mine/problem.py").read_text() == PROBLEM
+        with pytest.raises(RuntimeError, match="exists already"):
+            await call("write_problem", file="mine/problem.py", text=PROBLEM)
+        with pytest.raises(RuntimeError, match="no Python file below"):
+            await call("write_problem", file="../other.py", text=PROBLEM)
+        with pytest.raises(RuntimeError, match="does not parse as Python at line 1"):
+            await call("write_problem", file="other/problem.py", text="def f(:\n")
+        assert (await call("check_problem", problem="mine"))["qualifies"] is True
+        judged = await call("verify", problem="mine", source=KERNEL.format(block=64))
+        assert judged["status"] == "passed"
+        judged = await call("verify", problem="mine", source=KERNEL.format(block=64) + "# fails: wrong\n")
+        assert judged["status"] == "wrong"
+        with pytest.raises(RuntimeError, match="a file or a source"):
+            await call("verify", problem="mine")
+        Path(home, "kernel.py").write_text(KERNEL.format(block=64))
+        assert "kernel" in await call("bench", problem="mine", files=["kernel.py"])
+        written = await call("export", what="kernel.py", problem="mine", format="kernelbench", out="out")
+        assert [Path(home, "out", name).is_file() for name in written["files"]] == [True]
+
+    drive(home, use)
+
+
+def test_a_problem_of_which_nothing_can_be_judged_here_is_refused_at_the_start(home: Path) -> None:
+    async def use(call: Call) -> None:
+        with pytest.raises(RuntimeError, match="nothing of double can be verified here") as raised:
+            await call("start_run", problem="double")
+        assert "cases.json" in str(raised.value)
+        with pytest.raises(RuntimeError, match="no run is open"):
+            await call("state")
+
+    drive(home, use, str(Path(__file__).with_name("serving.py")), "timed cases only")
 
 
 def test_the_verb_needs_no_terminal_to_say_what_it_is() -> None:

@@ -14,6 +14,7 @@ from click.testing import Result
 
 from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT, FakeWorker, evaluation_of
+from generated import of_rows
 from kernelwright.errors import WorkerError
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, Candidate, Evaluation, Status
@@ -277,7 +278,7 @@ def test_a_proposer_that_writes_code_gets_a_choice_of_operators_and_nested_tunin
         assert journal.info.settings.strategy_options == {"operators": "portfolio", "tuning": 1}
     optimize("--trials", "2", "--out", "varied")
     with Journal.open(Path("varied")) as journal:
-        assert journal.info.settings.strategy_options == {}
+        assert journal.info.settings.strategy_options == {"ahead": 4}
 
 
 def test_a_writer_that_was_asked_for_nothing_is_said_to_be() -> None:
@@ -306,3 +307,30 @@ def test_without_a_limit_the_tunings_of_a_writer_do_not_count_against_its_trials
     with Journal.open(Path("written")) as journal:
         assert journal.info.settings.budget == Budget(trials=200)
     assert "strategy beam cannot use" in fault(optimize("--option", "tuning=some", "--out", "third"))
+
+
+def test_without_a_starter_the_first_kernel_is_what_torch_compile_generates() -> None:
+    Path("plain.py").write_text(PROBLEM)
+    result = run("optimize", "plain.py", "--trials", "3", "--out", "found", worker=FakeWorker(generated=of_rows()))
+    assert result.exit_code == 0, result.output
+    assert "torch.compile of torch 2.13 generates" in Path("found/best_kernel.py").read_text()
+    again = run("optimize", "--resume", "found", "--trials", "4", worker=FakeWorker())
+    assert again.exit_code == 0, again.output
+
+
+def test_a_named_proposer_goes_before_the_starter() -> None:
+    result = run("optimize", "double", "--proposer", "inductor", "--trials", "1", "--out", "found",
+                 worker=FakeWorker(generated=of_rows()))  # fmt: skip
+    assert result.exit_code == 0, result.output
+    assert "torch.compile of torch 2.13 generates" in Path("found/best_kernel.py").read_text()
+
+
+def test_a_library_call_alone_is_left() -> None:
+    Path("plain.py").write_text(PROBLEM)
+    worker = FakeWorker(generated=of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)", launched=False))
+    result = run("optimize", "plain.py", worker=worker)
+    assert result.exit_code == 0
+    assert "leave it: the library call is the computation (aten.mm)" in result.stdout
+    assert not Path("runs").exists()
+    document = json.loads(run("optimize", "plain.py", "--json", worker=worker).stdout)
+    assert document["reason"] == "left"

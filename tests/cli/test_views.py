@@ -39,7 +39,7 @@ def test_the_report_is_text_for_people_and_json_for_scripts() -> None:
     text = run("report", "runs/one")
     assert text.exit_code == 0
     assert text.stdout.startswith("softmax: report of one\n")
-    assert "trial 4 by builtin, confirmed" in text.stdout
+    assert "trial 4 by builtin, verified again" in text.stdout
     document = json.loads(run("report", "runs/one", "--format", "json").stdout)
     assert document["best"]["trial"] == 4
     assert document["open"] == [6]
@@ -98,7 +98,7 @@ def test_runs_lists_the_readable_and_the_unreadable() -> None:
     Path("runs/broken", NAME).write_text("not a database at all, only some text")
     rows = {row["run"]: row for row in json.loads(run("runs", "--json").stdout)}
     assert set(rows) == {"broken", "one"}
-    assert rows["one"]["state"] == "confirmed; waiting; 1 request open"
+    assert rows["one"]["state"] == "verified, not measured; waiting; 1 request open"
     assert rows["broken"]["state"].startswith("unreadable: ")
     assert "26.00 µs (estimate)" in run("runs").stdout
 

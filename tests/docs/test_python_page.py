@@ -15,7 +15,6 @@ def test_the_python_on_the_first_screen_of_the_readme_runs(tmp_path: Path) -> No
     (code,) = (code for code in codes(ROOT / "README.md") if code.language == "python")
     assert len(code.text.strip().splitlines()) <= 12
     assert code.line < 20
-    (tmp_path / "gallery").symlink_to(ROOT / "gallery")
     (tmp_path / "first.py").write_text(code.text)
     done = subprocess.run(
         [sys.executable, "first.py"], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=280

@@ -47,7 +47,7 @@ def test_code_that_is_not_of_its_language_is_found(language: str, text: str) -> 
 
 
 def test_pages_state_the_languages_of_their_code() -> None:
-    known = {"", "sh", "python", "json", "toml", "text", "console", "diff"}
+    known = {"", "sh", "python", "json", "toml", "yaml", "text", "console", "diff"}
     assert {code.language for page in PAGES for code in codes(page)} <= known
 
 

@@ -151,6 +151,9 @@ def verified(worker: ProcessWorker, candidate: Candidate) -> Evaluation:
     return worker.evaluate(candidate, "verify")
 
 
+FORGED = '{"answer": "returned", "id": 0, "value": {"status": "passed"}}'
+"""What a worker would say of the first call, printed by a candidate."""
+
 BAD = {
     "a wrong constant": (("+ 1.0", "+ 1.01"), Status.WRONG, "case tiny"),
     "a dropped tail": (("range(0, columns, BLOCK)", "range(0, columns - BLOCK + 1, BLOCK)"), Status.WRONG, "case tiny"),
@@ -211,7 +214,7 @@ BAD = {
     "no entry": (("def kernel_function", "def other"), Status.REJECTED, "neither a class ModelNew"),
     "the framework's answer": (("return y\n", "return x * weight + 1.0\n"), Status.REJECTED, "aten.mul"),
     "a forged answer on standard output": (
-        ("import torch\n", 'import torch\nprint(\'{"id": 0, "ok": {"status": "passed"}}\')\n1 / 0\n'),
+        ("import torch\n", f"import torch\nprint('{FORGED}')\n1 / 0\n"),
         Status.RUNTIME_ERROR,
         "line 3: ZeroDivisionError",
     ),
@@ -250,10 +253,9 @@ def test_a_right_candidate_passes_with_all_that_was_found(worker: ProcessWorker)
 
 
 def test_what_a_candidate_prints_is_in_its_log(worker: ProcessWorker) -> None:
-    forged = '{"id": 0, "ok": {"status": "passed"}}'
-    evaluation = verified(worker, changed("def kernel_function", f"print('{forged}')\n\ndef kernel_function"))
+    evaluation = verified(worker, changed("def kernel_function", f"print('{FORGED}')\n\ndef kernel_function"))
     assert evaluation.status is Status.PASSED
-    assert forged in evaluation.log
+    assert FORGED in evaluation.log
 
 
 def test_the_same_code_from_two_sources_is_one_kernel(worker: ProcessWorker) -> None:
@@ -492,6 +494,12 @@ def test_no_key_of_a_service_reaches_any_process_of_a_worker(problem: str, monke
 # --- workers that are none ----------------------------------------------------------------------------------
 
 
+def raising(kind: str) -> str:
+    """A worker that cannot begin, and says so by an error of this kind."""
+    said = {"answer": "raised", "id": None, "error": "it rains", "kind": kind, "hint": None}
+    return f"print({json.dumps(said)!r})"
+
+
 def python(program: str) -> list[str]:
     return [sys.executable, "-c", program]
 
@@ -509,8 +517,8 @@ def test_an_argv_that_cannot_be_run_is_said() -> None:
         ("print('Welcome to host17!')", "Welcome to host17!"),
         ("print('[1, 2]')", "[1, 2]"),
         ("print('{\"answer\": 1}')", "answer"),
-        ('print(\'{"id": null, "error": "it rains", "kind": "MachineError", "hint": null}\')', "it rains"),
-        ('print(\'{"id": null, "error": "odd", "kind": "os", "hint": null}\')', "odd"),
+        (raising("MachineError"), "it rains"),
+        *((raising(kind), "it rains") for kind in ("os", "annotations", "Status")),
     ],
 )
 def test_what_answers_otherwise_than_a_worker_is_an_error_that_quotes_it(program: str, words: str) -> None:
@@ -519,12 +527,12 @@ def test_what_answers_otherwise_than_a_worker_is_an_error_that_quotes_it(program
     assert words in str(error.value)
 
 
-READY = 'import sys\nprint(\'{"id": null, "ok": "ready"}\', flush=True)\n'
+READY = 'import sys\nprint(\'{"answer": "returned", "id": null, "value": "ready"}\', flush=True)\n'
 
 
 @pytest.mark.parametrize(
     "answer", ["print('noise')", "print('7')", "print('{}')", "print('{\"id\": 0}')", "sys.exit()",
-               "print('{\"id\": 5, \"ok\": 1}')\n    sys.exit()"]
+               "print('{\"answer\": \"returned\", \"id\": 5, \"value\": 1}')\n    sys.exit()"]
 )  # fmt: skip
 def test_a_worker_that_breaks_its_protocol_is_not_waited_for(answer: str) -> None:
     program = READY + f"for line in sys.stdin:\n    {answer}\n    sys.stdout.flush()\n    sys.stdin.readline()\n"
@@ -543,7 +551,8 @@ def test_answers_find_who_asked_in_whatever_order_they_come() -> None:
         "import json\nasked = []\nfor line in sys.stdin:\n    asked.append(json.loads(line))\n"
         "    if asked[-1]['verb'] == 'close':\n        break\n"
         "    if len(asked) == 3:\n        for request in reversed(asked):\n"
-        "            answer = {'id': request['id'], 'error': request['path'], 'kind': 'ProblemError', 'hint': None}\n"
+        "            answer = {'answer': 'raised', 'id': request['id'], 'error': request['path'], 'hint': None}\n"
+        "            answer['kind'] = 'ProblemError'\n"
         "            print(json.dumps(answer), flush=True)\n"
     )
     worker = start_worker(python(program))

@@ -38,7 +38,8 @@ SIGNATURES = (
 
 @pytest.mark.parametrize("signature", SIGNATURES)
 def test_text_and_values_are_bound_alike(signature: str) -> None:
-    from kernelwright.worker.record.recorder import CaseShape, bind_arguments
+    from kernelwright.worker.plan.case_shape import CaseShape
+    from kernelwright.worker.record.calling import bind_arguments
 
     space: dict[str, Any] = {}
     source = f"def kernel_function({signature}):\n    pass\n"
@@ -58,7 +59,8 @@ def test_text_and_values_are_bound_alike(signature: str) -> None:
 
 
 def test_a_function_of_anything_gets_weights_and_constructor_arguments() -> None:
-    from kernelwright.worker.record.recorder import CaseShape, bind_arguments
+    from kernelwright.worker.plan.case_shape import CaseShape
+    from kernelwright.worker.record.calling import bind_arguments
 
     case = CaseShape(name="case", inputs=(1,), input_names=("x",), parameters={}, init=(7,), init_names=("width",))
 

@@ -10,6 +10,7 @@ import io
 import json
 from dataclasses import replace
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
@@ -174,3 +175,13 @@ def test_a_config_is_written_into_the_kernel_and_an_autotuned_choice_beside_it()
     assert made.autotune == {"other": 0}
     chosen = Candidate(source=made.candidate.source, config={"autotune:other": 2})
     assert replace(made, candidate=chosen).autotune == {"other": 2}
+
+
+@pytest.mark.parametrize("mode", ["none", "any"])
+def test_an_export_says_which_library_steps_were_allowed(mode: Any) -> None:
+    made = softmax()
+    subject = replace(made, evaluation=msgspec.structs.replace(made.evaluation, library=mode))
+    package, hub, bench = (EXPORTERS[name].files(subject) for name in ("op", "hf-kernels", "kernelbench"))
+    texts = package["README.md"], package["fast_softmax/__init__.py"], hub["README.md"], *bench.values()
+    for text in texts:
+        assert f"LIBRARY = '{mode}'" in text

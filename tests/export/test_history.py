@@ -41,7 +41,7 @@ def outcome() -> Outcome:
 
 @pytest.fixture
 def rows(outcome: Outcome) -> list[dict[str, str]]:
-    text = history_text(outcome.tried, outcome.cases, outcome.kind, outcome.device)
+    text = history_text(outcome.tried, outcome.cases, outcome.kind, outcome.device, outcome.library)
     return list(csv.DictReader(io.StringIO(text)))
 
 
@@ -63,7 +63,7 @@ def test_times_say_what_they_are_and_rates_come_from_the_work_of_the_case(rows: 
 
 def test_a_history_read_back_gives_its_configs_fastest_first(outcome: Outcome, tmp_path: Path) -> None:
     path = tmp_path / "history.csv"
-    path.write_text(history_text(outcome.tried, outcome.cases, outcome.kind, outcome.device))
+    path.write_text(history_text(outcome.tried, outcome.cases, outcome.kind, outcome.device, outcome.library))
     found, useless = configs_from(history_rows(path), SPACE)
     assert useless == 0
     assert len(found) == 20
@@ -100,7 +100,7 @@ def test_what_holds_no_config_is_refused_and_never_run(tmp_path: Path, text: str
 
 
 def test_t4_has_what_its_schema_asks_for(outcome: Outcome) -> None:
-    document = json.loads(json.dumps(t4_document(outcome.tried, outcome.kind, outcome.device)))
+    document = json.loads(json.dumps(t4_document(outcome.tried, outcome.kind, outcome.device, outcome.library)))
     assert document["schema_version"] == "1.0.0"
     assert len(document["results"]) == 20
     for result in document["results"]:
@@ -118,7 +118,7 @@ def test_every_status_has_a_word_in_t4() -> None:
 
 
 def test_t4_times_are_milliseconds_and_stages_bear_its_names(outcome: Outcome) -> None:
-    results = t4_document(outcome.tried, outcome.kind, outcome.device)["results"]
+    results = t4_document(outcome.tried, outcome.kind, outcome.device, outcome.library)["results"]
     best = next(one for one in results if one["configuration"] == BEST)
     measured = {one["name"]: one["value"] for one in best["measurements"]}
     assert measured["time big"] == pytest.approx(0.1)
@@ -129,7 +129,7 @@ def test_t4_times_are_milliseconds_and_stages_bear_its_names(outcome: Outcome) -
 
 def test_t4_read_back_gives_its_configs_fastest_first(outcome: Outcome, tmp_path: Path) -> None:
     path = tmp_path / "t4.json"
-    path.write_text(json.dumps(t4_document(outcome.tried, outcome.kind, outcome.device)))
+    path.write_text(json.dumps(t4_document(outcome.tried, outcome.kind, outcome.device, outcome.library)))
     found, _ = configs_from(t4_rows(path), SPACE)
     fastest = min((one for one in outcome.tried if one.score_us is not None), key=lambda one: one.score_us or 0.0)
     assert found[0] == fastest.config

@@ -17,7 +17,7 @@ import pytest
 from exported import case, subject, tensor, win, write
 from kernelwright.errors import RequestError
 from kernelwright.export.op import op_files
-from kernelwright.export.op_code import arguments_of
+from kernelwright.export.op_arguments import arguments_of
 from kernelwright.export.subject import Subject
 from kernelwright.model import TensorSpec
 

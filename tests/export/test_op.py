@@ -6,7 +6,6 @@ said; the programs of packages run in forks of another (`programs.py`).
 
 from __future__ import annotations
 
-import ast
 import json
 import os
 import subprocess
@@ -20,11 +19,12 @@ from typing import Any
 import msgspec
 import pytest
 
-from exported import cross_entropy, linear, softmax, win, write
+from exported import cross_entropy, linear, names_beside, softmax, win, write
 from fakes import ENVIRONMENT
 from kernelwright.errors import RequestError
 from kernelwright.export.op import constants_of_model, op_files
-from kernelwright.export.op_code import RESERVED, arguments_of, arguments_text, forward_text
+from kernelwright.export.op_arguments import RESERVED, arguments_of, arguments_text
+from kernelwright.export.op_forward import forward_text
 from kernelwright.model import BenchReport
 
 pytest.importorskip("torch", reason="the package needs torch: pip install -e '.[worker]'")
@@ -227,7 +227,7 @@ def test_a_module_that_computes_something_else_is_not_patched(found: dict[str, A
     assert "does not compute what the problem's Model computes" in found["another dimension"]
     assert "does not compute what the problem's Model computes" in found["another function"]
     assert "in training" in found["right in evaluation only"]
-    assert "a forward of its own already" in found["patched twice"]
+    assert "a replaced forward already" in found["patched twice"]
 
 
 def test_parameters_are_the_modules_own_at_every_call(found: dict[str, Any]) -> None:
@@ -315,22 +315,6 @@ def test_a_problem_that_behaves_otherwise_in_training_has_the_kernel_in_evaluati
     assert (forward_text(subject, arguments_of(subject)).count("not self.training and ") == 2) is only
 
 
-def names_beside(arguments: tuple[str, ...], text: str) -> set[str]:
-    """What the functions that have the problem's arguments among theirs, or assign them, call by name; the variable of
-    a comprehension takes nothing's place outside of it."""
-    found: set[str] = set()
-    for function in ast.walk(ast.parse(text)):
-        if isinstance(function, ast.FunctionDef) and function.name in ("key_of", "in_graph", "forward", "parted"):
-            nodes = list(ast.walk(function))
-            inner = {one.target.id for one in nodes if isinstance(one, ast.comprehension)
-                     and isinstance(one.target, ast.Name)}  # fmt: skip
-            taken = {one.id for one in nodes if isinstance(one, ast.Name)} | {
-                one.arg for one in nodes if isinstance(one, ast.arg)
-            }
-            found |= taken - inner
-    return found - set(arguments)
-
-
 @pytest.mark.parametrize("subject", [softmax(), linear(), cross_entropy()], ids=lambda one: one.name)
 def test_no_argument_can_take_the_place_of_a_name_that_the_generated_code_uses(subject: Any) -> None:
     arguments = arguments_of(subject)
@@ -342,12 +326,6 @@ def called(subject: Any, name: str) -> Any:
     """The same problem whose forward calls its argument so."""
     cases = tuple(msgspec.structs.replace(case, input_names=(name,)) for case in subject.problem.cases)
     return replace(subject, problem=msgspec.structs.replace(subject.problem, cases=cases))
-
-
-def test_a_backward_is_not_exported_yet() -> None:
-    subject = replace(softmax(), problem=msgspec.structs.replace(softmax().problem, gradients=True))
-    with pytest.raises(RequestError, match="states GRADIENTS"):
-        arguments_of(subject)
 
 
 def test_a_model_constructed_with_an_argument_called_graphs_is_refused() -> None:

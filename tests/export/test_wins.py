@@ -11,8 +11,9 @@ import pytest
 
 from exported import softmax_case, win
 from fakes import ENVIRONMENT
-from kernelwright.export.wins import MARGINS, USES, WHY, wins_document
-from kernelwright.model import BenchCase, BenchReport, Implementation, Status, TensorSpec
+from kernelwright.export.wins import MARGINS, USES, WHY
+from kernelwright.export.wins import wins_document as document_of
+from kernelwright.model import BenchCase, BenchReport, CaseInfo, Implementation, Status, TensorSpec
 
 
 @pytest.fixture(scope="module")
@@ -23,6 +24,12 @@ def wins() -> Any:
     module.__file__ = __file__
     exec(compile(text, "wins.py", "exec"), vars(module))
     return module
+
+
+def wins_document(
+    results: tuple[BenchReport, str] | None, cases: tuple[CaseInfo, ...], is_pair: bool = False
+) -> dict[str, Any]:
+    return document_of(results, cases, "none", is_pair)
 
 
 def verdict(wins: Any, cases: list[dict[str, Any]], *sizes: int, dtype: str = "float32", use: str = "calls") -> bool:
@@ -230,6 +237,23 @@ def test_the_device_times_of_a_bench_count_fully_in_graphs(wins: Any) -> None:
     assert case["why_in_graphs"]["compiled"] == "not faster by enough in device_us"
     (case,) = wins_document(bench(kernel, eager), (softmax_case(64, 64),))["cases"]
     assert case["why_in_graphs"] == {"eager": "faster", "compiled": "not measured"}
+
+
+def test_a_bench_of_a_forward_with_its_backward_says_nothing_of_the_forward_alone(wins: Any) -> None:
+    kernel, eager = (
+        {"median_us": 30.0, "call_us": 40.0, "issue_us": 5.0},
+        {"median_us": 60.0, "call_us": 99.0, "issue_us": 9.0},
+    )
+    (case,) = wins_document(bench(kernel, eager), (softmax_case(64, 64),), is_pair=True)["cases"]
+    assert case["why"] == {
+        "eager": "the bench times it with its backward", "compiled": "not measured", "training": "faster",
+        "training_compiled": "not measured",
+    }  # fmt: skip
+    assert [wins.won(case, case, regime, "calls") for regime in wins.PAIRS] == [False, False, True, False]
+    place = (("float32", 2),), (64, 64)
+    assert wins.verdict([case], *place, "training", "calls")[0]
+    assert not wins.verdict([case], *place, "eager", "calls")[0]
+    assert wins.least_elements([case], "calls") == 64 * 64
 
 
 def test_estimates_missing_figures_and_strided_inputs_win_nothing(wins: Any) -> None:

@@ -43,6 +43,22 @@ def test_an_export_measures_itself_and_its_kernel_holds_in_graphs(name: str, tmp
 
 
 @pytest.mark.timeout(600)
+@pytest.mark.parametrize("name", ["swiglu", "add_rms_norm"])
+def test_an_export_of_a_backward_measures_training_steps_and_its_gradients_hold(name: str, tmp_path: Path) -> None:
+    folder, out = GALLERY / f"{name}_backward", tmp_path / "out"
+    words = ["export", str(folder / "best.py"), "--problem", str(folder), "--out", str(out)]
+    done = subprocess.run(
+        [sys.executable, "-m", "kernelwright", *words], capture_output=True, text=True, check=False, timeout=580
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert "FAILED" not in done.stderr
+    assert "ok      the gradients are right where the kernels are used" in done.stderr
+    assert "ok      the gradients are right when compiled" in done.stderr
+    wins = json.loads((out / f"fast_{name}_backward" / "wins.json").read_text())
+    assert any(case["why"]["training"] == "faster" for case in wins["cases"])
+
+
+@pytest.mark.timeout(600)
 def test_a_shape_first_met_in_a_capture_is_pytorchs_and_the_kernels_later(tmp_path: Path) -> None:
     words = ["export", str(GALLERY / "softmax" / "best.py"), "--problem", str(GALLERY / "softmax"), "--no-measure"]
     subprocess.run([sys.executable, "-m", "kernelwright", *words, "--out", str(tmp_path / "out")], check=True)

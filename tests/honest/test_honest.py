@@ -22,7 +22,7 @@ pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.
 HERE = Path(__file__).parent
 KERNELS = sorted(HERE.glob("kernels/*/*.py"))
 NAMES = [f"{kernel.parent.name}/{kernel.stem}" for kernel in KERNELS]
-ON_INTERPRETER = {"affine_relu/libdevice": "not true to a GPU here: libdevice"}
+ON_INTERPRETER = {"affine_relu/rounded_down": "not true to a GPU here: libdevice"}
 """Kernels that only a GPU can judge: the reason that is given for it elsewhere. None is refused anywhere."""
 
 

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
+import msgspec
 import pytest
 
 from command_line import PROBLEM
-from fakes import FakeWorker
-from kernelwright.errors import RequestError
+from fakes import ENVIRONMENT, FakeWorker
+from fakes import PROBLEM as PROBLEM_INFO
+from kernelwright.errors import ProblemError, RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.optimize import optimize
 from kernelwright.jobs.settings import read_settings
 from kernelwright.journal import Journal
-from kernelwright.model import RunSettings
+from kernelwright.model import Candidate, Evaluation, RunSettings
 from started import starting
 
 PROMPTS_ONLY = {"tuning": 0}
@@ -36,6 +40,25 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def silent(line: str) -> None:
     """Nobody reads the messages."""
+
+
+def test_a_problem_of_which_nothing_can_be_verified_here_is_refused_with_the_lines_to_add() -> None:
+    timed = msgspec.structs.replace(PROBLEM_INFO, cases=tuple(one for one in PROBLEM_INFO.cases if one.case.timed))
+    worker = FakeWorker(where=msgspec.structs.replace(ENVIRONMENT, device=None), problem=timed)
+    agent = AgentSession(start_worker=starting(worker), notify=silent)
+    with pytest.raises(ProblemError, match="nothing of double can be verified here") as raised:
+        agent.start("double", trials=2)
+    assert "double.cases.json" in str(raised.value.hint) or "problem.cases.json" in str(raised.value.hint)
+    assert worker.closed
+    assert not Path("runs").exists()
+    with pytest.raises(RequestError, match="no run is open"):
+        agent.state()
+
+
+def settled(agent: AgentSession) -> dict[str, Any]:
+    """What the agent hears once nothing is under way."""
+    assert agent.is_idle(60)
+    return agent.news()
 
 
 def settings_of(folder: Path) -> RunSettings:
@@ -65,20 +88,27 @@ class Workers:
 def test_replies_are_judged_and_nothing_is_printed(capfd: pytest.CaptureFixture[str]) -> None:
     workers, lines = Workers(), list[str]()
     agent = AgentSession(start_worker=workers.start, notify=lines.append)
-    state = agent.start("double", trials=4, option=PROMPTS_ONLY)
-    assert state["waiting"] == [1, 2, 3]
+    agent.start("double", trials=4, option=PROMPTS_ONLY)
+    assert settled(agent)["state"]["waiting"] == [1]
     asked = agent.next_request()
     assert asked["number"] == 1
     assert "Twice the input." in asked["prompt"]
-    better = agent.submit(1, KERNEL.format(block=512))
-    assert (better["status"], better["score_us"]) == ("passed", 100.0)
-    state = agent.finish()
+    assert "<!--" not in asked["prompt"]
+    assert "Write the answer to" not in asked["prompt"]
+    agent.submit(1, KERNEL.format(block=512))
+    found = settled(agent)
+    (better,) = found["verdicts"]
+    assert (better["trial"], better["status"], better["score_us"]) == (1, "passed", 100.0)
+    assert "source" not in str(better)
+    assert found["state"]["waiting"] == [2]
+    agent.finish()
+    state = settled(agent)["state"]
     assert (state["over"], state["stopped"]) == (True, "finish was called")
     assert (Path(state["run"]) / "best_kernel.py").is_file()
     assert workers.alive == 1
     agent.close()
     assert workers.alive == 0
-    assert lines == []
+    assert lines == ["double: measuring the best beside PyTorch"]
     assert capfd.readouterr() == ("", "")
 
 
@@ -86,11 +116,13 @@ def test_a_run_that_is_left_is_closed_and_can_be_opened_again() -> None:
     workers = Workers()
     agent = AgentSession(start_worker=workers.start, notify=silent)
     first = agent.start("double", trials=9)["run"]
+    settled(agent)
     agent.start("double", trials=5)
     assert (len(workers.started), workers.alive) == (2, 1)
     with pytest.raises(RequestError):
         agent.start("triple", trials=5)
     assert agent.state()["trials"]["limit"] == 5, "a request that is refused leaves the open run alone"
+    settled(agent)
     assert agent.go_on(first)["trials"]["limit"] == 9
     agent.close()
     assert workers.alive == 0
@@ -121,5 +153,85 @@ def test_an_agent_s_run_takes_the_settings_file_but_stays_the_agent_s() -> None:
 def test_what_only_the_settings_file_names_is_not_used_as_nobody_can_be_asked(folder: Path) -> None:
     Path("kernelwright.toml").write_text(f'lessons = "{folder.parent / "cards"}"\n')
     agent = AgentSession(start_worker=starting(), notify=silent)
-    with pytest.raises(RequestError, match="which nobody typed"):
+    with pytest.raises(RequestError, match="which was not typed"):
         agent.start("double", settings=read_settings(None, silent))
+
+
+class SlowWorker(FakeWorker):
+    """Judges a candidate only once it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_judge = threading.Event()
+
+    def evaluate(self, candidate: Candidate, *given: Any, **named: Any) -> Evaluation:
+        assert self.may_judge.wait(60)
+        return super().evaluate(candidate, *given, **named)
+
+
+def test_while_a_kernel_is_judged_the_session_answers_at_once() -> None:
+    worker = SlowWorker()
+    agent = AgentSession(start_worker=starting(worker), notify=silent)
+    state = agent.start("double", trials=3, option=PROMPTS_ONLY)
+    assert (state["doing"], state["over"]) == ("judging the first kernel", False)
+    assert state["what_now"] == "wait says what comes of it"
+    assert not agent.is_idle(0.01)
+    assert agent.news()["verdicts"] == []
+    assert agent.state()["trials"]["finished"] == 0
+    assert agent.progress.startswith("judging the first kernel")
+    with pytest.raises(RequestError, match="the open run is at work"):
+        agent.start("double")
+    with pytest.raises(RequestError, match="trial 0 is not finished"):
+        agent.profile(0)
+    worker.may_judge.set()
+    found = settled(agent)
+    assert [one["trial"] for one in found["verdicts"]] == [0]
+    worker.may_judge.clear()
+    submitted = agent.submit(1, KERNEL.format(block=512))
+    assert submitted["doing"] == "judging the reply to request 1"
+    with pytest.raises(RequestError, match="the worker is at work"):
+        agent.profile(0)
+    worker.may_judge.set()
+    assert [one["trial"] for one in settled(agent)["verdicts"]] == [1]
+    assert settled(agent)["verdicts"] == [], "each is given once"
+    agent.close()
+
+
+def test_several_requests_at_once_say_what_happened_since_they_were_asked() -> None:
+    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent.start("double", trials=5, option=PROMPTS_ONLY, at_once=3)
+    assert settled(agent)["state"]["waiting"] == [1, 2, 3]
+    assert agent.next_request(3)["since"] == []
+    agent.submit(1, KERNEL.format(block=512))
+    settled(agent)
+    one = agent.next_request(3)["since"][0]
+    assert (one["trial"], one["status"], one["score_us"]) == (1, "passed", 100.0)
+    agent.close()
+
+
+def test_a_reply_that_does_not_parse_is_refused_with_its_line_and_still_waits() -> None:
+    agent = AgentSession(start_worker=starting(), notify=silent)
+    agent.start("double", trials=3, option=PROMPTS_ONLY)
+    settled(agent)
+    broken = KERNEL.format(block=8) + "\ndef f(:\n    pass\n"
+    for reply in (broken, f"Note: mended.\n\n```python\n{broken}```\n"):
+        with pytest.raises(RequestError, match="does not parse as Python at line 7"):
+            agent.submit(1, reply)
+    assert agent.state()["waiting"] == [1]
+    agent.close()
+
+
+def test_what_ends_the_search_is_raised_once_where_the_agent_asks() -> None:
+    worker = SlowWorker()
+    worker.evaluate = failing  # type: ignore[method-assign]
+    agent = AgentSession(start_worker=starting(worker), notify=silent)
+    agent.start("double", trials=3)
+    assert agent.is_idle(60)
+    with pytest.raises(WorkerError, match="the worker is gone"):
+        agent.news()
+    assert agent.state()["doing"] is None
+    agent.close()
+
+
+def failing(*given: Any, **named: Any) -> Evaluation:
+    raise WorkerError("the worker is gone")

@@ -1,4 +1,4 @@
-"""What a settings file and a journal may not decide alone: nothing is sent, read or written that nobody typed."""
+"""What a settings file and a journal may not decide alone: nothing is sent, read or written that was not typed."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_one_s_own_run_goes_on_without_typing_and_one_from_elsewhere_does_not(
         assert Path("run/journal.db").is_file()
         before = len(server.seen)
         resumed = run("optimize", "--resume", "run", "--trials", "3")
-        assert "nobody typed" not in resumed.stderr
+        assert "not typed" not in resumed.stderr
         assert len(server.seen) > before
 
         monkeypatch.setenv("XDG_STATE_HOME", str(home / "another user"))
@@ -121,7 +121,7 @@ def test_one_s_own_run_goes_on_without_typing_and_one_from_elsewhere_does_not(
         other = fault(run("optimize", "--resume", "run", "--base-url", "http://elsewhere"))
         assert "--base-url http://elsewhere is not what the run in run has" in other
         again = run("optimize", "--resume", "run", "--trials", "4", *typed)
-        assert "nobody typed" not in again.stderr
+        assert "not typed" not in again.stderr
         assert len(server.seen) > before
 
 
@@ -180,7 +180,7 @@ def test_paths_of_a_run_from_elsewhere_are_typed(home: Path, monkeypatch: pytest
     assert optimize("double", *words).exit_code == 0
     assert run("optimize", "--resume", "run", "--trials", "3").exit_code == 0
     monkeypatch.setenv("XDG_STATE_HOME", str(home / "another user"))
-    assert "nobody typed" in fault(run("optimize", "--resume", "run", "--trials", "4"))
+    assert "not typed" in fault(run("optimize", "--resume", "run", "--trials", "4"))
     typed = words[2:] if words[0] == "--proposer" else words
     assert run("optimize", "--resume", "run", "--trials", "4", *typed).exit_code == 0
 
@@ -192,7 +192,7 @@ def test_where_nothing_can_be_remembered_it_is_asked_again(home: Path, monkeypat
     done = optimize("double", "--proposer", "script", "--proposer-option", "file=script.jsonl")
     assert done.exit_code == 0
     assert "cannot be remembered" in done.stderr
-    assert "nobody typed" in fault(run("optimize", "--resume", "run", "--trials", "3"))
+    assert "not typed" in fault(run("optimize", "--resume", "run", "--trials", "3"))
 
 
 @pytest.mark.parametrize(("answer", "status"), [("n", 2), ("", 2), ("y", 0)])

@@ -50,6 +50,11 @@ def test_the_first_prompt_is_what_a_run_sends_first(starter: str | None, options
         assert found.address == server.url + server.seen[0].path
 
 
+def test_the_prompt_is_of_the_library_mode_that_is_given() -> None:
+    assert "Library steps are allowed here" not in json.dumps(shown().document)
+    assert 'LIBRARY = \\"any\\"' in json.dumps(shown(library="any").document)
+
+
 def test_where_the_search_tunes_first_the_prompt_is_that_of_the_first_change_and_says_so() -> None:
     found = shown(starter="kernel.py")
     assert found.document is not None

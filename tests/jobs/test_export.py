@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from command_line import PROBLEM
@@ -68,7 +69,7 @@ def test_a_folder_that_holds_something_is_not_written_over() -> None:
     Path("there").mkdir()
     Path("there/notes.txt").touch()
     start = starting(FakeWorker(problem=DOUBLE))
-    with pytest.raises(RequestError, match="there holds something already"):
+    with pytest.raises(RequestError, match="there is not empty"):
         export(SOURCE, start_worker=start, notify=pytest.fail, format="kernelbench", out="there")
 
 
@@ -78,7 +79,9 @@ def test_a_candidate_s_file_needs_a_problem_and_no_worker_is_started_without() -
 
 
 def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_the_journal_s() -> None:
-    with Journal.create(Path("one"), run_info(dtype="float16")) as journal:
+    info = run_info(dtype="float16")
+    steps = msgspec.structs.replace(info, problem=msgspec.structs.replace(info.problem, library="finish"))
+    with Journal.create(Path("one"), steps) as journal:
         journal.append_started(Budget(trials=6))
         for trial in short_run():
             journal.append_asked(trial.request)
@@ -97,4 +100,4 @@ def test_a_trial_that_is_not_the_confirmed_best_is_notified_and_its_verdict_is_t
     )
     assert found.files == ("best_config.json",)
     assert notes == ["trial 1 is not the confirmed best of one"]
-    assert (worker.calls, worker.dtypes) == ([], ["float16"])
+    assert (worker.calls, worker.dtypes, worker.libraries) == ([], ["float16"], ["finish"])

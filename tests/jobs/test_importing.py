@@ -58,5 +58,5 @@ def test_where_none_passes_there_is_no_best() -> None:
 
 
 def test_a_folder_that_holds_something_is_refused_before_a_worker_starts() -> None:
-    with pytest.raises(RequestError, match="agent holds something already"):
+    with pytest.raises(RequestError, match="agent is not empty"):
         import_seeds("double", "agent", start_worker=pytest.fail, notify=pytest.fail, out="agent")

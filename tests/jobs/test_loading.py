@@ -81,7 +81,7 @@ def test_a_problem_that_does_not_qualify_is_refused_by_the_name_that_the_user_ga
     ("report", "said"),
     [
         (POOR, "going on although mine does not qualify: zeros would pass"),
-        (UNKNOWN, "whether mine tells a kernel from a trivial answer was not judged here: too large"),
+        (UNKNOWN, "whether mine distinguishes a kernel from a trivial answer was not judged here: too large"),
     ],
 )
 def test_what_was_allowed_and_what_could_not_be_judged_is_notified(

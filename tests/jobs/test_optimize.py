@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from command_line import PROBLEM
-from fakes import FakeWorker
+from fakes import ENVIRONMENT, FakeWorker
+from fakes import PROBLEM as INFO
+from generated import of_rows
 from kernelwright.errors import MachineError, ProblemError, RequestError
+from kernelwright.jobs.in_mode_any import said_of
 from kernelwright.jobs.optimize import optimize, resume
 from kernelwright.jobs.settings import read_settings
 from kernelwright.journal import Event, EventKind, Journal
-from kernelwright.model import Budget, QualificationReport, RunInfo
+from kernelwright.model import Budget, Evaluation, Generated, LibraryMode, QualificationReport, RunInfo, Status
 from kernelwright.run import StopReason
 from samples import SOURCE
 from started import starting
@@ -42,12 +47,22 @@ def test_a_search_gives_its_folder_its_verdict_and_the_confirmed_best(capfd: pyt
     assert found.budget == Budget(trials=16)
     assert found.best is not None
     assert found.best.number == found.outcome.best
-    assert "as fast as the starter's 400.0 µs" in found.verdict
+    assert re.search(r"as fast as eager PyTorch \(95 %: .*\), .* as fast as the starter's 400.0 µs", found.verdict)
     assert (found.folder / "best_kernel.py").is_file()
     assert lines[0] == f"run folder: {found.folder}"
     assert lines[1] == "search starts; budget left: 16 of 16 trials"
-    assert lines[-1] == "search stops: trials"
+    assert lines[-2:] == ["search stops: trials", "double: measuring the best beside PyTorch"]
     assert capfd.readouterr() == ("", "")
+
+
+def test_a_run_is_not_resumed_where_nothing_of_its_problem_can_be_verified() -> None:
+    timed = tuple(one for one in INFO.cases if one.case.timed)
+    problem = msgspec.structs.replace(INFO, cases=timed)
+    optimize("double", out="run", trials=2, start_worker=starting(FakeWorker(problem=problem)), notify=silent)
+    worker = FakeWorker(problem=problem, where=msgspec.structs.replace(ENVIRONMENT, device=None))
+    with pytest.raises(ProblemError, match=r"nothing of double can be verified here.*a machine with a GPU"):
+        resume("run", Budget(trials=4), start_worker=starting(worker), notify=silent)
+    assert (worker.calls, worker.closed) == ([], True)
 
 
 def test_the_texts_of_a_run_are_read_after_its_session_too() -> None:
@@ -91,7 +106,7 @@ def test_a_display_that_the_caller_brings_replaces_the_lines() -> None:
     optimize("double", trials=2, start_worker=starting(), notify=lines.append, display=display)
     assert kinds[0] is EventKind.STARTED
     assert kinds[-1] is EventKind.STOPPED
-    assert [line.partition(":")[0] for line in lines] == ["run folder"]
+    assert [line.partition(":")[0] for line in lines] == ["run folder", "double"]
 
 
 def test_without_a_settings_file_that_is_given_none_is_read() -> None:
@@ -105,7 +120,7 @@ def test_without_a_settings_file_that_is_given_none_is_read() -> None:
 def test_what_only_a_settings_file_names_is_refused_where_nobody_can_be_asked(folder: Path) -> None:
     Path("kernelwright.toml").write_text(f'lessons = "{folder.parent / "cards"}"\n')
     file = read_settings(None, silent)
-    with pytest.raises(RequestError, match="which nobody typed"):
+    with pytest.raises(RequestError, match="which was not typed"):
         optimize("double", settings=file, trials=2, start_worker=starting(), notify=silent)
     asked: list[str] = []
 
@@ -155,3 +170,33 @@ def test_the_control_arm_follows_without_a_word_of_its_own_on_the_streams(capfd:
         assert journal.info.settings.strategy == "random"
     assert any(line.startswith("control arm: ") for line in lines)
     assert capfd.readouterr() == ("", "")
+
+
+def beside(generated: Generated, library: LibraryMode | None = None) -> tuple[FakeWorker, list[str]]:
+    Path("plain.py").write_text(PROBLEM)
+    worker, lines = FakeWorker(generated=generated), list[str]()
+    optimize("plain.py", out="run", trials=1, library=library, start_worker=starting(worker), notify=lines.append)
+    return worker, [line for line in lines if line.startswith("for reference")]
+
+
+def test_a_kernel_of_templates_has_the_library_calls_it_replaces_judged_beside_it() -> None:
+    step = "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
+    both = msgspec.structs.replace(of_rows(step), templates=of_rows().captures)
+    worker, lines = beside(both)
+    assert lines == ["for reference, in mode any: passed, 301.0 µs; run/in_mode_any.py"]
+    assert worker.libraries[-1] == "any"
+    text = Path("run/in_mode_any.py").read_text()
+    assert "torch.mm(" in text
+    assert "# kernelwright bench plain.py run/in_mode_any.py --library any\n" in text
+    assert "torch.mm(" not in Path("run/best_kernel.py").read_text()
+    resume("run", Budget(trials=2), start_worker=starting(again := FakeWorker(generated=both)), notify=silent)
+    assert again.libraries == ["none"]
+
+
+def test_what_is_estimated_leaves_library_calls_out_and_is_no_reference() -> None:
+    found = Evaluation(status=Status.PASSED, score_us=4.3, timing_kind="estimate")
+    assert said_of(found) == "passed; library calls have a time on a GPU only"
+
+
+def test_there_is_nothing_beside_a_kernel_without_templates() -> None:
+    assert beside(of_rows())[1] == []

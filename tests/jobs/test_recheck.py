@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from exported import softmax, win, write
@@ -42,6 +44,23 @@ def test_what_the_benchmark_writes_is_notified_and_its_failure_is_the_machine_s(
         recheck(folder, start_worker=starting(worker), notify=notes.append)
     assert notes == ["out of memory"]
     assert worker.closed
+
+
+def test_the_kernel_may_hold_the_library_steps_that_it_might_when_it_was_exported(tmp_path: Path) -> None:
+    given = softmax()
+    exported = replace(given, evaluation=msgspec.structs.replace(given.evaluation, library="any"))
+    files = op_files(exported)
+    assert "LIBRARY = 'any'" in files["README.md"]
+    assert json.loads(files["fast_softmax/wins.json"])["library"] == "any"
+    write(files, tmp_path)
+    worker = FakeWorker(answer=right)
+    recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
+    place = tmp_path / "fast_softmax" / "provenance.json"
+    provenance = json.loads(place.read_text())
+    del provenance["problem"]["library"]  # as packages of before were written
+    place.write_text(json.dumps(provenance))
+    recheck(tmp_path, start_worker=starting(worker), notify=pytest.fail, timing=False)
+    assert worker.libraries == ["any", "none"]
 
 
 def test_a_wrong_kernel_is_not_timed(tmp_path: Path) -> None:

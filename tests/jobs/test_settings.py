@@ -28,12 +28,16 @@ usd = 2.5
 gpu_seconds = 100.0
 seed = 7
 in_flight = 2
+thinking = 3
 dtype = "bfloat16"
 cases = "stated"
 library = "none"
 control = "random"
 lessons = "cards"
 unqualified = true
+known = "others"
+no_known = false
+no_cache = false
 no_source = false
 out = "there"
 target = "sm_90"
@@ -54,6 +58,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("double").mkdir()
     Path("double/problem.py").write_text(PROBLEM)
     Path("double/starter.py").write_text(SOURCE)
+    Path("others/one").mkdir(parents=True)
+    Path("others/one/problem.py").write_text(PROBLEM)
     Path("other.py").write_text(SOURCE.replace("BLOCK=1024", "BLOCK=256"))
     return tmp_path
 
@@ -87,10 +93,12 @@ def test_every_field_reaches_the_run() -> None:
         seed=7,
         budget=Budget(trials=3, minutes=5, tokens=1000, usd=2.5, gpu_seconds=100.0),
         in_flight=2,
+        thinking=3,
         dtype="bfloat16",
         cases="stated",
         control="random",
         lessons="cards",
+        known="others",
         unqualified=True,
         library="none",
         starter="other.py",
@@ -155,7 +163,7 @@ def test_another_strategy_or_proposer_comes_without_the_options_of_the_files_own
     written(WHOLE.replace('control = "random"\n', "") + "")
     optimize("--out", "run", "--strategy", "greedy", "--proposer", "builtin", "--option", "steps=1")
     settings = settings_of("run")
-    assert settings.strategy_options == {"steps": 1}
+    assert settings.strategy_options == {"ahead": 4, "steps": 1}, "the builtin proposer varies numbers only"
     assert settings.proposer_options == {}
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import sqlite3
+import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -152,6 +153,36 @@ def test_a_refused_opening_leaves_the_run_free_for_the_next_writer(tmp_path: Pat
     refusal(tmp_path, writable=True)
     alter(tmp_path, "UPDATE meta SET value = '1' WHERE key = 'schema_version'")
     Journal.open(tmp_path, writable=True).close()
+
+
+def test_what_is_appended_together_is_committed_at_once(tmp_path: Path) -> None:
+    with Journal.create(tmp_path / "run", run_info()) as journal, Journal.open(tmp_path / "run") as reader:
+        with journal.together():
+            journal.append_started(Budget())
+            journal.append_asked(Request(number=0, operator=Operator.SEED, candidate=STARTER))
+            assert len(journal.events()) == 2
+            assert reader.events() == [], "not committed yet"
+        assert len(reader.events()) == 2
+        with pytest.raises(KeyboardInterrupt):
+            interrupted(journal)
+        assert len(reader.events()) == 3, "what was appended was true"
+
+
+def interrupted(journal: Journal) -> None:
+    with journal.together():
+        journal.append_proposed(0, Proposal(author="starter", candidate=STARTER))
+        raise KeyboardInterrupt
+
+
+def test_another_thread_waits_until_what_is_appended_together_is_committed(tmp_path: Path) -> None:
+    with Journal.create(tmp_path / "run", run_info()) as journal:
+        other = threading.Thread(target=journal.append_started, args=(Budget(),))
+        with journal.together():
+            other.start()
+            other.join(0.2)
+            assert other.is_alive()
+        other.join()
+        assert [event.kind for event in journal.events()] == [EventKind.STARTED]
 
 
 def test_a_closed_journal_says_so(tmp_path: Path) -> None:

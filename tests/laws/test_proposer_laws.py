@@ -81,6 +81,9 @@ class Correspondent:
         self._folder = folder
         self._mailbox = Mailbox()
 
+    def answers_at_once(self, request: Request) -> bool:
+        return False
+
     def propose(self, request: Request, context: Context) -> Proposal | None:
         first = self._mailbox.propose(request, context)
         if first is not None or request.number not in waiting(context.folder):
@@ -121,6 +124,7 @@ def replay(folder: Path) -> Proposer:
 
 MAKERS: dict[str, Callable[[Path], Proposer]] = {
     "builtin": lambda folder: build_proposer("builtin"),
+    "inductor": lambda folder: build_proposer("inductor"),
     "model": lambda folder: ModelProposer(Writer(), "openai:m"),
     "mailbox": lambda folder: Mailbox(),
     "answered mailbox": Correspondent,

@@ -131,6 +131,20 @@ def test_the_first_request_is_the_seed_with_the_starter(name: str) -> None:
 
 
 @everywhere
+@orders
+def test_every_known_kernel_is_a_seed_after_the_starter_and_is_never_repaired(name: str, order: int) -> None:
+    known = [Candidate(source=f"BLOCK = {block}\n# fails: wrong\n") for block in (128, 256)]
+    for starter in (STARTER, None):
+        strategy, options = VARIANTS[name]
+        search = run(build_strategy(strategy, starter, 0, options, known), order)
+        first = [Request(number=0, operator=Operator.SEED, candidate=starter)]
+        seeds = [Request(number=at, operator=Operator.SEED, candidate=one) for at, one in enumerate(known, start=1)]
+        assert search.asks[:3] == first + seeds
+        repaired = {request.parents[0] for request in search.asks if request.operator is Operator.REPAIR}
+        assert not repaired & {1, 2}
+
+
+@everywhere
 def test_without_a_starter_the_first_request_is_a_seed_to_be_written(name: str) -> None:
     assert build(name, starter=None).ask() == Request(number=0, operator=Operator.SEED)
 

@@ -18,6 +18,7 @@ import torch
 
 from kernelwright.model import TensorSpec
 from kernelwright.problems import new_problem, read_problem_text
+from kernelwright.problems.alike import signature, written_operators
 from kernelwright.worker.reference import load
 
 GALLERY = Path(__file__).parents[2] / "gallery"
@@ -65,8 +66,10 @@ def assert_right(rows: list[dict[str, Any]]) -> None:
 
 def test_the_gallery_holds_these_problems() -> None:
     assert [folder.name for folder in PROBLEMS] == [
+        "add_rms_norm_backward",
         "conv_transpose3d",
         "cross_entropy",
+        "cross_entropy_backward",
         "cumsum",
         "depthwise_conv2d",
         "embedding_bag",
@@ -77,6 +80,7 @@ def test_the_gallery_holds_these_problems() -> None:
         "max_pool3d",
         "rmsnorm",
         "softmax",
+        "swiglu_backward",
     ]
 
 
@@ -96,6 +100,14 @@ def test_a_best_kernel_is_right_on_the_small_cases(folder: Path) -> None:
     rows = [row for row in gallery_rows("best.py") if row["problem"] == folder.name]
     assert len(rows) >= 2
     assert_right(rows)
+
+
+@every_problem
+def test_a_problem_s_operators_are_written_beside_it(folder: Path) -> None:
+    """Repair: python benchmarks/gallery_operators.py"""
+    written = written_operators(folder)
+    assert written == load.load_problem(str(folder)).operator_text()
+    assert signature(written) is not None
 
 
 @every_problem
@@ -119,8 +131,7 @@ def test_every_case_is_described_without_making_it(folder: Path) -> None:
     problem = load.load_problem(str(folder))
     for case in problem.cases:
         specs = problem.specs(case)
-        (output,) = specs.outputs
-        assert output.dtype == case.dtype
+        assert {output.dtype for output in specs.outputs} == {case.dtype}
         elements = sum(torch.Size(spec.shape).numel() for spec in specs.inputs if isinstance(spec, TensorSpec))
         assert elements < 100_000 or not case.small
         _, stated_bytes = problem.work(case)
@@ -142,6 +153,9 @@ def test_the_least_work_of_the_timed_cases_is_what_arithmetic_says() -> None:
     assert least_work("matmul_leaky_relu") == least_work("matmul")
     assert least_work("matvec") == (2 * 2048 * 1048576, (2048 * 1048576 + 1048576 + 2048) * 2)
     assert least_work("rmsnorm") == (3 * 112 * 64 * 512 * 512, 2 * 112 * 64 * 512 * 512 * 2)
+    # Nothing is counted twice: what the backward reads again, and the gradient that x and residual share.
+    assert least_work("swiglu_backward")[1] == 6 * 8192 * 14336 * 2
+    assert least_work("add_rms_norm_backward")[1] == (7 * 16384 * 4096 + 2 * 4096) * 2
     assert least_work("depthwise_conv2d")[0] == 2 * 9 * 16 * 64 * 510 * 510
 
 

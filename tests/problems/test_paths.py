@@ -9,6 +9,8 @@ import pytest
 from kernelwright.errors import ProblemError
 from kernelwright.problems import find_problem
 
+GALLERY = Path(__file__).parents[2] / "gallery"
+
 
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -82,16 +84,26 @@ def test_a_miss_lists_what_was_tried_and_the_gallery(tmp_path: Path) -> None:
     with pytest.raises(ProblemError) as caught:
         find_problem("sofmax")
     said = str(caught.value)
-    for expected in ("'sofmax'", "sofmax/problem.py", "gallery/sofmax/problem.py", "matmul, softmax"):
+    for expected in ("'sofmax'", "sofmax/problem.py", "gallery/sofmax/problem.py", "matmul, ", "softmax"):
         assert expected in said
     assert "notes" not in said
 
 
-def test_a_miss_without_a_gallery_offers_none() -> None:
+def test_a_miss_offers_the_gallery_that_comes_with_kernelwright_and_the_name_that_is_alike() -> None:
     with pytest.raises(ProblemError) as caught:
         find_problem("nothing/here.py")
     assert "nothing/here.py" in str(caught.value)
-    assert "one of the gallery" not in str(caught.value)
+    assert "one of the gallery: add_rms_norm_backward, " in str(caught.value)
+    with pytest.raises(ProblemError, match=r"did you mean matmul\?"):
+        find_problem("matmull")
+
+
+def test_a_name_is_looked_up_in_the_gallery_that_comes_with_kernelwright(tmp_path: Path) -> None:
+    shipped = find_problem("softmax")
+    assert shipped.file == GALLERY / "softmax" / "problem.py"
+    assert shipped.best is not None
+    own = _write(tmp_path / "gallery" / "softmax" / "problem.py")
+    assert find_problem("softmax").file == own
 
 
 def test_an_empty_name_is_a_miss(tmp_path: Path) -> None:

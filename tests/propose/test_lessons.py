@@ -7,7 +7,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from fakes import ENVIRONMENT
+from fakes import ENVIRONMENT, PROBLEM
 from kernelwright.errors import RunFolderError
 from kernelwright.model import Claim, Evaluation, Reflection, Trial
 from kernelwright.propose.lessons import MOST_CARDS, read_cards, write_cards
@@ -25,7 +25,7 @@ def told(reflection: Reflection = LESSON, evaluation: Evaluation | None = None) 
 
 
 def written(folder: Path, *trials: Trial) -> tuple[Path, ...]:
-    return write_cards(folder, trials or told(), "double", ENVIRONMENT, "double-1")
+    return write_cards(folder, trials or told(), PROBLEM, ENVIRONMENT, "double-1")
 
 
 def test_a_card_says_what_was_learned_where_when_and_by_which_figures(tmp_path: Path) -> None:
@@ -34,6 +34,7 @@ def test_a_card_says_what_was_learned_where_when_and_by_which_figures(tmp_path: 
     assert lines[0] == "# Adding loads twice."
     assert "- problem: double" in lines
     assert "- device: Fake GPU (sm_90)" in lines
+    assert "- library: none" in lines
     assert "- by: test" in lines
     assert "- evidence: trial 1 of trial 0: 100 µs → 300 µs; no compiler counter moved" in lines
     assert "- claims: registers up" in lines
@@ -41,7 +42,7 @@ def test_a_card_says_what_was_learned_where_when_and_by_which_figures(tmp_path: 
     date = path.name[:10]
     assert f"- date: {date}" in lines
     assert read_cards(tmp_path) == (
-        f"Adding loads twice. ({date}, double, Fake GPU (sm_90)). "
+        f"Adding loads twice. ({date}, double, Fake GPU (sm_90), library steps: none). "
         "Evidence: trial 1 of trial 0: 100 µs → 300 µs; no compiler counter moved.",
     )
 

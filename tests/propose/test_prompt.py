@@ -19,6 +19,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     KernelResources,
+    LibraryMode,
     Operator,
     Reflection,
     Request,
@@ -39,6 +40,7 @@ from kernelwright.propose.prompt import (
 from kernelwright.propose.sections import kernel, problem
 from kernelwright.propose.shown import shown_source
 from kernelwright.source import find_tunables
+from kernelwright.worker.plan.operators import OPERATORS, allows
 from proposing import KERNEL, OTHER, context, failed, passed, starter, trial
 
 RESOURCES = KernelResources(
@@ -365,6 +367,47 @@ def test_of_two_lessons_about_one_trial_the_first_that_stands_is_shown() -> None
     run = (*RUN, learned(4, "Wrong.", False), learned(5, "Right.", True), learned(6, "Right again.", True))
     text = prompt_for(Request(number=7, operator=Operator.IMPROVE, parents=(1,)), context(*run)).text
     assert "## What surprises have taught\n\n- Right. (trial 1)\n\n" in text
+
+
+@pytest.mark.parametrize("mode", ["finish", "any"])
+def test_a_prompt_names_every_library_step_that_is_allowed_and_no_other(mode: LibraryMode) -> None:
+    said = sections.problem(msgspec.structs.replace(PROBLEM, library=mode))
+    words = set(re.findall(r"`[\w.]*?(\w+)`", said)) | {"sub", "mul", "div", "floor_divide", "remainder", "add"}
+    other_words = {"mv": "matmul", "dot": "matmul", "addmv": "matmul", "convolution": "linear"}
+    named = {name.partition(".")[0] for name in OPERATORS if allows(mode, name)}
+    assert {other_words.get(name, name) for name in named} <= words, mode
+    forbidden = {name.partition(".")[0] for name in OPERATORS} - named
+    assert not forbidden & words
+    assert sections.problem(PROBLEM) == said.partition("\n\nLibrary steps")[0]
+
+
+def test_library_steps_multiply_as_the_problem_states() -> None:
+    steps = msgspec.structs.replace(PROBLEM, library="any")
+    assert "They multiply float32 in IEEE precision." in sections.problem(steps)
+    assert "They multiply float32 with TF32." in sections.problem(msgspec.structs.replace(steps, precision="tf32"))
+
+
+def of_a_call(**fields: object) -> str:
+    case = msgspec.structs.replace(PROBLEM.cases[0], **fields)
+    return sections.cases(msgspec.structs.replace(PROBLEM, cases=(case,)))
+
+
+def test_a_prompt_says_how_inputs_and_outputs_are_nested() -> None:
+    assert "nested" not in sections.cases(PROBLEM)
+    text = of_a_call(arguments="{'x': 0, 'cache': {'k': 1}}", returns="{'out': 0}", keywords=("scale",))
+    assert "the arguments by name are `{'x': 0, 'cache': {'k': 1}}`" in text
+    assert "return `{'out': 0}`" in text
+    assert "`forward` gets `scale` by keyword" in text
+
+
+def test_a_prompt_says_what_is_changed_in_place_and_whether_it_is_returned() -> None:
+    text = of_a_call(mutates=("k_cache", "v_cache"), outputs=(SPEC, SPEC))
+    assert "`forward` changes `k_cache` and `v_cache` in place" in text
+    assert "Return nothing." in text
+    text = of_a_call(mutates=("x",), outputs=(SPEC, SPEC, SPEC), lies_in=("", "x"))
+    assert "Return nothing." not in text
+    assert "Output 1 is `x` itself: return that tensor." in text
+    assert "in place" not in sections.cases(PROBLEM)
 
 
 def test_a_problem_with_gradients_asks_for_a_backward() -> None:

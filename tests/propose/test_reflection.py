@@ -131,15 +131,15 @@ def test_each_claim_is_checked_and_a_lesson_stands_only_on_claims_that_hold() ->
         return found
 
     good = said("Claim: registers up", "- Claim: `occupancy` stayed same")
-    assert (good.trial, good.lesson, good.stands) == (7, "wider rows cost registers.", True)
+    assert (good.trial, good.lesson, good.claims_hold) == (7, "wider rows cost registers.", True)
     assert [(one.counter, one.direction, one.holds) for one in good.claims] == [
         ("registers", "up", True), ("occupancy", "same", True),
     ]  # fmt: skip
     assert [one.holds for one in said("Claim: registers down").claims] == [False]
     assert [one.holds for one in said("Claim: l2_hit up").claims] == [None]
-    assert not said("Claim: registers up", "Claim: occupancy down").stands
-    assert not said("Claim: l2_hit up").stands
-    assert not said().stands
+    assert not said("Claim: registers up", "Claim: occupancy down").claims_hold
+    assert not said("Claim: l2_hit up").claims_hold
+    assert not said().claims_hold
     assert reflection_in("I do not know.\nClaim: registers up", 7, before, after) is None
 
 

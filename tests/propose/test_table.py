@@ -16,7 +16,7 @@ from kernelwright.propose.mailbox import Mailbox
 
 
 def test_the_table_holds_the_proposers_that_are_promised() -> None:
-    assert list(PROPOSERS) == ["builtin", "openai", "anthropic", "mailbox", "replay", "script"]
+    assert list(PROPOSERS) == ["builtin", "inductor", "openai", "anthropic", "mailbox", "replay", "script"]
 
 
 def test_each_says_whether_it_writes_code() -> None:
@@ -33,7 +33,9 @@ def test_proposers_that_need_nothing_are_made_from_nothing() -> None:
 
 
 def test_an_unknown_proposer_is_refused_with_the_list() -> None:
-    with pytest.raises(ConfigError, match=r"no proposer 'gpt' \(choose one of builtin, openai, anthropic, mailbox"):
+    with pytest.raises(
+        ConfigError, match=r"no proposer 'gpt' \(choose one of builtin, inductor, openai, anthropic, mailbox"
+    ):
         build_proposer("gpt")
 
 

@@ -56,6 +56,17 @@ def test_two_devices_or_two_problems_are_not_set_against_each_other() -> None:
     assert compare_runs(here, renamed).not_comparable == ("softmax and x are two problems",)
 
 
+def test_figures_of_two_library_modes_are_not_set_against_each_other() -> None:
+    none = named("none")
+    problem = msgspec.structs.replace(none.info.problem, library="any")
+    steps = replace(named("any", 20.0), info=msgspec.structs.replace(none.info, problem=problem))
+    found = compare_runs(none, steps)
+    assert (found.ratio, found.overlap, found.cases) == (None, None, ())
+    assert found.not_comparable == ("one allows LIBRARY = 'none', the other 'any'",)
+    assert any(line.split() == ["library", "steps", "none", "any"] for line in compare_text(found).splitlines())
+    assert compare_runs(steps, steps).not_comparable == ()
+
+
 def test_a_run_without_a_kernel_compares_to_nothing() -> None:
     empty = replace(named("empty"), trials=(), confirmed={})
     found = compare_runs(named("one"), empty)

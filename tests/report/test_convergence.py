@@ -8,16 +8,22 @@ from samples import passed, run_view, short_run, trial
 
 
 def test_the_table_gives_the_best_so_far_of_every_round_under_the_starter() -> None:
-    lines = convergence_text(run_view(short_run())).splitlines()
-    assert lines[0] == "starter: 40.00 µs (estimate)"
+    lines = convergence_text(run_view(short_run(measured=True))).splitlines()
+    assert lines[0] == "starter: 40.00 µs"
     cells = [line.split() for line in lines if line]
     assert cells[1] == ["Round", "1", "2"]
-    assert cells[2] == ["Best", "(µs,", "estimate)", "30.00", "25.00"]
+    assert cells[2] == ["Best", "(µs)", "30.00", "25.00"]
     assert cells[3] == ["Speedup", "1.33x", "1.60x"]
     assert cells[4] == ["Trials", "2", "3"]
     assert cells[5] == ["Passed", "1", "2"]
-    assert lines[-2] == "best: round 2, 25.00 µs (estimate), 1.60x as fast as the starter"
+    assert lines[-2] == "best: round 2, 25.00 µs, 1.60x as fast as the starter"
     assert lines[-1] == "rounds that gained something: 2 of 2"
+
+
+def test_estimates_are_in_no_ratio() -> None:
+    text = convergence_text(run_view(short_run()))
+    assert "best: round 2, 25.00 µs (estimate)\n" in text
+    assert "Speedup" not in text
 
 
 def test_measured_times_are_not_called_estimates() -> None:

@@ -107,3 +107,11 @@ def test_the_time_that_profiles_took_is_the_gpus() -> None:
     view = replace(plain_view, profiles={0: (profile,)})
     assert costs(view)["seed"].gpu_s == costs(plain_view)["seed"].gpu_s + 12.0
     assert "profile: 12.0 s" in cost_text(view)
+
+
+def test_the_share_of_the_gpus_time_is_said_where_there_is_one() -> None:
+    view = run_view(RUN, device="NVIDIA H200")
+    share = view.gpu_s / view.at_work_s
+    assert share > 0
+    assert f"GPU busy: {share:.0%}".replace("%", " %") + " of that time" in cost_text(view)
+    assert "GPU busy" not in cost_text(run_view(RUN))

@@ -6,6 +6,7 @@ import ast
 
 import msgspec
 
+from kernelwright.model import LibraryShare
 from kernelwright.report.kernel import kernel_text
 from kernelwright.text.escape import acting
 from samples import BLOCK, failed, passed, run_view, short_run, trial
@@ -24,6 +25,16 @@ def test_the_comment_says_where_it_comes_from_and_how_it_fared() -> None:
         "",
     ]
     assert "BLOCK=4096" in text.partition("\n\n")[2]
+
+
+def test_the_comment_names_the_library_steps_that_it_might_hold() -> None:
+    shares = (LibraryShare(operator="aten.mm", calls=1, share=0.66),)
+    searched = passed(25.0, measured=True)
+    timed = msgspec.structs.replace(searched.results[1], library=shares)
+    confirmed = msgspec.structs.replace(searched, library="any", results=(timed,))
+    one = trial(4, searched)
+    lines = kernel_text(one, run_view((one,), confirmed={4: confirmed}, device="NVIDIA H200")).splitlines()
+    assert "# library: aten.mm, 66 % of the time (case square); LIBRARY = 'any'" in lines
 
 
 def test_a_loser_carries_its_reason_and_every_line_of_it_stays_a_comment() -> None:

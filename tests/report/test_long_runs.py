@@ -30,6 +30,7 @@ def page_and_view(folder: Path, trials: int, **options: object) -> tuple[str, Ru
         return html_page(view), view
 
 
+@pytest.mark.rendered
 @pytest.mark.parametrize("is_chain", [False, True])
 def test_a_page_of_five_thousand_trials_has_each_of_them_and_is_not_large(tmp_path: Path, is_chain: bool) -> None:
     page, view = page_and_view(tmp_path / "run", 5000, is_chain=is_chain)

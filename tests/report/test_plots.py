@@ -18,6 +18,8 @@ from kernelwright.report.plots.roofline import draw_groups, groups_of
 from kernelwright.report.view import RunView
 from samples import failed, passed, run_view, short_run, trial
 
+pytestmark = pytest.mark.rendered
+
 SVG = "{http://www.w3.org/2000/svg}"
 
 

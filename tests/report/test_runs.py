@@ -19,9 +19,10 @@ def test_a_run_is_one_line_with_its_best_and_where_it_stands() -> None:
         problem="softmax",
         created="2026-11-21 10:00",
         search="beam/builtin",
+        library="none",
         trials=6,
         best="26.00 µs (estimate)",
-        state="confirmed; done",
+        state="verified, not measured; done",
     )
 
 
@@ -46,4 +47,4 @@ def test_a_run_that_is_written_is_at_work_and_one_that_was_asked_to_pause_is_pau
 
 def test_an_unreadable_run_has_a_row_of_its_own() -> None:
     text = runs_text([RunLine(run="bad", state="unreadable: no head")])
-    assert text.splitlines()[1].split() == ["bad", "-", "-", "-", "0", "-", "unreadable:", "no", "head"]
+    assert text.splitlines()[1].split() == ["bad", "-", "-", "-", "-", "0", "-", "unreadable:", "no", "head"]

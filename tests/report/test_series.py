@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
 from kernelwright.report.series import LIMIT, TIMED, case_cells, our_row, series_text
 from samples import environment
@@ -47,6 +49,16 @@ def test_held_out_cases_have_a_table_of_their_own() -> None:
     timed, held_out, _ = series_text(_series(_case(EAGER, BEST), _case(EAGER, BEST, held_out=True))).split("\n\n")
     assert timed.startswith("timed cases")
     assert held_out.startswith("held-out cases")
+
+
+def test_problems_that_allow_library_steps_have_tables_of_their_own() -> None:
+    (none,) = _series(_case(EAGER, BEST)).reports
+    steps = msgspec.structs.replace(none, problem="projection", library="any")
+    first, second, _ = series_text(BenchSeries(reports=(steps, none))).split("\n\n")
+    assert "projection" not in first
+    assert "LIBRARY" not in first
+    assert second.startswith("timed cases, device time in µs, cold cache; library steps are allowed: LIBRARY = 'any'")
+    assert "softmax" not in second
 
 
 def test_a_kernel_that_failed_is_named_with_its_reason() -> None:

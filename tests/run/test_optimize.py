@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+from collections import Counter
 from collections.abc import Iterator
 from typing import Any
 
@@ -29,7 +30,6 @@ from kernelwright.model import (
 )
 from kernelwright.propose.protocol import Context
 from kernelwright.run import StopReason, optimize
-from kernelwright.run.loop import HEAD_START_S
 from kernelwright.search import build_strategy
 from running import Create, run
 
@@ -104,15 +104,15 @@ def test_the_proposer_sees_what_was_told_and_what_is_in_flight(create: Create) -
 
 
 def test_requests_run_in_parallel_up_to_the_number_allowed(create: Create) -> None:
-    together, most, lock = 0, 0, threading.Lock()
+    together, most, lock, meeting = 0, 0, threading.Lock(), threading.Barrier(3, timeout=60)
 
     def propose(request: Request, context: Context) -> Proposal:
-        """As slow as a model: not back before the next request is put."""
+        """Not back before three are under way."""
         nonlocal together, most
         with lock:
             together += 1
             most = max(most, together)
-        time.sleep(4 * HEAD_START_S)
+        meeting.wait()
         with lock:
             together -= 1
         return step(request, context)
@@ -124,7 +124,33 @@ def test_requests_run_in_parallel_up_to_the_number_allowed(create: Create) -> No
     for event in journal.events():
         open_now += {EventKind.ASKED: 1, EventKind.TOLD: -1}.get(event.kind, 0)
         largest = max(largest, open_now)
-    assert largest == 3
+    assert 3 <= largest <= 6, "three proposals, and three evaluations beside them"
+
+
+def test_thinking_takes_no_place_of_an_evaluation(create: Create) -> None:
+    """And what is proposed waits for its place, so that no more are evaluated at once than were allowed."""
+    lock, now, most = threading.Lock(), Counter[str](), Counter[str]()
+
+    def slowly(what: str, seconds: float) -> None:
+        with lock:
+            now[what] += 1
+            most[what] = max(most[what], now[what])
+        time.sleep(seconds)
+        with lock:
+            now[what] -= 1
+
+    def propose(request: Request, context: Context) -> Proposal:
+        slowly("thinking", 0.1)
+        return step(request, context)
+
+    def evaluate(candidate: Candidate, purpose: str) -> Evaluation:
+        slowly("measuring", 0.1)
+        return evaluation_of(candidate, purpose)
+
+    journal = create(strategy_options={"width": 8, "rounds": 2, "repairs": 0}, in_flight=2, thinking=5)
+    run(journal, FakeProposer(propose), FakeWorker(evaluate))
+    assert most == {"thinking": 5, "measuring": 2}
+    assert len(journal.trials()) == 17
 
 
 def test_a_proposal_that_is_an_error_is_told_without_an_evaluation(create: Create) -> None:
@@ -155,7 +181,7 @@ def test_a_proposer_that_answers_at_once_knows_everything_that_is_in_flight(crea
         return step(request, context)
 
     journal = create(strategy_options={"width": 6, "rounds": 1, "repairs": 0}, in_flight=6)
-    run(journal, FakeProposer(propose), FakeWorker(delay_s=0.05))
+    run(journal, FakeProposer(propose, at_once=True), FakeWorker(delay_s=0.05))
     assert known == {number: number for number in range(1, 7)}
 
 

@@ -151,7 +151,7 @@ def test_a_run_with_repairs_mergers_tunings_copies_and_useless_answers_is_made_a
 
     options: dict[str, Scalar] = {"operators": "portfolio", "tuning": 2}
     journal = create(strategy=strategy, strategy_options=options, in_flight=3)
-    run_once(journal, FakeProposer(write), budget=Budget(trials=60))
+    run_once(journal, FakeProposer(write, at_once=True), budget=Budget(trials=60))
     operators = {trial.request.operator for trial in journal.trials()}
     assert operators >= {Operator.SEED, Operator.IMPROVE, Operator.REPAIR, Operator.TUNE}
     assert any(is_copy(trial.evaluation) for trial in journal.trials())

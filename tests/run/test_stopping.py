@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,6 @@ from kernelwright.journal import EventKind, Journal, RunState
 from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, Operator, Proposal, Request, Status, Trial, Usage
 from kernelwright.propose.protocol import Context
 from kernelwright.run import Outcome, StopReason, optimize
-from kernelwright.run.loop import HEAD_START_S
 from kernelwright.run.spending import spent as spent_of
 from kernelwright.run.stopping import obstacle
 from kernelwright.search import build_strategy
@@ -73,10 +73,12 @@ def test_until_the_first_answer_is_known_one_request_goes_at_a_time() -> None:
 
 def test_gpu_seconds_count_judging_and_timing_and_reserve_the_longest_for_what_is_open() -> None:
     made = state(10, 10, None)
+    evaluations, told = {}, {}
     for number, seconds in ((0, 2.0), (1, 4.0)):
         stages_s = {"verify": seconds / 2, "time": seconds / 2, "compile": 100.0, "record": 100.0}
-        made.evaluations[number] = Evaluation(status=Status.PASSED, stages_s=stages_s)
-        made.told[number] = Trial(request=made.requests[number], proposal=made.proposals[number])
+        evaluations[number] = Evaluation(status=Status.PASSED, stages_s=stages_s)
+        told[number] = Trial(request=made.requests[number], proposal=made.proposals[number])
+    made = dataclasses.replace(made, evaluations=evaluations, told=told)
     assert reason(Budget(gpu_seconds=18.0), made) is None, "6 used, 8 for trials 2 and 3, 4 to come"
     assert reason(Budget(gpu_seconds=17.9), made) is StopReason.GPU_SECONDS
     assert reason(Budget(gpu_seconds=0.1), state()) is StopReason.GPU_SECONDS, "the starter is not told yet"
@@ -123,15 +125,15 @@ def session(folder: Path, budget: Budget, in_flight: int, proposer: FakeProposer
 
 
 def costly(request: Request, context: Context) -> Proposal:
-    """100, 200 or 300 tokens; a cent per 100."""
-    hundreds = 1 + request.number % 3
+    """300 tokens, then 100, 200, 300 and so on: the first is the largest, which is what is reserved; a cent per 100."""
+    hundreds = 1 + (request.number + 1) % 3
     usage = Usage(input_tokens=hundreds * 100, cost_usd=hundreds / 100, requests=1)
     return Proposal(author="fake", candidate=step(request, context).candidate, usage=usage)
 
 
 def slow(in_flight: int) -> float:
     """Seconds that keep several answers under way at once."""
-    return 1.5 * HEAD_START_S if in_flight > 1 else 0.0
+    return 0.05 if in_flight > 1 else 0.0
 
 
 def spent(folder: Path) -> tuple[int, int, float]:

@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import threading
+import time
 from pathlib import Path
+from types import SimpleNamespace
+
+import pytest
 
 from fakes import FakeWorker, run_info
 from kernelwright.journal import Abandoned, Event, EventKind, Journal, SessionEnd, SessionStart, fold
@@ -21,6 +25,19 @@ STARTER = Candidate(source=KERNEL)
 HOURS_S = 3 * 3600.0
 """How long a late reply takes: a session that waits for one never ends here."""
 END_S = 120.0
+LIMIT_MINUTES = 0.005
+
+
+def wait_for(seen: int, server: LlmServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let no time pass for the loop until the server has `seen` requests: a slow machine reaches the same point."""
+    began_s: list[float] = []
+
+    def monotonic() -> float:
+        if not began_s and len(server.seen) >= seen:
+            began_s.append(time.monotonic())
+        return time.monotonic() - began_s[0] if began_s else 0.0
+
+    monkeypatch.setattr("kernelwright.run.loop.time", SimpleNamespace(monotonic=monotonic, sleep=time.sleep))
 
 
 def reply(block: int, after_s: float = 0.0) -> Scripted:
@@ -54,10 +71,13 @@ def abandoned(run: Path) -> list[Abandoned]:
         return [event.payload for event in journal.events() if isinstance(event.payload, Abandoned)]
 
 
-def test_a_reply_under_way_at_the_limit_is_abandoned_at_the_cost_of_the_dearest(tmp_path: Path) -> None:
+def test_a_reply_under_way_at_the_limit_is_abandoned_at_the_cost_of_the_dearest(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     run = tmp_path / "run"
     with llm_server(reply(512), reply(1024, HOURS_S)) as server:
-        outcome = session(run, server, minutes=0.1)
+        wait_for(2, server, monkeypatch)
+        outcome = session(run, server, LIMIT_MINUTES)
         assert outcome.reason is StopReason.MINUTES
         assert outcome.best == 1, "what was found until then is confirmed"
         (one,) = abandoned(run)
@@ -66,9 +86,10 @@ def test_a_reply_under_way_at_the_limit_is_abandoned_at_the_cost_of_the_dearest(
             assert run_usage(read_run(journal)).tokens == 240
             assert [request.number for request in journal.open_requests()] == [2]
     with llm_server(*[reply(2**k, 0.0 if k == 11 else HOURS_S) for k in range(11, 15)]) as server:
-        session(run, server, minutes=0.1)
+        session(run, server, LIMIT_MINUTES)
         assert server.seen == [], "the time is up: nothing is asked for again"
-        outcome = session(run, server, minutes=0.25)
+        wait_for(2, server, monkeypatch)
+        outcome = session(run, server, 3 * LIMIT_MINUTES)
         assert outcome.reason is StopReason.MINUTES
         with Journal.open(run) as journal:
             assert next(t for t in journal.trials() if t.number == 2).passed, (
@@ -76,9 +97,10 @@ def test_a_reply_under_way_at_the_limit_is_abandoned_at_the_cost_of_the_dearest(
             )
 
 
-def test_several_replies_under_way_are_each_abandoned(tmp_path: Path) -> None:
+def test_several_replies_under_way_are_each_abandoned(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with llm_server(*[reply(2**k, HOURS_S) for k in range(5, 12)]) as server:
-        outcome = session(tmp_path / "run", server, minutes=0.1, in_flight=3)
+        wait_for(2, server, monkeypatch)
+        outcome = session(tmp_path / "run", server, LIMIT_MINUTES, in_flight=3)
     assert outcome.reason is StopReason.MINUTES
     assert len(abandoned(tmp_path / "run")) >= 2
 

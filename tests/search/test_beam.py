@@ -50,6 +50,23 @@ def test_a_round_begins_only_when_the_one_before_is_told() -> None:
     assert {child.round for child in ask_all(strategy)} == {2}
 
 
+def test_a_round_planned_ahead_begins_with_as_many_requests_open() -> None:
+    strategy = begun(width=4, ahead=2)
+    children = ask_all(strategy)
+    assert len(children) == 4
+    strategy.tell(trial(children[0], 128))
+    assert strategy.ask() is None, "three are open"
+    strategy.tell(trial(children[1], 512))
+    later = ask_all(strategy)
+    assert [child.parents for child in later] == [(2,), (1,), (0,), (2,)]
+    assert {child.round for child in later} == {2}
+
+
+def test_no_round_is_planned_ahead_of_the_first_kernel_that_passes() -> None:
+    strategy = build_strategy("beam", STARTER, 0, {"ahead": 8})
+    assert len(ask_all(strategy)) == 1
+
+
 def test_the_next_round_improves_the_best_kernels_best_first() -> None:
     strategy = begun(width=3)
     children = ask_all(strategy)

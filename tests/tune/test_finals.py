@@ -129,11 +129,12 @@ def test_what_is_not_confirmed_has_failed_in_all_that_is_written_of_it() -> None
     outcome = tuned(FakeDevice(fails_again=lambda config: (Status.WRONG, "fresh seed") if config == BEST else None))
     refused = next(one for one in outcome.tried if one.config == BEST)
     assert (refused.number, refused.score_us, refused.found.status) == (*outcome.refused, None, Status.WRONG)
-    rows = history_text(outcome.tried, outcome.cases, outcome.kind, outcome.device).splitlines()
+    rows = history_text(outcome.tried, outcome.cases, outcome.kind, outcome.device, outcome.library).splitlines()
     assert sum(",wrong," in row for row in rows) == 1
-    assert [entry["invalidity"] for entry in t4_document(outcome.tried, outcome.kind, outcome.device)["results"]].count(
-        "correctness"
-    ) == 1
+    assert [
+        entry["invalidity"]
+        for entry in t4_document(outcome.tried, outcome.kind, outcome.device, outcome.library)["results"]
+    ].count("correctness") == 1
 
 
 def test_where_nothing_passes_there_is_no_choice() -> None:

@@ -15,28 +15,27 @@ import time
 from pathlib import Path
 from typing import Any
 
+from kernelwright.model import TensorSpec
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.processes.children import ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.record.messages import RecordCases
 
 DEADLINE_S = 5.0
-CASE = {
-    "name": "only",
-    "inputs": [{"shape": [16], "dtype": "float32", "stride": [1]}],
-    "input_names": ["x"],
-    "parameters": {},
-    "init": [],
-    "init_names": [],
-}
+CASE = CaseShape(
+    name="only", inputs=(TensorSpec(shape=(16,), dtype="float32", stride=(1,)),), input_names=("x",),
+    parameters={}, init=(), init_names=(),
+)  # fmt: skip
 
 
 def recorded(server: ForkServer, source: str, scratch: Path) -> dict[str, Any]:
     began = time.monotonic()
     recorder = server.spawn("recorder", log=True)
     found: dict[str, Any] = {"ended": "", "answer": None}
-    found["confinement"] = recorder.channel.receive(30.0)["confinement"]
+    found["confinement"] = recorder.channel.receive(30.0)["measures"]
     found["seconds"] = time.monotonic() - began
     try:
         found["answer"] = recorder.ask(
-            {"source": source, "autotune": {}, "target": "sm_90", "cases": [CASE]}, DEADLINE_S
+            RecordCases(source=source, autotune={}, target="sm_90", cases=(CASE,)), DEADLINE_S
         )
     except ChildDied as error:
         found["ended"] = error.how

@@ -7,13 +7,15 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from kernelwright import codec
 from kernelwright.worker.bench.messages import AddText, Run
+from kernelwright.worker.compile.messages import BranchesRead, ReadBranches
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.plan import Argument, Buffer, Launch, Plan, Tensor, Value, View
+from kernelwright.worker.processes.answers import of_replay
+from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.children import ForkServer
 from kernelwright.worker.processes.memory import SharedMemory
 
@@ -51,10 +53,10 @@ class Interpreted:
         self.compilers.close()
         self.interpreters.close()
 
-    def compiled(self, source: str, launch: Launch) -> dict[str, Any]:
+    def compiled(self, source: str, launch: Launch) -> object:
         child = self.compilers.spawn("compiler", {"target": "sm_90"}, log=True)
         try:
-            return child.ask({"kernels": source, "launch": codec.plain(launch), "front": True}, 60)
+            return child.ask(ReadBranches(kernels=source, launch=launch), 60)
         finally:
             child.kill()
 
@@ -82,8 +84,7 @@ class Interpreted:
             for lines in (body, compiled_as.split("\n") if compiled_as else body)
         )
         launch = Launch(kernel="k", grid=(grid,), arguments=arguments, options={})
-        answer = self.compiled(other, launch)
-        assert "branches" in answer, answer
+        answer = codec.record(self.compiled(other, launch), BranchesRead)
         plan = Plan(buffers=BUFFERS, outputs=(Y,), steps=(launch,), single=True)
         memory = SharedMemory()
         bench = self.interpreters.spawn("interpreter", log=True, descriptors=[memory.descriptor])
@@ -91,15 +92,15 @@ class Interpreted:
             arena = attach(memory.reserve(LAYOUT.nbytes))
             arena.zero_()
             window(arena, LAYOUT, X).copy_(window(arena, LAYOUT, I).float().new_tensor(range(SIZE)))
-            bench.ask(AddText(name="plan", plan=plan, kernels=source, branches=(answer["branches"],)), seconds)
-            ended = bench.ask(Run(plan="plan"), seconds)
+            bench.ask(AddText(name="plan", plan=plan, kernels=source, branches=(answer.branches,)), seconds)
+            ended = of_replay(bench.ask(Run(plan="plan"), seconds))
             found = window(arena, LAYOUT, Y).tolist(), window(arena, LAYOUT, I).tolist()
         finally:
             bench.kill()
             memory.close()
-        if "ok" in ended:
-            return Ran("passed", "", *found)
-        return Ran(ended["status"], ended["reason"], *found)
+        if isinstance(ended, Failure):
+            return Ran(ended.status.value, ended.reason, *found)
+        return Ran("passed", "", *found)
 
 
 @contextmanager

@@ -11,9 +11,9 @@ from typing import Any
 import pytest
 
 import kernelwright
+from kernelwright.cache import Cache
 from kernelwright.errors import ConfigError
 from kernelwright.model import Candidate, Evaluation
-from kernelwright.worker.compile.cache import CompileCache
 from kernelwright.worker.processes.children import Child, ForkServer, environment_of
 from kernelwright.worker.rules import extract, static
 from kernelwright.worker.session import Session
@@ -182,7 +182,7 @@ def verified(session: Session, source: str = CANDIDATE) -> Evaluation:
 def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Filled by another worker."""
     folder = tmp_path_factory.mktemp("cached")
-    with opened(folder, cache=CompileCache(folder / "cache")) as site:
+    with opened(folder, cache=Cache(folder / "cache")) as site:
         assert verified(site).status.value == "passed"
     return folder / "cache"
 
@@ -190,7 +190,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def later(cache: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
     """A second worker with the same cache."""
-    with opened(tmp_path_factory.mktemp("later"), cache=CompileCache(cache)) as site:
+    with opened(tmp_path_factory.mktemp("later"), cache=Cache(cache)) as site:
         yield site
 
 
@@ -230,20 +230,20 @@ def test_a_failure_is_not_kept(cache: Path, later: Session) -> None:
 def test_another_version_of_kernelwright_or_of_the_assembler_reads_no_old_entry(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    CompileCache(tmp_path / "cache").store("key", {"a": 1})
-    assert CompileCache(tmp_path / "cache").fetch("key") == {"a": 1}
+    Cache(tmp_path / "cache").store("key", {"a": 1})
+    assert Cache(tmp_path / "cache").fetch("key") == {"a": 1}
     (tmp_path / "ptxas").write_bytes(b"another")
     monkeypatch.setenv("TRITON_PTXAS_PATH", str(tmp_path / "ptxas"))
-    assert CompileCache(tmp_path / "cache").fetch("key") is None
+    assert Cache(tmp_path / "cache").fetch("key") is None
     monkeypatch.delenv("TRITON_PTXAS_PATH")
     (tmp_path / "package").mkdir()
     (tmp_path / "package" / "__init__.py").write_text("")
     monkeypatch.setattr(kernelwright, "__file__", str(tmp_path / "package" / "__init__.py"))
-    assert CompileCache(tmp_path / "cache").fetch("key") is None
+    assert Cache(tmp_path / "cache").fetch("key") is None
 
 
 def test_a_cache_is_a_folder_that_only_its_user_can_open(tmp_path: Path) -> None:
-    made = CompileCache(tmp_path / "new" / "cache")
+    made = Cache(tmp_path / "new" / "cache")
     made.store("key", {"a": 1})
     found = [tmp_path / "new" / "cache", *(tmp_path / "new" / "cache").iterdir()]
     assert [stat.S_IMODE(path.stat().st_mode) for path in found] == [0o700, 0o600]
@@ -252,7 +252,7 @@ def test_a_cache_is_a_folder_that_only_its_user_can_open(tmp_path: Path) -> None
     (tmp_path / "file").write_text("")
     for name, words in {"link": "a folder, not a link", "file": "a folder, not a link", "open": "chmod 700"}.items():
         with pytest.raises(ConfigError, match=words):
-            CompileCache(tmp_path / name)
+            Cache(tmp_path / name)
 
 
 def test_a_worker_takes_the_cache_from_its_option_or_the_environment_and_its_children_do_not_learn_of_it(

@@ -32,22 +32,13 @@ class Supervisor:
 
     def ready(self) -> None:
         assert self.process.stdout is not None
-        assert json.loads(self.process.stdout.readline())["ok"] == "ready"
+        assert json.loads(self.process.stdout.readline())["value"] == "ready"
 
     def hang(self, folder: Path) -> None:
         """Have it do what takes an hour, and wait until it does."""
         assert self.process.stdin is not None
         (folder / "endless.py").write_text(f"open({str(folder / 'begun')!r}, 'w').close()\n" + ENDLESS)
-        asked = {
-            "id": 1,
-            "verb": "load",
-            "path": str(folder / "endless.py"),
-            "dtype": None,
-            "cases": [],
-            "narrow": False,
-            "library": None,
-            "which": "kept",
-        }
+        asked = {"id": 1, "verb": "load", "path": str(folder / "endless.py")}
         self.process.stdin.write(json.dumps(asked) + "\n")
         self.process.stdin.flush()
         until((folder / "begun").exists)

@@ -8,8 +8,6 @@ from typing import Any, cast
 
 import pytest
 
-pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
-
 from kernelwright.model import Case
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import cases_for

@@ -19,7 +19,7 @@ PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outpu
 
 @dataclass
 class FakeProcesses:
-    """A bench that tells the next of `calls_us`: (on memory as left, on memory made anew)."""
+    """A bench that tells the next of `calls_us`: (on memory as left, on newly allocated memory)."""
 
     calls_us: Iterator[tuple[float, float]]
 
@@ -53,7 +53,7 @@ def test_a_call_that_takes_about_as_long_on_memory_made_anew_saves_nothing(ratio
 
 def test_a_call_that_takes_longer_on_memory_made_anew_is_blamed_with_both_times() -> None:
     reason = blamed((50.0, 90.0), (50.0, 91.0))
-    assert "91 µs on memory made anew" in reason
+    assert "91 µs on newly allocated memory" in reason
     assert "50 µs on what earlier calls left" in reason
 
 

@@ -47,6 +47,8 @@ def y_is(expression: str) -> tuple[str, str]:
     return "    tl.store", f"    y = {expression}\n    tl.store"
 
 
+OUTSIDE = ("import triton.language as tl\n",
+           "import triton.language as tl\nfrom triton.language.extra import libdevice\n")  # fmt: skip
 PARAMETER = "parameters in their initial range"
 BUFFER = "buffers in their initial range"
 EPSILON = "epsilons"
@@ -168,6 +170,8 @@ WRONG = (
     changed("gelu", "zero_below_4", TAIL, y_is("tl.where(x < -4.0, 0.0, y)")),
     changed("gelu", "linear_above_4", TAIL, y_is("tl.where(x > 4.0, x, y)")),
     changed("silu", "zero_below_10", TAIL, y_is("tl.where(x < -10.0, 0.0, y)")),
+    changed("tanh", "libdevice_above_a_hundredth", TAIL, OUTSIDE,
+            y_is("tl.where(tl.abs(x) > 0.01, libdevice.tanh(x), libdevice.erf(x))")),
     changed("tanh", "one_above_6", TAIL, y_is("tl.where(tl.abs(x) > 6.0, tl.where(x < 0, -1.0, 1.0), y)")),
     changed("log1p", "two_terms", TAIL, y_is("tl.where(x < 0.1, x - x * x / 2, y)")),
     changed("log1p", "zero_below_1e-4", TAIL, y_is("tl.where(x < 1e-4, 0.0, y)")),
@@ -214,6 +218,7 @@ HONEST = (
             y_is("tl.where(x > 20.0, x, tl.log(1.0 + tl.exp(tl.minimum(x, 20.0))))")),
     changed("gelu", "expanded", "honest", ("0.5 * x * (1.0 + tl.erf(x * 0.7071067811865476))",
             "0.5 * x + 0.5 * x * tl.erf(x * 0.7071067811865476)")),
+    changed("tanh", "libdevice", "honest", OUTSIDE, y_is("libdevice.tanh(x)")),
     changed("tanh", "logistic", "honest", y_is("2.0 * tl.sigmoid(2.0 * x) - 1.0")),
     changed("log1p", "kahan", "honest",
             ("tl.log(1.0 + x)",

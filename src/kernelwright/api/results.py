@@ -30,7 +30,7 @@ R = TypeVar("R", bound=msgspec.Struct)
 
 
 def shown_as(kind: type[R], record: msgspec.Struct) -> R:
-    """`record` as `kind`, which is a subclass of its class without fields of its own."""
+    """`record` as `kind`, which is a subclass of its class without new fields."""
     return kind(**{name: getattr(record, name) for name in record.__struct_fields__})
 
 
@@ -56,7 +56,7 @@ class VerifyResult(Verification, frozen=True, kw_only=True):
 
 
 class CheckResult(ProblemCheck, frozen=True, kw_only=True):
-    """A problem with its bounds, and whether it tells a kernel from a trivial answer."""
+    """A problem with its bounds, and whether it distinguishes a kernel from a trivial answer."""
 
     @property
     def qualifies(self) -> bool | None:
@@ -89,7 +89,7 @@ class ProfileResult(ProfileReport, frozen=True, kw_only=True):
 
     def document(self) -> dict[str, Any]:
         """What `profile --json` prints."""
-        return document(self.problem.name, self.environment, self.profiles)
+        return document(self.problem, self.environment, self.profiles)
 
     def __str__(self) -> str:
         return "\n\n".join([*map(profiled_text, self.profiles), *([self.failure] if self.failure else [])])

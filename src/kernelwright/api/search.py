@@ -34,35 +34,41 @@ def optimize(
     base_url: str | None = None,
     seed: int | None = None,
     in_flight: int | None = None,
+    thinking: int | None = None,
     dtype: str | None = None,
     cases: Literal["stated", "derived"] | None = None,
     control: Literal["random"] | None = None,
     lessons: AnyPath | None = None,
     unqualified: bool | None = None,
     no_source: bool | None = None,
+    known: AnyPath | None = None,
+    no_known: bool | None = None,
+    no_cache: bool | None = None,
     library: LibraryMode | None = None,
     out: AnyPath | None = None,
     target: str | None = None,
+    max_autotune: bool = False,
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
 ) -> Run:
     """Search for a faster kernel, confirm the best, and write the run's folder.
 
     The options are those of the command `optimize` and of docs/settings.md; None is their default, and no settings file
-    is read. option, proposer_option: of the strategy and of the proposer, by name. out: the run's folder, new. notify:
-    where progress goes, one line per event; a notebook shows a table instead where none is given. An interrupt ends the
-    search in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request,
-    `MachineError` where torch or Triton is missing, `ProviderError` where the model gives no answers.
+    is read. option, proposer_option: of the strategy and of the proposer, by name. out: the run's folder, new.
+    max_autotune: measure that mode of torch.compile beside the best kernel, too (slow). notify: where progress goes,
+    one line per event; a notebook shows a table instead where none is given. An interrupt ends the search in order.
+    Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` where torch or Triton is
+    missing, `ProviderError` where the model gives no answers.
     """
     found = optimize_job.optimize(
         os.fspath(problem), start_worker=start_worker, notify=notify,
         display=notebook.show if notify is log and notebook.is_notebook() else None,
-        starter=text_of(starter), lessons=text_of(lessons), out=text_of(out),
+        starter=text_of(starter), lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
+        no_cache=no_cache,
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
         option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,
-        in_flight=in_flight, dtype=dtype, cases=cases, control=control, unqualified=unqualified, no_source=no_source,
-        library=library,
-        target=target,
+        in_flight=in_flight, thinking=thinking, dtype=dtype, cases=cases, control=control, unqualified=unqualified,
+        no_source=no_source, library=library, target=target, max_autotune=max_autotune,
     )  # fmt: skip
     return open_run(found.folder)
 
@@ -78,6 +84,7 @@ def tune(
     space: AnyPath | None = None,
     cases: Sequence[str] = (),
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     out: AnyPath | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
@@ -89,14 +96,14 @@ def tune(
 
     candidate: a Python file, None for the problem's starter. space: a file that states the configs; None: found in the
     source. cases: names of the cases to score, () for all timed ones. out: the folder, None for a new one under
-    ./tuned. which: as for `verify`. Without a GPU times are estimates. Raises `RequestError` and `ConfigError` for the
-    request, `ProblemError` for the problem.
+    ./tuned. library, which: as for `verify`. Without a GPU times are estimates. Raises `RequestError` and `ConfigError`
+    for the request, `ProblemError` for the problem.
     """
     settings = Settings(sampler=sampler, trials=trials, minutes=minutes, seed=seed, dtype=dtype)
     found = tune_job.tune(
         os.fspath(problem), text_of(candidate), settings,
         space=text_of(space), cases=tuple(cases),
-        out=text_of(out), target=target, which=which, unqualified=unqualified,
+        out=text_of(out), target=target, library=library, which=which, unqualified=unqualified,
         start_worker=start_worker, notify=notify,
     )  # fmt: skip
     assert found.outcome is not None  # only an advisor lets a tuning wait

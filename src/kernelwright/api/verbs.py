@@ -24,7 +24,7 @@ from kernelwright.source import apply_config
 log: Notify = logging.getLogger("kernelwright").warning
 
 AnyPath = str | os.PathLike[str]
-"""Of a problem: a `Problem`, a file, a folder with `problem.py`, or a name in `./gallery`."""
+"""Of a problem: a `Problem`, a file, a folder with `problem.py`, or a name in the gallery."""
 
 AnyCandidate = Candidate | str | os.PathLike[str]
 """A candidate, its source (text of several lines), or the path of its file."""
@@ -86,16 +86,19 @@ def check(
     problem: AnyPath,
     *,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     target: str | None = None,
     start_worker: StartWorker = local_worker,
 ) -> CheckResult:
-    """Whether a problem tells a kernel from an answer that takes no computing, and the least time of each case.
+    """Whether a problem distinguishes a kernel from an answer that takes no computing, and the least time of each case.
 
-    dtype: of the full-size cases (torch's name), None for their own. which: as for `verify`. target: compile target,
-    only without a GPU. Raises `ProblemError` for a file that is no problem.
+    dtype: of the full-size cases (torch's name), None for their own. library, which: as for `verify`. target: compile
+    target, only without a GPU. Raises `ProblemError` for a file that is no problem.
     """
-    found = check_job.check(os.fspath(problem), start_worker=start_worker, target=target, dtype=dtype, which=which)
+    found = check_job.check(
+        os.fspath(problem), start_worker=start_worker, target=target, dtype=dtype, library=library, which=which
+    )
     return shown_as(CheckResult, found)
 
 
@@ -142,6 +145,7 @@ def profile(
     framework: bool = False,
     full: bool = False,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
@@ -149,12 +153,12 @@ def profile(
     """How far a candidate is from the bound, and what holds it back, with the evidence.
 
     cases: their names, () for the timed ones. framework: profile eager PyTorch and `torch.compile` too; raises
-    `MachineError` without a GPU. full: every counter that the profiler has. Raises `ProblemError` for the problem,
-    `RequestError` for the candidate's file or a case that does not exist.
+    `MachineError` without a GPU. full: every counter that the profiler has. library: as for `verify`. Raises
+    `ProblemError` for the problem, `RequestError` for the candidate's file or a case that does not exist.
     """
     found = profile_job.profile(
         os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify,
-        cases=tuple(cases), framework=framework, full=full, target=target, dtype=dtype,
+        cases=tuple(cases), framework=framework, full=full, target=target, dtype=dtype, library=library,
     )  # fmt: skip
     return shown_as(ProfileResult, found)
 
@@ -169,6 +173,7 @@ def export(
     name: str | None = None,
     out: AnyPath | None = None,
     measure: bool | None = None,
+    library: LibraryMode | None = None,
     unqualified: bool = False,
     target: str | None = None,
     start_worker: StartWorker = local_worker,
@@ -178,12 +183,13 @@ def export(
 
     what: a run's folder or a `Run`, or a candidate's file, which needs its `problem` and is verified first. trial: of
     the run, None for its confirmed best. format: "op" for a package. name: the package's. out: the folder, None for
-    exports/PROBLEM-FORMAT. measure: time the package here; None: where there is a GPU. Raises `RequestError` for what
-    cannot be exported, `MachineError` where it cannot be verified here.
+    exports/PROBLEM-FORMAT. measure: time the package here; None: where there is a GPU. library: for a candidate's
+    file, as for `verify`. Raises `RequestError` for what cannot be exported, `MachineError` where it cannot be verified
+    here.
     """
     source = ExportSource(
         os.fspath(what), text_of(problem), trial, dict(config or {}), name,
-        unqualified=unqualified, target=target,
+        library=library, unqualified=unqualified, target=target,
     )  # fmt: skip
     return export_job.export(
         source, start_worker=start_worker, notify=notify, format=format, out=text_of(out), measure=measure

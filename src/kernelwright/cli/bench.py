@@ -8,8 +8,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
+from click.core import ParameterSource
 
+from kernelwright.cli import complete
 from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.gate import fraction_of, run_gate
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
@@ -26,7 +29,7 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
 
 
 @click.command()
-@click.argument("problem")
+@click.argument("problem", shell_complete=complete.problems)
 @click.argument("candidates", nargs=-1, metavar="[CANDIDATE]...")
 @click.option(
     "--case", "cases", multiple=True, metavar="NAME", help="Only this case. Repeatable; default: all but small."
@@ -47,9 +50,23 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
     type=click.IntRange(min=1),
     default=1,
     metavar="N",
-    help="Measure N times, each in processes of its own, and show the spread between them.",
+    help="Measure N times, each in new processes, and show the spread between them.",
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option(
+    "--against",
+    metavar="FILE",
+    help="Measure CANDIDATE beside the one that this earlier --json FILE holds, in place of the framework's own.",
+)
+@click.option(
+    "--max-slowdown",
+    callback=fraction_of,
+    default="2%",
+    show_default=True,
+    metavar="PERCENT",
+    help="With --against: status 1 where the whole interval of the slowdown is above this.",
+)
+@click.option("--junit", metavar="FILE", help="With --against: the outcome of each case as JUnit XML.")
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
 @cases_option
 @unqualified_option
 @library_option
@@ -67,6 +84,9 @@ def bench(
     no_compile: bool,
     no_held_out: bool,
     repeat: int,
+    against: str | None,
+    max_slowdown: float,
+    junit: str | None,
     dtype: str | None,
     library: LibraryMode | None,
     which: WhichCases,
@@ -75,11 +95,15 @@ def bench(
 ) -> None:
     """Time the framework's own, the starter and candidates side by side.
 
-    PROBLEM is a file, a folder with problem.py, or a name in ./gallery. A folder's starter.py and best.py take part as
-    `starter` and `best`; CANDIDATE under its file's name (a run's best_kernel.py as `best`, where that is free).
+    PROBLEM is a file, a folder with problem.py, or a name in the gallery. A folder's starter.py and best.py take part
+    as `starter` and `best`; CANDIDATE under its file's name (a run's best_kernel.py as `best`, where that is free).
     A folder of such folders is benched problem by problem, into one table and one document.
-    Without a GPU nothing is timed: the bound is shown, and estimates that are called estimates.
+    Without a GPU nothing is timed: the bound is shown, and estimates, marked as estimates.
     Exit status 1: a candidate was wrong, rejected, or failed.
+
+    With --against one CANDIDATE is compared with the row of the same name in an earlier report (or its only candidate),
+    whose text is measured again on this GPU. Status 1: not right, or slower than allowed; 2: something was not
+    measured, as on a machine without a GPU.
 
     PROBLEM's file is executed with your rights; a candidate's is confined.
     """
@@ -87,8 +111,9 @@ def bench(
         raise click.UsageError("--max-autotune and --no-compile exclude each other.")
     if cases and no_held_out:
         raise click.UsageError("--case says which cases are measured: leave --no-held-out out.")
-    if json_file not in (None, "-"):
-        check_writable(Path(json_file))
+    for file in (json_file, junit):
+        if file not in (None, "-"):
+            check_writable(Path(file))
     settings = BenchSettings(
         cases=cases,
         held_out=not no_held_out,
@@ -101,12 +126,34 @@ def bench(
         library=library,
         which=which,
     )
+    if against is not None:
+        require_gate(ctx, candidates)
+        ctx.exit(
+            run_gate(
+                problem, candidates[0], against, max_slowdown, settings,
+                junit=junit, json_file=json_file, start_worker=parts.start_worker,
+            )
+        )  # fmt: skip
+    refuse_typed(ctx, ("max_slowdown", "junit"), "needs --against FILE.")
     several = problems_in(problem)
     if several and (candidates or cases):
         raise RequestError(
             f"{problem} is a folder of {len(several)} problems, which have no candidates and cases in common",
             "name one problem, or leave candidates and --case out",
         )
+    document = measure(problem, candidates, settings, bool(several), json_file, parts)
+    ctx.exit(1 if failed_candidates(document) else 0)
+
+
+def measure(
+    problem: str,
+    candidates: tuple[str, ...],
+    settings: BenchSettings,
+    is_folder: bool,
+    json_file: str | None,
+    parts: Parts,
+) -> BenchReport | BenchSeries:
+    """Bench, print the tables and write the document. json_file: "-" for standard output."""
 
     def keep(document: BenchReport | BenchSeries) -> None:
         if json_file not in (None, "-"):
@@ -114,7 +161,7 @@ def bench(
 
     to_stdout = json_file == "-"
     document: BenchReport | BenchSeries
-    if several:
+    if is_folder:
         series = bench_series(problem, settings, start_worker=parts.start_worker, notify=note, keep=keep)
         document, text = series, series_text(series)
     else:
@@ -126,7 +173,20 @@ def bench(
     elif json_file is not None:
         keep(document)
         note(f"written to {json_file}")
-    ctx.exit(1 if failed_candidates(document) else 0)
+    return document
+
+
+def require_gate(ctx: click.Context, candidates: tuple[str, ...]) -> None:
+    """Raise a usage error for what does not go with --against."""
+    if len(candidates) != 1:
+        raise click.UsageError("--against compares exactly one CANDIDATE.")
+    refuse_typed(ctx, ("max_autotune", "no_compile"), "does not go with --against: the framework is left out.")
+
+
+def refuse_typed(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
+    for name in names:
+        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
+            raise click.UsageError(f"--{name.replace('_', '-')} {why}")
 
 
 def check_writable(file: Path) -> None:

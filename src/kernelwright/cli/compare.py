@@ -1,6 +1,6 @@
 """`compare`: two runs side by side.
 
-It measures nothing. The rule: times that must not be set against each other are not, and it says why.
+It measures nothing. Where two times cannot be compared it shows no ratio and says why.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli import complete
 from kernelwright.cli.output import say, say_document
 from kernelwright.journal import Journal
 from kernelwright.report.compare import compare_runs, compare_text
@@ -16,11 +17,11 @@ from kernelwright.report.view import read_run
 
 
 @click.command()
-@click.argument("first", metavar="RUN")
-@click.argument("second", metavar="RUN")
+@click.argument("first", metavar="RUN", shell_complete=complete.runs)
+@click.argument("second", metavar="RUN", shell_complete=complete.runs)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 def compare(first: str, second: str, as_json: bool) -> None:
-    """Set two runs side by side.
+    """Compare two runs.
 
     Each RUN is a run's folder. Shows what each was, found and cost, and both kernels case by case, where problem and
     device are the same. A ratio is the first's time over the second's.

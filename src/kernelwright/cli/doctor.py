@@ -25,7 +25,7 @@ def doctor(ctx: click.Context, parts: Parts, target: str | None, as_json: bool) 
 
     Tries to break out of the confinement of candidates, has kernels judged whose verdict is known (on a GPU also
     timed), and names the GPU, the profiler and the model providers' keys that it finds. Exit status 1: a verdict was
-    not the known one, so no other result of this machine counts. A missing GPU is said, and is no failure.
+    not the known one, so no other result of this machine counts. A missing GPU is reported and is not a failure.
     """
     found = examine(start_worker=parts.start_worker, target=target)
     machine, timed_too = found.machine, found.environment.device is not None
@@ -35,6 +35,7 @@ def doctor(ctx: click.Context, parts: Parts, target: str | None, as_json: bool) 
         ("confinement of candidates: measures", machine.measures),
         ("confinement of candidates: what an intruder tried", attempts_by_outcome(machine)),
         ("model providers", {name: "set" if is_set else "not set" for name, is_set in found.providers.items()}),
+        ("caches", found.caches),
         ("canaries", canary_texts(found.canaries)),
     ):
         say(settings_text(title, lines) + "\n", as_json)
@@ -42,6 +43,7 @@ def doctor(ctx: click.Context, parts: Parts, target: str | None, as_json: bool) 
     if as_json:
         say_document({
             "environment": found.environment, "machine": plain(machine), "providers": found.providers,
+            "caches": found.caches,
             "canaries": [asdict(canary) | {"good": canary.good} for canary in found.canaries],
         })  # fmt: skip
     ctx.exit(1 if found.failed else 0)

@@ -1,14 +1,18 @@
-"""How `optimize` ends, in words: the verdict, where the files are, and what to do next."""
+"""The last lines that `optimize` prints: the verdict, where the files are, and what to do next."""
 
 from __future__ import annotations
 
 import shlex
 
+from kernelwright.jobs.series_search import SeriesResult
+from kernelwright.jobs.series_table import HTML as TABLE_PAGE
+from kernelwright.jobs.series_table import TEXT as TABLE
 from kernelwright.model import BUDGET_LIMITS, Budget, Operator
 from kernelwright.propose import prompt_path, writes_code
 from kernelwright.report.commands import KERNEL, command_on_best
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.files import PAGE, REPORT, TRACE
+from kernelwright.report.several import several_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
@@ -27,6 +31,16 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
     stopped = "" if outcome.reason is StopReason.WAITING else f"stopped: {outcome.detail}"
     parts = [verdict_text(view), convergence_text(view), stopped, unasked_text(view, outcome), "\n".join(places)]
     return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget)] if part)
+
+
+def series_ending_text(result: SeriesResult) -> str:
+    """The table of several problems, where everything is, and how to go on."""
+    places = [f"table   {result.folder / TABLE}", f"page    {result.folder / TABLE_PAGE}"]
+    resume = shlex.join(["kernelwright", "optimize", "--resume", str(result.folder)])
+    how = "go on; where a limit ended it, give a larger one"
+    more = "" if result.reason is StopReason.FINISHED else f"next:\n  {resume}\n      {how}"
+    parts = [several_text(result.lines, result.has_device), f"stopped: {result.detail}", "\n".join(places), more]
+    return "\n\n".join(part for part in parts if part)
 
 
 def unasked_text(view: RunView, outcome: Outcome) -> str:
@@ -79,7 +93,7 @@ def waiting_text(view: RunView, outcome: Outcome, resume: str) -> str:
         [
             "waiting for replies to:",
             *(f"  {prompt}" for prompt in prompts),
-            "next: answer each in a file of its own, hand it in, and go on:",
+            "next: write each answer to a separate file, hand it in, and go on:",
             f"  {shlex.join(['kernelwright', 'reply', str(view.folder), str(first), 'REPLY_FILE'])}",
             f"  {resume}",
         ]

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli import options
-from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli import complete, options
+from kernelwright.cli.context import Parts, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.jobs import export as job
 from kernelwright.jobs.exportable import ExportSource
+from kernelwright.model import LibraryMode
 
 
 @click.command()
-@click.argument("what", metavar="RUN|CANDIDATE")
-@click.option("--problem", metavar="PROBLEM", help="What a candidate's file is for; a run knows.")
+@click.argument("what", metavar="RUN|CANDIDATE", shell_complete=complete.runs)
+@click.option("--problem", metavar="PROBLEM", help="The problem of a candidate's file; a run has its own.")
 @click.option("--trial", type=int, metavar="N", help="Another trial of the run than the confirmed best.")
 @click.option(
     "--config",
@@ -34,7 +35,7 @@ from kernelwright.jobs.exportable import ExportSource
 @click.option(
     "--results",
     metavar="FILE[:ROW]",
-    help="A bench report to go by until the package has measured itself; ROW: the kernel's name in it (default: best).",
+    help="A bench report to use until the package has measured itself; ROW: the kernel's name in it (default: best).",
 )
 @click.option(
     "--measure/--no-measure", default=None, help="Whether to time the package here (default: where there is a GPU)."
@@ -46,6 +47,7 @@ from kernelwright.jobs.exportable import ExportSource
     help="Time these sizes too, every combination; names are the problem's. Repeatable.",
 )
 @click.option("--dtypes", metavar="D,D", help="Dtypes of the sizes of --vary.")
+@library_option
 @unqualified_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
@@ -65,6 +67,7 @@ def export(
     measure: bool | None,
     vary: tuple[str, ...],
     dtypes: str | None,
+    library: LibraryMode | None,
     unqualified: bool,
     target: str | None,
     as_json: bool,
@@ -76,11 +79,11 @@ def export(
     an operator of PyTorch that falls back to PyTorch wherever the kernel was not measured to be faster. Exit status 1:
     the candidate is wrong, or the package fails its own check.
 
-    Of a RUN no file is executed, but the package (format op) that is made of its kernel and its problem's text is
+    Of a RUN no file is executed, but the package (format op) written from its kernel and its problem's text is
     executed with your rights, to check it: read both first if the run is from elsewhere.
     """
     found = job.export(
-        ExportSource(what, problem, trial, options.config(config), name, results, unqualified, target),
+        ExportSource(what, problem, trial, options.config(config), name, results, library, unqualified, target),
         start_worker=parts.start_worker,
         notify=note,
         format=format_name,
@@ -96,6 +99,7 @@ def export(
         ctx.exit(1)
     say(f"{found.folder}: {EXPORTERS[format_name].summary}", as_json)
     say("\n".join(f"  {path}" for path in found.files), as_json)
+    say(found.library, as_json)
     if found.checked is not None and not found.has_figures:
         say(
             "nothing was measured, so PyTorch serves every call; once it is installed on a machine with a GPU:", as_json
@@ -106,5 +110,6 @@ def export(
     if as_json:
         say_document({
             "folder": str(found.folder), "format": format_name, "files": found.files, "check": found.checked,
+            "library": found.library,
         })  # fmt: skip
     ctx.exit(1 if found.checked is False else 0)

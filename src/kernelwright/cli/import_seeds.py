@@ -4,22 +4,23 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli.context import Parts, pass_parts, target_option, unqualified_option
+from kernelwright.cli import complete
+from kernelwright.cli.context import Parts, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.importers.remeasured import imported_text
 from kernelwright.jobs import importing as job
+from kernelwright.model import LibraryMode
 
 
 @click.command("import")
-@click.argument("problem")
+@click.argument("problem", shell_complete=complete.problems)
 @click.argument("source")
-@click.option(
-    "--from", "kind", metavar="KIND", help="kernelagent, openevolve, history or python (default: as it looks)."
-)
+@click.option("--from", "kind", metavar="KIND", help="kernelagent, openevolve, history or python (default: detected).")
 @click.option("--candidate", metavar="FILE", help="The kernel that a history's configs are for (default: the starter).")
 @click.option("--limit", type=click.IntRange(min=1), default=job.DEFAULT_LIMIT, show_default=True, help="Most to try.")
 @click.option("--out", metavar="DIR", help="The folder to write, new or empty (default: imports/PROBLEM-KIND).")
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
+@library_option
 @unqualified_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
@@ -35,6 +36,7 @@ def import_seeds(
     limit: int,
     out: str | None,
     dtype: str | None,
+    library: LibraryMode | None,
     unqualified: bool,
     target: str | None,
     as_json: bool,
@@ -42,7 +44,7 @@ def import_seeds(
     """Judge and time kernels that another program found.
 
     SOURCE is a folder of KernelAgent artifacts, an OpenEvolve checkpoint, a config tuner's history.csv, or any file
-    with kernel_function or ModelNew. They are untrusted like any candidate. Recorded times stand beside those found
+    with kernel_function or ModelNew. They are untrusted like any candidate. Recorded times are shown beside those found
     here; what passes is written to DIR, the fastest as best.py. Exit status 1: none passed.
 
     Of SOURCE nothing is executed but kernels, confined; PROBLEM's file is executed with your rights.
@@ -57,12 +59,14 @@ def import_seeds(
         limit=limit,
         out=out,
         dtype=dtype,
+        library=library,
         unqualified=unqualified,
         target=target,
     )
     say(imported_text(found.imported), as_json)
     if found.best is not None:
-        say(f"next:\n  kernelwright optimize {problem} --starter {found.best}", as_json)
+        mode = "" if library is None else f" --library {library}"
+        say(f"next:\n  kernelwright optimize {problem} --starter {found.best}{mode}", as_json)
     if as_json:
         say_document(found.imported)
     ctx.exit(0 if found.best is not None else 1)

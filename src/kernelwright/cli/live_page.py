@@ -1,8 +1,7 @@
 """The report page of a run at work, over HTTP on the loopback, kept up to date by server-sent events.
 
-Not the page (`report.page`) and not the run, which does not know that it is watched. The rule: reading never disturbs
-the run: the journal is opened read-only for a moment when its files have changed, and pages are made only when a
-browser asks.
+Reading never disturbs the run: the journal is opened read-only for a moment when its files have changed, and pages are
+made only when a browser asks.
 """
 
 from __future__ import annotations
@@ -43,7 +42,7 @@ Stamp = tuple[tuple[int, int] | None, ...]
 
 
 class LiveRun:
-    """What is known of the run in `folder` now. Thread-safe: every request has a thread of its own."""
+    """What is known of the run in `folder` now. Thread-safe: each request runs in a separate thread."""
 
     def __init__(self, folder: Path) -> None:
         """Raises `RunFolderError` where the folder holds no run."""

@@ -1,7 +1,7 @@
-"""The command line's front door: one table of verbs, one place where a fault becomes one line.
+"""The table of verbs, and the one place where an error becomes one line and an exit status.
 
-Not the verbs: each is a file of its own, imported when it is called. The rule: exit status 0 is done and good, 1 is
-"the answer is no", 2 is a request or a machine at fault, said in one line on standard error.
+Each verb is a separate file, imported when it is called. Exit status 0 is done and good, 1 is "the answer is no", 2 is
+a request or a machine at fault, said in one line on standard error.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, NamedTuple
 
 import click
+from click.shell_completion import CompletionItem
 
 from kernelwright import __version__
 from kernelwright.cli.context import Parts
@@ -21,6 +22,7 @@ from kernelwright.cli.output import dropped, note
 from kernelwright.errors import KernelwrightError
 from kernelwright.interruption import Ended, stoppable
 from kernelwright.text.escape import encodable, legible
+from kernelwright.text.similar import did_you_mean
 
 INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
@@ -46,18 +48,19 @@ VERBS = {
         "profile", "Say how far a candidate is from the bound, what holds it back, and what could be done."
     ),
     "watch": Verb("watch", "Follow a run in the browser."),
-    "pause": Verb("pause", "Hold a search that is at work."),
-    "resume": Verb("resume", "Let a paused search go on."),
-    "stop": Verb("stop", "End a search that is at work; nothing is lost."),
+    "pause": Verb("pause", "Pause a running search."),
+    "resume": Verb("resume", "Continue a paused search."),
+    "stop": Verb("stop", "End a running search; nothing is lost."),
     "export": Verb("export", "Write a kernel out for use elsewhere; by default a package that falls back to PyTorch."),
     "recheck": Verb("recheck", "Check an exported package again: still right, still faster?"),
     "import": Verb("import_seeds", "Judge and time kernels that another program found."),
     "report": Verb("report", "Print what a run found."),
     "runs": Verb("runs", "List the runs in a folder."),
     "show": Verb("show", "Print a run's trials, or one of them whole."),
-    "compare": Verb("compare", "Set two runs side by side."),
+    "compare": Verb("compare", "Compare two runs."),
     "reply": Verb("reply", "Hand in the answer to a prompt that a run waits for."),
     "mcp": Verb("mcp", "Serve runs to a coding agent over MCP."),
+    "gallery": Verb("gallery", "List the problems that come with kernelwright, with their recorded speed."),
     "new": Verb("new", "Write a problem to start from."),
     "doctor": Verb("doctor", "Say what this machine can do, and what it cannot."),
 }
@@ -76,6 +79,20 @@ class VerbGroup(click.Group):
         command = getattr(import_module(f"kernelwright.cli.{verb.module}"), verb.module)
         assert isinstance(command, click.Command)
         return command
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        name = args[0]
+        if self.get_command(ctx, name) is None and not name.startswith("-"):
+            ctx.fail(f"No such command {name!r}; {did_you_mean(name, VERBS) or 'see kernelwright --help'}")
+        return super().resolve_command(ctx, args)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """Verbs with their summaries; none is imported for it, because a shell waits."""
+        if incomplete.startswith("-"):
+            return super().shell_complete(ctx, incomplete)
+        return [CompletionItem(name, help=verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
 
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):

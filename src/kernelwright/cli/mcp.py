@@ -22,8 +22,8 @@ from kernelwright.jobs.agent import AgentSession
 def mcp(parts: Parts, target: str | None) -> None:
     """Serve runs to a coding agent over MCP.
 
-    An agent starts this itself, over standard input and output: see docs/agents.md for how to tell it. Problems are
-    found from the folder it is started in, and runs go to ./runs there.
+    An agent starts this itself, over standard input and output: see docs/agents.md for how to configure that. Problems
+    are found from the folder it is started in, and runs go to ./runs there.
     """
     try:
         from kernelwright.cli.mcp_server import server

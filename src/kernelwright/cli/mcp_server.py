@@ -1,154 +1,151 @@
-"""The tools of the MCP server, each one call of `jobs/agent.py`.
+"""The tools of the MCP server that work on a run, each one call of `jobs/agent.py`; `mcp_tools` has the others.
 
 A tool's description is all that an agent reads before it calls, so it says what comes back and what to do next.
 """
 
 from __future__ import annotations
 
-import ast
-import functools
-from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
-from typing import Any, ParamSpec, TypeVar
+from typing import Any
 
 from mcp.server import MCPServer
-from mcp.server.mcpserver.exceptions import ToolError
+from mcp.server.mcpserver import Context
 
 from kernelwright import __version__
+from kernelwright.cli.mcp_calls import BEGINS, READS, WRITES, awaited, said, watched
+from kernelwright.cli.mcp_tools import add_tools
 from kernelwright.cli.output import note
-from kernelwright.errors import KernelwrightError
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.settings import read_settings
-from kernelwright.problems import ProblemPath, find_problem
-from kernelwright.problems.paths import gallery_names
+from kernelwright.model import LibraryMode
 from kernelwright.report.runs import run_lines
-from kernelwright.source import parse as syntax
 
 INSTRUCTIONS = """\
 kernelwright judges and times Triton kernels for a PyTorch problem; you write them. start_run begins a search,
-next_request gives a prompt, submit hands in a whole Python module and says what became of it. Go on until the run is
-over, or call finish. A kernel is judged on inputs that you never see; wrong ones, and ones that call PyTorch to
-compute, do not count."""
+next_request gives a prompt, submit hands in a whole Python module, wait says what became of it. Go on until the run is
+over, or call finish. A kernel is judged on inputs that you never see; wrong ones, and ones that call
+operators of PyTorch that the prompt does not allow, do not count. Where there is no problem file yet, write_problem
+makes one and check_problem says whether it can tell a kernel from a trivial answer."""
 
-
-P = ParamSpec("P")
-R = TypeVar("R")
-
-
-def said(tool: Callable[P, R]) -> Callable[P, R]:
-    """The tool, with errors of kernelwright as tool errors: the SDK hides the text of any other exception."""
-
-    @functools.wraps(tool)
-    def answered(*args: P.args, **kwargs: P.kwargs) -> R:
-        try:
-            return tool(*args, **kwargs)
-        except KernelwrightError as error:
-            raise ToolError(str(error)) from error
-
-    return answered
+WAIT_S = 45.0
+"""Most clients give up on a call after a minute."""
 
 
 def server(agent: AgentSession) -> MCPServer:
     made = MCPServer("kernelwright", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
+    add_runs(made, agent)
+    add_answers(made, agent)
+    add_tools(made, agent)
+    return made
 
-    @made.tool()
-    @said
-    def list_problems(folder: str = ".") -> list[dict[str, str]]:
-        """The problems in a folder's gallery, each with its name and what it computes. start_run takes a name, or the
-        path of any problem file."""
-        names = gallery_names(Path(folder))
-        return [described(find_problem(str(Path(folder) / "gallery" / name))) for name in names]
 
-    @made.tool()
-    @said
-    def start_run(
+def add_runs(made: MCPServer, agent: AgentSession) -> None:
+    """The tools that choose a run and look at it."""
+
+    @made.tool(annotations=BEGINS)
+    async def start_run(
+        ctx: Context[Any, Any],
         problem: str | None = None,
         trials: int | None = None,
         minutes: float | None = None,
         strategy: str | None = None,
         starter: str | None = None,
+        library: LibraryMode | None = None,
+        requests_at_once: int = 1,
     ) -> dict[str, Any]:
         """Begin a search and open it. problem: a name of list_problems, or a path. trials and minutes limit it.
-        strategy: beam, evolve, greedy or random. starter: a file with a first kernel, where the problem has none. What
-        is left out comes from ./kernelwright.toml, else from the defaults of `kernelwright optimize`. A kernel that
-        passed is tuned before the next request; tunings count as trials. Takes up to a few minutes; gives the run's
-        state, with the numbers of the requests that wait."""
-        return agent.start(
-            problem,
-            settings=read_settings(None, note),
-            trials=trials,
-            minutes=minutes,
-            strategy=strategy,
-            starter=starter,
+        strategy: beam, evolve, greedy or random. starter: a file with a first kernel, where the problem has none.
+        library: which operators of PyTorch kernels may call, none, finish or any (default: what the problem states).
+        requests_at_once: how many prompts may wait at the same time, for agents that answer several side by side.
+        What is left out is from ./kernelwright.toml, else from the defaults of `kernelwright optimize`. A kernel that
+        passed is tuned before the next request; tunings count as trials. A problem of which this machine can judge
+        nothing is refused, with the lines to add. Gives the run's state; then call wait, until its first kernel is
+        judged."""
+        return await awaited(
+            ctx,
+            "loading the problem",
+            lambda: agent.start(
+                problem,
+                settings=read_settings(None, note),
+                at_once=requests_at_once,
+                trials=trials,
+                minutes=minutes,
+                strategy=strategy,
+                starter=starter,
+                library=library,
+            ),
         )
 
-    @made.tool()
+    @made.tool(annotations=BEGINS)
+    async def open_run(ctx: Context[Any, Any], folder: str, requests_at_once: int = 1) -> dict[str, Any]:
+        """Go on with a run that was begun before, by its folder; gives its state. Then call wait."""
+        return await awaited(ctx, "opening the run", lambda: agent.go_on(folder, requests_at_once))
+
+    @made.tool(annotations=READS)
     @said
     def list_runs(folder: str = "runs") -> list[dict[str, Any]]:
         """The runs in a folder, each with its problem, best time and state. open_run takes folder/run."""
         return [asdict(line) for line in run_lines(Path(folder))]
 
-    @made.tool()
+    @made.tool(annotations=READS)
     @said
-    def open_run(folder: str) -> dict[str, Any]:
-        """Go on with a run that was begun before, by its folder; gives its state."""
-        return agent.go_on(folder)
+    def state() -> dict[str, Any]:
+        """State of the open run: what it is doing, verdict, what waits, budget, what to do now. Answers at once, also
+        while a kernel is judged."""
+        return agent.state()
 
-    @made.tool()
-    @said
-    def next_request(number: int | None = None) -> dict[str, Any]:
-        """The prompt of the next request that waits, or of the one named: the problem, the kernel to start from, where
-        its time goes, what was tried. Answer it with submit."""
-        return agent.next_request(number)
-
-    @made.tool()
-    @said
-    def submit(number: int, reply: str) -> dict[str, Any]:
-        """Answer request `number`. reply: a whole Python module with ModelNew or kernel_function, or Markdown with one
-        such block and a line "Note: …" on what was changed. It is judged and timed before this returns; gives the
-        verdict and the run's state."""
-        return agent.submit(number, reply)
-
-    @made.tool()
-    @said
-    def verdict(trial: int) -> dict[str, Any]:
-        """What became of a trial: status, reason, times by case against the bound, compiled resources, source."""
-        return agent.verdict(trial)
-
-    @made.tool()
-    @said
-    def profile(trial: int) -> str:
-        """Where a trial's time goes, and the one bottleneck with its evidence: counters where this machine has a
-        profiler, else what the compiler says."""
-        return agent.profile(trial)
-
-    @made.tool()
+    @made.tool(annotations=READS)
     @said
     def history() -> str:
         """Every trial of the open run in a line: operator, parents, outcome, time."""
         return agent.history()
 
-    @made.tool()
+    @made.tool(annotations=READS)
     @said
-    def state() -> dict[str, Any]:
-        """State of the open run: verdict, what waits, budget, what to do now."""
-        return agent.state()
+    def verdict(trial: int) -> dict[str, Any]:
+        """All that was found of a trial: status, reason, times by case against the bound, compiled resources, source.
+        What wait says is the short form."""
+        return agent.verdict(trial)
 
-    @made.tool()
+    @made.tool(annotations=READS)
+    async def profile(ctx: Context[Any, Any], trial: int) -> str:
+        """Where a trial's time goes, and the one bottleneck with its evidence: counters where this machine has a
+        profiler, else what the compiler says."""
+        return await awaited(ctx, f"profiling trial {trial}", lambda: agent.profile(trial))
+
+
+def add_answers(made: MCPServer, agent: AgentSession) -> None:
+    """The tools that answer a run's requests."""
+
+    @made.tool(annotations=READS)
+    @said
+    def next_request(number: int | None = None) -> dict[str, Any]:
+        """The prompt of the next request that waits, or of the one named: the problem, the kernel to start from, where
+        its time goes, what was tried. since: trials that were finished after the prompt was written. Answer it with
+        submit."""
+        return agent.next_request(number)
+
+    @made.tool(annotations=WRITES)
+    @said
+    def submit(number: int, reply: str) -> dict[str, Any]:
+        """Answer request `number`. reply: a whole Python module with ModelNew or kernel_function, or Markdown with one
+        such block and a line "Note: …" on what was changed. One that does not parse is refused with its line, and the
+        request still waits. Returns at once; call wait for the verdict."""
+        return agent.submit(number, reply)
+
+    @made.tool(annotations=READS)
+    async def wait(ctx: Context[Any, Any], seconds: float = WAIT_S) -> dict[str, Any]:
+        """Wait until nothing is being judged, but no longer than these seconds. Gives short verdicts of the trials that
+        were finished since you last asked (tunings too), and the run's state; where state.doing is not null, call it
+        again."""
+        await watched(ctx, lambda: agent.progress, agent.is_idle, seconds)
+        return said(agent.news)()
+
+    @made.tool(annotations=WRITES)
     @said
     def finish() -> dict[str, Any]:
         """End the open run before its budget is spent: what waits is withdrawn, and the best kernel is confirmed in a
-        fresh process on held-out cases. Gives the final state, with the file of the confirmed best."""
+        fresh process on held-out cases. Returns at once; wait gives the final state, with the file of the confirmed
+        best."""
         return agent.finish()
-
-    return made
-
-
-def described(problem: ProblemPath) -> dict[str, str]:
-    """Name, file and the first line of the problem's docstring; the file is not run."""
-    try:
-        text = ast.get_docstring(syntax.parse(problem.file.read_text(encoding="utf-8-sig"))) or ""
-    except (OSError, SyntaxError, ValueError):
-        text = ""
-    return {"name": problem.name, "file": str(problem.file), "about": text.partition("\n")[0]}

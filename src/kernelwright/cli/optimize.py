@@ -1,38 +1,47 @@
 """`optimize`: the main job. From a problem to a kernel that is verified, timed (or estimated, and then called so) and
-faster, with a record of how it was found.
+faster, with a record of how it was found. Several problems share one budget.
 
-Its options and its last words; `jobs/optimize.py` does the work. What decides a run is given when it begins and stored
-in its journal, so `--resume` takes limits only.
+Its options and its last words; `jobs/optimize.py` and `jobs/series.py` do the work. What decides a run is given when it
+begins and stored, so `--resume` takes limits only.
 """
 
 from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from typing import Any
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any, NoReturn
 
 import click
 from click.core import ParameterSource
 
-from kernelwright.cli import options
+from kernelwright.cli import complete, options
 from kernelwright.cli.context import Parts, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.display import show
-from kernelwright.cli.ending import ending_text
+from kernelwright.cli.ending import ending_text, series_ending_text
 from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.sent import dry_run_text
+from kernelwright.errors import NothingToWin
 from kernelwright.jobs import dry_run as dry_run_job
 from kernelwright.jobs import optimize as job
+from kernelwright.jobs.series import optimize_series, resume_series
+from kernelwright.jobs.series_search import SeriesResult
+from kernelwright.jobs.series_state import SCHEMA_VERSION, is_series
+from kernelwright.jobs.session import SessionResult
 from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_options, read_settings
 from kernelwright.model import BUDGET_LIMITS
+from kernelwright.problems import problems_named
 from kernelwright.report.document import report_document
+from kernelwright.report.several import totals
 from kernelwright.run import StopReason
 
 AGREED = ("base_url", "lessons", "proposer_option")
-"""What may stand beside --resume to consent to what the run has: see `jobs/consent.py`."""
+"""Options allowed with --resume, which consent to settings of the run: see `jobs/consent.py`."""
 
 EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
-"""What may stand beside --resume; everything else was decided when the run began."""
+"""Options allowed with --resume; all others were fixed when the run started."""
 
 
 def limit_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -44,7 +53,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 
 
 @click.command()
-@click.argument("problem", required=False)
+@click.argument("problem", nargs=-1, shell_complete=complete.problems)
 @click.option("--starter", metavar="FILE", help="The kernel to start from (default: starter.py beside the problem).")
 @click.option(
     "--strategy", default=DEFAULTS.strategy, show_default=True, help="What to try next: beam, evolve, greedy or random."
@@ -54,7 +63,8 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     "--proposer",
     default=DEFAULTS.proposer,
     show_default=True,
-    help="Who writes candidates: builtin (varies tunables, no model), openai, anthropic, mailbox, replay or script.",
+    help="Who writes candidates: builtin (varies tunables, no model; inductor where there is no starter), inductor "
+    "(begins with what torch.compile generates), openai, anthropic, mailbox, replay or script.",
 )
 @click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
 @click.option("--base-url", metavar="URL", help="Where the model's interface is, if not at its usual place.")
@@ -66,9 +76,15 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     type=click.IntRange(min=1),
     default=DEFAULTS.in_flight,
     show_default=True,
-    help="Most trials at once; those that wait for a reply of the mailbox are not counted.",
+    help="Most candidates that are evaluated at once.",
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option(
+    "--thinking",
+    type=click.IntRange(min=1),
+    help="Most proposals that are made at once, beside those (default: as many); what waits for a reply of the mailbox "
+    "is not counted.",
+)
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
 @click.option(
     "--control",
     type=click.Choice(["random"]),
@@ -79,6 +95,15 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     metavar="DIR",
     help="Show the lesson cards of this folder to the proposer, and add what the run learns.",
 )
+@click.option(
+    "--known",
+    metavar="FOLDER",
+    help="Begin also with the kernels of this folder (runs, or folders of problems) for the same operators.",
+)
+@click.option(
+    "--no-known", is_flag=True, help="Do not begin with kernels of the gallery and of earlier runs in ./runs."
+)
+@click.option("--no-cache", is_flag=True, help="Judge also what an earlier run found to fail on this machine.")
 @click.option(
     "--cases",
     type=click.Choice(["stated", "derived"]),
@@ -103,48 +128,81 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     is_flag=True,
     help="Print what would be sent first, in full, and the limits; send nothing, begin no run.",
 )
+@click.option(
+    "--max-autotune",
+    is_flag=True,
+    help="Measure torch.compile's max-autotune mode beside the best kernel, too (slow).",
+)
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
-@click.option("--resume", metavar="RUN", help="Go on with the run in this folder; limits given here replace its own.")
+@click.option(
+    "--resume",
+    metavar="RUN",
+    shell_complete=complete.runs,
+    help="Go on with the run in this folder; limits given here replace its own.",
+)
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
 @pass_parts
 @click.pass_context
 def optimize(
-    ctx: click.Context, parts: Parts, /, problem: str | None, resume: str | None, dry_run: bool, **given: Any
+    ctx: click.Context, parts: Parts, /, problem: tuple[str, ...], resume: str | None, dry_run: bool, **given: Any
 ) -> None:
     """Search for a faster kernel and prove it right.
 
-    PROBLEM is a file, a folder with problem.py, or a name in ./gallery. The run's folder gets best_kernel.py,
-    report.html, report.txt, plots/, trace/ and the journal that --resume goes on from. Exit status 1: no kernel
-    passed, not even the starter; 130: interrupted; 143 or 129: ended by SIGTERM or SIGHUP. No improvement is an answer
-    too, with status 0.
+    PROBLEM is a file, a folder with problem.py, or a name in the gallery. Several of them, or a folder of problems,
+    share one budget: the next round goes to the problem with the largest gain to expect, and table.txt and table.html
+    in the folder of the runs show all of them after each round. The run's folder gets best_kernel.py, report.html,
+    report.txt, plots/, trace/ and the journal that --resume goes on from. Without a starter and a model the first
+    kernel is what torch.compile generates; where that is a library call alone, the answer is to leave it, with status 0
+    and no run. Exit status 1: no kernel passed, not even the starter; 130: interrupted; 143 or 129: ended by SIGTERM or
+    SIGHUP. No improvement is an answer too, with status 0.
 
     PROBLEM's file is executed with your rights, and so is the copy in RUN/problem where a run is resumed: read it first
     if the run is from elsewhere. Candidates are confined. An address or a key's variable that a run or a settings file
     names is used only where you type it, too, confirm it, or did so before.
     """
-    if problem is not None and resume is not None:
+    if problem and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")
     typed = typed_options(ctx)
     started: dict[str, Any] = {"start_worker": parts.start_worker, "notify": note, "display": show, "ask": ask}
+    as_json = given["as_json"]
     if resume is not None:
         refuse_what_is_decided(ctx)
         again = read_options(typed)
+        if is_series(Path(resume)):
+            end_series(ctx, resume_series(resume, again.limits, agreed=again, **started), as_json)
         result = job.resume(resume, again.limits, agreed=again, target=again.target, **started)
-    else:
-        file = read_settings(given["settings"], note)
-        if problem is None and file.options.problem is None:
-            raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
+        end(ctx, result, as_json)
+    file = read_settings(given["settings"], note)
+    if not problem and file.options.problem is None:
+        raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
+    named = problems_named(problem)
+    if len(named) > 1:
+        if dry_run:
+            raise click.UsageError(f"--dry-run shows one problem, and {len(named)} are named.")
+        found = optimize_series(named, max_autotune=given["max_autotune"], settings=file, **started, **typed)
+        end_series(ctx, found, as_json)
+    if problem:
+        typed["problem"] = named[0]
+    try:
         if dry_run:
             del started["display"]
-            found = dry_run_job.dry_run(settings=file, **started, **typed)
-            say(dry_run_text(found), given["as_json"])
-            if given["as_json"]:
-                say_document(found)
+            sent = dry_run_job.dry_run(settings=file, **started, **typed)
+            say(dry_run_text(sent), as_json)
+            if as_json:
+                say_document(sent)
             return
-        result = job.optimize(settings=file, **started, **typed)
-    say(ending_text(result.view, result.outcome, result.budget), given["as_json"])
-    if given["as_json"]:
+        end(ctx, job.optimize(settings=file, max_autotune=given["max_autotune"], **started, **typed), as_json)
+    except NothingToWin as answer:
+        say(str(answer), as_json)
+        if as_json:
+            say_document({"reason": "left", "detail": str(answer)})
+
+
+def end(ctx: click.Context, result: SessionResult, as_json: bool) -> NoReturn:
+    """The last words of one run, and its exit status."""
+    say(ending_text(result.view, result.outcome, result.budget), as_json)
+    if as_json:
         document = report_document(result.view)
         say_document({**document, "reason": result.outcome.reason, "detail": result.outcome.detail})
     if result.outcome.reason is StopReason.INTERRUPTED:
@@ -152,12 +210,32 @@ def optimize(
     ctx.exit(1 if result.best is None and result.outcome.reason is not StopReason.WAITING else 0)
 
 
+def end_series(ctx: click.Context, result: SeriesResult, as_json: bool) -> NoReturn:
+    """The table of several problems, and the exit status: 1 where one was not judged, or no kernel of it passed."""
+    say(series_ending_text(result), as_json)
+    if as_json:
+        say_document(
+            {
+                "schema_version": SCHEMA_VERSION,
+                "folder": str(result.folder),
+                "reason": result.reason,
+                "detail": result.detail,
+                "problems": [asdict(line) for line in result.lines],
+                "totals": [asdict(total) for total in totals(result.lines)],
+            }
+        )
+    if result.reason is StopReason.INTERRUPTED:
+        ctx.exit(INTERRUPTED)
+    ctx.exit(1 if result.failed else 0)
+
+
 def typed_options(ctx: click.Context) -> dict[str, Any]:
-    """The options of a run that were typed, by the names of `RunOptions`."""
+    """The options of a run that were typed, by the names of `RunOptions`, without the problem: there may be several."""
+    names = set(RunOptions.__struct_fields__) - {"problem"}
     found = {
         name: value
         for name, value in ctx.params.items()
-        if name in RunOptions.__struct_fields__ and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+        if name in names and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
     }
     for name in {"option", "proposer_option"} & found.keys():
         found[name] = options.pairs(found[name], f"--{name.replace('_', '-')}")
@@ -165,7 +243,7 @@ def typed_options(ctx: click.Context) -> dict[str, Any]:
 
 
 def ask(question: str) -> bool:
-    """Ask at a terminal; elsewhere nobody can answer."""
+    """Ask at a terminal; without one the answer is no."""
     if not (sys.stdin.isatty() and sys.stderr.isatty()):
         return False
     return click.confirm(question, default=False, err=True)

@@ -1,7 +1,6 @@
 """Option values as typed: `KEY=VALUE` pairs, candidate files, configs, limits.
 
-Not the options themselves: each verb states its own. The rule: a value that cannot be read is a fault with its text
-in the message, never a default.
+A value that cannot be read is an error that quotes it; it never becomes a default.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Where a verb's words go: its answer to standard output, or to standard error when a JSON document takes that.
+"""Output of the commands: the answer goes to standard output, or to standard error where a JSON document takes that.
 
-Not formatting. The rule: with `--json` standard output holds exactly one JSON document, and what a candidate or a
-model wrote cannot act on a terminal.
+With `--json` standard output holds exactly one JSON document, and what a candidate or a model wrote cannot act on a
+terminal.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ def say(text: str, as_json: bool = False) -> None:
 
 def note(text: str) -> None:
     """For people, beside the answer: always on standard error. What cannot be written is dropped: nothing that is worth
-    its cost ends because nobody listens."""
+    its cost ends because its output is not read."""
     with dropped():
         click.echo(legible(text), err=True)
 

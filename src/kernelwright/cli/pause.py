@@ -9,16 +9,17 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli import complete
 from kernelwright.cli.output import say
 from kernelwright.run import pause as pause_run
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete.runs)
 def pause(run: str) -> None:
-    """Hold a search that is at work.
+    """Pause a running search.
 
-    RUN is its folder. What is under way is finished, nothing more is asked, and no budget in minutes is spent until
+    RUN is its folder. Work under way is finished, nothing more is asked, and no budget in minutes is spent until
     `kernelwright resume RUN`. The process keeps its worker, so going on costs nothing.
     """
     pause_run(Path(run))

@@ -7,15 +7,16 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli import options
-from kernelwright.cli.context import Parts, pass_parts, target_option
+from kernelwright.cli import complete, options
+from kernelwright.cli.context import Parts, library_option, pass_parts, target_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import profile as job
+from kernelwright.model import LibraryMode
 from kernelwright.report.profiled import document, profiled_text
 
 
 @click.command()
-@click.argument("problem")
+@click.argument("problem", shell_complete=complete.problems)
 @click.argument("candidate")
 @click.option(
     "--config",
@@ -30,7 +31,8 @@ from kernelwright.report.profiled import document, profiled_text
 @click.option(
     "--full", is_flag=True, help="Read every counter that the profiler has (several times as long) and show all."
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
+@library_option
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
 @pass_parts
@@ -45,6 +47,7 @@ def profile(
     framework: bool,
     full: bool,
     dtype: str | None,
+    library: LibraryMode | None,
     target: str | None,
     as_json: bool,
 ) -> None:
@@ -67,8 +70,9 @@ def profile(
         full=full,
         target=target,
         dtype=dtype,
+        library=library,
     )
     if found.failure is not None:
         ctx.exit(1)
     if as_json:
-        say_document(document(found.problem.name, found.environment, found.profiles))
+        say_document(document(found.problem, found.environment, found.profiles))

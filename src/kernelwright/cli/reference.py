@@ -1,7 +1,7 @@
 """The page of commands, from the commands themselves: `python -m kernelwright.cli.reference > docs/commands.md`.
 
-Not help text of its own: every sentence about an option is the option's. The rule: docs/commands.md is what this
-prints, and a test holds it to that.
+It adds no help text: every sentence about an option comes from the option. A test compares docs/commands.md with what
+this prints.
 """
 
 from __future__ import annotations
@@ -21,6 +21,10 @@ Exit status: 0 done and good (for `optimize`, "no improvement" and "waiting for 
 candidate is wrong, rejected or failed, or no kernel passed; 2 the request or the machine is at fault, said in one line
 on standard error; 130 interrupted.
 
+The shell completes verbs, options, problems of the gallery and runs in `./runs` after one line in its start file:
+`eval "$(_KERNELWRIGHT_COMPLETE=bash_source kernelwright)"` for bash, `zsh_source` in its place for zsh, and
+`_KERNELWRIGHT_COMPLETE=fish_source kernelwright | source` for fish.
+
 With `--json` standard output holds one JSON document and nothing else, unless the status is 2 or 130: then it may be
 empty. Times are microseconds and end in `_us`; each says whether it was measured or is an estimate (`kind`,
 `timing_kind`). Absent values are null.
@@ -38,12 +42,17 @@ What each document has at least:
   `bound_us`, `bound_by`, `bound_kind`, `implementations`, `order_seed`, `exchanged_after`, `noise_floor`,
   `noise_floor_source`). An implementation has `name`, `status`, `kind`, `median_us`, `ci95_us`, `call_us`, `speedup`
   (against the best of the framework's own), `speedup_ci95`, `verdict`, `throttled`, `fraction_of_bound`, `below_bound`.
-  For a folder of problems: `schema_version`, `reports` (one such document each), `failures`, `command`.
+  `candidates` has the text behind each row. For a folder of problems: `schema_version`, `reports` (one such document
+  each), `failures`, `command`.
+- `bench --against FILE --json`: `schema_version`, `problem`, `candidate`, `baseline`, `recorded_on`, `max_slowdown`,
+  `environment`, `cases` (each `case`, `outcome`: `within`, `slower`, `failed` or `not measured`; `reason`,
+  `baseline_us`, `candidate_us`, `slowdown`, `slowdown_ci95`).
 - `profile --json`: `schema_version`, `problem`, `environment`, `profiles` (each `name`, `case`, `bound`, `timing`,
   `gap`, `fraction_of_bound`, `flop_per_byte`, `diagnosis`, `profile`; a counter has `name`, `value`, `unit`, `tool`).
 - `optimize --json` and `report --format json`: `schema_version`, `run`, `problem`, `settings`, `best`, `leader`,
   `starter`, `convergence`, `trials_by_status`, `open`, `stopped`, `usage`, `seconds`, `environment`; `optimize` adds
-  `reason` and `detail`.
+  `reason` and `detail`. For several problems: `schema_version`, `folder`, `reason`, `detail`, `problems` (each `name`,
+  `state`, `library`, `time_us`, `kind`, `against`, `share`, `trials`, `seconds`, `usd`, `reason`), `totals`.
 - `tune --json`: `schema_version`, `problem`, `kind` (`measured`, `estimate` or `replayed`), `device`, `environment`,
   `settings`, `space`, `joint` and `cases` (each `name`, `config`, `time_us`, `default_us`, `ratio`, `why`,
   `confirmed`), `cost_of_one`, `finals`, `refused`, `learning_curve`, `failures`, `tried`, `stopped`, `seconds`.
@@ -58,6 +67,8 @@ What each document has at least:
   `evaluation`.
 - `import --json`: `schema_version`, `problem`, `importer`, `source`, `environment`, `starter`, `seeds` (each `seed`
   with `name`, `origin`, `candidate`, `recorded_us`, `recorded`; and `evaluation`), `left`, `useless`, `best`.
+- `gallery --json`: a list, each `name`, `file`, `computes`, `best`, `cases`, `ratio`, `autotuned_ratio`, `share`,
+  `library`, `runs`; figures are null where nothing was recorded.
 - `runs --json`: a list, each `run`, `problem`, `created`, `search`, `trials`, `best`, `state`.
 - `doctor --json`: `environment`, `machine` (`gpu`, `nvml`, `profiler`, `measures`, `attempts` of an intruder),
   `canaries` (each with `what`, `expected`, `got`, `good`), `providers`.

@@ -10,13 +10,14 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli import complete
 from kernelwright.cli.output import say
 from kernelwright.journal import Journal
 from kernelwright.propose import deposit_reply, waiting
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete.runs)
 @click.argument("number", type=click.IntRange(min=0))
 @click.argument("file")
 def reply(run: str, number: int, file: str) -> None:

@@ -1,6 +1,6 @@
 """`report`: what a run found, as text, Markdown, a page or one JSON document; its pictures on request.
 
-It measures nothing. The rule: the same journal gives the same report.
+It measures nothing; the same journal gives the same report.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli import complete
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.journal import Journal
@@ -22,7 +23,7 @@ FORMATS = ("text", "md", "html", "json")
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete.runs)
 @click.option(
     "--format",
     "form",

@@ -6,15 +6,16 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli import complete
 from kernelwright.cli.output import say
 from kernelwright.run import at_work, is_paused
 from kernelwright.run import resume as resume_run
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete.runs)
 def resume(run: str) -> None:
-    """Let a paused search go on.
+    """Continue a paused search.
 
     RUN is its folder. For a run whose process has ended: `kernelwright optimize --resume RUN`.
     """

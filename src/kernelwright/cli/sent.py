@@ -1,4 +1,4 @@
-"""What a dry run found, as text: address and settings of the requests, limits, and the first prompt whole."""
+"""The result of a dry run as text: address and settings of the requests, limits, and the first prompt whole."""
 
 from __future__ import annotations
 

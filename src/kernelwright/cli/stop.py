@@ -10,6 +10,7 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli import complete
 from kernelwright.cli.output import say
 from kernelwright.journal import writer
 from kernelwright.run import stop as stop_run
@@ -18,9 +19,9 @@ LOOK_S = 0.1
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete.runs)
 def stop(run: str) -> None:
-    """End a search that is at work.
+    """End a running search.
 
     RUN is its folder. Nothing is lost: proposals under way, which may be paid for, are waited for and recorded;
     evaluations under way are made again when the run is resumed.

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from kernelwright.cli import options
-from kernelwright.cli.context import Parts, cases_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli import complete, options
+from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import tune as job
 from kernelwright.jobs.advice import choose_advisor
@@ -20,7 +20,7 @@ from kernelwright.tune import Settings
 
 
 @click.command()
-@click.argument("problem", required=False)
+@click.argument("problem", required=False, shell_complete=complete.problems)
 @click.argument("candidate", required=False)
 @click.option(
     "--sampler",
@@ -39,7 +39,7 @@ from kernelwright.tune import Settings
 @click.option(
     "--case", "cases", multiple=True, metavar="NAME", help="Tune for this case only. Repeatable; default: all timed."
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
 @click.option(
     "--in-flight",
     type=click.IntRange(min=1),
@@ -52,7 +52,7 @@ from kernelwright.tune import Settings
     "--import",
     "imported",
     metavar="FILE",
-    help="Try the configs of this history.csv or T4 file first; their times are not believed.",
+    help="Try the configs of this history.csv or T4 file first; their times are not used.",
 )
 @click.option(
     "--advisor",
@@ -71,6 +71,7 @@ from kernelwright.tune import Settings
 )
 @cases_option
 @unqualified_option
+@library_option
 @click.option("--out", metavar="DIR", help="Where the results go (default: a new folder under ./tuned).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
@@ -79,7 +80,7 @@ from kernelwright.tune import Settings
 def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: str | None, **given: Any) -> None:
     """Search the configs of a candidate: block sizes, warps, stages.
 
-    PROBLEM is a file, a folder with problem.py, or a name in ./gallery; CANDIDATE a Python file, by default the
+    PROBLEM is a file, a folder with problem.py, or a name in the gallery; CANDIDATE a Python file, by default the
     problem's starter.py. Neither is needed with --recorded. The folder gets best_config.json, configs.py (for
     triton.autotune), history.csv, t4.json and report.txt. Exit status 1: no config passed.
 
@@ -104,14 +105,14 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         "notify": note,
     }
     if given["recorded"] is not None:
-        for name in ("cases", "space", "dtype", "target", "unqualified"):
+        for name in ("cases", "space", "dtype", "library", "target", "unqualified"):
             if given[name]:
                 flag = next(param.opts[0] for param in ctx.command.params if param.name == name)
                 raise click.UsageError(f"{flag} has no meaning with --recorded: the record decides it.")
         outcome = job.replay(given["recorded"], settings, problem=problem, candidate=candidate, **begin).outcome
     else:
         assert problem is not None
-        named = {name: given[name] for name in ("space", "cases", "target", "which", "unqualified")}
+        named = {name: given[name] for name in ("space", "cases", "target", "library", "which", "unqualified")}
         outcome = job.tune(problem, candidate, settings, start_worker=parts.start_worker, **named, **begin).outcome
     if outcome is None:
         ctx.exit(0)

@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from kernelwright.cli import options
+from kernelwright.cli import complete, options
 from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import plain
@@ -25,7 +25,7 @@ from kernelwright.report.evaluation import (
 
 
 @click.command()
-@click.argument("problem")
+@click.argument("problem", shell_complete=complete.problems)
 @click.argument("candidates", nargs=-1, required=True, metavar="CANDIDATE...")
 @click.option(
     "--config",
@@ -33,7 +33,7 @@ from kernelwright.report.evaluation import (
     metavar="KEY=VALUE|FILE",
     help="Values for the candidates' tunables, or a JSON file of them. Repeatable.",
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of their own.")
+@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
 @cases_option
 @unqualified_option
 @library_option
@@ -56,7 +56,7 @@ def verify(
 ) -> None:
     """Judge whether candidates compute what the problem asks for.
 
-    PROBLEM is a file, a folder with problem.py, or a name in ./gallery. CANDIDATE is a Python file that defines
+    PROBLEM is a file, a folder with problem.py, or a name in the gallery. CANDIDATE is a Python file that defines
     ModelNew or kernel_function. Several are judged by one worker and shown in one table; --json then gives a list.
     Exit status 1: one was wrong, rejected, or failed; 2: this machine could not judge one.
 

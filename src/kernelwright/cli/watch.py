@@ -1,7 +1,6 @@
 """`watch`: a run at work as a page in the browser, following it; the run itself is not touched.
 
-Not another report: it is the same page. The rule: it listens on the loopback alone, and ends with Ctrl-C, which the
-run does not notice.
+It listens on the loopback alone. Ctrl-C ends it and not the run.
 """
 
 from __future__ import annotations
@@ -13,6 +12,7 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli import complete
 from kernelwright.cli.live_page import LiveRun, LiveServer
 from kernelwright.cli.output import note, say
 from kernelwright.errors import RequestError
@@ -22,7 +22,7 @@ NICER_BY = 10
 
 
 @click.command()
-@click.argument("run")
+@click.argument("run", shell_complete=complete.runs)
 @click.option("--port", type=click.IntRange(0, 65535), default=0, help="Where to listen (default: any free port).")
 def watch(run: str, port: int) -> None:
     """Follow a run in the browser.

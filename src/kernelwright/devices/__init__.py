@@ -1,4 +1,4 @@
-"""What a GPU architecture offers: the limits that decide occupancy, and where its peaks were measured.
+"""Limits and features of GPU architectures: the limits that decide occupancy, and where its peaks were measured.
 
 A new architecture is one entry in `TARGETS`. Limits are from the CUDA C++ Programming Guide 13.0, table "Technical
 Specifications per Compute Capability"; peak rates are never taken from a datasheet (see `peaks.py`).

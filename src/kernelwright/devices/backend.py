@@ -1,4 +1,4 @@
-"""What differs between makers of GPUs. CUDA is the only entry."""
+"""One vendor's GPUs: everything that differs between vendors. CUDA is the only entry."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def diagnoses(
     evaluation: Evaluation, profiles: Sequence[Profile], problem: ProblemInfo, peaks: Mapping[str, float]
 ) -> tuple[Diagnosis, ...]:
     """One for each case that a search scores, the furthest from its bound first; a confirmation times held-out cases
-    too, which nobody works on. A case that was not profiled is judged by the compiler's figures."""
+    too, to which no move is applied. A case that was not profiled is judged by the compiler's figures."""
     cases = {info.case.name: info for info in problem.cases if info.case.timed}
     by_case = {profile.case: profile for profile in profiles}
     found = [

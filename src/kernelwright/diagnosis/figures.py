@@ -1,4 +1,4 @@
-"""What the rules look at: figures derived from a profile, a time and a bound. It judges nothing.
+"""The figures that the rules of a diagnosis use: figures derived from a profile, a time and a bound. It judges nothing.
 
 A figure whose counters were not read is None, and a time that was only estimated is no time at all.
 """

@@ -1,4 +1,4 @@
-"""Which counters are shown where there is no room for all, and how a value is written. Pure."""
+"""Choice of counters for short lists, and the text of their values. Pure."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ def shown_counters(launch: LaunchProfile) -> tuple[Counter, ...]:
 
 
 def value_text(value: float, unit: str) -> str:
-    """A value with its unit, short; what has no words of its own keeps the unit's name."""
+    """A value with its unit, short; a unit without a short form keeps its name."""
     match unit:
         case "fraction":
             return f"{100 * value:.1f} %" if 0 < value < 0.0995 else f"{100 * value:.0f} %"

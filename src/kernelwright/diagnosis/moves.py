@@ -242,7 +242,7 @@ MOVES: tuple[Move, ...] = (
         name="fewer reductions across warps",
         against=(Limit.SYNCHRONISATION, Limit.SHARED),
         what="Reduce along the axis that a thread holds, once at the end of the loop rather than in every step.",
-        when="Warps wait at barriers; a reduction stands inside a loop.",
+        when="Warps wait at barriers; there is a reduction inside a loop.",
         when_not="The next step needs the reduced value.",
         sketch="acc = tl.zeros((BLOCK,), tl.float32)\n"
         "for start in range(0, n, BLOCK):\n"

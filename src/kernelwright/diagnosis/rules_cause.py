@@ -145,7 +145,7 @@ def scattered(seen: Seen) -> Finding | None:
 
 
 def excessive(seen: Seen) -> Finding | None:
-    """Bytes too many that take a good part of the time above the bound, or nobody knows how much of it."""
+    """Bytes too many that take a good part of the time above the bound, or an unknown part of it."""
     found = beyond_compulsory(seen)
     return None if found is None or explains_little(seen, found) else found
 

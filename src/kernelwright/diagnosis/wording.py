@@ -1,4 +1,4 @@
-"""How a rule says what it found. No rule stands here."""
+"""Words for what a rule found."""
 
 from __future__ import annotations
 

@@ -14,22 +14,42 @@ import threading
 from collections.abc import Sequence
 from concurrent.futures import Future
 from types import TracebackType
-from typing import Any
+from typing import Any, TypeVar
+
+import msgspec
 
 from kernelwright import codec, errors
 from kernelwright.model import (
+    BenchCandidates,
     BenchReport,
     Candidate,
+    Close,
+    CompileCandidate,
+    DescribeEnvironment,
+    DescribeMachine,
     Environment,
+    EvaluateCandidate,
     Evaluation,
+    FromWorker,
+    Generated,
+    GenerateText,
     Incumbent,
     LibraryMode,
+    LoadProblem,
     Machine,
     ProblemInfo,
     Profile,
+    ProfileCandidate,
+    ProfileFramework,
     QualificationReport,
+    QualifyProblem,
+    Raised,
+    Returned,
+    ToWorker,
     WhichCases,
 )
+
+T = TypeVar("T")
 
 
 class ProcessWorker:
@@ -58,16 +78,16 @@ class ProcessWorker:
         except errors.KernelwrightError:
             self.close()
             raise
-        except BaseException:  # an interrupt: it would go on importing torch for nobody
+        except BaseException:  # an interrupt: else it would go on importing torch
             self.process.terminate()
             self.close()
             raise
 
     def environment(self) -> Environment:
-        return codec.record(self._ask("environment"), Environment)
+        return self._ask(DescribeEnvironment(), Environment)
 
     def machine(self) -> Machine:
-        return codec.record(self._ask("machine"), Machine)
+        return self._ask(DescribeMachine(), Machine)
 
     def load(
         self,
@@ -78,19 +98,22 @@ class ProcessWorker:
         library: LibraryMode | None = None,
         which: WhichCases = "kept",
     ) -> ProblemInfo:
-        asked = {"path": os.path.abspath(path), "dtype": dtype, "cases": list(timed), "narrow": narrow,
-                 "library": library, "which": which}  # fmt: skip
-        return codec.record(self._ask("load", **asked), ProblemInfo)
+        call = LoadProblem(
+            path=os.path.abspath(path), dtype=dtype, cases=timed, narrow=narrow, library=library, which=which
+        )
+        return self._ask(call, ProblemInfo)
 
     def qualify(self, every: bool = False) -> QualificationReport:
-        return codec.record(self._ask("qualify", every=every), QualificationReport)
+        return self._ask(QualifyProblem(every=every), QualificationReport)
+
+    def generate(self) -> Generated:
+        return self._ask(GenerateText(), Generated)
 
     def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
-        return codec.record(self._ask("compile", candidate=codec.plain(candidate), purpose=purpose), Evaluation)
+        return self._ask(CompileCandidate(candidate=candidate, purpose=purpose), Evaluation)
 
     def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-        asked = {"candidate": codec.plain(candidate), "purpose": purpose, "incumbent": codec.plain(incumbent)}
-        return codec.record(self._ask("evaluate", **asked), Evaluation)
+        return self._ask(EvaluateCandidate(candidate=candidate, purpose=purpose, incumbent=incumbent), Evaluation)
 
     def bench(
         self,
@@ -100,25 +123,22 @@ class ProcessWorker:
         compile: bool = True,
         against: str | None = None,
     ) -> BenchReport:
-        framework = ["eager", *["compile"] * compile, *["compile_max_autotune"] * max_autotune]
-        answer = self._ask(
-            "bench",
-            candidates={name: codec.plain(candidate) for name, candidate in candidates.items()},
-            cases=list(cases),
-            framework=framework if against is None else [],
-            against=against,
+        framework = ("eager", *["compile"] * compile, *["compile_max_autotune"] * max_autotune)
+        call = BenchCandidates(
+            candidates=candidates, cases=cases, framework=framework if against is None else (), against=against
         )
-        return codec.record(answer, BenchReport)
+        return self._ask(call, BenchReport)
 
     def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
-        asked = implementation if isinstance(implementation, str) else codec.plain(implementation)
-        return codec.record(self._ask("profile", implementation=asked, case=case, full=full), Profile)
+        if isinstance(implementation, str):
+            return self._ask(ProfileFramework(name=implementation, case=case, full=full), Profile)
+        return self._ask(ProfileCandidate(candidate=implementation, case=case, full=full), Profile)
 
     def close(self) -> None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
         with contextlib.suppress(OSError, ValueError):
-            self._write({"id": -1, "verb": "close"})
+            self._write(Close())
         with contextlib.suppress(OSError):
             self.process.stdin.close()
         try:
@@ -137,22 +157,23 @@ class ProcessWorker:
     ) -> None:
         self.close()
 
-    def _ask(self, verb: str, **arguments: Any) -> Any:
+    def _ask(self, call: ToWorker, answer: type[T]) -> T:
+        """The worker's answer as a record of this type."""
         number = next(self.numbers)
         future: Future[Any] = Future()
         self.waiting[number] = future
         try:
-            self._write({"id": number, "verb": verb} | arguments)
+            self._write(msgspec.structs.replace(call, id=number))
         except (OSError, ValueError) as error:  # ValueError: the stream is closed
-            raise self.ended or errors.WorkerError(f"the worker ended before {verb}") from error
+            raise self.ended or errors.WorkerError(f"the worker ended before {call.verb}") from error
         if self.ended is not None and not future.done():
             raise self.ended
-        return future.result()
+        return codec.record(future.result(), answer)
 
-    def _write(self, message: dict[str, Any]) -> None:
+    def _write(self, call: ToWorker) -> None:
         assert self.process.stdin is not None
         with self.lock:
-            self.process.stdin.write(json.dumps(message) + "\n")
+            self.process.stdin.write(json.dumps(codec.plain(call)) + "\n")
             self.process.stdin.flush()
 
     def _read(self) -> None:
@@ -172,18 +193,23 @@ class ProcessWorker:
     def _answered(self, line: str) -> bool:
         """Hand an answer on; False where the line is none."""
         try:
-            answer = json.loads(line)
-            number = answer["id"]
-            if "ok" in answer:
-                outcome, failure = answer["ok"], None
-            else:
-                kind = getattr(errors, answer["kind"], errors.WorkerError)
-                outcome, failure = None, kind(answer["error"], answer["hint"])
-        except (ValueError, TypeError, KeyError):
+            answer: FromWorker = codec.record(json.loads(line), FromWorker)  # type: ignore[arg-type]
+        except ValueError:  # msgspec's too
             return False
-        future = self.waiting.pop(number, None)
-        if future is not None and failure is not None:
-            future.set_exception(failure)
-        elif future is not None:
-            future.set_result(outcome)
+        future = self.waiting.pop(answer.id, None)
+        match answer:
+            case _ if future is None:
+                pass
+            case Returned(value=value):
+                future.set_result(value)
+            case Raised():
+                future.set_exception(error_of(answer))
         return True
+
+
+def error_of(raised: Raised) -> errors.KernelwrightError:
+    """What a worker raised; WorkerError for a kind that is not in `errors`."""
+    kind = getattr(errors, raised.kind, None)
+    if isinstance(kind, type) and issubclass(kind, errors.KernelwrightError):
+        return kind(raised.error, raised.hint)
+    return errors.WorkerError(raised.error, raised.hint)

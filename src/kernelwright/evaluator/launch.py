@@ -1,4 +1,4 @@
-"""Where a worker runs: a table of launchers, by name. A local process is the only one.
+"""The place where a worker runs: a table of launchers, by name. A local process is the only one.
 
 A launcher returns an argv whose standard input and output reach a worker. So another one is a function here, such as
 one for `ssh`, `srun` or a container.

@@ -1,4 +1,4 @@
-"""What a worker can be asked. Tests implement it as a function of its input."""
+"""The calls that a worker answers. Tests implement it as a function of its input."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from kernelwright.model import (
     Candidate,
     Environment,
     Evaluation,
+    Generated,
     Incumbent,
     LibraryMode,
     Machine,
@@ -49,8 +50,13 @@ class Worker(Protocol):
         ...
 
     def qualify(self, every: bool = False) -> QualificationReport:
-        """Whether the loaded problem can tell a kernel from a trivial answer, by its small cases and the smallest timed
-        one; every: by all that this machine can compute. Where it cannot, results from here on say so."""
+        """Whether the loaded problem can distinguish a kernel from a trivial answer, by its small cases and the
+        smallest timed one; every: by all that this machine can compute. Where it cannot, results from here on say
+        so."""
+        ...
+
+    def generate(self) -> Generated:
+        """What torch.compile would run for the loaded problem, as text at several sizes. Needs no GPU and uses none."""
         ...
 
     def compile(self, candidate: Candidate, purpose: str) -> Evaluation:

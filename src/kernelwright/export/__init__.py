@@ -1,1 +1,1 @@
-"""What leaves kernelwright as a file for others: the chosen config, the history of a tuning, T4."""
+"""Files for other programs: the chosen config, the history of a tuning, T4."""

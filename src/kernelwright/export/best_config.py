@@ -1,7 +1,7 @@
 """`best_config.json`: what a tuning chose, pinned to where it was measured; and the way to load it in a program.
 
-Not the search's record (`history`). A file is used where it was made or not at all. Another device,
-another torch or Triton, another source, or times that were never measured: `load` refuses, and says why.
+A file is used only where it was made. For another device, torch, Triton or source, and for times that were not
+measured, `load` raises and says why.
 
     from kernelwright.export import best_config
 
@@ -23,7 +23,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import ConfigError
-from kernelwright.model import CaseInfo, Record, TensorSpec
+from kernelwright.model import CaseInfo, LibraryMode, Record, TensorSpec
 from kernelwright.source import KernelConfig, autotune_choices, kernel_configs, render
 from kernelwright.spaces.space import Config
 from kernelwright.spaces.written import candidate_for
@@ -77,6 +77,8 @@ class Pinned(Record, frozen=True, kw_only=True):
     cases: tuple[Chosen, ...] = ()
     cost_of_one: float | None = None
     unqualified: str = ""
+    library: LibraryMode = "none"
+    """The library steps that the candidate might hold; older files had none."""
 
 
 def pinned(outcome: Outcome) -> Pinned | None:
@@ -102,6 +104,7 @@ def pinned(outcome: Outcome) -> Pinned | None:
         cases=tuple(chosen_of(choice, outcome) for choice in outcome.per_case),
         cost_of_one=outcome.cost_of_one,
         unqualified=outcome.unqualified,
+        library=outcome.library,
     )
 
 
@@ -167,7 +170,7 @@ def choose(pinned: Pinned, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[s
     """The choice for inputs of these shapes: of the case that is nearest, each dimension counted in doublings; the
     joint one where no case has inputs of as many dimensions (and of these dtypes, where given).
 
-    Raises `ConfigError` for a dtype wider than any that was tuned for: the blocks may not fit, and nobody tried.
+    Raises `ConfigError` for a dtype wider than any that was tuned for: the blocks may not fit, which was not tried.
     """
     known = [dtype for one in (pinned.joint, *pinned.cases) for dtype in one.dtypes]
     if known and max(map(bits, dtypes), default=0) > max(map(bits, known)):

@@ -1,4 +1,5 @@
-"""What each argument of a candidate's `kernel_function` stands for, from its signature alone: text, no import.
+"""The meaning of each argument of a candidate's `kernel_function` and `kernel_backward`, from their signatures alone:
+text, no import.
 
 The recorder binds values in the same way (`worker.record.calling.bind_arguments`), and a test compares the two. A name
 that the problem does not have is refused unless it has a default.
@@ -35,9 +36,14 @@ def form_of(source: str) -> Literal["ModelNew", "kernel_function"]:
 
 
 def bound_arguments(
-    source: str, inputs: Sequence[str], parameters: Sequence[str], init: Sequence[str]
+    source: str,
+    inputs: Sequence[str],
+    parameters: Sequence[str],
+    init: Sequence[str],
+    function: str = "kernel_function",
 ) -> tuple[CallArgument, ...]:
-    """How `kernel_function` of `source` is called. inputs, parameters, init: the problem's names, in order."""
+    """How a function of `source` is called. inputs: the names of what is given in order; parameters, init: the
+    problem's."""
     named: dict[str, CallArgument] = {name: CallArgument("init", place) for place, name in enumerate(init)}
     leaves = [name.rpartition(".")[2] for name in parameters]
     for place, leaf in enumerate(leaves):
@@ -45,7 +51,7 @@ def bound_arguments(
             named[leaf] = CallArgument("parameter", place)
     named |= {name.replace(".", "_"): CallArgument("parameter", place) for place, name in enumerate(parameters)}
     named |= {name: CallArgument("input", place) for place, name in enumerate(inputs)}
-    signature = signature_of(source)
+    signature = signature_of(source, function)
     wanted = [*signature.posonlyargs, *signature.args]
     defaults: list[ast.expr | None] = [None] * (len(wanted) - len(signature.defaults)) + [*signature.defaults]
     names = {argument.arg for argument in [*wanted, *signature.kwonlyargs]}
@@ -56,7 +62,7 @@ def bound_arguments(
     found: list[CallArgument] = []
     skipped = False
     for argument, default in zip(wanted, defaults, strict=True):
-        one = chosen(argument.arg, default, named, unnamed)
+        one = chosen(function, argument.arg, default, named, unnamed)
         if one is None:
             skipped = True  # its default serves; what follows has to be given by name
         else:
@@ -65,13 +71,11 @@ def bound_arguments(
         more = [*unnamed, *(CallArgument("parameter", place) for place in loose)]
         more += [CallArgument("init", place) for place in options if signature.kwarg is None]
         if more and skipped:
-            raise RequestError(
-                f"an argument of kernel_function before *{signature.vararg.arg} is none of the problem's"
-            )
+            raise RequestError(f"an argument of {function} before *{signature.vararg.arg} is none of the problem's")
         found += more
         unnamed = []
     for argument, default in zip(signature.kwonlyargs, signature.kw_defaults, strict=True):
-        one = chosen(argument.arg, default, named, unnamed)
+        one = chosen(function, argument.arg, default, named, unnamed)
         if one is not None:
             found.append(CallArgument(one.origin, one.index, argument.arg))
     if signature.kwarg is not None:
@@ -89,23 +93,23 @@ def unique_leaf(name: str, leaves: Sequence[str]) -> list[str]:
 
 
 def chosen(
-    name: str, default: ast.expr | None, named: dict[str, CallArgument], unnamed: list[CallArgument]
+    function: str, name: str, default: ast.expr | None, named: dict[str, CallArgument], unnamed: list[CallArgument]
 ) -> CallArgument | None:
-    """What an argument stands for; None where its default serves."""
+    """What an argument means; None where its default serves."""
     if name in named:
         return named[name]
     is_none = isinstance(default, ast.Constant) and default.value is None
     if unnamed and (default is None or is_none):
         return unnamed.pop(0)
     if default is None:
-        raise RequestError(f"kernel_function's argument {name!r} is none of the problem's: {', '.join(named)}")
+        raise RequestError(f"{function}'s argument {name!r} is none of the problem's: {', '.join(named)}")
     return None
 
 
-def signature_of(source: str) -> ast.arguments:
+def signature_of(source: str, function: str) -> ast.arguments:
     functions = [
-        node
-        for node in syntax.parse(source).body
-        if isinstance(node, ast.FunctionDef) and node.name == "kernel_function"
+        node for node in syntax.parse(source).body if isinstance(node, ast.FunctionDef) and node.name == function
     ]
+    if not functions:
+        raise RequestError(f"the candidate has no function {function}")
     return functions[-1].args

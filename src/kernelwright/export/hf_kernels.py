@@ -13,8 +13,9 @@ import json
 from dataclasses import replace
 
 from kernelwright.codec import sha
-from kernelwright.export.op import json_text, op_files
+from kernelwright.export.op import json_text, op_files, sentence
 from kernelwright.export.subject import Subject
+from kernelwright.report.evaluation import library_text
 
 VARIANT = "build/torch-cuda"
 VERSION = 0
@@ -74,6 +75,7 @@ UNMEASURED = """
 
 def card(subject: Subject) -> str:
     front = json.dumps(["kernels"])
+    mode = f"\n{sentence(library_text(subject.evaluation))}\n"
     unmeasured = "" if subject.results is not None else UNMEASURED
     return f"""---
 library_name: kernels
@@ -85,7 +87,7 @@ license: unknown
 
 A Triton kernel for {subject.problem.name}, used where it was measured to be faster than PyTorch; PyTorch runs
 everywhere else. Made by kernelwright {subject.environment.kernelwright}.
-{unmeasured}
+{mode}{unmeasured}
 Before publishing: put the kernel's licence here and into `{VARIANT}/metadata.json`, whose `version` is
 {VERSION} (not yet recommended for production).
 

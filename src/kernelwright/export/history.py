@@ -17,16 +17,32 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
-from kernelwright.model import CaseInfo
+from kernelwright.model import CaseInfo, LibraryMode
 from kernelwright.text.escape import legible
 from kernelwright.textfile import read_text
 from kernelwright.tune.records import TimeKind, Tried
 
-COLUMNS = ("timestamp", "name", "ms", "tflops", "status", "config", "generation", "case", "kind", "device", "reason")
+COLUMNS = (
+    "timestamp",
+    "name",
+    "ms",
+    "tflops",
+    "status",
+    "config",
+    "generation",
+    "case",
+    "kind",
+    "device",
+    "library",
+    "reason",
+)
 
 
-def history_text(tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: TimeKind, device: str) -> str:
-    """tflops: of the work that the case must do; empty where that is not known. kind: what the times are."""
+def history_text(
+    tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: TimeKind, device: str, library: LibraryMode
+) -> str:
+    """tflops: of the work that the case must do; empty where that is not known. kind: what the times are. library: the
+    library steps that the candidate might hold."""
     flop = {info.case.name: info.flop for info in cases}
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
@@ -46,7 +62,7 @@ def history_text(tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: TimeKi
         for time in one.found.times:
             tflops = flop.get(time.case, 0) / time.median_us / 1e6
             timed = {"ms": f"{time.median_us / 1000:.6g}", "tflops": f"{tflops:.4g}" if tflops else ""}
-            writer.writerow(row | timed | {"case": time.case, "kind": kind, "device": device})
+            writer.writerow(row | timed | {"case": time.case, "kind": kind, "device": device, "library": library})
     return out.getvalue()
 
 

@@ -1,17 +1,18 @@
 """The exporter `kernelbench`: one file with a class ModelNew, which KernelBench's own scripts time and judge.
 
-Not a package and no fallback: it runs the kernel whatever it is given. ModelNew has the reference's
-constructor and parameters, so that both get the same weights from the same seed. Where the kernel serves dense inputs
-only, others are made dense first.
+There is no fallback: it runs the kernel on any input. ModelNew has the reference's constructor and parameters, so that
+both get the same weights from the same seed. Where the kernel serves dense inputs only, others are made dense first.
 """
 
 from __future__ import annotations
 
 import ast
 
+from kernelwright.errors import RequestError
 from kernelwright.export.binding import bound_arguments, form_of
-from kernelwright.export.op_code import arguments_of
+from kernelwright.export.op_arguments import arguments_of
 from kernelwright.export.subject import Subject
+from kernelwright.report.evaluation import library_text
 from kernelwright.source import parse as syntax
 
 LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES", "MUTATES")
@@ -19,9 +20,15 @@ LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES", "MUTAT
 
 
 def kernelbench_files(subject: Subject) -> dict[str, str]:
-    """`NAME_model_new.py`."""
+    """`NAME_model_new.py`. Raises `RequestError` for a forward with its backward."""
+    if subject.problem.gradients:
+        raise RequestError(
+            f"{subject.problem.name} states GRADIENTS, and KernelBench's scripts call a forward only",
+            "export it as op, the package that has both",
+        )
     header = f"# {subject.problem.name}: candidate {subject.candidate.id}, made by kernelwright"
-    source = f"{header} {subject.environment.kernelwright}\n\n{subject.source.rstrip()}\n"
+    header += f" {subject.environment.kernelwright}\n# {library_text(subject.evaluation)}\n"
+    source = f"{header}\n{subject.source.rstrip()}\n"
     if form_of(subject.source) == "kernel_function":
         source += wrapper(subject)
     if subject.evaluation.serves:

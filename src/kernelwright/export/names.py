@@ -1,6 +1,6 @@
 """Names of what is exported: the problem's in Python, and which of them a package may have.
 
-Pure. The rule: what is exported takes the place of nothing that is there, in the package or beside it.
+An exported name never shadows one that exists, in the package or beside it.
 """
 
 from __future__ import annotations
@@ -13,14 +13,19 @@ import unicodedata
 OTHERS = frozenset({"torch", "functorch", "torchgen", "triton", "numpy", "kernelwright", "pytest", "pip", "hatchling"})
 """What a package needs beside Python's own modules, and would hide or write over under such a name."""
 
-STATIC = ("dispatch", "op", "kernel_host", "launch", "wins", "module", "instance", "check", "benchmark")
+STATIC = (
+    "dispatch", "op", "by_reference", "kernel_host", "launch", "wins", "module", "instance", "check", "benchmark"
+)  # fmt: skip
 """The modules that are the same in every package."""
+
+OF_A_PAIR = ("outline", "training")
+"""Those that a package has besides where the candidate brings a backward; `op` is another one there."""
 
 MADE = ("arguments", "forward", "kernel", "reference")
 """Those that are written for each."""
 
-OWN = frozenset({"explain", "patch", "unpatch", *STATIC, *MADE})
-"""What every package has, which the problem's function stands beside."""
+OWN = frozenset({"explain", "patch", "unpatch", *STATIC, *OF_A_PAIR, *MADE})
+"""Names in every package, beside that of the problem's function."""
 
 BESIDE = "tests"
 """The folder beside the package's."""

@@ -14,38 +14,54 @@ from importlib import resources
 import msgspec
 
 from kernelwright.codec import encode, plain
-from kernelwright.export.names import STATIC
-from kernelwright.export.op_code import Arguments, alike, arguments_of, arguments_text, forward_text
+from kernelwright.export.names import OF_A_PAIR, STATIC
+from kernelwright.export.op_arguments import Arguments, alike, arguments_of, arguments_text
+from kernelwright.export.op_forward import forward_text
+from kernelwright.export.pair_arguments import Pair, forward_subject, pair_arguments_text, pair_of
+from kernelwright.export.pair_forward import pair_forward_text
 from kernelwright.export.subject import Subject
 from kernelwright.export.wins import wins_document
 from kernelwright.model import CaseInfo
-from kernelwright.report.evaluation import serves_texts, unqualified_text
+from kernelwright.report.evaluation import library_text, serves_texts, unqualified_text
 from kernelwright.source import parse as syntax
 
 
 def op_files(subject: Subject) -> dict[str, str]:
-    """Texts by path. Raises `RequestError` for a problem that no operator can stand for."""
+    """Texts by path. Raises `RequestError` for a problem that cannot become an operator."""
+    whole, subject = subject, forward_subject(subject)
     arguments = arguments_of(subject)
+    pair = pair_of(whole, arguments) if whole.problem.gradients else None
     cases = usable_cases(subject, arguments)
     package = subject.package
-    texts = resources.files("kernelwright.export") / "package"
-    files = {f"{package}/{name}.py": (texts / f"{name}.py.txt").read_text(encoding="utf-8") for name in STATIC}
-    files |= {
+    files = {
+        **static_texts(package, pair is not None),
         f"{package}/__init__.py": init_text(subject, arguments),
-        f"{package}/arguments.py": arguments_text(subject, arguments),
-        f"{package}/forward.py": forward_text(subject, arguments),
+        f"{package}/arguments.py": arguments_text(subject, arguments)
+        if pair is None
+        else pair_arguments_text(subject, arguments, pair),
+        f"{package}/forward.py": (forward_text if pair is None else pair_forward_text)(subject, arguments),
         f"{package}/kernel.py": subject.source,
         f"{package}/reference.py": subject.problem_text,
         f"{package}/cases.json": json_text([stated(info) for info in cases]),
-        f"{package}/wins.json": json_text(wins_document(subject.results, cases)),
+        f"{package}/wins.json": json_text(
+            wins_document(subject.results, cases, subject.evaluation.library, pair is not None)
+        ),
         f"{package}/provenance.json": json_text(subject.provenance()),
         f"tests/test_{package}.py": test_text(package),
         "pyproject.toml": project_text(subject),
-        "README.md": readme_text(subject, arguments),
+        "README.md": readme_text(subject, arguments, pair),
     }
     if subject.cases_text is not None:
         files[f"{package}/reference.cases.json"] = subject.cases_text
     return files
+
+
+def static_texts(package: str, is_pair: bool) -> dict[str, str]:
+    """The modules that are the same in every package, or in every one whose candidate brings a backward."""
+    texts = resources.files("kernelwright.export") / "package"
+    names = {name: name for name in (*STATIC, *(OF_A_PAIR if is_pair else ()))}
+    names |= {"op": "pair_op"} if is_pair else {}
+    return {f"{package}/{name}.py": (texts / f"{file}.py.txt").read_text("utf-8") for name, file in names.items()}
 
 
 def usable_cases(subject: Subject, arguments: Arguments) -> tuple[CaseInfo, ...]:
@@ -97,7 +113,8 @@ def init_text(subject: Subject, arguments: Arguments) -> str:
     made = "".join(f"{name} = Module({', '.join(given)}).forward\n\n" for name, given in functions.items())
     return f'''"""A kernel for {subject.problem.name}, used where it was measured to be faster.
 
-Made by kernelwright {subject.environment.kernelwright}. README.md says how to use it, provenance.json whence it is.
+Made by kernelwright {subject.environment.kernelwright}. README.md says how to use it, provenance.json its origin.
+{sentence(library_text(subject.evaluation))}
 """
 
 from __future__ import annotations
@@ -109,7 +126,7 @@ from .module import Module, explain, patch, unpatch
 
 
 def has_function(subject: Subject, arguments: Arguments) -> bool:
-    """Whether one function can stand for the problem: nothing is learnt, and it is constructed in one way."""
+    """Whether one function can replace the problem's module: nothing is learnt, and it is constructed in one way."""
     return not arguments.parameters and len({encode(info.init) for info in subject.problem.cases}) == 1
 
 
@@ -156,6 +173,10 @@ packages = ["{subject.package}"]
 """
 
 
+def sentence(line: str) -> str:
+    return f"{line[0].upper()}{line[1:]}."
+
+
 UNMEASURED = """
 **Nothing was measured: PyTorch serves every call**, until you have run this on a machine with the GPU, where the
 package is installed (`--vary` adds the sizes that you need):
@@ -166,13 +187,23 @@ python -m {package}.benchmark --write
 """
 
 
+FORWARD_ONLY = """aligned, under autocast, and wherever a gradient is wanted. `explain(module, *inputs)` says which
+it is, and why."""
+
+BOTH = """aligned, and under autocast. `explain(module, *inputs)` says which it is, and why.
+
+The package has the backward, too: `loss.backward()` and `torch.compile` run it wherever forward and backward together
+were measured to be faster. A call that wants no gradient goes by the forward's own figures. PyTorch runs both where
+gradients are wanted of some of {differentiated} only. `create_graph=True` is refused where the kernels ran."""
+
+
 IN_PLACE = """
 It changes {changed} in place, in eager calls; the graphs of `torch.compile` keep PyTorch's own operations. PyTorch also
 serves calls where one of these shares memory with another input.
 """
 
 
-def readme_text(subject: Subject, arguments: Arguments) -> str:
+def readme_text(subject: Subject, arguments: Arguments, pair: Pair | None = None) -> str:
     package, evaluation = subject.package, subject.evaluation
     where = subject.environment.device or "no GPU (Triton's CPU interpreter, small cases only)"
     verified = {"device": f"on {where}", "interpreter": f"on {where}", None: "nowhere"}[evaluation.verified_on]
@@ -188,8 +219,13 @@ def readme_text(subject: Subject, arguments: Arguments) -> str:
         )
         in_graphs = f"Module({', '.join([*arguments.init, 'graphs=True'])})"
     warning = "".join(f"\nThe kernel {line}.\n" for line in serves_texts(evaluation))
+    warning += f"\n{sentence(library_text(evaluation))}\n"
     if evaluation.unqualified:
         warning += f"\n{unqualified_text(evaluation.unqualified)}\n"
+    gradients = FORWARD_ONLY
+    if pair is not None:
+        known = zip((*arguments.names, *arguments.parameters), pair.differentiated, strict=True)
+        gradients = BOTH.format(differentiated=", ".join(name for name, has_one in known if has_one))
     if arguments.mutates:
         warning += IN_PLACE.format(changed=", ".join(arguments.names[place] for place in arguments.mutates))
     if subject.results is None and not subject.measures:
@@ -212,7 +248,7 @@ unpatch(model)
 
 The kernel runs where `wins.json` says that it was measured to be faster than PyTorch, call time included. PyTorch runs
 everywhere else: on other shapes and dtypes, on other GPU models and the CPU, on inputs that are not contiguous and
-aligned, under autocast, and wherever a gradient is wanted. `explain(module, *inputs)` says which it is, and why.
+{gradients}
 
 A program that replays CUDA graphs (captured by hand, or by `torch.compile(mode="reduce-overhead")`) pays for the launch
 of a kernel once, at the capture. `{in_graphs}` and `patch(model, …, graphs=True)` take the kernel wherever device time

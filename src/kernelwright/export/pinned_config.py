@@ -44,6 +44,7 @@ def pinned_config_files(subject: Subject) -> dict[str, str]:
         cases=tuple(chosen(subject, cases[name], timing.median_us, time_us(first, name), first, timing)
                     for name, timing in timed.items()),
         unqualified=evaluation.unqualified,
+        library=evaluation.library,
     )  # fmt: skip
     return {FILE: json_text(pinned)}
 

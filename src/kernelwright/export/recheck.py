@@ -1,4 +1,4 @@
-"""What an exported package says of itself, and how that compares with today: read, compared, said.
+"""An exported package's own figures, compared with today's: read, compared, said.
 
 Nothing is verified or timed here (the verb `recheck` has that done). Only what the dispatcher uses the
 kernel for has to be still faster; what PyTorch serves anyway is no loss.
@@ -14,13 +14,18 @@ from typing import Any
 
 from kernelwright import codec
 from kernelwright.errors import RequestError
-from kernelwright.export.wins import COMPILED, PLAIN, USES, WHY
-from kernelwright.model import Candidate, Environment, Record
+from kernelwright.export.wins import COMPILED, PLAIN, TRAINING, TRAINING_COMPILED, USES, WHY
+from kernelwright.model import Candidate, Environment, LibraryMode, Record
 from kernelwright.source import AUTOTUNE
 from kernelwright.text.table import table
 
 PROVENANCE = "provenance.json"
-REGIMES = {"called": ("eager", PLAIN), "compiled": ("compiled", COMPILED)}
+REGIMES = {
+    "called": ("eager", PLAIN),
+    "compiled": ("compiled", COMPILED),
+    "training": ("training", TRAINING),
+    "training, compiled": ("training_compiled", TRAINING_COMPILED),
+}
 """The package's own name of each, and of the two sides that are compared."""
 
 
@@ -47,6 +52,12 @@ class Package:
         """In which the full-size cases were judged; None for their own."""
         stated: str | None = self.provenance["problem"].get("dtype")
         return stated
+
+    @property
+    def library(self) -> LibraryMode:
+        """The library steps that the problem allowed; packages of before they were known had none."""
+        mode: LibraryMode = self.provenance["problem"].get("library", "none")
+        return mode
 
 
 def read_package(place: Path) -> Package:

@@ -61,7 +61,12 @@ class Subject:
         return {
             "schema_version": 1,
             "kernelwright": self.environment.kernelwright,
-            "problem": {"name": self.problem.name, "sha256": codec.sha(self.problem_text), "dtype": self.dtype},
+            "problem": {
+                "name": self.problem.name,
+                "sha256": codec.sha(self.problem_text),
+                "dtype": self.dtype,
+                "library": self.evaluation.library,
+            },
             "candidate": {
                 "id": self.candidate.id,
                 "sha256": codec.sha(self.candidate.source),

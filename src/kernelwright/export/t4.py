@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.errors import ConfigError
-from kernelwright.model import Status
+from kernelwright.model import LibraryMode, Status
 from kernelwright.textfile import parse_json, read_text
 from kernelwright.tune.records import TimeKind, Tried
 
@@ -36,12 +36,13 @@ STAGES = {"compile": "compilation_time", "time": "benchmark", "verify": "validat
 """Of our stages, what T4 calls them; all others are `framework`."""
 
 
-def t4_document(tried: Sequence[Tried], kind: TimeKind, device: str) -> dict[str, Any]:
-    """Ready for JSON. Each result also names its status, its reason, and whether its time was measured."""
-    return {"schema_version": T4_VERSION, "results": [result(one, kind, device) for one in tried]}
+def t4_document(tried: Sequence[Tried], kind: TimeKind, device: str, library: LibraryMode) -> dict[str, Any]:
+    """Ready for JSON. Each result also names its status, its reason, whether its time was measured, and the library
+    steps that the candidate might hold."""
+    return {"schema_version": T4_VERSION, "results": [result(one, kind, device, library) for one in tried]}
 
 
-def result(tried: Tried, kind: TimeKind, device: str) -> dict[str, Any]:
+def result(tried: Tried, kind: TimeKind, device: str, library: LibraryMode) -> dict[str, Any]:
     found = tried.found
     times: dict[str, Any] = {"framework": 0.0, "search_algorithm": 0.0}
     for stage, seconds in found.stages_s.items():
@@ -54,6 +55,7 @@ def result(tried: Tried, kind: TimeKind, device: str) -> dict[str, Any]:
         for time in found.times if len(found.times) > 1 else ():
             measurements.append({"name": f"time {time.case}", "value": time.median_us / 1000, "unit": "ms"})
     texts = {"status": found.status.value, "reason": found.reason, "time is": kind, "device": device}
+    texts["library steps"] = library
     measurements += [{"name": name, "value": text, "unit": ""} for name, text in texts.items() if text]
     return {
         "timestamp": tried.at,

@@ -1,6 +1,6 @@
 """The exporter `csv`: every trial of a run, one row for each timed case of those that have times.
 
-Not a record to go on from (`journal.db` is). A time stands beside its kind, measured or estimate.
+A search cannot be resumed from it (`journal.db` is for that). Each time has its kind beside it, measured or estimate.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernelwright.report.trials import outcome, why
 from kernelwright.text.escape import legible
 
 COLUMNS = (
-    "trial", "round", "operator", "parents", "author", "status", "confirmed", "case", "kind", "median_us",
+    "trial", "round", "operator", "parents", "author", "status", "confirmed", "library", "case", "kind", "median_us",
     "ci95_low_us", "ci95_high_us", "call_us", "score_us", "config", "candidate", "input_tokens", "output_tokens",
     "cost_usd", "reason", "note",
 )  # fmt: skip
@@ -59,6 +59,7 @@ def common_of(trial: Trial) -> dict[str, object]:
         "parents": " ".join(map(str, trial.request.parents)),
         "author": legible(trial.proposal.author),
         "status": outcome(trial),
+        "library": trial.evaluation.library if trial.evaluation is not None else "",
         "score_us": "" if trial.score_us is None else trial.score_us,
         "config": json.dumps(candidate.config) if candidate is not None else "",
         "candidate": candidate.id if candidate is not None else "",

@@ -1,4 +1,4 @@
-"""The chosen configs as a list of `triton.Config`, in a Python file that stands alone: for `triton.autotune`.
+"""The chosen configs as a list of `triton.Config`, in a Python file without imports of ours: for `triton.autotune`.
 
 A list holds only what the kernel's parameters are called; a block that the host code computes is said
 in a comment, because a `triton.Config` that fixed it would be wrong for other shapes.

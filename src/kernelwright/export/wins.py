@@ -11,7 +11,7 @@ from __future__ import annotations
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.model import BenchReport, CaseInfo, Implementation, Status, TensorSpec
+from kernelwright.model import BenchReport, CaseInfo, Implementation, LibraryMode, Status, TensorSpec
 
 NOTHING = "nothing was measured"
 MARGINS = {"call_us": 0.10, "stream_us": 0.03, "device_us": 0.03}
@@ -21,27 +21,40 @@ WHY = {"calls": "why", "graphs": "why_in_graphs"}
 and in CUDA graphs; and where `wins.json` says whether it is."""
 PLAIN, COMPILED = ("kernel", "eager"), ("kernel_compiled", "compile")
 """The two sides of a case, called plainly and in compiled code."""
+TRAINING, TRAINING_COMPILED = ("kernel_training", "eager_training"), ("kernel_compiled_training", "compile_training")
+"""The same of a forward and its backward, which is what a bench times where the problem states GRADIENTS."""
+ABSENT = {"eager": "not in the bench report", "compiled": "not measured"}
+ABSENT_OF_A_PAIR = {
+    "eager": "the bench times it with its backward",
+    "compiled": "not measured",
+    "training": "not in the bench report",
+    "training_compiled": "not measured",
+}
 
 
-def wins_document(results: tuple[BenchReport, str] | None, cases: tuple[CaseInfo, ...]) -> dict[str, Any]:
-    """cases: those that the package may be used for. Without results no device is named and PyTorch serves all."""
+def wins_document(
+    results: tuple[BenchReport, str] | None, cases: tuple[CaseInfo, ...], library: LibraryMode, is_pair: bool = False
+) -> dict[str, Any]:
+    """cases: those that the package may be used for. library: the library steps that the kernel might hold. is_pair:
+    whether the candidate brings a backward. Without results no device is named and PyTorch serves all."""
     if results is None:
-        return {"schema_version": 1, "source": NOTHING, "device": None, "cases": []}
+        return {"schema_version": 1, "source": NOTHING, "library": library, "device": None, "cases": []}
     report, row = results
     timed = {case.case: case.implementations for case in report.cases}
     known = [(info, timed[info.case.name]) for info in cases if info.case.name in timed]
     return {
         "schema_version": 1,
         "source": f"bench: {report.command or report.problem}",
+        "library": library,
         "device": report.environment.device,
         "torch": report.environment.torch,
         "triton": report.environment.triton,
         "date": report.environment.date,
-        "cases": [entry(info, rows, row) for info, rows in known if dense(info)],
+        "cases": [entry(info, rows, row, is_pair) for info, rows in known if dense(info)],
     }
 
 
-def entry(info: CaseInfo, rows: tuple[Implementation, ...], row: str) -> dict[str, Any]:
+def entry(info: CaseInfo, rows: tuple[Implementation, ...], row: str, is_pair: bool) -> dict[str, Any]:
     found: dict[str, Any] = {
         "case": info.case.name,
         "params": info.case.params,
@@ -52,18 +65,17 @@ def entry(info: CaseInfo, rows: tuple[Implementation, ...], row: str) -> dict[st
     }
     by_name = {one.name: one for one in rows}
     kernel, eager, compiled = (by_name.get(name) for name in (row, "eager", "compile"))
+    called, in_graphs = (TRAINING, TRAINING_COMPILED) if is_pair else (PLAIN, COMPILED)
     for (name, other), mine, theirs in (
-        (PLAIN, figures(kernel, issued=2), figures(eager, issued=1)),
-        (COMPILED, device_time(kernel), device_time(compiled)),
+        (called, figures(kernel, issued=2), figures(eager, issued=1)),
+        (in_graphs, device_time(kernel), device_time(compiled)),
     ):
         if mine and theirs:
             found |= {name: mine, other: theirs}
-    absent = {"eager": "not in the bench report", "compiled": "not measured"}
+    sides = {"eager": PLAIN, "compiled": COMPILED, "training": TRAINING, "training_compiled": TRAINING_COMPILED}
     for use, why in WHY.items():
-        found[why] = {
-            regime: reason(found, pair, use) or absent[regime]
-            for regime, pair in (("eager", PLAIN), ("compiled", COMPILED))
-        }
+        absent = ABSENT_OF_A_PAIR if is_pair else ABSENT
+        found[why] = {regime: reason(found, sides[regime], use) or text for regime, text in absent.items()}
     return found
 
 

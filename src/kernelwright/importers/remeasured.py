@@ -1,7 +1,7 @@
-"""What became of imported seeds: the times that their source recorded beside those found here.
+"""Results of imported seeds: the times that their source recorded beside those found here.
 
 Pure: records and a table. A recorded time is never compared with one measured here as if they were of one
-device; both stand there, each under its name.
+device; both are kept, each under its name.
 """
 
 from __future__ import annotations
@@ -9,7 +9,8 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.importers.seed import Seed
-from kernelwright.model import Environment, Evaluation, Record, Scalar
+from kernelwright.model import Environment, Evaluation, LibraryMode, Record, Scalar
+from kernelwright.report.evaluation import mode_text
 from kernelwright.source import render
 from kernelwright.text.escape import legible
 from kernelwright.text.table import table
@@ -30,7 +31,8 @@ class Remeasured(Record, frozen=True, kw_only=True):
 class Imported(Record, frozen=True, kw_only=True):
     """The document of `import --json`. importer: which reader took the source. starter: how the problem's own kernel
     fares, None where there is none. left: seeds beyond the limit, by name; useless: what was no seed, with the reason.
-    best: the name of the fastest that passed."""
+    best: the name of the fastest that passed. library: the library steps that they might
+    hold here."""
 
     schema_version: int = 1
     problem: str
@@ -42,6 +44,7 @@ class Imported(Record, frozen=True, kw_only=True):
     left: tuple[str, ...] = ()
     useless: dict[str, str] = msgspec.field(default_factory=dict)
     best: str | None = None
+    library: LibraryMode = "none"
 
 
 def best_of(seeds: tuple[Remeasured, ...]) -> Remeasured | None:
@@ -56,6 +59,8 @@ def imported_text(imported: Imported) -> str:
         rows.append(["(the problem's own)", "", here_text(imported.starter), imported.starter.reason])
     lines = [table(["seed", "recorded", "here", ""], rows, left=[""])]
     lines += [f"not a kernel: {name}: {why}" for name, why in imported.useless.items()]
+    if mode := mode_text(imported.library):
+        lines.append(mode)
     if imported.left:
         lines.append(f"not tried: {', '.join(imported.left)}; --limit tries more")
     return "\n".join(lines)

@@ -1,4 +1,4 @@
-"""What a reader gives: candidates with what their source claimed of them, and what could not be read.
+"""The result of a reader: candidates with what their source claimed of them, and what could not be read.
 
 A claim is kept and shown, and decides nothing but the order in which seeds are tried.
 """

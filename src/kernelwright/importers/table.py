@@ -1,6 +1,6 @@
 """The importers: which reader takes a path. A new one is a file with `claims` and `read`, and a line here.
 
-The first that claims a path reads it, so what is particular stands above what is general.
+The first that claims a path reads it, so special formats come before general ones.
 """
 
 from __future__ import annotations

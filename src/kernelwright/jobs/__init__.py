@@ -1,1 +1,1 @@
-"""What each verb does, as functions: they print nothing, call `notify` with lines for people, and return records."""
+"""The verbs as functions: they print nothing, call `notify` with lines for people, and return records."""

@@ -94,7 +94,9 @@ def advised(
         configs, useless = configs_from(rows_in(text), space)
     except Unusable as unusable:
         if known:
-            raise RequestError(f"{answer} cannot be used: {unusable}", "mend it, or remove it to ask again") from None
+            raise RequestError(
+                f"{answer} cannot be used: {unusable}", "correct it, or remove it and ask again"
+            ) from None
         return Advice(author=author, configs=(), useless=0, usage=usage, reason=str(unusable))
     return Advice(author=author, configs=tuple(configs), useless=useless, usage=usage)
 
@@ -104,7 +106,7 @@ def read_answer(file: Path) -> str:
     try:
         return file.read_bytes().decode("utf-8-sig")
     except UnicodeDecodeError as error:
-        raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "mend it, or remove it") from error
+        raise RequestError(f"{file} is not text in UTF-8 (byte {error.start})", "correct it, or remove it") from error
 
 
 def cost_of(file: Path, reply: str) -> Usage:

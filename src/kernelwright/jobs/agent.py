@@ -1,7 +1,8 @@
 """A session with a coding agent: it opens a run, gives the run's prompts, takes replies, and keeps the run's worker.
 
 A reply goes into the run's mailbox, and `run_session` takes it from there, like any run of `optimize --proposer
-mailbox`. A run can be left at any moment, and continued here or with `optimize --resume`.
+mailbox`. Searching happens in the background: what starts it returns at once, and `wait` says what came of it. A run
+can be left at any moment, and continued here or with `optimize --resume`.
 """
 
 from __future__ import annotations
@@ -9,7 +10,7 @@ from __future__ import annotations
 import tempfile
 import threading
 from contextlib import AbstractContextManager, ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -18,22 +19,23 @@ from msgspec.structs import replace
 from kernelwright.diagnosis import furthest
 from kernelwright.errors import RequestError
 from kernelwright.folders import refuse_links
+from kernelwright.jobs.background import Background
 from kernelwright.jobs.consent import refuse
-from kernelwright.jobs.display import no_display
+from kernelwright.jobs.display import lines_to
 from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
 from kernelwright.jobs.session import run_session
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import EventKind, Journal
 from kernelwright.model import Budget, Scalar, Trial
-from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw
+from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw, without_orders
+from kernelwright.propose.reply import blocks
 from kernelwright.report.commands import KERNEL
 from kernelwright.report.profiled import profiled, profiled_text
-from kernelwright.report.trials import trial_text, trials_table
+from kernelwright.report.trials import short_trial, trial_text, trials_table
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView, read_run
 from kernelwright.run import Outcome, StopReason
-from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
 
 MAILBOX = "mailbox"
@@ -42,14 +44,24 @@ FINISHED = "finish was called"
 WHOLE: dict[str, Scalar] = {"settle_s": 0}
 """Options of the mailbox: a reply is written whole here, so the mailbox need not wait for it to settle."""
 
+CLOSING_S = 10.0
+"""What is being judged when the server ends gets so long to finish."""
+
+ONE = 1
+"""Requests that wait for a reply at the same time, unless the agent asks for more: each prompt then knows what became
+of the one before."""
+
 
 @dataclass
 class Opened:
-    """The run that the agent works on. things: closes its journal and its worker. outcome: of its last session."""
+    """The run that the agent works on. things: closes its journal and its worker. outcome: of its last session. known:
+    the trials whose verdict the agent has. line: the last of the session's progress."""
 
     run: OpenRun
     things: ExitStack
     outcome: Outcome | None = None
+    known: set[int] = field(default_factory=set)
+    line: str = ""
 
     @property
     def journal(self) -> Journal:
@@ -57,31 +69,40 @@ class Opened:
 
 
 class AgentSession:
-    """One run at a time. Thread-safe: calls wait for each other."""
+    """One run at a time. Thread-safe: calls wait for each other, but not for what runs in the background."""
 
     def __init__(self, *, start_worker: StartWorker, notify: Notify, target: str | None = None) -> None:
         """target: compile target, only without a GPU; None: the machine's or the run's own."""
-        self._start_worker, self._notify, self._target = start_worker, notify, target
+        self.start_worker, self.target = start_worker, target
+        self._notify = notify
         self._lock = threading.RLock()
+        """Over what is asked of the run; for a moment each time."""
+        self._choosing = threading.Lock()
+        """Over opening a run, which takes as long as its worker takes to start."""
         self._run: Opened | None = None
+        self._background = Background()
+        self._most_waiting = ONE
 
     # --- choosing a run ---------------------------------------------------------------------------------------
 
-    def start(self, problem: str | None = None, *, settings: SettingsFile = NO_FILE, **options: Any) -> dict[str, Any]:
-        """Begin a run; its first kernel, where there is one, is judged before this returns.
+    def start(
+        self, problem: str | None = None, *, settings: SettingsFile = NO_FILE, at_once: int = ONE, **options: Any
+    ) -> dict[str, Any]:
+        """Begin a run; its first kernel, where there is one, is then judged in the background.
 
-        settings, options: as for `jobs.optimize.optimize`; the proposer is the mailbox.
+        settings, options: as for `jobs.optimize.optimize`; the proposer is the mailbox. at_once: how many requests may
+        wait for a reply at the same time.
         """
-        with self._lock:
-            given = read_options({"target": self._target, **options, "problem": problem, "proposer": MAILBOX})
+        with self._choosing:
+            given = read_options({"target": self.target, **options, "problem": problem, "proposer": MAILBOX})
             run = new_run(given, settings, ask=refuse, notify=self._notify)
-            self._open(begin(run, start_worker=self._start_worker, notify=self._notify))
+            self._open(begin(run, start_worker=self.start_worker, notify=self._notify), at_once)
             return self.state()
 
-    def go_on(self, folder: str) -> dict[str, Any]:
+    def go_on(self, folder: str, at_once: int = ONE) -> dict[str, Any]:
         """Continue a mailbox run that began before, here or by `optimize --proposer mailbox`."""
-        with self._lock:
-            self.close()
+        with self._choosing:
+            self._leave()
             if Path(folder).is_dir():
                 refuse_links(Path(folder))
             with Journal.open(Path(folder)) as journal:
@@ -89,21 +110,31 @@ class AgentSession:
             if proposer != MAILBOX:
                 raise RequestError(f"{folder} is written by {proposer}, not by replies", "start a run of your own")
             again = reopen(
-                Path(folder), target=self._target, start_worker=self._start_worker, notify=self._notify, ask=refuse
+                Path(folder), target=self.target, start_worker=self.start_worker, notify=self._notify, ask=refuse
             )
-            self._open(again)
+            self._open(again, at_once)
             return self.state()
 
-    def _open(self, opening: AbstractContextManager[OpenRun]) -> None:
+    def _open(self, opening: AbstractContextManager[OpenRun], at_once: int) -> None:
         """Leave the run that is open, open this one, and search until a reply is needed."""
-        self.close()
+        self._leave()
         with ExitStack() as things:
             run = things.enter_context(opening)
-            self._run = Opened(run, things.pop_all())
-        self._search()
+            known = {trial.number for trial in read_run(run.journal).trials}
+            with self._lock:
+                self._run = Opened(run, things.pop_all(), known=known)
+                self._most_waiting = at_once
+        self._background.start("judging the first kernel", self._search)
+
+    def _leave(self) -> None:
+        """Close the open run, unless it is at work."""
+        if self._background.doing is not None:
+            raise RequestError(f"the open run is at work: {self._background.doing}", "wait until it is done")
+        self.close()
 
     def close(self) -> None:
-        """Close the run, which can be opened again, and its worker."""
+        """Close the run, which can be opened again, and its worker; what is being judged gets a while to end."""
+        self._background.is_idle(CLOSING_S)
         with self._lock:
             if self._run is not None:
                 run, self._run = self._run, None
@@ -112,7 +143,8 @@ class AgentSession:
     # --- working on it ----------------------------------------------------------------------------------------
 
     def next_request(self, number: int | None = None) -> dict[str, Any]:
-        """The prompt of a request that waits: that one, or the first."""
+        """The prompt of a request that waits: that one, or the first. since: what became of trials that were finished
+        after it was written."""
         with self._lock:
             run = self._opened()
             open_numbers = waiting(run.journal.folder)
@@ -123,53 +155,97 @@ class AgentSession:
                 )
             chosen = open_numbers[0] if number is None else number
             prompt = prompt_path(run.journal.folder, chosen).read_text(encoding="utf-8")
-            return {"number": chosen, "waiting": list(open_numbers), "prompt": prompt}
+            return {
+                "number": chosen,
+                "waiting": list(open_numbers),
+                "since": self._since(chosen),
+                "prompt": without_orders(prompt),
+            }
+
+    def _since(self, number: int) -> list[dict[str, Any]]:
+        """The trials that were finished after a request was asked, which its prompt may not know."""
+        events = self._opened().journal.history()
+        asked = next((e.seq for e in events if e.kind is EventKind.ASKED and e.number == number), 0)
+        finished = {e.number for e in events if e.kind is EventKind.TOLD and e.seq > asked}
+        view = self._view()
+        return [short_trial(trial, view) for trial in view.trials if trial.number in finished]
 
     def submit(self, number: int, reply: str) -> dict[str, Any]:
-        """Hand in a reply, a module or Markdown with one, and have it judged. Raises `RequestError` for one that the
-        run could not use; the request then still waits."""
+        """Hand in a reply, a module or Markdown with one; it is judged in the background. Raises `RequestError` for one
+        that the run could not use; the request then still waits."""
         with self._lock:
             run = self._opened()
-            suffix = ".py" if is_module(reply) else ".md"
+            suffix = ".md" if blocks(reply) else ".py"
             with tempfile.TemporaryDirectory(prefix="kernelwright-") as scratch:
                 file = Path(scratch) / f"reply{suffix}"
                 file.write_text(encodable(reply), encoding="utf-8")
                 deposit_reply(run.journal.folder, number, file)
-            self._search()
-            return {**self.verdict(number), "state": self.state()}
+            self._background.start(f"judging the reply to request {number}", self._search)
+            return {"submitted": number, "doing": self._background.doing, "what_now": "wait gives its verdict"}
 
     def finish(self) -> dict[str, Any]:
-        """End the run: withdraw what still waits, and confirm the best."""
+        """End the run, in the background: withdraw what still waits, and confirm the best."""
+        with self._lock:
+            self._opened()
+            self._background.start("confirming the best kernel", self._end)
+            return self.state()
+
+    def _end(self) -> None:
         with self._lock:
             run = self._opened()
             for number in waiting(run.journal.folder):
                 withdraw(run.journal.folder, number)
             asked = sum(event.kind is EventKind.ASKED for event in run.journal.events())
             early = run.outcome is None or run.outcome.reason is StopReason.WAITING
-            self._search(Budget(trials=asked))
-            if early and run.outcome is not None and run.outcome.reason is StopReason.TRIALS:
-                run.outcome = replace(run.outcome, detail=FINISHED)
-            return self.state()
+        self._search(Budget(trials=asked))
+        if early and run.outcome is not None and run.outcome.reason is StopReason.TRIALS:
+            run.outcome = replace(run.outcome, detail=FINISHED)
 
     def _search(self, budget: Budget | None = None) -> None:
         """Run a session with this budget; None: the run's."""
         opened = self._opened()
         journal, worker, limits = opened.run
+
+        def keep(line: str) -> None:
+            opened.line = line
+
         opened.outcome = run_session(
-            journal, worker, budget or limits, notify=self._notify, display=no_display, proposer_options=WHOLE
-        ).outcome
+            journal, worker, budget or limits, notify=self._notify, display=lines_to(keep), proposer_options=WHOLE,
+            most_waiting=self._most_waiting,
+        ).outcome  # fmt: skip
+
+    # --- waiting for it ---------------------------------------------------------------------------------------
+
+    def is_idle(self, within_s: float) -> bool:
+        """Whether nothing is under way, or no longer is after this time."""
+        return self._background.is_idle(within_s)
+
+    @property
+    def progress(self) -> str:
+        """What is under way, in a line."""
+        run, doing = self._run, self._background.doing
+        return " · ".join(filter(None, [doing, run.line if run is not None and doing else ""]))
+
+    def news(self) -> dict[str, Any]:
+        """What became of trials that the agent was not told of yet, and the state. Raises what ended the search."""
+        self._background.raise_fault()
+        with self._lock:
+            run, view = self._opened(), self._view()
+            new = [trial for trial in view.trials if trial.number not in run.known]
+            run.known |= {trial.number for trial in new}
+            return {"verdicts": [short_trial(trial, view) for trial in new], "state": self.state()}
 
     # --- looking at it ----------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """State of the run, in few words."""
+        """State of the run, in few words; also while it is at work."""
         with self._lock:
-            run = self._opened()
-            view = self._view()
-            over = run.outcome is not None and run.outcome.reason is not StopReason.WAITING
+            run, view, doing = self._opened(), self._view(), self._background.doing
+            over = doing is None and run.outcome is not None and run.outcome.reason is not StopReason.WAITING
             return {
                 "run": str(run.journal.folder),
                 "problem": run.journal.info.problem.name,
+                "doing": doing,
                 "over": over,
                 "stopped": run.outcome.detail if run.outcome is not None and over else None,
                 "verdict": verdict_text(view),
@@ -181,22 +257,17 @@ class AgentSession:
             }
 
     def verdict(self, number: int) -> dict[str, Any]:
-        """What became of a trial."""
+        """What became of a trial, with all that was found and its source."""
         with self._lock:
-            trial = self._trial(number)
-            evaluation = trial.evaluation
-            return {
-                "trial": number,
-                "status": evaluation.status.value if evaluation is not None else "no candidate",
-                "score_us": trial.score_us,
-                "timing_kind": evaluation.timing_kind if evaluation is not None else None,
-                "text": trial_text(trial, self._view()),
-            }
+            trial, view = self._trial(number), self._view()
+            return {**short_trial(trial, view), "text": trial_text(trial, view)}
 
     def profile(self, number: int) -> str:
         """Bound, gap, bottleneck, counters of a trial, on the timed case where it is furthest from the bound."""
         with self._lock:
             run, trial = self._opened(), self._trial(number)
+            if self._background.doing is not None:
+                raise RequestError(f"the worker is at work: {self._background.doing}", "wait, then ask again")
             candidate, problem = trial.proposal.candidate, run.journal.info.problem
             if candidate is None or trial.evaluation is None or not trial.passed:
                 raise RequestError(f"trial {number} did not pass, so there is nothing to profile", "see its verdict")
@@ -224,20 +295,13 @@ class AgentSession:
 
     def _opened(self) -> Opened:
         if self._run is None:
-            raise RequestError("no run is open", "start_run begins one, open_run takes one up")
+            raise RequestError("no run is open", "start_run begins one, open_run opens an earlier one")
         return self._run
 
     def _what_now(self) -> str:
         run = self._opened()
+        if self._background.doing is not None:
+            return "wait says what comes of it"
         if waiting(run.journal.folder):
             return "next_request gives a prompt; submit answers it"
         return "the run is over: see verdict and best_kernel; start_run begins another"
-
-
-def is_module(reply: str) -> bool:
-    """Whether a reply is the bare module, not Markdown around it."""
-    try:
-        syntax.parse(reply)
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return False
-    return True

@@ -65,7 +65,7 @@ def bench(
 ) -> BenchReport:
     """Measure one problem, in as many workers as there are repeats.
 
-    problem: a file, a folder with `problem.py`, or a name in `./gallery`. candidates: Python files. A folder's
+    problem: a file, a folder with `problem.py`, or a name in the gallery. candidates: Python files. A folder's
     `starter.py` and `best.py` take part too. A candidate that is wrong has a row with its status and no time. Without
     a GPU nothing is timed, and times are estimates. Raises `ProblemError` for the problem, `RequestError` for a
     candidate's file or a case that the problem does not have.
@@ -87,7 +87,9 @@ def bench(
             unqualified=settings.unqualified,
         ) as (worker, info):
             reports.append(worker.bench(named, settings.chosen_cases(info), settings.max_autotune, settings.compile))
-    return msgspec.structs.replace(repeated(reports), command=command_line(problem, candidates, settings))
+    return msgspec.structs.replace(
+        repeated(reports), command=command_line(problem, candidates, settings), candidates=named
+    )
 
 
 def named_candidates(problem: ProblemPath, files: Sequence[str | Path]) -> dict[str, Candidate]:

@@ -72,7 +72,7 @@ class StartedAhead:
         return self.worker.result()
 
     def end(self) -> None:
-        """End the worker if nobody called for it."""
+        """End the worker if it was not used."""
         if not self.taken and self.worker.exception() is None:
             self.taken = True
             with self.worker.result():
@@ -80,7 +80,7 @@ class StartedAhead:
 
 
 def one_ahead(start_worker: StartWorker, target: str | None, count: int) -> Generator[StartedAhead, None, None]:
-    """Gives `count` starters; the worker of the next one starts while one is in use. A worker that nobody called for
+    """Gives `count` starters; the worker of the next one starts while one is in use. A worker that was not used
     is ended."""
     with ThreadPoolExecutor(1) as beside:
         starters: list[StartedAhead] = []

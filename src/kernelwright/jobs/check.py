@@ -6,12 +6,20 @@ from pathlib import Path
 
 from kernelwright.jobs.loading import load_problem, read_problem
 from kernelwright.jobs.worker import StartWorker
-from kernelwright.model import Environment, Implementation, ProblemInfo, QualificationReport, Record, WhichCases
+from kernelwright.model import (
+    Environment,
+    Implementation,
+    LibraryMode,
+    ProblemInfo,
+    QualificationReport,
+    Record,
+    WhichCases,
+)
 from kernelwright.report.bounds import eager_rows
 
 
 class ProblemCheck(Record, frozen=True, kw_only=True):
-    """A problem with its bounds, and whether it tells a kernel from a trivial answer.
+    """A problem with its bounds, and whether it distinguishes a kernel from a trivial answer.
 
     eager: the measured row of eager PyTorch by case; empty without a GPU.
     """
@@ -28,16 +36,21 @@ def check(
     start_worker: StartWorker,
     target: str | None = None,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
 ) -> ProblemCheck:
     """Try trivial answers on every case that this machine can compute; on a GPU, time eager PyTorch too.
 
-    problem: a file, a folder with `problem.py`, or a name in `./gallery`. target: compile target, only without a GPU.
-    dtype: of the full-size cases (torch's name), None for their own. which: whether cases are derived where the problem
-    states none. Raises `ProblemError` for the problem.
+    problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
+    dtype: of the full-size cases (torch's name), None for their own. library: which library steps candidates may hold,
+    None for what the problem states. which: whether cases are derived where the problem states none. Raises
+    `ProblemError` for the problem.
     """
     found = read_problem(problem)
-    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, which=which) as (worker, info):
+    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, library=library, which=which) as (
+        worker,
+        info,
+    ):
         environment = worker.environment()
         report = worker.qualify(every=True)
         eager = eager_rows(worker.bench({}, compile=False)) if environment.device is not None else {}

@@ -1,6 +1,6 @@
 """The user's consent to what a settings file or a journal asks for: where prompts and keys go, which paths are used.
 
-Both files may come from somebody else. So an address, the name of a key's variable and a path outside the folder are
+Both files may come from another person. So an address, the name of a key's variable and a path outside the folder are
 used only where the user gives them directly, confirms them when asked, or did so before on this machine. Consent is
 remembered as one empty file each under XDG_STATE_HOME, named by a hash: remove it to be asked again.
 """
@@ -36,11 +36,11 @@ PATHS = ("file", "run")
 """Options of proposers that are paths."""
 
 Ask = Callable[[str], bool]
-"""Asks the user a yes-or-no question; False also where nobody can answer."""
+"""Asks the user a yes-or-no question; False also where there is no terminal."""
 
 
 def refuse(question: str) -> bool:
-    """Answers every question with no: for programs, where nobody can be asked."""
+    """Answers every question with no: for programs, where there is no terminal."""
     return False
 
 
@@ -87,7 +87,12 @@ def typed_as(name: str, value: Scalar) -> str:
 def path_wishes(file: RunOptions, merged: RunOptions) -> list[Wish]:
     """The paths, beside lessons, that a settings file names and that were not given directly. merged: the options that
     apply."""
-    named = (("problem", "", "run the problem"), ("starter", "--starter", "try the kernel"), ("out", "--out", "write"))
+    named = (
+        ("problem", "", "run the problem"),
+        ("starter", "--starter", "try the kernel"),
+        ("known", "--known", "run the problems of"),
+        ("out", "--out", "write"),
+    )
     values = [
         (flag, getattr(file, name), what) for name, flag, what in named if getattr(merged, name) == getattr(file, name)
     ]
@@ -102,7 +107,7 @@ def typed_words(given: RunOptions) -> set[str]:
     """The options that were given directly and need consent, in the words of `Wish.parts`."""
     found = {typed_as(name, value) for name, value in (given.proposer_option or {}).items()}
     found |= {f"--base-url {given.base_url}"} if given.base_url is not None else set()
-    values = {name: getattr(given, name) for name in ("lessons", "out", "starter")}
+    values = {name: getattr(given, name) for name in ("lessons", "out", "starter", "known")}
     found |= {f"--{name} {value}" for name, value in values.items() if value is not None}
     return found | ({given.problem} if given.problem is not None else set())
 
@@ -126,7 +131,7 @@ def settle(
         question = f"{source} asks kernelwright to {legible(wish.what)}"
         if not (own <= set(typed) or is_near or was_agreed(wish) or ask(f"{question}. Allow it?")):
             raise RequestError(
-                f"{question}, which nobody typed",
+                f"{question}, which was not typed",
                 f"if that is wanted, type {' '.join(map(shell_word, sorted(own)))} too",
             )
         agree(wish, notify)

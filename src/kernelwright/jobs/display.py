@@ -1,4 +1,4 @@
-"""How a job shows the progress of a session: by a display that its caller brings, or as lines."""
+"""Progress display of a session: by a display that its caller brings, or as lines."""
 
 from __future__ import annotations
 

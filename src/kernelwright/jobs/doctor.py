@@ -10,6 +10,8 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from kernelwright.cache import FOLDER_BYTES_MAX, Cache
+from kernelwright.errors import ConfigError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import load_problem
 from kernelwright.jobs.worker import StartWorker
@@ -21,6 +23,11 @@ from kernelwright.problems.canaries import (
     reference_canary,
     timed_canaries,
 )
+from kernelwright.run.verdicts import MOST_BYTES, VARIABLE, cache_folder
+from kernelwright.text.units import bytes_text
+
+COMPILED = "KERNELWRIGHT_COMPILE_CACHE"
+"""Names the folder of compiled kernels, for the workers."""
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
@@ -41,11 +48,13 @@ class Canary:
 
 @dataclass(frozen=True)
 class Examination:
-    """What this machine can do. providers: whether each environment variable of a model provider is set."""
+    """What this machine can do. providers: whether each environment variable of a model provider is set.
+    caches: where each is and how large, or why there is none."""
 
     environment: Environment
     machine: Machine
     providers: dict[str, bool]
+    caches: dict[str, str]
     canaries: tuple[Canary, ...]
 
     @property
@@ -57,6 +66,7 @@ class Examination:
 def examine(*, start_worker: StartWorker, target: str | None = None) -> Examination:
     """Try everything that this machine should do. target: compile target, only without a GPU; without one no canary is
     timed."""
+    compiled = os.environ.get(COMPILED)
     with tempfile.TemporaryDirectory(prefix="kernelwright-doctor-") as folder:
         problem = canary_problem(Path(folder))
         with load_problem(problem, start_worker=start_worker, target=target) as (worker, _):
@@ -67,9 +77,28 @@ def examine(*, start_worker: StartWorker, target: str | None = None) -> Examinat
     return Examination(
         environment=environment,
         machine=machine,
+        caches={
+            "verdicts": cache_text(cache_folder(), VARIABLE, MOST_BYTES),
+            "compiled kernels": cache_text(Path(compiled) if compiled else None, COMPILED, FOLDER_BYTES_MAX),
+        },
         providers={name: bool(os.environ.get(name)) for name in KEYS},
         canaries=tuple(canaries),
     )
+
+
+def cache_text(folder: Path | None, variable: str, most_bytes: int) -> str:
+    """Where a cache is and how large."""
+    if folder is None:
+        return f"off ({variable})"
+    if not folder.is_dir():
+        return f"{folder}: empty, at most {bytes_text(most_bytes)}"
+    try:
+        cache = Cache(folder, variable, most_bytes)
+    except ConfigError as error:
+        return str(error)
+    size = cache.size()
+    cache.close()
+    return f"{folder}: {size.entries} entries, {bytes_text(size.bytes)} of at most {bytes_text(most_bytes)}"
 
 
 def judge_canaries(worker: Worker) -> list[Canary]:

@@ -1,4 +1,4 @@
-"""What `optimize` would send first and may spend at most. Nothing is sent, and no run's folder is written.
+"""The first prompt that `optimize` would send, and the most that it may spend. Nothing is sent, no folder is written.
 
 The kernel to start from is judged and timed for it, since the first prompt says how it does.
 """
@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -16,11 +16,22 @@ from kernelwright.errors import RequestError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.consent import Ask, refuse
 from kernelwright.jobs.loading import load_qualified, require_verifiable
-from kernelwright.jobs.runs import NewRun, new_run
+from kernelwright.jobs.runs import NewRun, find_known, new_run
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.llm.protocol import NothingSent, ProviderRequest
-from kernelwright.model import BUDGET_LIMITS, Operator, Profile, Proposal, Record, Request, RunSettings, Trial
+from kernelwright.model import (
+    BUDGET_LIMITS,
+    KNOWN,
+    KnownKernel,
+    Operator,
+    Profile,
+    Proposal,
+    Record,
+    Request,
+    RunSettings,
+    Trial,
+)
 from kernelwright.propose import Context, prompt_path
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.table import Shown, shown_proposer
@@ -33,13 +44,13 @@ MOST_ASKED = 64
 
 
 TUNES = (
-    "the search first tunes the numbers of its starter and asks nobody; the first prompt then also says what came of it"
+    "the search first tunes the numbers of its starter, without a prompt; the first prompt then also shows the result"
 )
 
 
 class DryRun(Record, frozen=True, kw_only=True):
     """proposer: who writes candidates. address: where its prompts go, None where nothing is sent. document: the first
-    one, whole, as it is sent, without the key. file: the prompt that is written for somebody to answer, where that is
+    one, whole, as it is sent, without the key. file: the prompt that is written for a person to answer, where that is
     how this proposer asks. limits: the most that a run may take, by what is limited. remarks: what follows later."""
 
     problem: str
@@ -65,7 +76,8 @@ def dry_run(
     run = new_run(given, settings, ask=ask, notify=notify, variables=with_keys(os.environ))
     with load_qualified(
         run.problem, run.settings.problem, start_worker=start_worker, notify=notify, target=run.target,
-        dtype=run.settings.dtype, which=run.settings.cases, unqualified=run.settings.unqualified,
+        dtype=run.settings.dtype, library=run.settings.library, which=run.settings.cases,
+        unqualified=run.settings.unqualified,
     ) as (worker, info), tempfile.TemporaryDirectory() as folder:  # fmt: skip
         require_verifiable(worker, info, run.problem)
         shown = shown_proposer(run.settings.proposer, run.settings.proposer_options, with_keys(os.environ))
@@ -76,7 +88,7 @@ def dry_run(
                 folder=Path(folder), put_blob=lambda text: "", blob=lambda sha: "",
                 lessons=read_cards(Path(lessons)) if (lessons := run.settings.lessons) is not None else (),
             )  # fmt: skip
-            request, context, tunes = first_request(run, worker, context)
+            request, context, tunes = first_request(run, worker, context, find_known(worker, run, info, notify))
             sent, file = prompted(shown, request, without_source(context) if run.settings.no_source else context)
     return DryRun(
         problem=info.name,
@@ -95,9 +107,12 @@ def with_keys(variables: Mapping[str, str]) -> dict[str, str]:
     return {**keys, **variables}
 
 
-def first_request(run: NewRun, worker: Worker, context: Context) -> tuple[Request, Context, bool]:
+def first_request(
+    run: NewRun, worker: Worker, context: Context, known: Sequence[KnownKernel]
+) -> tuple[Request, Context, bool]:
     """The strategy's first request that is put into words, what its prompt may show, and whether others come first."""
-    strategy = build_strategy(run.settings.strategy, run.starter, run.settings.seed, run.settings.strategy_options)
+    settings, candidates = run.settings, [one.candidate for one in known]
+    strategy = build_strategy(settings.strategy, run.starter, settings.seed, settings.strategy_options, candidates)
     trials: tuple[Trial, ...] = ()
     profiles: dict[int, tuple[Profile, ...]] = {}
     for _ in range(MOST_ASKED):
@@ -106,7 +121,8 @@ def first_request(run: NewRun, worker: Worker, context: Context) -> tuple[Reques
             break
         if request.candidate is not None:
             evaluation = worker.evaluate(request.candidate, "search")
-            proposal = Proposal(author="starter", candidate=request.candidate)
+            author = KNOWN if request.candidate in candidates else "starter"
+            proposal = Proposal(author=author, candidate=request.candidate)
             trials = (*trials, Trial(request=request, proposal=proposal, evaluation=evaluation))
             case = furthest(evaluation, context.problem) if evaluation.score_us is not None else None
             if case is not None:

@@ -19,6 +19,7 @@ from kernelwright.folders import require_empty
 from kernelwright.jobs.exportable import ExportSource, WrongCandidateError, read_subject
 from kernelwright.jobs.package_process import run_module
 from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.report.evaluation import library_text
 
 PACKAGE = "op"
 """The format that is a package of Python: it measures and checks itself."""
@@ -29,7 +30,7 @@ class Exported:
     """What was written. folder: None where nothing was, because the candidate is not right: `reason` says why. files:
     paths below the folder, sorted. package: its name in Python. checked: whether a package passed its own check; None
     for other formats. has_figures: whether a package knows a device on which the kernel was timed; on any other
-    PyTorch serves."""
+    PyTorch serves. library: the mode that the kernel was judged in, and the library steps of a call."""
 
     format: str
     folder: Path | None = None
@@ -38,6 +39,7 @@ class Exported:
     checked: bool | None = None
     has_figures: bool = False
     reason: str = ""
+    library: str = ""
 
 
 def export(
@@ -78,7 +80,10 @@ def export(
     for path, text in files.items():
         (folder / path).parent.mkdir(parents=True, exist_ok=True)
         (folder / path).write_text(text, encoding="utf-8")
-    exported = Exported(format=format, folder=folder, files=tuple(sorted(files)), package=subject.package)
+    exported = Exported(
+        format=format, folder=folder, files=tuple(sorted(files)), package=subject.package,
+        library=library_text(subject.evaluation),
+    )  # fmt: skip
     if format != PACKAGE:
         return exported
     if measures:

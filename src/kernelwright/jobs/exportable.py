@@ -18,7 +18,7 @@ from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import load_problem, load_qualified
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import Journal
-from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, ProblemInfo, Status
+from kernelwright.model import BenchReport, Candidate, Environment, Evaluation, LibraryMode, ProblemInfo, Status
 from kernelwright.problems import ProblemPath, find_problem, problem_in_run, read_problem_text
 from kernelwright.report.view import RunView, read_run
 
@@ -31,7 +31,8 @@ class WrongCandidateError(Exception):
 class ExportSource:
     """What to export.
 
-    what: a run's folder, or a candidate's file, which needs `problem` and may have a `config` and be `unqualified`.
+    what: a run's folder, or a candidate's file, which needs `problem` and may have a `config`, a `library`
+    (which library steps it may hold, None for what the problem states) and be `unqualified`.
     trial: of the run, None for its confirmed best. name: the package's. results: FILE or FILE:ROW of a bench report.
     target: compile target, only without a GPU.
     """
@@ -42,6 +43,7 @@ class ExportSource:
     config: Mapping[str, int] = field(default_factory=dict)
     name: str | None = None
     results: str | None = None
+    library: LibraryMode | None = None
     unqualified: bool = False
     target: str | None = None
 
@@ -68,6 +70,7 @@ def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: N
         start_worker=start_worker,
         notify=notify,
         target=source.target,
+        library=source.library,
         unqualified=source.unqualified,
     ) as (worker, info):
         evaluation, environment = worker.evaluate(candidate, "verify"), worker.environment()
@@ -77,10 +80,10 @@ def candidate_subject(source: ExportSource, start_worker: StartWorker, notify: N
 def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify) -> Subject:
     """A run's kernel, judged as its journal says. A worker only reads the problem, in the run's dtype."""
     folder = Path(source.what)
-    if source.problem is not None or source.config or source.unqualified:
+    if source.problem is not None or source.config or source.library or source.unqualified:
         raise RequestError(
             f"{source.what} is a run: it has its problem and config, and was allowed what it needed",
-            "leave --problem, --config and --unqualified out",
+            "leave --problem, --config, --library and --unqualified out",
         )
     with Journal.open(folder) as journal:
         view = read_run(journal)
@@ -89,8 +92,11 @@ def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify)
     number, candidate, evaluation = choose_trial(view, source, notify)
     found = problem_in_run(folder)
     text = read_problem_text(found.file)
-    dtype = view.info.settings.dtype
-    with load_problem(found, start_worker=start_worker, target=source.target, dtype=dtype) as (_, info):
+    dtype, library = view.info.settings.dtype, view.info.problem.library
+    with load_problem(found, start_worker=start_worker, target=source.target, dtype=dtype, library=library) as (
+        _,
+        info,
+    ):
         pass
     subject = assemble(source, found, text, info, candidate, evaluation, view.info.environment)
     return replace(subject, dtype=dtype, run=view, trial=number)
@@ -107,7 +113,7 @@ def choose_trial(view: RunView, source: ExportSource, notify: Notify) -> tuple[i
     evaluation = view.confirmed.get(trial.number, trial.evaluation)
     if trial.proposal.candidate is None or evaluation is None or evaluation.status is not Status.PASSED:
         raise RequestError(
-            f"trial {trial.number} of {source.what} did not pass", "only what was found right is exported"
+            f"trial {trial.number} of {source.what} did not pass", "only a kernel that passed is exported"
         )
     if trial is not view.best:
         notify(f"trial {trial.number} is not the confirmed best of {source.what}")

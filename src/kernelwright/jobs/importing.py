@@ -18,7 +18,7 @@ from kernelwright.importers.table import read_seeds
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, Evaluation
+from kernelwright.model import Candidate, Evaluation, LibraryMode
 
 DEFAULT_LIMIT = 16
 
@@ -44,14 +44,16 @@ def import_seeds(
     limit: int = DEFAULT_LIMIT,
     out: str | Path | None = None,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
     unqualified: bool = False,
     target: str | None = None,
 ) -> Import:
     """Judge and time the kernels of `source` like any candidate, and write those that pass.
 
-    problem: a file, a folder with `problem.py`, or a name in `./gallery`. kind: which importer reads the source, None
+    problem: a file, a folder with `problem.py`, or a name in the gallery. kind: which importer reads the source, None
     for the one that recognises it. candidate: the kernel that a history's configs are for, None for the problem's
-    starter. limit: number of kernels to try. out: the folder to write, new or empty; None for imports/PROBLEM-KIND.
+    starter. limit: number of kernels to try. library: which library steps they may hold, None for what the problem
+    states. out: the folder to write, new or empty; None for imports/PROBLEM-KIND.
     Raises `RequestError` for what cannot be read or written, `ProblemError` for the problem.
     """
     found = read_problem(problem)
@@ -61,7 +63,14 @@ def import_seeds(
     folder = Path(out) if out is not None else Path("imports") / f"{found.name}-{importer}"
     require_empty(folder)
     with load_qualified(
-        found, problem, start_worker=start_worker, notify=notify, target=target, dtype=dtype, unqualified=unqualified
+        found,
+        problem,
+        start_worker=start_worker,
+        notify=notify,
+        target=target,
+        dtype=dtype,
+        library=library,
+        unqualified=unqualified,
     ) as (worker, info):
         environment = worker.environment()
         before = judge(worker, "the problem's own", starter, notify) if starter is not None else None
@@ -80,16 +89,23 @@ def import_seeds(
         left=tuple(seed.name for seed in gathered.seeds[limit:]),
         useless=gathered.useless,
         best=best.seed.name if best is not None else None,
+        library=info.library,
     )
+    return Import(imported, folder, write(imported, best, folder))
+
+
+def write(imported: Imported, best: Remeasured | None, folder: Path) -> Path | None:
+    """Write imported.json and each kernel that passed into `folder`; returns best.py, None where none passed."""
     folder.mkdir(parents=True, exist_ok=True)
     (folder / "imported.json").write_text(document_text(imported) + "\n", encoding="utf-8")
-    for one in seeds:
+    for one in imported.seeds:
         if one.score_us is not None:
             (folder / f"{file_name(one.seed)}.py").write_text(source_text(one.seed), encoding="utf-8")
     if best is None:
-        return Import(imported, folder, None)
-    (folder / "best.py").write_text(source_text(best.seed), encoding="utf-8")
-    return Import(imported, folder, folder / "best.py")
+        return None
+    file = folder / "best.py"
+    file.write_text(source_text(best.seed), encoding="utf-8")
+    return file
 
 
 def judge(worker: Worker, name: str, candidate: Candidate, notify: Notify) -> Evaluation:

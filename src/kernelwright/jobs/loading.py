@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright.codec import encode, plain
-from kernelwright.errors import ProblemError, RequestError
+from kernelwright.errors import NothingToWin, ProblemError, RequestError
 from kernelwright.evaluator.protocol import Worker
+from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.model import Case, CaseInfo, LibraryMode, ProblemInfo, TensorSpec, WhichCases
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text
@@ -17,7 +18,7 @@ from kernelwright.problems.text import states_cases
 
 
 def read_problem(problem: str | Path) -> ProblemPath:
-    """Where the files of a problem are: a file, a folder with `problem.py`, or a name in `./gallery`.
+    """Where the files of a problem are: a file, a folder with `problem.py`, or a name in the gallery.
 
     Raises `ProblemError` where there is none, or where its text cannot be a problem.
     """
@@ -82,8 +83,11 @@ def require_cases(info: ProblemInfo, cases: tuple[str, ...]) -> None:
             raise RequestError(f"{info.name} has no case {name!r}", f"its cases: {', '.join(known)}")
 
 
-def require_verifiable(worker: Worker, info: ProblemInfo, problem: ProblemPath) -> None:
-    """Raise `ProblemError` where this machine can verify no case of the loaded problem, with the lines to add."""
+def require_verifiable(worker: Worker, info: ProblemInfo, problem: ProblemPath | None) -> None:
+    """Raise `ProblemError` where this machine can verify no case of the loaded problem, with the lines to add.
+
+    problem: where they go; None for the problem of a run that exists, which keeps its cases.
+    """
     interpreted = [one for one in info.cases if one.case.small and not is_bfloat16(one)]
     if worker.environment().device is not None or interpreted:
         return
@@ -93,8 +97,11 @@ def require_verifiable(worker: Worker, info: ProblemInfo, problem: ProblemPath) 
     raise ProblemError(
         f"nothing of {info.name} can be verified here: there is no GPU, and the problem has {lacks} runs on Triton's "
         f"CPU interpreter{': ' if why else ''}{why}",
-        lines_to_add(info, problem),
+        ELSEWHERE if problem is None else lines_to_add(info, problem),
     )
+
+
+ELSEWHERE = "go on with it on a machine with a GPU, or give the problem a small case and begin a new run"
 
 
 def is_bfloat16(info: CaseInfo) -> bool:
@@ -143,4 +150,19 @@ def require_qualified(worker: Worker, name: str | Path, notify: Notify, unqualif
         notify(f"going on although {name} does not qualify: {report.reason}")
     elif report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
-        notify(f"whether {name} tells a kernel from a trivial answer was not judged here: {reasons}")
+        notify(f"whether {name} distinguishes a kernel from a trivial answer was not judged here: {reasons}")
+
+
+def require_generated(worker: Worker, info: ProblemInfo, problem: ProblemPath) -> None:
+    """Raise `RequestError` where what torch.compile generates for the loaded problem cannot become a candidate, and
+    `NothingToWin` where it is a library call alone."""
+    try:
+        candidate_text(worker.generate(), info.library)
+    except LeaveIt as reason:
+        raise NothingToWin(f"{info.name}: {reason}") from reason
+    except NotConverted as reason:
+        lacks = "" if problem.starter is not None else f"{problem.name} has no starter.py beside it, and "
+        raise RequestError(
+            f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}",
+            "give a kernel with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
+        ) from reason

@@ -11,6 +11,7 @@ from typing import Any
 
 from kernelwright.jobs.consent import Ask, refuse
 from kernelwright.jobs.display import Display, lines_to
+from kernelwright.jobs.in_mode_any import judge_in_mode_any
 from kernelwright.jobs.runs import begin, new_run, reopen
 from kernelwright.jobs.session import SessionResult, run_session
 from kernelwright.jobs.settings import NO_FILE, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, read_options
@@ -26,23 +27,31 @@ def optimize(
     notify: Notify,
     display: Display | None = None,
     ask: Ask = refuse,
+    max_autotune: bool = False,
     **options: Any,
 ) -> SessionResult:
     """Begin a run, search until its budget is spent or every open request waits for a reply, and confirm the best.
 
-    problem: a file, a folder with `problem.py`, or a name in `./gallery`; None: the settings file's. settings: options
+    problem: a file, a folder with `problem.py`, or a name in the gallery; None: the settings file's. settings: options
     from a file (`read_settings`), used where none is given here; the user must consent to some of them, by `ask`.
-    options: fields of `RunOptions`. display: how progress is shown; None: as lines to `notify`.
+    options: fields of `RunOptions`. display: how progress is shown; None: as lines to `notify`. max_autotune: measure
+    that mode of torch.compile beside the best kernel, too (slow).
 
     An interrupt ends the session in order (`StopReason.INTERRUPTED`). Raises `RequestError`, `ConfigError` and
     `ProblemError` for the request, `MachineError` where torch or Triton is missing, `ProviderError` and `WorkerError`
-    where the search cannot continue; the run can then be resumed.
+    where the search cannot continue; the run can then be resumed. Raises `NothingToWin` where there is no starter and
+    what torch.compile generates is a library call alone.
     """
     given = read_options({**options, "problem": None if problem is None else str(problem)})
     run = new_run(given, settings, ask=ask, notify=notify)
     with begin(run, start_worker=start_worker, notify=notify) as (journal, worker, budget):
         notify(f"run folder: {journal.folder}")
-        return run_session(journal, worker, budget, notify=notify, display=display or lines_to(notify))
+        result = run_session(
+            journal, worker, budget, notify=notify, display=display or lines_to(notify), max_autotune=max_autotune
+        )
+        if result.best is not None:
+            judge_in_mode_any(result.view, worker, notify)
+        return result
 
 
 def resume(
@@ -66,4 +75,7 @@ def resume(
         Path(folder), limits, agreed=agreed, target=target, start_worker=start_worker, notify=notify, ask=ask
     )
     with opened as (journal, worker, budget):
-        return run_session(journal, worker, budget, notify=notify, display=display or lines_to(notify))
+        result = run_session(journal, worker, budget, notify=notify, display=display or lines_to(notify))
+        if result.best is not None:
+            judge_in_mode_any(result.view, worker, notify)
+        return result

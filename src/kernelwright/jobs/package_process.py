@@ -28,7 +28,7 @@ def run_module(folder: Path, module: str, words: list[str], notify: Notify) -> i
         try:
             for line in process.stdout:
                 notify(line.rstrip("\n"))
-        except BaseException:
+        except BaseException:  # an interrupt, too: the package's process must end
             process.kill()
             raise
     return process.returncode

@@ -17,6 +17,7 @@ from kernelwright.model import (
     Candidate,
     Environment,
     Implementation,
+    LibraryMode,
     ProblemInfo,
     Record,
 )
@@ -51,19 +52,24 @@ def profile(
     full: bool = False,
     target: str | None = None,
     dtype: str | None = None,
+    library: LibraryMode | None = None,
 ) -> ProfileReport:
     """Time a candidate, profile one call on each case, and diagnose what limits it.
 
-    problem: a file, a folder with `problem.py`, or a name in `./gallery`. name: the candidate's, in the report. show:
+    problem: a file, a folder with `problem.py`, or a name in the gallery. name: the candidate's, in the report. show:
     called with each profile as soon as it is there. cases: names, () for the timed ones. framework: profile eager and
     torch.compile too; raises `MachineError` without a GPU. full: read every counter that the profiler has. target:
-    compile target, only without a GPU. dtype: of the full-size cases (torch's name), None for their own. Raises
+    compile target, only without a GPU. dtype: of the full-size cases (torch's name), None for their own. library: which
+    library steps the candidate may hold, None for what the problem states. Raises
     `ProblemError` for the problem, `RequestError` for a case that it does not have.
     """
     found = read_problem(problem)
     rows: list[Profiled] = []
     failure = None
-    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, cases=cases) as (worker, info):
+    with load_problem(found, start_worker=start_worker, target=target, dtype=dtype, cases=cases, library=library) as (
+        worker,
+        info,
+    ):
         environment = worker.environment()
         if framework and environment.device is None:
             raise MachineError("--framework needs a GPU, and there is none here", "profile the candidate alone")
@@ -82,7 +88,7 @@ def profile(
                     break
                 continue
             seen = worker.profile(candidate if own else row.name, case.case, full)
-            rows.append(profiled(shown_name, by_name[case.case], timing, seen, environment))
+            rows.append(profiled(shown_name, by_name[case.case], timing, seen, environment, row.library))
             show(rows[-1])
     return ProfileReport(problem=info, environment=environment, profiles=tuple(rows), failure=failure)
 

@@ -52,7 +52,9 @@ def recheck(
     """
     package = read_package(Path(place))
     problem = problem_at(package.reference)
-    with load_problem(problem, start_worker=start_worker, target=target, dtype=package.dtype) as (worker, _):
+    with load_problem(
+        problem, start_worker=start_worker, target=target, dtype=package.dtype, library=package.library
+    ) as (worker, _):
         worker.qualify()
         evaluation, environment = worker.evaluate(package.candidate, "verify"), worker.environment()
     unjudged = cannot_time(package, environment) if timing else ""

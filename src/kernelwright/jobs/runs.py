@@ -18,11 +18,12 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of
-from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
+from kernelwright.jobs.known import known_kernels
+from kernelwright.jobs.loading import read_problem, require_generated, require_qualified, require_verifiable
 from kernelwright.jobs.settings import NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
-from kernelwright.model import Budget, Candidate, RunInfo, RunSettings
+from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunInfo, RunSettings
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
 from kernelwright.propose import build_proposer
 from kernelwright.run import resume as end_pause
@@ -66,6 +67,8 @@ def new_run(
     near = (file.path.resolve().parent, Path.cwd())
     settle(wishes, typed_words(given), str(file.path), ask=ask, notify=notify, near=near)
     problem = read_problem(settings.problem)
+    if settings.proposer == "builtin" and settings.starter is None and problem.starter is None:
+        settings = msgspec.structs.replace(settings, proposer="inductor")
     starter = read_starter(problem, settings.starter, settings.proposer)
     build_strategy(settings.strategy, starter, settings.seed, settings.strategy_options)
     build_proposer(settings.proposer, settings.proposer_options, variables).close()
@@ -80,14 +83,16 @@ def new_run(
 def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator[OpenRun]:
     """Start a worker, load the problem, and begin the run in its folder, which gets a copy of the problem.
 
-    Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing.
+    Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing, and what
+    `require_generated` raises where the first kernel is to be what torch.compile generates.
     """
     with start_worker(run.target) as worker:
-        problem = worker.load(
-            str(run.problem.file), run.settings.dtype, library=run.settings.library, which=run.settings.cases
-        )
+        problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
+        known = find_known(worker, run, problem, notify)
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
+        if run.settings.proposer == "inductor" and run.starter is None:
+            require_generated(worker, problem, run.problem)
         now = datetime.now(timezone.utc)
         info = RunInfo(
             schema_version=SCHEMA_VERSION,
@@ -97,6 +102,7 @@ def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator
             problem=problem,
             environment=worker.environment(),
             starter=run.starter,
+            known=known,
         )
         if run.out is not None:
             folder = Path(run.out)
@@ -105,6 +111,30 @@ def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator
         cases = [one.case for one in problem.cases]
         with Journal.create(folder, info, lambda: copy_problem(run.problem, folder, cases)) as journal:
             yield OpenRun(journal, worker, run.settings.budget)
+
+
+def load(worker: Worker, run: NewRun) -> ProblemInfo:
+    settings = run.settings
+    return worker.load(str(run.problem.file), settings.dtype, library=settings.library, which=settings.cases)
+
+
+def find_known(worker: Worker, run: NewRun, problem: ProblemInfo, notify: Notify) -> tuple[KnownKernel, ...]:
+    """The known kernels that a run begins with. Its problem is loaded before and after."""
+    if run.settings.no_known:
+        return ()
+    others = 0
+
+    def operators(other: ProblemPath) -> tuple[str, ...]:
+        nonlocal others
+        others += 1
+        return worker.load(str(other.file), which="stated").operators
+
+    named = Path(run.settings.known) if run.settings.known is not None else None
+    try:
+        return known_kernels(problem, run.problem, run.starter, named, operators, notify)
+    finally:
+        if others:
+            load(worker, run)
 
 
 @contextmanager
@@ -122,7 +152,7 @@ def reopen(
 
     limits: in place of the run's own, where given. agreed: options of the run that the user gives again to consent to
     them (`consent`); they change nothing. target: None for that of the run. Raises `RunFolderError` where the run's
-    copy of the problem was changed.
+    copy of the problem was changed, `ProblemError` where this machine can verify nothing of it.
     """
     if folder.is_dir():
         refuse_links(folder)
@@ -141,6 +171,7 @@ def reopen(
             )
             if (loaded.source, loaded.modules) != (info.problem.source, info.problem.modules):
                 raise RunFolderError(f"{file} was modified since the run started", "restore the original file")
+            require_verifiable(worker, loaded, None)
             require_qualified(worker, info.settings.problem, notify, info.settings.unqualified)
             yield OpenRun(journal, worker, budget)
 
@@ -165,14 +196,10 @@ def latest_budget(journal: Journal, limits: Budget) -> Budget:
 
 
 def read_starter(problem: ProblemPath, file: str | None, proposer: str) -> Candidate | None:
-    """The kernel to start from; None where a proposer is to write the first one."""
+    """The kernel to start from; None where a proposer is to write the first one, as `inductor` does unless a file is
+    named."""
     if file is not None:
         return read_candidate(file)
-    if problem.starter is not None:
+    if problem.starter is not None and proposer != "inductor":
         return read_candidate(problem.starter)
-    if proposer == "builtin":
-        raise RequestError(
-            f"{problem.name} has no starter.py beside it, and the built-in proposer only varies a kernel that exists",
-            "give one with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
-        )
     return None

@@ -6,25 +6,30 @@ paid for, and the run can be resumed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 
+from kernelwright.cache import Cache
 from kernelwright.errors import RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.interruption import Ended
+from kernelwright.jobs.beside import measure_beside
 from kernelwright.jobs.control_arm import run_control, wants_control
 from kernelwright.jobs.display import Display
 from kernelwright.jobs.session_log import SessionLog
 from kernelwright.jobs.worker import Notify
 from kernelwright.journal import Journal
 from kernelwright.model import Budget, Scalar, Trial
-from kernelwright.propose import build_proposer
+from kernelwright.propose import build_proposer, writes_code
+from kernelwright.propose.inductor import InductorFirst
 from kernelwright.propose.lessons import write_cards
 from kernelwright.report.files import write_answer, write_views
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
-from kernelwright.run import Outcome, optimize
+from kernelwright.run import Outcome, StopReason, optimize
+from kernelwright.run.verdicts import MOST_BYTES, VARIABLE, Verdicts, cache_folder, problem_files
 from kernelwright.search import build_strategy
 
 
@@ -61,31 +66,41 @@ def run_session(
     notify: Notify,
     display: Display,
     proposer_options: Mapping[str, Scalar] | None = None,
+    max_autotune: bool = False,
+    most_waiting: int | None = None,
 ) -> SessionResult:
     """Search until the session ends; whatever ends it, write the files of the run's folder.
 
-    worker: with the run's problem loaded. proposer_options: in place of those of the run. An error or a signal is
+    worker: with the run's problem loaded. proposer_options: in place of those of the run. max_autotune: measure that
+    mode of torch.compile beside the best kernel, too. most_waiting: as of `run.optimize`. An error or a signal is
     raised after the files are written.
     """
     settings = journal.info.settings
-    strategy = build_strategy(settings.strategy, journal.info.starter, settings.seed, settings.strategy_options)
+    strategy = build_strategy(
+        settings.strategy, journal.info.starter, settings.seed, settings.strategy_options,
+        [known.candidate for known in journal.info.known],
+    )  # fmt: skip
     proposer = build_proposer(settings.proposer, {**settings.proposer_options, **(proposer_options or {})})
+    if journal.info.starter is None and writes_code(settings.proposer):
+        proposer = InductorFirst(proposer)
     log = SessionLog(journal, notify)
     resume = f"go on: kernelwright optimize --resume {journal.folder}"
     try:
-        with display(journal.info, log.events) as on_event:
+        with open_verdicts(journal) as verdicts, display(journal.info, log.events) as on_event:
             outcome = optimize(
                 journal, strategy, proposer, worker, budget=budget, on_event=log.before(on_event),
-                on_ended=log.write_answer,
+                on_ended=log.write_answer, verdicts=verdicts, most_waiting=most_waiting,
             )  # fmt: skip
         write_answer(log.view())
+        if outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED):
+            measure_beside(log.view(), worker, max_autotune=max_autotune, notify=notify)
         if wants_control(settings, outcome):
             run_control(journal, worker, notify=notify, display=display)
     except Ended as ended:
         notify(f"{ended}: what was found so far is in {journal.folder}; {resume}")
         notify(f"the page and the pictures: kernelwright report {journal.folder} --format html --plots DIR")
         raise
-    except BaseException:
+    except BaseException:  # an interrupt, too: what was found is written
         if log.is_gone:
             log.rescue()
         else:
@@ -104,6 +119,20 @@ def run_session(
     return SessionResult(replace(view, blob=lambda sha: read_blob(view.folder, sha)), outcome, budget)
 
 
+@contextmanager
+def open_verdicts(journal: Journal) -> Iterator[Verdicts | None]:
+    """The verdicts of earlier runs on this run's problem; None where they are turned off."""
+    folder = cache_folder()
+    if folder is None or journal.info.settings.no_cache:
+        yield None
+        return
+    verdicts = Verdicts(Cache(folder, VARIABLE, MOST_BYTES), journal.info, problem_files(journal.folder))
+    try:
+        yield verdicts
+    finally:
+        verdicts.close()
+
+
 def write_all(log: SessionLog, notify: Notify) -> RunView:
     """Write the files of the run's folder, and the lesson cards where the run has a folder for them."""
     view = log.view()
@@ -111,7 +140,7 @@ def write_all(log: SessionLog, notify: Notify) -> RunView:
     info = view.info
     if info.settings.lessons is not None:
         folder = Path(info.settings.lessons)
-        for card in write_cards(folder, view.trials, info.problem.name, info.environment, view.folder.name):
+        for card in write_cards(folder, view.trials, info.problem, info.environment, view.folder.name):
             notify(f"lesson kept: {card}")
     return view
 

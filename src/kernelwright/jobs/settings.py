@@ -6,7 +6,6 @@ over the defaults. A field of the file that nothing reads is an error with its l
 
 from __future__ import annotations
 
-import difflib
 import re
 import sys
 from collections.abc import Mapping
@@ -19,8 +18,9 @@ from msgspec import Meta
 from kernelwright.errors import ConfigError, RequestError
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import Budget, LibraryMode, Record, RunSettings, Scalar
-from kernelwright.propose import writes_code
-from kernelwright.search import options_for_writers
+from kernelwright.propose import varies_numbers, writes_code
+from kernelwright.search import options_for_numbers, options_for_writers
+from kernelwright.text.similar import did_you_mean
 from kernelwright.textfile import read_text
 
 if sys.version_info >= (3, 11):
@@ -42,7 +42,8 @@ class RunOptions(Record, frozen=True, kw_only=True):
     """What decides a run, as a user gives it: options of `optimize`, or fields of a settings file. None: not given.
 
     option, proposer_option: options of the strategy and of the proposer, by name. model, base_url: two of the
-    proposer's. out: the run's folder. target: compile target, only without a GPU.
+    proposer's. known: a folder whose kernels are tried first. out: the run's folder. target: compile target, only
+    without a GPU.
     """
 
     problem: str | None = None
@@ -60,11 +61,15 @@ class RunOptions(Record, frozen=True, kw_only=True):
     gpu_seconds: PositiveFloat | None = None
     seed: int | None = None
     in_flight: Positive | None = None
+    thinking: Positive | None = None
     dtype: str | None = None
     cases: Literal["stated", "derived"] | None = None
     control: Literal["random"] | None = None
     lessons: str | None = None
     unqualified: bool | None = None
+    known: str | None = None
+    no_known: bool | None = None
+    no_cache: bool | None = None
     no_source: bool | None = None
     library: LibraryMode | None = None
     out: str | None = None
@@ -87,7 +92,7 @@ class Defaults(Record, frozen=True, kw_only=True):
     seed: int = 0
     cases: Literal["stated", "derived"] = "derived"
     in_flight: int = 4
-    """One round of the default beam: one candidate is timed while others compile."""
+    """One candidate is timed while others compile. On an H200 with 16 cores 6 keep the GPU busy (docs/searching.md)."""
     trials: int = 40
     """Where no limit of any kind is given: ten rounds of the default beam. Nested tunings are added to it."""
 
@@ -132,11 +137,9 @@ def checked(path: Path, text: str, content: Mapping[str, Any]) -> RunOptions:
     allowed = RunOptions.__struct_fields__
     for name in content:
         if name not in allowed:
-            meant = difflib.get_close_matches(name, allowed, n=1)
-            hint = f"did you mean {meant[0]}? " if meant else ""
             raise ConfigError(
                 f"{path}, line {line_of(text, name)}: there is no field {name!r}",
-                f"{hint}its fields: {', '.join(allowed)}",
+                f"{did_you_mean(name, allowed)} its fields: {', '.join(allowed)}".lstrip(),
             )
     try:
         return msgspec.convert(content, RunOptions)
@@ -190,6 +193,8 @@ def settings_from(options: RunOptions) -> RunSettings:
     strategy_options = options.option or {}
     if writes_code(proposer):
         strategy_options = {**options_for_writers(strategy), **strategy_options}
+    elif varies_numbers(proposer):
+        strategy_options = {**options_for_numbers(strategy), **strategy_options}
     # A value that is no number is refused with the strategy's other options, when the run begins.
     tunings = int(text) if (text := str(strategy_options.get("tuning", 0))).isdecimal() else 0
     return RunSettings(
@@ -201,6 +206,7 @@ def settings_from(options: RunOptions) -> RunSettings:
         seed=DEFAULTS.seed if options.seed is None else options.seed,
         budget=Budget(trials=DEFAULTS.trials * (1 + tunings)) if options.limits == NO_LIMITS else options.limits,
         in_flight=options.in_flight or DEFAULTS.in_flight,
+        thinking=options.thinking,
         dtype=options.dtype,
         cases=options.cases or DEFAULTS.cases,
         unqualified=bool(options.unqualified),
@@ -208,5 +214,8 @@ def settings_from(options: RunOptions) -> RunSettings:
         control=options.control,
         lessons=options.lessons,
         starter=options.starter,
+        known=options.known,
+        no_known=bool(options.no_known),
+        no_cache=bool(options.no_cache),
         no_source=bool(options.no_source),
     )

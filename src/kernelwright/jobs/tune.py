@@ -25,7 +25,7 @@ from kernelwright.jobs.advice import ANSWER, NamedAdvisor, advised
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import read_problem, require_qualified
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Candidate, CaseInfo, ProblemInfo, WhichCases
+from kernelwright.model import Candidate, CaseInfo, LibraryMode, ProblemInfo, WhichCases
 from kernelwright.report.tuning import progress_lines, tuning_text
 from kernelwright.spaces import SAMPLERS, build_sampler
 from kernelwright.spaces.protocol import Sampler, SamplerFactory
@@ -63,6 +63,7 @@ def tune(
     advisor: NamedAdvisor | None = None,
     out: str | Path | None = None,
     target: str | None = None,
+    library: LibraryMode | None = None,
     which: WhichCases = "derived",
     unqualified: bool = False,
     start_worker: StartWorker,
@@ -70,12 +71,13 @@ def tune(
 ) -> TuneResult:
     """Tune on a worker: configs are measured on its GPU, or estimated without one.
 
-    problem: a file, a folder with `problem.py`, or a name in `./gallery`. candidate: a Python file, None for the
+    problem: a file, a folder with `problem.py`, or a name in the gallery. candidate: a Python file, None for the
     problem's starter. settings: without a limit, `DEFAULT_TRIALS` trials. space: a file that states it; None: found in
     the source. cases: names of the cases to score, () for all timed ones. imported: a history.csv or T4 file whose
     configs are tried first. advisor: asked once for configs to try first. out: the folder of the results, None for a
-    new one under ./tuned. which: whether cases are derived where the problem states none. unqualified: go on even if
-    trivial answers solve the problem.
+    new one under ./tuned. library: which library steps the candidate may hold, None for what the problem
+    states. which: whether cases are derived where the problem states none. unqualified: go on even if trivial answers
+    solve the problem.
 
     Raises `RequestError` and `ConfigError` for the request, `ProblemError` for the problem, `MachineError` where torch
     or Triton is missing.
@@ -86,7 +88,7 @@ def tune(
         raise RequestError(f"{found.name} has no starter.py beside it", "name the CANDIDATE to tune")
     source = read_candidate(candidate or str(found.starter)).source
     with start_worker(target) as worker:
-        info = worker.load(str(found.file), settings.dtype, timed=cases, narrow=True, which=which)
+        info = worker.load(str(found.file), settings.dtype, timed=cases, narrow=True, library=library, which=which)
         with ThreadPoolExecutor(1) as beside:  # the source compiles while the problem is judged
             compiled = beside.submit(worker.compile, Candidate(source=source), "tune")
             require_qualified(worker, problem, notify, unqualified)
@@ -224,9 +226,9 @@ class Tuning:
         return folder
 
     def _write_tried(self, folder: Path) -> None:
-        text = history_text(self.tried, self.cases, self.device.kind, self.device.name)
+        text = history_text(self.tried, self.cases, self.device.kind, self.device.name, self.device.library)
         (folder / "history.csv").write_text(text, encoding="utf-8")
-        document = t4_document(self.tried, self.device.kind, self.device.name)
+        document = t4_document(self.tried, self.device.kind, self.device.name, self.device.library)
         (folder / "t4.json").write_text(document_text(document) + "\n", encoding="utf-8")
 
     def _write_choices(self, folder: Path, outcome: Outcome) -> None:

@@ -40,7 +40,7 @@ def verify(
 ) -> Verification:
     """Judge a candidate on every case, held-out ones too, and time nothing.
 
-    problem: a file, a folder with `problem.py`, or a name in `./gallery`. target: compile target, only without a GPU.
+    problem: a file, a folder with `problem.py`, or a name in the gallery. target: compile target, only without a GPU.
     library: which library steps candidates may hold, None for what the problem states.
     dtype: of the full-size cases (torch's name), None for their own. which: whether cases are derived where the problem
     states none. unqualified: go on even if trivial answers solve the problem. A candidate that fails is an evaluation

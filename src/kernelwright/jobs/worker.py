@@ -1,4 +1,4 @@
-"""How a job starts its worker, and where its messages go. The caller of the job gives both."""
+"""Callbacks that start a job's worker and print its messages. The caller of the job gives both."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Whether the events of a journal follow from each other, so that what is computed from them cannot fail.
 
-Each event was decoded by itself before. A journal that was damaged or written by somebody else may still hold an
-evaluation of a trial that nobody asked for, a time of zero or a number of 400 digits.
+Each event was decoded by itself before. A journal that was damaged or written by another program may still hold an
+evaluation of a trial that was not asked for, a time of zero or a number of 400 digits.
 """
 
 from __future__ import annotations

@@ -188,7 +188,8 @@ def lock(folder: Path) -> int:
 
 
 def writer(folder: Path) -> int | None:
-    """The process that holds the writer lock of `folder`; None where nobody does, and the folder is not written now."""
+    """The process that holds the writer lock of `folder`; None where no process does, and the folder is not written
+    now."""
     path = folder / "journal.lock"
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -271,7 +272,7 @@ def _read_head(connection: sqlite3.Connection, path: Path) -> tuple[bool, RunInf
     except (msgspec.MsgspecError, TypeError, ValueError) as error:
         raise RunFolderError(f"the head of {path} does not describe a run: {error}") from error
     if has_digests and meta.get("info_digest") != codec.sha(meta["info"]):
-        raise RunFolderError(f"the head of {path} is damaged: its digest is another", "take an undamaged copy")
+        raise RunFolderError(f"the head of {path} is damaged: its digest does not match", "take an undamaged copy")
     return has_digests, info
 
 

@@ -18,7 +18,7 @@ class EventKind(str, enum.Enum):
     TOLD = "told"
     CONFIRMED = "confirmed"
     PROFILED = "profiled"
-    """Before the first request that starts from a trial is put into words, or when the trial stands at the end."""
+    """Before the first request that starts from a trial is put into words, or when it is confirmed at the end."""
     ANSWERED = "answered"
     """A provider's answer, before the proposal that it is for."""
     ABANDONED = "abandoned"

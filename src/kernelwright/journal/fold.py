@@ -1,4 +1,4 @@
-"""How far a run has got, computed from its events: what the loop resumes from and what every view shows.
+"""The state of a run, computed from its events: what the loop resumes from and what every view shows.
 
 The events alone say everything about a run. This is the only place that reads them one by one.
 """
@@ -43,9 +43,9 @@ class Session:
 class RunState:
     """What the events so far come to; dicts are by trial number, in the order of the events.
 
-    told: trials that the strategy knows; from its request to its telling a trial is open. finished_s: how long the run
-    had been at work when a trial was evaluated, or had turned out to have no candidate; time between sessions does not
-    count.
+    told: trials whose result the strategy has; until then, from its request on, a trial is open. finished_s: how long
+    the run had been at work when a trial was evaluated, or had turned out to have no candidate; time between sessions
+    does not count.
     """
 
     requests: dict[int, Request] = field(default_factory=dict)
@@ -58,8 +58,23 @@ class RunState:
     abandoned: list[Abandoned] = field(default_factory=list)
     sessions: list[Session] = field(default_factory=list)
     finished_s: dict[int, float] = field(default_factory=dict)
+    dearest: Usage = field(default_factory=Usage)
+    """The most that a proposal, or the answers to one request, cost, figure by figure; cost_usd is None where no price
+    is known."""
+    _open: dict[int, None] = field(init=False)
+    _evaluated: dict[str, int] = field(init=False, default_factory=dict)
+    """By the candidate's identity, the first trial in which it was evaluated."""
+    _best: tuple[float, int] | None = field(init=False, default=None)
+    """The lowest score and its trial."""
+    _trials: tuple[Trial, ...] | None = field(init=False, default=None)
+    """What `trials` gives; None where it is to be made again."""
     _at_work_s: float = 0.0
     _last_time: str = ""
+
+    def __post_init__(self) -> None:
+        self._open = {number: None for number in self.requests if number not in self.told}
+        for number, evaluation in self.evaluations.items():
+            self._note_evaluation(number, evaluation)
 
     def take(self, event: Event) -> None:
         """Add the next event."""
@@ -67,14 +82,18 @@ class RunState:
         number, payload = event.number, event.payload
         if isinstance(payload, Answered):
             self.answers[payload.trial] = (*self.answers.get(payload.trial, ()), payload)
+            self._pay(together([answered.usage for answered in self.answers[payload.trial]]))
         elif isinstance(payload, Abandoned):
             self.abandoned.append(payload)
+            self._pay(payload.usage)
         if number is None:
             return
         if isinstance(payload, Request):
             self.requests[number] = payload
+            self._open[number] = None
         elif isinstance(payload, Proposal):
             self.proposals[number] = payload
+            self._pay(payload.usage)
             if payload.candidate is None:
                 self.finished_s[number] = self._at_work_s
         elif isinstance(payload, Evaluation):
@@ -83,10 +102,28 @@ class RunState:
             else:
                 self.evaluations[number] = payload
                 self.finished_s[number] = self._at_work_s
+                self._note_evaluation(number, payload)
         elif isinstance(payload, Profiles):
             self.profiles[number] = payload
         elif event.kind is EventKind.TOLD:
             self.told[number] = self._trial(number)
+            self._open.pop(number, None)
+            self._trials = None
+
+    def _pay(self, usage: Usage) -> None:
+        known_usd = [cost for cost in (self.dearest.cost_usd, usage.cost_usd) if cost is not None]
+        self.dearest = Usage(
+            input_tokens=max(self.dearest.input_tokens, usage.input_tokens),
+            output_tokens=max(self.dearest.output_tokens, usage.output_tokens),
+            cost_usd=max(known_usd, default=None),
+        )
+
+    def _note_evaluation(self, number: int, evaluation: Evaluation) -> None:
+        candidate = self.candidate(number)
+        if candidate is not None:
+            self._evaluated.setdefault(candidate.id, number)
+        if evaluation.score_us is not None:
+            self._best = min(self._best or (evaluation.score_us, number), (evaluation.score_us, number))
 
     def _take_time(self, event: Event) -> None:
         payload, gap_s = event.payload, _gap_s(self._last_time, event.time) if self._last_time else 0.0
@@ -109,19 +146,22 @@ class RunState:
         )
 
     def open_numbers(self) -> list[int]:
-        """Trials that were asked for and not told yet."""
-        return [number for number in self.requests if number not in self.told]
+        """Trials that were asked for and whose result the strategy does not have yet."""
+        return list(self._open)
 
     def open_requests(self) -> list[Request]:
         """Those that wait for a proposal."""
         return [request for number, request in self.requests.items() if number not in self.proposals]
 
     def trials(self) -> tuple[Trial, ...]:
-        """Those told, by number."""
-        return tuple(self.told[number] for number in sorted(self.told))
+        """Those whose result the strategy has, by number."""
+        if self._trials is None:
+            self._trials = tuple(self.told[number] for number in sorted(self.told))
+        return self._trials
 
     def finished(self) -> list[Trial]:
-        """The trials that were evaluated or have no candidate to evaluate, told or not, by number."""
+        """The trials that were evaluated or have no candidate to evaluate, by number; the strategy may not have the
+        result yet."""
         return [self._trial(number) for number in sorted(self.finished_s) if number in self.proposals]
 
     def candidate(self, number: int) -> Candidate | None:
@@ -130,19 +170,17 @@ class RunState:
 
     def incumbent(self) -> Incumbent | None:
         """The candidate with the lowest score so far, the earlier of two equal ones; None while nothing has passed."""
-        scored = [(one.score_us, number) for number, one in self.evaluations.items() if one.score_us is not None]
-        if not scored:
+        if self._best is None:
             return None
-        _, best = min(scored)
+        _, best = self._best
         candidate = self.candidate(best)
         return None if candidate is None else incumbent_of(candidate, self.evaluations[best])
 
     def twin(self, number: int) -> int | None:
         """Another trial with the same candidate that is evaluated already."""
         candidate = self.candidate(number)
-        if candidate is None:
-            return None
-        return next((n for n in self.evaluations if n != number and self.candidate(n) == candidate), None)
+        twin = None if candidate is None else self._evaluated.get(candidate.id)
+        return None if twin == number else twin
 
     def profiled(self) -> dict[int, tuple[Profile, ...]]:
         """The profiles of the trials that have some."""
@@ -160,6 +198,13 @@ class RunState:
     def unproposed(self) -> list[Usage]:
         """Of answers that have no proposal yet."""
         return [one.usage for number, found in self.answers.items() if number not in self.proposals for one in found]
+
+
+def together(usages: Iterable[Usage]) -> Usage:
+    total = Usage()
+    for usage in usages:
+        total = total.plus(usage)
+    return total
 
 
 def fold(events: Iterable[Event]) -> RunState:

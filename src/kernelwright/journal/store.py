@@ -1,16 +1,18 @@
 """A journal open for reading or writing: append events, read them back, keep blobs by hash.
 
-It knows no strategy and no budget. An append returns only after its commit, so act on it then. Each event
-has a digest, and a blob is found by its own, so a bit that flipped on the disk is noticed instead of shown.
+It knows no strategy and no budget. An append returns only after its commit, or within `together` before one for all:
+act on it then. Each event has a digest, and a blob is found by its own, so a bit that flipped on the disk is noticed
+instead of shown.
 """
 
 from __future__ import annotations
 
+import contextlib
 import os
 import re
 import sqlite3
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from datetime import datetime, timezone
 from pathlib import Path
 from types import TracebackType
@@ -77,7 +79,7 @@ class Journal:
     @classmethod
     def create(cls, folder: Path, info: RunInfo, prepare: Callable[[], object] = lambda: None) -> Journal:
         """A new journal in `folder` (made if need be), opened for writing. prepare: called before it is made, while
-        nobody else can write in the folder."""
+        no other process can write in the folder."""
         if info.schema_version != database.SCHEMA_VERSION:
             raise ValueError(f"schema_version {info.schema_version}; this journal writes {database.SCHEMA_VERSION}")
         path = folder / database.NAME
@@ -93,7 +95,7 @@ class Journal:
                 raise RunFolderError(f"{folder} already holds a run", "resume it, or name another folder")
             prepare()
             connection = database.create(path, info)
-        except BaseException:
+        except BaseException:  # an interrupt, too: the lock is released
             os.close(lock)
             raise
         return cls(folder, connection, info, True, lock)
@@ -146,6 +148,17 @@ class Journal:
     def append_stopped(self, reason: str, seconds: float) -> Event:
         return self._append(EventKind.STOPPED, None, SessionEnd(reason=reason, seconds=seconds))
 
+    @contextlib.contextmanager
+    def together(self) -> Iterator[None]:
+        """Commit what is appended within at once, at its end: act on it only after that. Other threads wait. After an
+        exception, too: each event was true when it was appended."""
+        with self._one_at_a_time:
+            self._execute("BEGIN IMMEDIATE", ())
+            try:
+                yield
+            finally:
+                self._execute("COMMIT", ())
+
     def put_blob(self, text: str) -> str:
         """The hash under which `blob` gives the text back. The same text is kept once."""
         sha = codec.sha(text)
@@ -154,7 +167,7 @@ class Journal:
 
     def refuse_if_gone(self) -> None:
         """Raise `RunFolderError` where the journal's file is no longer in its folder: SQLite would go on writing into a
-        file that nobody can find."""
+        file that cannot be found."""
         try:
             found = self._path.stat()
         except OSError:
@@ -193,7 +206,7 @@ class Journal:
             raise RunFolderError(f"{self._path} holds no blob {sha}")
         content = rows[0][0]
         if not isinstance(content, bytes) or codec.sha(content) != sha:
-            raise RunFolderError(f"blob {sha} of {self._path} is damaged: its digest is another", TAKE_ANOTHER)
+            raise RunFolderError(f"blob {sha} of {self._path} is damaged: its digest does not match", TAKE_ANOTHER)
         try:
             return content.decode()
         except UnicodeDecodeError as error:
@@ -216,7 +229,8 @@ class Journal:
         return events
 
     def trials(self) -> list[Trial]:
-        """Finished trials (evaluated, or without a candidate to evaluate) by number, whether told or not."""
+        """Finished trials (evaluated, or without a candidate to evaluate) by number, also where the strategy does not
+        have the result yet."""
         return fold(self.history()).finished()
 
     def open_requests(self) -> list[Request]:
@@ -291,7 +305,7 @@ def _event(path: Path, expected: int, row: tuple[Any, ...]) -> Event:
     seq, kind, number, time, payload, *digests = row
     which = f"event {seq} of {path} ({str(kind)[:20]})"
     if seq != expected:
-        raise RunFolderError(f"{which} stands where event {expected} was expected", TAKE_ANOTHER)
+        raise RunFolderError(f"{which} found where event {expected} was expected", TAKE_ANOTHER)
     if not isinstance(payload, str) or not isinstance(time, str) or not (number is None or isinstance(number, int)):
         raise RunFolderError(f"{which} cannot be read: a field is of another type, or too large", TAKE_ANOTHER)
     try:
@@ -303,5 +317,5 @@ def _event(path: Path, expected: int, row: tuple[Any, ...]) -> Event:
         for fault in large_numbers(event.payload):
             raise RunFolderError(f"{which} does not make sense: {fault}", TAKE_ANOTHER)
     if digests and digests[0] != digest(seq, kind, number, time, payload):
-        raise RunFolderError(f"{which} is damaged: its digest is another", TAKE_ANOTHER)
+        raise RunFolderError(f"{which} is damaged: its digest does not match", TAKE_ANOTHER)
     return event

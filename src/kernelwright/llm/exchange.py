@@ -11,7 +11,7 @@ import contextlib
 import socket
 import threading
 from collections.abc import Callable
-from concurrent.futures import Future
+from concurrent.futures import Future, InvalidStateError
 from concurrent.futures import TimeoutError as NotInTime
 from typing import Any, Generic, TypeVar
 
@@ -58,7 +58,7 @@ class Exchange(Generic[T]):
             with contextlib.suppress(OSError):
                 # Not the shutdown of an SSL socket, which would take away what the other thread reads with.
                 socket.socket.shutdown(one, socket.SHUT_RDWR)
-        with contextlib.suppress(Exception):  # it has its result meanwhile
+        with contextlib.suppress(InvalidStateError):  # it has its result meanwhile
             self._result.set_exception(GivenUp())
 
     def use(self, connection: Any) -> None:
@@ -74,10 +74,10 @@ class Exchange(Generic[T]):
         try:
             result = request()
         except Exception as error:  # noqa: BLE001 - raised again where the result is awaited
-            with contextlib.suppress(Exception):  # given up meanwhile
+            with contextlib.suppress(InvalidStateError):  # given up meanwhile
                 self._result.set_exception(error)
         else:
-            with contextlib.suppress(Exception):
+            with contextlib.suppress(InvalidStateError):
                 self._result.set_result(result)
 
 

@@ -1,7 +1,7 @@
 """POST one JSON document and get one back: a total deadline, bounded retries, nothing secret in a message.
 
 It knows no provider. A failure that may pass by itself (429, 5xx, a timeout, a lost connection) is
-retried until the attempts or the deadline run out; every other failure is told at once.
+retried until the attempts or the deadline run out; every other failure is reported at once.
 """
 
 from __future__ import annotations

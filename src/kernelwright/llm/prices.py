@@ -1,7 +1,7 @@
-"""What models cost, in US dollars per million tokens.
+"""Prices of models in US dollars per million tokens.
 
-Not a bill: cached input is counted at its full price, and a figure that the provider itself sends wins over this
-table. A model that is not listed has no cost (None, "not known"), never a guessed one.
+Costs from here are upper estimates: cached input is counted at its full price. A cost that the provider sends is used
+instead. A model that is not listed has no cost (None, "not known"), never a guessed one.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a server sent, made fit to be kept and counted: its text, and the figures of what it cost.
+"""Replies of a server, made fit to be kept and counted: its text, and the figures of what it cost.
 
 Nothing that arrives is taken on trust. A text can always be encoded and has a limit; a figure is a
 finite number in a sane range or it is none, and a reply whose figures are none says so.

@@ -5,7 +5,33 @@ everybody else imports from here, so that a record may move.
 """
 
 from kernelwright.model.base import LibraryMode, Record, Scalar
-from kernelwright.model.bench import FRAMEWORK, BenchCase, BenchReport, BenchSeries, Implementation
+from kernelwright.model.bench import (
+    FRAMEWORK,
+    BenchCase,
+    BenchReport,
+    BenchSeries,
+    GateCase,
+    GateReport,
+    Implementation,
+)
+from kernelwright.model.call import (
+    BenchCandidates,
+    Call,
+    Close,
+    CompileCandidate,
+    DescribeEnvironment,
+    DescribeMachine,
+    EvaluateCandidate,
+    FromWorker,
+    GenerateText,
+    LoadProblem,
+    ProfileCandidate,
+    ProfileFramework,
+    QualifyProblem,
+    Raised,
+    Returned,
+    ToWorker,
+)
 from kernelwright.model.clocks import Clocks, clocks_over
 from kernelwright.model.diagnosis import Diagnosis, Evidence, Finding, Limit
 from kernelwright.model.evaluation import (
@@ -17,6 +43,7 @@ from kernelwright.model.evaluation import (
     Status,
     Timing,
 )
+from kernelwright.model.generated import Capture, Generated
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import (
     Bound,
@@ -30,6 +57,7 @@ from kernelwright.model.problem import (
 )
 from kernelwright.model.profile import Counter, LaunchProfile, Profile
 from kernelwright.model.proposal import (
+    KNOWN,
     Answered,
     Candidate,
     Claim,
@@ -41,51 +69,72 @@ from kernelwright.model.proposal import (
     Usage,
 )
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
-from kernelwright.model.run import BUDGET_LIMITS, Budget, BudgetLimit, RunInfo, RunSettings
+from kernelwright.model.run import BUDGET_LIMITS, Budget, BudgetLimit, KnownKernel, RunInfo, RunSettings
 from kernelwright.model.trial import Incumbent, Trial, incumbent_of
 
 __all__ = [
     "BUDGET_LIMITS",
     "FRAMEWORK",
+    "KNOWN",
     "Answered",
     "Attempt",
+    "BenchCandidates",
     "BenchCase",
     "BenchReport",
     "BenchSeries",
     "Bound",
     "Budget",
     "BudgetLimit",
+    "Call",
     "Candidate",
+    "Capture",
     "Case",
     "CaseInfo",
     "CaseQualification",
     "CaseResult",
     "Claim",
     "Clocks",
+    "Close",
+    "CompileCandidate",
     "Counter",
+    "DescribeEnvironment",
+    "DescribeMachine",
     "Diagnosis",
     "Environment",
+    "EvaluateCandidate",
     "Evaluation",
     "Evidence",
     "Exchange",
     "Finding",
+    "FromWorker",
+    "GateCase",
+    "GateReport",
+    "GenerateText",
+    "Generated",
     "Implementation",
     "Incumbent",
     "KernelResources",
+    "KnownKernel",
     "LaunchProfile",
     "LibraryMode",
     "LibraryShare",
     "Limit",
+    "LoadProblem",
     "Machine",
     "Operator",
     "ProblemInfo",
     "Profile",
+    "ProfileCandidate",
+    "ProfileFramework",
     "Property",
     "Proposal",
     "QualificationReport",
+    "QualifyProblem",
+    "Raised",
     "Record",
     "Reflection",
     "Request",
+    "Returned",
     "RunInfo",
     "RunSettings",
     "Scalar",
@@ -94,6 +143,7 @@ __all__ = [
     "TensorRead",
     "TensorSpec",
     "Timing",
+    "ToWorker",
     "Trial",
     "TrivialAnswer",
     "Usage",

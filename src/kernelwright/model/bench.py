@@ -8,6 +8,7 @@ from kernelwright.model.base import LibraryMode, Record
 from kernelwright.model.clocks import Clocks
 from kernelwright.model.evaluation import LibraryShare, Status, Timing
 from kernelwright.model.machine import Environment
+from kernelwright.model.proposal import Candidate
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
 """Names of the framework's own rows."""
@@ -87,6 +88,47 @@ class BenchReport(Record, frozen=True, kw_only=True):
     unqualified: str = ""
     library: LibraryMode = "none"
     """Both as in `Evaluation`."""
+    candidates: dict[str, Candidate] = {}
+    """The text behind each row that is not the framework's; empty in older records."""
+
+
+class GateCase(Record, frozen=True, kw_only=True):
+    """A candidate beside its baseline on one case.
+
+    outcome: "failed" where the candidate is not right, "not measured" where its time or the baseline's is missing.
+    slowdown: time of the candidate over that of the baseline, with its 95 % interval.
+    """
+
+    case: str
+    outcome: Literal["within", "slower", "failed", "not measured"]
+    reason: str = ""
+    baseline_us: float | None = None
+    candidate_us: float | None = None
+    slowdown: float | None = None
+    slowdown_ci95: tuple[float, float] | None = None
+
+
+class GateReport(Record, frozen=True, kw_only=True):
+    """The document of `bench --against --json`. recorded_on: the device of the baseline's report. max_slowdown: a
+    fraction, 0.02 for 2 %."""
+
+    schema_version: int = 1
+    problem: str
+    candidate: str
+    baseline: str
+    recorded_on: str | None
+    max_slowdown: float
+    environment: Environment
+    cases: tuple[GateCase, ...]
+
+    @property
+    def refuses(self) -> bool:
+        """Whether the candidate is wrong or slower than allowed on some case."""
+        return any(case.outcome in ("slower", "failed") for case in self.cases)
+
+    @property
+    def unmeasured(self) -> tuple[GateCase, ...]:
+        return tuple(case for case in self.cases if case.outcome == "not measured")
 
 
 class BenchSeries(Record, frozen=True, kw_only=True):

@@ -26,7 +26,7 @@ class Clocks(Record, frozen=True, kw_only=True):
 
     @property
     def slowdowns(self) -> tuple[str, ...]:
-        """The reasons that lower the clock of a running kernel. Clocks that somebody set are none."""
+        """The reasons that lower the clock of a running kernel. A clock that the user set is none of them."""
         return tuple(reason for reason in self.throttle if reason == POWER_CAP or reason in FORCED)
 
     @property

@@ -1,4 +1,4 @@
-"""What holds a kernel back: one bottleneck with its evidence, and what else it might be."""
+"""The bottleneck of a kernel: one bottleneck with its evidence, and what else it might be."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Limit(str, enum.Enum):
 
 
 class Evidence(Record, frozen=True, kw_only=True):
-    """One figure that speaks for a limit. relation: how value stands to threshold. implies: what follows, in words.
+    """One figure that speaks for a limit. relation: how value compares with threshold. implies: what follows, in words.
     tool: where the figure comes from ("clock", "bound", or a profiler's name)."""
 
     metric: str

@@ -1,4 +1,4 @@
-"""What the worker found of a candidate. Failure is data: every outcome is a status, none an exception."""
+"""The worker's result for a candidate. Failure is data: every outcome is a status, none an exception."""
 
 from __future__ import annotations
 
@@ -133,7 +133,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     log: str = ""
     """What the candidate printed (the end of it)."""
     unqualified: str = ""
-    """Why the problem cannot tell a kernel from a trivial answer, where somebody went on all the same."""
+    """Why the problem cannot distinguish a kernel from a trivial answer, where the user went on all the same."""
     serves: tuple[Property, ...] = ()
     """What inputs have to be; () for any layout and alignment, and in records of before this was kept."""
     precision: Literal["ieee", "tf32"] = "ieee"
@@ -145,5 +145,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     judged_source: str | None = None
     """The text that was judged, its config written in, where it is not the candidate's own: without host code that
     does nothing for the kernels, and with refusals in place of branches that no judged case took."""
+    from_cache: bool = False
+    """Whether this failure was found by an earlier run, and not judged in this one."""
     unjudged: tuple[str, ...] = ()
     """Where these branches are, as "line N: when it is taken"."""

@@ -1,4 +1,4 @@
-"""Where something was measured, and what a machine can do."""
+"""The machine of a measurement, and its capabilities."""
 
 from __future__ import annotations
 

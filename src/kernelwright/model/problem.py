@@ -1,6 +1,6 @@
 """A problem as the coordinator knows it: its cases, what each takes and gives, and the least work it must do.
 
-Not the problem itself, which only the worker imports.
+Only the worker imports the problem's file.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ class Case(Record, frozen=True, kw_only=True):
     name: unique within the problem. params: what the problem's functions take by name (or module constants
     that they override). dtype: torch's name ("bfloat16"), None for as given. held_out: only for the
     confirmation. small: verified first, and the only ones that the CPU interpreter runs; never timed. derived: made
-    from the file by kernelwright, and stated by nobody.
+    from the file by kernelwright; the file does not state it.
     """
 
     name: str
@@ -57,8 +57,8 @@ class Bound(Record, frozen=True, kw_only=True):
     """Where the peaks come from: "measured <device> <date>" or "datasheet <target>"."""
     bytes_per_s: float | None = None
     flop_per_s: float | None = None
-    """The two peaks that it is made of: of memory for this mix of reads and writes, and of arithmetic in these dtypes.
-    None where there is no such work, and in records of before they were kept."""
+    """The two peaks that it is computed from: of memory for this mix of reads and writes, and of arithmetic in these
+    dtypes. None where there is no such work, and in records of before they were kept."""
     stated: tuple[Literal["bytes", "flop"], ...] = ()
     """What the problem's `work()` states; the rest is derived from its forward."""
     stated_us: float = 0.0
@@ -112,9 +112,11 @@ class CaseInfo(Record, frozen=True, kw_only=True):
     returns: str = ""
     """How the outputs are nested in what forward returns, in the same way."""
     lies_in: tuple[str, ...] = ()
-    """For each output before those the one of them that it is, "" where it has memory of its own."""
+    """For each output before those the one of them that it is, "" where it has separate memory."""
     reads_changed: bool = False
     """Whether forward reads what it changes, so that a call depends on the one before it."""
+    gradients_of: tuple[str, ...] = ()
+    """Of which inputs and parameters the last outputs are the gradients, where the problem states GRADIENTS."""
 
     @property
     def restored(self) -> tuple[str, ...]:
@@ -123,7 +125,7 @@ class CaseInfo(Record, frozen=True, kw_only=True):
 
 
 class StatedBySet(Record, frozen=True, kw_only=True):
-    """What the problem set that a problem is from says of it. It stands beside what is found here and decides nothing.
+    """What the problem set that a problem is from says of it, shown beside what is found here. It decides nothing.
 
     set: its name. name: the problem's there. facts: texts by their kind. cases: by case, the workload's identity and
     the set's own tolerance.

@@ -1,4 +1,4 @@
-"""What a profiler read of the launches of one call. Counters as they were read; what they mean is `Diagnosis`."""
+"""Counters that a profiler read for the launches of one call, as read; `Diagnosis` interprets them."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class LaunchProfile(Record, frozen=True, kw_only=True):
     counters: tuple[Counter, ...] = ()
 
     def value(self, name: str) -> float | None:
-        """Of the counter with that name (the first where two tools read it), None where nobody did."""
+        """Of the counter with that name (the first where two tools read it), None where none did."""
         return next((counter.value for counter in self.counters if counter.name == name), None)
 
     @property

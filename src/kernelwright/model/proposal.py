@@ -1,4 +1,4 @@
-"""What a strategy asks for and what a proposer hands back."""
+"""Requests of a strategy and answers of a proposer."""
 
 from __future__ import annotations
 
@@ -8,6 +8,9 @@ import json
 from typing import Literal
 
 from kernelwright.model.base import Record
+
+KNOWN = "known kernel"
+"""The author of kernels that were there before the run (`RunInfo.known`)."""
 
 
 class Operator(str, enum.Enum):
@@ -105,7 +108,7 @@ class Answered(Record, frozen=True, kw_only=True):
 
 
 class Claim(Record, frozen=True, kw_only=True):
-    """What a reflection says of a counter, held against the figures. holds: None where the counter is not known of both
+    """What a reflection claims of a counter, and whether it is so. holds: None where the counter is not known of both
     trials."""
 
     counter: str
@@ -114,14 +117,14 @@ class Claim(Record, frozen=True, kw_only=True):
 
 
 class Reflection(Record, frozen=True, kw_only=True):
-    """What somebody learned from a surprise: why `trial` did not do what was expected of it."""
+    """What was learned from a surprise: why `trial` was not as fast or as slow as expected."""
 
     trial: int
     lesson: str
     claims: tuple[Claim, ...] = ()
 
     @property
-    def stands(self) -> bool:
+    def claims_hold(self) -> bool:
         """Whether every claim was checked and holds, and there is one: else it is an opinion and is not passed on."""
         return bool(self.lesson and self.claims) and all(claim.holds for claim in self.claims)
 
@@ -129,8 +132,9 @@ class Reflection(Record, frozen=True, kw_only=True):
 class Proposal(Record, frozen=True, kw_only=True):
     """What came back from a proposer: a candidate or an error, never both.
 
-    author: who wrote it: "starter", "builtin", "anthropic:<model>", "openai:<model>", "mailbox:<who>",
-    "replay:<run>", "script". prompt and reply: hashes of blobs in the journal, None where there was none.
+    author: who wrote it: "starter", "known kernel", "builtin", "inductor", "anthropic:<model>", "openai:<model>",
+    "mailbox:<who>", "replay:<run>", "script". prompt and reply: hashes of blobs in the journal, None where there was
+    none.
     """
 
     author: str

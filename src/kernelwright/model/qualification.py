@@ -1,4 +1,4 @@
-"""Whether a problem can tell a kernel from an answer that computes nothing."""
+"""Whether a problem can distinguish a kernel from an answer that computes nothing."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ from kernelwright.model.base import Record
 
 
 class TrivialAnswer(Record, frozen=True, kw_only=True):
-    """An answer that takes no computing (or ignores something), held against the tolerance of a case.
+    """An answer that takes no computing (or ignores something), judged by the tolerance of a case.
 
     name: what was answered, such as "zeros" or "input x as it is". output: which output of the problem. accepted: a
     kernel that answers so would pass. Errors are relative to the output's own scale, on the draw that tells most;
-    None where NaN or infinity stands in the way. margin: how many times over the tolerance, at most 1 is accepted;
+    None where an error is NaN or infinite. margin: how many times over the tolerance, at most 1 is accepted;
     None where no tolerance would do. allclose_from: the smallest atol = rtol at which `torch.allclose` accepts it.
     """
 
@@ -46,8 +46,8 @@ class CaseQualification(Record, frozen=True, kw_only=True):
 
 
 class QualificationReport(Record, frozen=True, kw_only=True):
-    """Whether a problem can tell a kernel from a trivial answer. qualifies: None where no case could be judged here.
-    not_judged: the reason for each case that this machine could not judge."""
+    """Whether a problem can distinguish a kernel from a trivial answer. qualifies: None where no case could be judged
+    here. not_judged: the reason for each case that this machine could not judge."""
 
     schema_version: int = 1
     problem: str

@@ -1,4 +1,4 @@
-"""What decides a run, and the head of its journal."""
+"""Settings of a run, and the head of its journal."""
 
 from __future__ import annotations
 
@@ -83,7 +83,9 @@ class RunSettings(Record, frozen=True, kw_only=True):
     seed: int = 0
     budget: Budget = Budget()
     in_flight: int = 1
-    """How many requests may be under way at once."""
+    """How many candidates may be evaluated at once."""
+    thinking: int | None = None
+    """How many proposals may be under way at once, beside these; None: as many. Older runs counted both together."""
     dtype: str | None = None
     unqualified: bool = False
     """Whether to go on with a problem that does not qualify; every result then says so."""
@@ -98,8 +100,27 @@ class RunSettings(Record, frozen=True, kw_only=True):
     starter: str | None = None
     """The file that was named in place of the problem's own starter; what it held is in `RunInfo`."""
 
+    known: str | None = None
+    """The folder whose kernels were tried beside those of the gallery and of earlier runs. None: no other."""
+
+    no_known: bool = False
+    """Whether kernels that were there before the run were left out."""
+
+    no_cache: bool = False
+    """Whether every candidate is judged, also one that an earlier run found to fail."""
+
     no_source: bool = False
     """Whether prompts show the problem's operators in place of its text."""
+
+
+class KnownKernel(Record, frozen=True, kw_only=True):
+    """A kernel for the same operators that was there before the run; the search begins with it beside the starter.
+
+    origin: where it is from, for people.
+    """
+
+    candidate: Candidate
+    origin: str
 
 
 class RunInfo(Record, frozen=True, kw_only=True):
@@ -112,3 +133,5 @@ class RunInfo(Record, frozen=True, kw_only=True):
     problem: ProblemInfo
     environment: Environment
     starter: Candidate | None = None
+    known: tuple[KnownKernel, ...] = ()
+    """Judged after the starter; no older journal has any."""

@@ -1,7 +1,7 @@
 """Canaries: candidates whose verdict is known, for asking a machine whether its judge and its clock can be trusted.
 
-All are variants of one kernel (`canary/`), made by replacing one line of it. The rule: each says what has to come out,
-and one that comes out otherwise means that no other result of this machine counts.
+All are variants of one kernel (`canary/`), made by replacing one line of it. Each states its verdict. If one gets
+another verdict, no result of this machine counts.
 """
 
 from __future__ import annotations
@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Literal, NamedTuple
 
 from kernelwright.model import Candidate, Status
-from kernelwright.problems.paths import PROBLEM_FILE, ProblemPath, problem_at
+from kernelwright.problems.gallery import PROBLEM_FILE
+from kernelwright.problems.paths import ProblemPath, problem_at
 
 BRIEF = "laps = 2"
 """For canaries that are only judged: the CPU interpreter takes a millisecond a lap and program."""
@@ -57,7 +58,7 @@ def judged_canaries() -> tuple[Judged, ...]:
 
 
 def reference_canary() -> Candidate:
-    """What the timed ones are held against."""
+    """The kernel that the timed ones are compared with."""
     return Candidate(source=_text("kernel.py"))
 
 
@@ -74,7 +75,7 @@ def _variant(*replaced: tuple[str, str], laps: str = BRIEF) -> Candidate:
     source = _text("kernel.py")
     for old, new in (("laps = 200", laps), *replaced):
         if source.count(old) != 1:
-            raise ValueError(f"{old!r} stands {source.count(old)} times in the canaries' kernel, once was expected")
+            raise ValueError(f"{old!r} occurs {source.count(old)} times in the canaries' kernel, once was expected")
         source = source.replace(old, new)
     return Candidate(source=source)
 

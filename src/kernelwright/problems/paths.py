@@ -11,16 +11,16 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.errors import ProblemError
+from kernelwright.problems.gallery import GALLERY, PROBLEM_FILE, gallery_problems
 from kernelwright.problems.sets import FORMATS, problem_file
+from kernelwright.text.similar import did_you_mean
 
-PROBLEM_FILE = "problem.py"
 STARTER_FILE = "starter.py"
 BEST_FILE = "best.py"
 SOURCES_FOLDER = "sources"
 """Modules that problem.py imports."""
 EXAMPLE_FILE = "example.pt"
 """Values that problem.py reads."""
-GALLERY = "gallery"
 
 
 @dataclass(frozen=True)
@@ -68,31 +68,27 @@ def _beside(folder: Path) -> tuple[Path, ...]:
     return (*sources, *([example] if example.is_file() else []))
 
 
-def gallery_names(folder: Path) -> list[str]:
-    """Names of the gallery problems under `folder`, sorted; empty where there is no gallery."""
-    return sorted(file.parent.name for file in (folder / GALLERY).glob(f"*/{PROBLEM_FILE}"))
-
-
 def find_problem(argument: str) -> ProblemPath:
-    """The problem that `argument` names: a file, a folder with `problem.py`, a name in `./gallery`, or a file or folder
-    of a problem set (`sets.FORMATS`).
+    """The problem that `argument` names: a file, a folder with `problem.py`, a name in a gallery (`./gallery`, then the
+    one that comes with kernelwright), or a file or folder of a problem set (`sets.FORMATS`).
 
     Raises `ProblemError` listing what was tried.
     """
     given = Path(argument).expanduser()
-    tried = [given, given / PROBLEM_FILE, Path(GALLERY) / argument / PROBLEM_FILE]
-    for file in tried[1:]:
-        if argument and file.is_file():
-            return problem_at(file)
+    if argument and (given / PROBLEM_FILE).is_file():
+        return problem_at(given / PROBLEM_FILE)
+    known = gallery_problems(Path.cwd())
+    if argument in known:
+        return problem_at(known[argument])
     if argument and given.exists() and (translated := problem_file(given)) is not None:
         return problem_at(translated)
     if given.is_file():
         return problem_at(given)
-    names = gallery_names(Path.cwd())
+    tried = [given, given / PROBLEM_FILE, Path(GALLERY) / argument / PROBLEM_FILE]
     raise ProblemError(
-        f"no problem at {argument!r}: tried {', '.join(str(path) for path in tried)}",
-        f"give a .py file, a folder holding {PROBLEM_FILE}, or a problem of {', '.join(FORMATS)}"
-        + (f", or one of the gallery: {', '.join(names)}" if names else ""),
+        f"no problem at {argument!r}: tried {', '.join(str(path) for path in tried)} and the gallery of kernelwright",
+        f"{did_you_mean(argument, known)} give a .py file, a folder holding {PROBLEM_FILE}, or a problem of "
+        f"{', '.join(FORMATS)}, or one of the gallery: {', '.join(known)}".lstrip(),
     )
 
 

@@ -23,7 +23,7 @@ class Problem(os.PathLike[str]):
 
     @classmethod
     def find(cls, name: str | os.PathLike[str]) -> Problem:
-        """The problem that `name` names: a file, a folder with `problem.py`, or a name in `./gallery`.
+        """The problem that `name` names: a file, a folder with `problem.py`, or a name in the gallery.
 
         Raises `ProblemError`.
         """

@@ -1,13 +1,13 @@
-"""Who writes candidates. One small file per proposer; `PROPOSERS` in `table.py` is the table.
+"""Proposers, which write candidates. One small file per proposer; `PROPOSERS` in `table.py` is the table.
 
 To add one: a file, a record of options, and a line in the table; `tests/laws` then holds it to the laws of all.
 """
 
 from __future__ import annotations
 
-from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw
+from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw, without_orders
 from kernelwright.propose.protocol import Context, Proposer
-from kernelwright.propose.table import PROPOSERS, build_proposer, writes_code
+from kernelwright.propose.table import PROPOSERS, build_proposer, varies_numbers, writes_code
 
 __all__ = [
     "PROPOSERS",
@@ -16,7 +16,9 @@ __all__ = [
     "build_proposer",
     "deposit_reply",
     "prompt_path",
+    "varies_numbers",
     "waiting",
     "withdraw",
+    "without_orders",
     "writes_code",
 ]

@@ -1,7 +1,7 @@
-"""Configs that a model names for a search to begin with: the question in words, and what an answer amounts to. Pure.
+"""Configs that a model suggests for the start of a search: the question in words, and the reader of the answer. Pure.
 
-Not a proposer: nothing is written, only numbers are chosen, and only among a space's own. An answer can
-add configs to try and nothing else; what is none of the space is left out and counted, and no time is believed.
+No code is written: numbers are chosen among those of the space. An answer can only add configs to try. Configs outside
+the space are left out and counted, and times in the answer are ignored.
 """
 
 from __future__ import annotations

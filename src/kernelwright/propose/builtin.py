@@ -38,6 +38,9 @@ class Builtin:
         build_sampler(sampler, Space(parameters=()), 0)
         self._sampler, self._opening = sampler, opening or sampler
 
+    def answers_at_once(self, request: Request) -> bool:
+        return True
+
     def propose(self, request: Request, context: Context) -> Proposal:
         parents = parent_trials(request, context.trials)
         if not parents:
@@ -111,7 +114,7 @@ def configs_of(
 def next_config(
     sampler: str, space: Space, seed: str, tried: list[tuple[Config, float | None]], under_way: list[Config]
 ) -> Config | None:
-    """What a sampler asks for that has asked for `tried`, been told their times, and asked for `under_way`. None: every
+    """What a sampler asks for next that has asked for `tried`, got their times, and asked for `under_way`. None: every
     config is known."""
     known = [*(config for config, _ in tried), *under_way]
     times = {key(space, config): time_us for config, time_us in tried}

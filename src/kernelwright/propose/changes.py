@@ -37,7 +37,7 @@ def change(trial: Trial, trials: Sequence[Trial]) -> str:
 
 
 def attempts(parent: Trial, trials: Sequence[Trial]) -> str:
-    """The latest changes that were made of this code already, with what each was worth; "" where there were none."""
+    """The latest changes of this code, with what each was worth; "" where there were none."""
     by_number = {one.number: one for one in trials}
     root = written(parent, by_number)
     parts = []

@@ -1,4 +1,4 @@
-"""What a model is asked for one request: the kernel, and beside it why a trial surprised, a plan, a diff again.
+"""The prompts for one request: the kernel, and beside it why a trial surprised, a plan, a diff again.
 
 It decides nothing about the run. Every answer is recorded when it comes, and one that an earlier session
 recorded is taken from the record and not paid for again.

@@ -1,4 +1,4 @@
-"""What holds a kernel back, for its prompt: the diagnosis with its evidence, the counters, and the moves against it.
+"""The bottleneck of a kernel, for its prompt: the diagnosis with its evidence, the counters, and the moves against it.
 
 Pure; the rules are `kernelwright.diagnosis`. One bottleneck and few moves, because a model given a list
 of worries fixes none of them; where the evidence comes from is said, and that the reader may overrule it.

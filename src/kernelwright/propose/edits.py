@@ -15,7 +15,7 @@ LANGUAGES = ("diff", "patch")
 
 @dataclass(frozen=True)
 class Hunk:
-    """old: the lines that it replaces, context included; new: what stands there afterwards."""
+    """old: the lines that it replaces, context included; new: the lines that replace them."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]

@@ -7,11 +7,13 @@ measured and whose claims hold becomes a card, and a card that is there is never
     - date: 2026-11-21
     - problem: rmsnorm
     - device: NVIDIA H200 (sm_90)
+    - library: none
     - by: anthropic:some-model
     - evidence: trial 7 of trial 3: 1.9 µs → 2.4 µs; registers 64 → 255, spill_bytes 0 → 312
     - run: rmsnorm-20261121-0930
 
-Whatever stands below the list is for people; prompts carry the title, date, problem, device and evidence.
+The text below the list is for people; prompts carry the title, date, problem, device, the library steps that the
+problem allowed, and the evidence.
 """
 
 from __future__ import annotations
@@ -23,7 +25,7 @@ from pathlib import Path
 
 from kernelwright.codec import sha
 from kernelwright.errors import RunFolderError
-from kernelwright.model import Environment, Reflection, Trial
+from kernelwright.model import Environment, ProblemInfo, Reflection, Trial
 from kernelwright.propose.mailbox import write_whole
 from kernelwright.propose.reflection import counters, moved, parent_of
 from kernelwright.text.markdown import shortened
@@ -45,7 +47,7 @@ def read_cards(folder: Path) -> tuple[str, ...]:
         try:
             text = path.read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
-            raise RunFolderError(f"lesson card {path} cannot be read: {error}", "mend or remove it") from error
+            raise RunFolderError(f"lesson card {path} cannot be read: {error}", "correct or remove it") from error
         title = TITLE.search(text)
         if title is None:
             raise RunFolderError(
@@ -53,26 +55,27 @@ def read_cards(folder: Path) -> tuple[str, ...]:
             )
         fields = dict(FIELD.findall(text))
         where = ", ".join(fields[name] for name in ("date", "problem", "device") if name in fields)
+        where += f", library steps: {fields['library']}" if "library" in fields else ""
         evidence = f" Evidence: {shortened(fields['evidence'], EVIDENCE_CHARACTERS)}." if "evidence" in fields else ""
         found.append((fields.get("date", ""), f"{title[1].strip()} ({where or 'no date'}).{evidence}"))
     return tuple(line for _, line in sorted(found, key=lambda card: card[0], reverse=True)[:MOST_CARDS])
 
 
 def write_cards(
-    folder: Path, trials: Sequence[Trial], problem: str, environment: Environment, run: str
+    folder: Path, trials: Sequence[Trial], problem: ProblemInfo, environment: Environment, run: str
 ) -> tuple[Path, ...]:
-    """A card for each lesson that stands and was measured, where there is none yet; gives the new ones."""
+    """A card for each lesson whose claims hold and that was measured, where there is none yet; gives the new ones."""
     by_number = {trial.number: trial for trial in trials}
     written = []
     for trial in trials:
         reflection = trial.proposal.reflection
         about = by_number.get(reflection.trial) if reflection is not None else None
         before = parent_of(about, by_number) if about is not None else None
-        if reflection is None or about is None or before is None or not reflection.stands:
+        if reflection is None or about is None or before is None or not reflection.claims_hold:
             continue
         if about.evaluation is None or about.evaluation.timing_kind != "measured":
             continue
-        name = f"{problem}-{sha(f'{run} {reflection.trial} {reflection.lesson}')[:8]}.md"
+        name = f"{problem.name}-{sha(f'{run} {reflection.trial} {reflection.lesson}')[:8]}.md"
         if list(folder.glob(f"*{name}")):
             continue
         today = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
@@ -87,7 +90,7 @@ def card(
     author: str,
     before: Trial,
     about: Trial,
-    problem: str,
+    problem: ProblemInfo,
     environment: Environment,
     run: str,
     date: str,
@@ -97,8 +100,9 @@ def card(
     lines = [
         f"# {reflection.lesson}",
         f"- date: {date}",
-        f"- problem: {problem}",
+        f"- problem: {problem.name}",
         f"- device: {environment.device or 'no GPU'} ({environment.target})",
+        f"- library: {problem.library}",
         f"- by: {author}",
         f"- evidence: trial {about.number} of trial {before.number}: {times}; {changes}",
         "- claims: " + ", ".join(f"{claim.counter} {claim.direction}" for claim in reflection.claims),

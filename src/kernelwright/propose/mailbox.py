@@ -51,13 +51,16 @@ ASKED = re.compile(r"^# Why was trial (\d+) a surprise\?$", re.M)
 
 
 class Mailbox:
-    """Stateless beside its files, hence thread-safe: each request has files of its own."""
+    """Stateless beside its files, hence thread-safe: each request has its own files."""
 
     author = AUTHOR
     shows_profiles = True
 
     def __init__(self, settle_s: float = SETTLE_S) -> None:
         self._settle_s = settle_s
+
+    def answers_at_once(self, request: Request) -> bool:
+        return False
 
     def propose(self, request: Request, context: Context) -> Proposal | None:
         """None while there is no reply. Raises `RunFolderError` where the folder cannot be written."""
@@ -71,7 +74,7 @@ class Mailbox:
                 return Proposal(author=AUTHOR, error=str(error))
             markdown, module = reply_paths(context.folder, request.number)
             surprises = surprising(context.trials)
-            # Several prompts of a round may ask about the same one: nobody knows here what the others ask.
+            # Several prompts of a round may ask about the same one: what the others ask is not known here.
             about = surprises[request.number % len(surprises)] if surprises else None
             values = {
                 "number": str(request.number),
@@ -162,6 +165,11 @@ def prompt_path(run: Path, number: int) -> Path:
     return run / FOLDER / f"{number:03d}.prompt.md"
 
 
+def without_orders(prompt: str) -> str:
+    """A prompt without its first line, which says where a person puts the answer."""
+    return re.sub(r"\A<!--.*?-->\s*", "", prompt, flags=re.S)
+
+
 def reply_paths(run: Path, number: int) -> tuple[Path, Path]:
     """Where a reply may lie: as Markdown, or as the bare module."""
     return run / FOLDER / f"{number:03d}.reply.md", run / FOLDER / f"{number:03d}.reply.py"
@@ -196,7 +204,7 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
     try:
         checked(text if reply.is_module else code_in(text))
     except Unusable as unusable:
-        raise RequestError(f"{file} cannot be used: {unusable}", "mend it and hand it in again") from unusable
+        raise RequestError(f"{file} cannot be used: {unusable}", "correct it and hand it in again") from unusable
     markdown, module = reply_paths(run, number)
     target = module if reply.is_module else markdown
     write_file(run, f"{FOLDER}/{target.name}", text, durable=True)

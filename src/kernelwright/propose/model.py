@@ -55,6 +55,9 @@ class ModelProposer:
         self._reflected: set[int] = set()
         self._one_at_a_time = threading.Lock()
 
+    def answers_at_once(self, request: Request) -> bool:
+        return False
+
     def propose(self, request: Request, context: Context) -> Proposal:
         if request.operator is Operator.TUNE:
             return tune(request, context)
@@ -137,7 +140,7 @@ class ModelProposer:
             raise DoesNotApply(f"{fault}, the second time as well") from fault
 
     def _reflection(self, conversation: Conversation, context: Context) -> Reflection | None:
-        """What the model says of a surprise that nobody was asked about yet; None where there is none."""
+        """What the model says of a surprise that was not asked about yet; None where there is none."""
         if not self._reflect:
             return None
         kept = conversation.kept("reflect")

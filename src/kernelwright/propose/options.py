@@ -1,4 +1,4 @@
-"""What each proposer may be given: one record of options per proposer.
+"""Options of each proposer: one record of options per proposer.
 
 `table.py` makes proposers of them. They are kept in the journal; keys come from the environment.
 """

@@ -13,19 +13,30 @@ from pathlib import Path
 from typing import Protocol
 
 from kernelwright.llm.protocol import Reply
-from kernelwright.model import Answered, Candidate, Environment, ProblemInfo, Profile, Proposal, Request, Trial, Usage
+from kernelwright.model import (
+    Answered,
+    Candidate,
+    Environment,
+    Generated,
+    ProblemInfo,
+    Profile,
+    Proposal,
+    Request,
+    Trial,
+    Usage,
+)
 
 
 @dataclass(frozen=True)
 class Context:
     """All that a proposer may look at besides the request itself.
 
-    trials: every trial told so far, in the order of their numbers. in_flight: candidates proposed and not yet told.
+    trials: every finished trial, in the order of their numbers. in_flight: candidates proposed and not finished.
     folder: the run folder. profiles: by trial number, of the trials that were profiled (the request's parents among
     them, where the proposer shows them). lessons: of earlier runs, a line each. put_blob stores a text and gives its
     hash, blob gives the text of a hash, keep_answer records an answer that was paid for; all may be called from any
     thread. answers: those recorded, by request; what an earlier session paid for is not asked again. dearest: the most
-    that answers of this run cost.
+    that answers of this run cost. generate: what torch.compile would run for the problem, as text, which takes seconds.
     """
 
     problem: ProblemInfo
@@ -41,6 +52,7 @@ class Context:
     answers: Mapping[int, tuple[Answered, ...]] = field(default_factory=dict)
     keep_answer: Callable[[Answered], None] = lambda answered: None
     dearest: Usage = field(default_factory=Usage)
+    generate: Callable[[], Generated] = lambda: Generated(reason="nothing generates text here")
 
 
 class Advisor(Protocol):
@@ -62,6 +74,11 @@ class Proposer(Protocol):
     shows_profiles: bool
     """Whether its prompts show them: what a request starts from is then profiled before it is asked."""
 
+    def answers_at_once(self, request: Request) -> bool:
+        """Whether `propose` takes milliseconds here and costs nothing: it is then called before the next request is
+        made, so that it knows what is in flight and does not repeat it."""
+        ...
+
     def propose(self, request: Request, context: Context) -> Proposal | None:
         """The answer, or None: no answer yet, the request stays open (the mailbox) and is proposed again later.
 
@@ -70,6 +87,6 @@ class Proposer(Protocol):
         ...
 
     def close(self) -> None:
-        """Close connections, from any thread. A `propose` under way that waits for somebody else's answer raises
+        """Close connections, from any thread. A `propose` under way that waits for an answer from outside raises
         `ProviderError` soon; it is not used again."""
         ...

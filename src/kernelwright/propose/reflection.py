@@ -1,6 +1,6 @@
 """Learning from surprises: which trial was one, what moved with it, and whether what is said of it is true. Pure.
 
-It asks nobody (a proposer does). A lesson counts only with claims about counters, each checked against
+A proposer asks for lessons. A lesson counts only with claims about counters, each checked against
 the figures of both trials; what cannot be checked, or is false, is kept and not passed on.
 """
 
@@ -34,7 +34,7 @@ LESSON = re.compile(r"^[ \t>*-]*lesson:\**\s*(.+)$", re.I | re.M)
 
 
 def surprising(trials: Sequence[Trial]) -> list[Trial]:
-    """The surprises nobody has said anything of yet, by number."""
+    """The surprises without a lesson, by number."""
     by_number = {trial.number: trial for trial in trials}
     done = {trial.proposal.reflection.trial for trial in trials if trial.proposal.reflection is not None}
     return [

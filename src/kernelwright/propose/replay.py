@@ -28,6 +28,9 @@ class Replay:
         if not self._trials:
             raise RunFolderError(f"the run in {run} has no finished trial to replay", "name another run")
 
+    def answers_at_once(self, request: Request) -> bool:
+        return True
+
     def propose(self, request: Request, context: Context) -> Proposal:
         trial = self._trials.get(request.number)
         if trial is None:

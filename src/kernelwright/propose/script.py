@@ -47,6 +47,9 @@ class Script:
         self._file = file
         self._lines = read_script(file)
 
+    def answers_at_once(self, request: Request) -> bool:
+        return True
+
     def propose(self, request: Request, context: Context) -> Proposal:
         index = request.number - sum(
             trial.request.candidate is not None and trial.number < request.number for trial in context.trials

@@ -30,23 +30,29 @@ LIBRARY_STEPS = {
     "finish": (
         'Library steps are allowed here to finish a reduction (`LIBRARY = "finish"`): the host code may call `sum`, '
         "`mean`, `amax`, `amin`, `max`, `min`, `argmax`, `argmin`, `prod`, `all`, `any` and `logsumexp`, and "
-        "`+ - * / // %` on whole numbers or single elements. They may read only what your own kernels wrote, and "
-        "together read and write at most 1/16 of the bytes that the problem has to. Their time counts."
+        "`+ - * / // %` on tensors of whole numbers or of a single element. They may read only what your own kernels "
+        "wrote, and together read and write at most 1/16 of the bytes that the problem has to."
     ),
     "any": (
         'Library steps are allowed here (`LIBRARY = "any"`): the host code may call matrix products (`mm`, `bmm`, '
         "`addmm`, `baddbmm`, `matmul`, `F.linear`), convolutions, `F.scaled_dot_product_attention`, `sort`, `topk`, "
-        "cumulative operations and reductions, and `+ - * / // %` on whole numbers or single elements. Each writes to "
-        "a new tensor or to `out=`, in IEEE float32 for float32. Their time counts, and your own kernels have to do at "
-        "least one operation of the reference that is not a copy, a cast, a view or a fill."
+        "cumulative operations (`cumsum`, `cumprod`, `cummax`, `cummin`, `logcumsumexp`), the reductions `sum`, "
+        "`mean`, `amax`, `amin`, `max`, `min`, `argmax`, `argmin`, `prod`, `all`, `any` and `logsumexp`, and "
+        "`+ - * / // %` on tensors of whole numbers or of a single element."
     ),
 }
 """In words of the host code, for the modes that allow some."""
 
+EVERY_STEP = (
+    "Each writes to a new tensor or to `out=`, never in place. Their time counts, and your own kernels have to do at "
+    "least one operation of the reference: a copy, a cast, a view or a fill is none, nor is what a library step undoes."
+)
+STEPS_MULTIPLY = {"ieee": "They multiply float32 in IEEE precision.", "tf32": "They multiply float32 with TF32."}
+
 LOG_CHARACTERS = 1500
 OPERATORS_ONLY = (
     "The reference is given as the ATen operators of one call, on the sizes of the first timed case below; answer with "
-    "`kernel_function`, whose arguments have the names of the inputs, parameters and buffers that stand in them."
+    "`kernel_function`, whose arguments have the names of the inputs, parameters and buffers that they take."
 )
 LAYOUTS = {
     "dense": 'A kernel for dense inputs only is fine: state `SERVES = "dense"` at module level.',
@@ -87,7 +93,8 @@ def problem(info: ProblemInfo) -> str:
         rows = [[f"`{name}`", "×".join(map(str, shape)) or "scalar"] for name, shape in info.parameters.items()]
         parts.append("Parameters and buffers of the reference:\n\n" + table(["name", "shape"], rows))
     if info.library != "none":
-        parts.append(LIBRARY_STEPS[info.library])
+        products = [STEPS_MULTIPLY[info.precision]] if info.library == "any" else []
+        parts.append(" ".join([LIBRARY_STEPS[info.library], EVERY_STEP, *products]))
     return "\n\n".join(part for part in parts if part)
 
 
@@ -113,9 +120,45 @@ def cases(info: ProblemInfo) -> str:
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
             f" {LAYOUTS[info.layouts]}{TF32_ALLOWED if info.precision == 'tf32' else ''}"
         )
+    if called := call(info):
+        text += f"\n\n{called}"
     if info.gradients:
         text += f"\n\n{GRADIENTS}"
     return text
+
+
+def call(info: ProblemInfo) -> str:
+    """How a call is made and what it leaves, as far as the table of cases does not say it; "" where it says all."""
+    first, parts = info.cases[0], []
+    if first.arguments:
+        parts.append(
+            f"Inputs are nested: the arguments by name are `{first.arguments}`, where a number is the place of an "
+            "input in the table, from 0. You get them nested like this."
+        )
+    if first.keywords:
+        parts.append(f"`forward` gets {listed(first.keywords)} by keyword.")
+    if first.returns:
+        parts.append(
+            f"Outputs are nested: return `{first.returns}`, where a number is the place of an output in the table, "
+            "from 0 (a list counts as a tuple, a dataclass as a dict)."
+        )
+    if first.mutates:
+        parts.append(
+            f"`forward` changes {listed(first.mutates)} in place. Write to the tensors that you are given; their new "
+            "values are the last outputs of the table, and are not returned for that. Elements that `forward` leaves "
+            "alone keep their values."
+        )
+        own = {place: name for place, name in enumerate(first.lies_in) if name}
+        parts += [f"Output {place} is {listed([name])} itself: return that tensor." for place, name in own.items()]
+        if len(first.outputs) == len(first.mutates):
+            parts.append("Return nothing.")
+    return " ".join(parts)
+
+
+def listed(names: Sequence[str]) -> str:
+    """ "`a`, `b` and `c`"."""
+    quoted = [f"`{name}`" for name in names]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
 def tensor(spec: TensorSpec | Scalar | None) -> str:
@@ -253,11 +296,11 @@ def failure(trial: Trial, info: ProblemInfo) -> str:
 
 
 def lessons(trials: Sequence[Trial], cards: Sequence[str]) -> str:
-    """What surprises have taught, in this run and before: a section of its own, "" where there is nothing."""
+    """Lessons from surprises of this run and of earlier ones, as one section; "" where there is none."""
     found = [trial.proposal.reflection for trial in trials if trial.proposal.reflection is not None]
     # Of several who were asked about the same trial the first whose claims hold speaks.
-    stand = {one.trial: one for one in reversed(found) if one.stands}
-    here = [f"{stand[number].lesson} (trial {number})" for number in sorted(stand)]
+    valid = {one.trial: one for one in reversed(found) if one.claims_hold}
+    here = [f"{valid[number].lesson} (trial {number})" for number in sorted(valid)]
     lines = [f"- {line}" for line in (*here[-MOST_LESSONS:], *cards)]
     return "## What surprises have taught\n\n" + "\n".join(lines) + "\n" if lines else ""
 

@@ -1,6 +1,6 @@
 """A problem's source as the writer of candidates may see it: without its list of cases. Pure.
 
-The cases that may be known stand in a table of the prompt. Held-out sizes stay unknown, since a kernel
+The cases that may be known are in a table of the prompt. Held-out sizes stay unknown, since a kernel
 made to fit them would confirm nothing; so every statement about CASES goes, whatever it says.
 """
 

@@ -16,6 +16,7 @@ from kernelwright.errors import ConfigError
 from kernelwright.model import Record, Scalar
 from kernelwright.options import read_options
 from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.inductor import Inductor
 from kernelwright.propose.mailbox import Mailbox, MailboxAdvisor
 from kernelwright.propose.model import ModelProposer
 from kernelwright.propose.options import (
@@ -49,14 +50,16 @@ class NoOptions(Record, frozen=True, kw_only=True):
 class Entry(Generic[R]):
     """A line of the table: how a proposer is made from its options and the environment.
 
-    advisor: makes whom `tune` asks for configs; None where this is nobody to ask. writes_code: whether candidates
-    differ in more than numbers; strategies in rounds then choose operators and tune new structures.
+    advisor: makes the model that `tune` asks for configs; None where this is no model. writes_code: whether candidates
+    differ in more than numbers; strategies in rounds then choose operators and tune new structures. varies_numbers:
+    whether it makes candidates that differ in numbers only, at no cost; such rounds are planned ahead.
     """
 
     options: type[R]
     proposer: Callable[[R, Variables], Proposer]
     advisor: Callable[[R, Variables], Advisor] | None = None
     writes_code: bool = False
+    varies_numbers: bool = False
     provider: Callable[[R, Variables], HttpProvider] | None = None
     """Makes what its prompts are sent to; None where they are sent nowhere."""
 
@@ -117,6 +120,11 @@ def build_advisor(name: str, options: Options, variables: Variables = os.environ
 def writes_code(name: str) -> bool:
     """Whether the proposer of this name writes code; False for a name of another version."""
     return name in PROPOSERS and PROPOSERS[name].writes_code
+
+
+def varies_numbers(name: str) -> bool:
+    """Whether the proposer of this name varies numbers only; False for a name of another version."""
+    return name in PROPOSERS and PROPOSERS[name].varies_numbers
 
 
 # --- the HTTP providers, and what they share ----------------------------------------------------------------
@@ -219,7 +227,8 @@ def written_by(name: str, provider: Provider, chosen: ModelOptions) -> ModelProp
 
 
 PROPOSERS: dict[str, Entry[Any]] = {
-    "builtin": Entry(BuiltinOptions, lambda chosen, variables: Builtin(chosen.sampler)),
+    "builtin": Entry(BuiltinOptions, lambda chosen, variables: Builtin(chosen.sampler), varies_numbers=True),
+    "inductor": Entry(BuiltinOptions, lambda chosen, variables: Inductor(chosen.sampler), varies_numbers=True),
     "openai": model_entry("openai", openai_provider),
     "anthropic": model_entry("anthropic", anthropic_provider),
     "mailbox": Entry(

@@ -1,4 +1,4 @@
-"""A context without the text of the problem (`--no-source`): operators stand in its place. Pure.
+"""A context without the text of the problem (`--no-source`): operators replace it. Pure.
 
 What a kernel has to be written from stays: the names of arguments and parameters, shapes, dtypes, bounds. The names of
 the problem and of its cases, its docstring and its modules go; a line of an evaluation that comes from the reference,
@@ -57,7 +57,7 @@ def without_source(context: Context) -> Context:
 
 
 def withheld_problem(info: ProblemInfo, names: Mapping[str, str]) -> ProblemInfo:
-    """names: what stands for the name of each case."""
+    """names: what each case is called instead."""
 
     def case(one: CaseInfo) -> CaseInfo:
         renamed = msgspec.structs.replace(one.case, name=names[one.case.name], params={})
@@ -113,7 +113,7 @@ def _evaluation(evaluation: Evaluation, names: Mapping[str, str], private: set[s
 
 def _lines(text: str, names: Mapping[str, str], private: set[str]) -> str:
     """`text` with cases renamed, and without the lines that may quote the problem. A message that names a line of the
-    problem's file goes as a whole: what it quotes may have lines of its own."""
+    problem's file goes as a whole: what it quotes may have several lines."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", names[name], text)
     if PROBLEM_LINE.search(text):

@@ -1,6 +1,6 @@
 """A bench report as text: one table per case, every implementation against the framework's own best and the bound.
 
-Not the measurement. The rule: a time that is an estimate says so in its own cell, since one table may hold both.
+One table may hold measurements and estimates, so an estimate is marked in its cell.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from collections.abc import Iterable
 from kernelwright.model import BenchCase, BenchReport, Implementation, Status
 from kernelwright.report.evaluation import (
     environment_settings,
+    mode_text,
     settings_text,
     shares_text,
     slowdown_text,
@@ -27,7 +28,7 @@ UNTUNED = (
     "torch.compile ran as it comes; --max-autotune adds its tuned mode, which on an H200 was up to 4.4 times as fast\n"
     "(docs/gallery.md), and takes longer to compile"
 )
-"""Or somebody takes the ratio to a default for the ratio to the best that the framework can do."""
+"""Without it a reader might take the ratio to a default for the ratio to the best that the framework can do."""
 
 
 def bench_text(report: BenchReport) -> str:
@@ -37,10 +38,8 @@ def bench_text(report: BenchReport) -> str:
         parts[0] += f"\n{NO_DEVICE}"
     if report.unqualified:
         parts[0] += f"\n{unqualified_text(report.unqualified)}"
-    if report.library != "none":
-        parts[0] += (
-            f"\nlibrary steps are allowed: LIBRARY = {report.library!r}; not to be ranked with figures of other modes"
-        )
+    if mode := mode_text(report.library):
+        parts[0] += f"\n{mode}"
     parts += [case_text(case) for case in report.cases]
     if untuned(report.cases):
         parts.append(UNTUNED)

@@ -1,4 +1,4 @@
-"""Which trials a page shows whole, and how much of each: of a long run, those that people look for.
+"""Choice of the trials that a page shows in full, and how much of each: of a long run, those that people look for.
 
 A page of a few trials has everything. Of more it has the way to the best kernel and the best `BEST` whole, as far as
 `DETAILS_BYTES` go, every other trial on a line, and every reason of failure once (`reasons`).

@@ -19,6 +19,7 @@ def repeat_commands(view: RunView) -> list[str]:
     words += _options("--option", settings.strategy_options)
     words += ["--proposer", settings.proposer, *_options("--proposer-option", settings.proposer_options)]
     words += ["--seed", str(settings.seed), "--in-flight", str(settings.in_flight), *_budget(settings.budget)]
+    words += ["--thinking", str(settings.thinking)] if settings.thinking is not None else []
     if settings.starter is not None:
         words += ["--starter", settings.starter]
     if settings.dtype is not None:
@@ -29,6 +30,9 @@ def repeat_commands(view: RunView) -> list[str]:
         words += ["--control", settings.control]
     if settings.lessons is not None:
         words += ["--lessons", settings.lessons]
+    words += ["--known", settings.known] if settings.known is not None else []
+    words += ["--no-known"] if settings.no_known else []
+    words += ["--no-cache"] if settings.no_cache else []
     words += ["--unqualified"] if settings.unqualified else []
     words += ["--no-source"] if settings.no_source else []
     commands = [words]
@@ -42,7 +46,7 @@ def command_on_best(verb: Literal["verify", "bench", "profile"], view: RunView) 
     settings = view.info.settings
     words = ["kernelwright", verb, settings.problem, str(view.folder / KERNEL)]
     words += ["--dtype", settings.dtype] if settings.dtype is not None else []
-    words += ["--library", settings.library] if settings.library is not None and verb != "profile" else []
+    words += ["--library", settings.library] if settings.library is not None else []
     return words + (["--unqualified"] if settings.unqualified and verb != "profile" else [])
 
 

@@ -1,14 +1,14 @@
 """Two runs side by side: what each was, found and cost, and their kernels case by case.
 
-Not a measurement: the figures are those of the runs, taken at different times. The rule: where problem, device or kind
-of time differ there is no ratio, and it says why; `bench` is what compares two kernels fairly.
+The figures are those of the runs, taken at different times. Where problem, device, kind of time or library steps differ
+there is no ratio, and the reason is shown; `bench` is what compares two kernels fairly.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
-from kernelwright.model import CaseResult, Evaluation, Record
+from kernelwright.model import CaseResult, Evaluation, LibraryMode, Record
 from kernelwright.report.cost import run_usage, until_best
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
@@ -27,11 +27,11 @@ from kernelwright.text.units import (
 
 
 class Side(Record, frozen=True, kw_only=True):
-    """One run. best: the number of the trial that stands, else of the one that leads; time_us: its reported figure.
+    """One run. best: the number of the confirmed best, else of the trial that leads; time_us: its reported figure.
 
-    confirmed: whether it stands. is_starter: whether it is the user's own kernel, which stands unconfirmed. to_best_s:
+    confirmed: whether its confirmation passed. is_starter: the user's own kernel, which needs none. to_best_s:
     how long the run had been at work when that trial was finished, None where nothing better than the start was found.
-    cost_usd: None where no price is known.
+    library: which library steps it allowed. cost_usd: None where no price is known.
     """
 
     run: str
@@ -51,6 +51,7 @@ class Side(Record, frozen=True, kw_only=True):
     kind: Kind | None
     speedup: float | None
     fraction_of_bound: float | None
+    library: LibraryMode
     to_best_s: float | None
     seconds: float
     tokens: int
@@ -143,6 +144,7 @@ def _side(view: RunView) -> Side:
         kind=evaluation.timing_kind if evaluation is not None else None,
         speedup=_ratio(seed.score_us if seed is not None else None, time_us),
         fraction_of_bound=share_of_bound(evaluation, info.problem.cases) if evaluation is not None else None,
+        library=info.problem.library,
         to_best_s=found.seconds if found is not None else None,
         seconds=view.at_work_s,
         tokens=usage.tokens,
@@ -166,6 +168,8 @@ def _reasons(first: RunView, second: RunView, one: Side, other: Side) -> list[st
         found.append(f"one ran on {here}, the other on {there}")
     if first.info.settings.dtype != second.info.settings.dtype:
         found.append("their dtypes differ")
+    if one.library != other.library:
+        found.append(f"one allows LIBRARY = {one.library!r}, the other {other.library!r}")
     return found
 
 
@@ -202,6 +206,7 @@ def _sides_table(first: Side, second: Side) -> str:
     rows = [
         ["problem", *both(lambda s: s.problem)],
         ["device", *both(lambda s: s.device or f"none, {s.target}")],
+        ["library steps", *both(lambda s: s.library)],
         ["search", *both(lambda s: f"{s.strategy}, seed {s.seed}")],
         ["written by", *both(lambda s: s.proposer)],
         ["trials", *both(lambda s: f"{s.trials}, {s.passed} passed")],

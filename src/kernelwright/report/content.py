@@ -1,4 +1,4 @@
-"""What the report of a run says, part by part: text.py, page/ and markdown only lay it out.
+"""The content of a run's report, part by part: text.py, page/ and markdown only lay it out.
 
 Every number comes with its kind, and from the same place for every renderer, so that no two views of a run differ.
 """
@@ -15,8 +15,9 @@ from kernelwright.report.chosen import FEW
 from kernelwright.report.commands import repeat_commands
 from kernelwright.report.control_arm import control_text, read_control
 from kernelwright.report.convergence import convergence_text, kind_of
-from kernelwright.report.cost import cost_text, run_usage
+from kernelwright.report.cost import cost_grid, cost_lines, cost_text, run_usage, stage_grid, until_lines
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows, throttled_texts
+from kernelwright.report.framework import against_framework
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.profile_table import profile_section
 from kernelwright.report.reasons import reasons_section
@@ -168,6 +169,18 @@ class Content:
     def cost(self) -> str:
         return cost_text(self.view)
 
+    @property
+    def cost_lines(self) -> tuple[str, ...]:
+        return (*cost_lines(self.view), *until_lines(self.view))
+
+    @property
+    def cost_grid(self) -> Grid | None:
+        return cost_grid(self.view)
+
+    @property
+    def stage_grid(self) -> Grid | None:
+        return stage_grid(self.view)
+
     @cached_property
     def control(self) -> str:
         """The control arm; "" where there is none."""
@@ -195,14 +208,20 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
     trial, seed, usage = view.best or view.leader, view.seed, run_usage(view)
     found = []
     if trial is not None and evaluation is not None and evaluation.score_us is not None:
-        sure = "confirmed" if trial.number in view.confirmed and view.best is trial else "in the search"
+        again = "confirmed" if evaluation.timing_kind == "measured" else "verified again"
+        sure = again if trial.number in view.confirmed and view.best is trial else "in the search"
         sure += ", throttled" if throttled_texts(evaluation.results) else ""
         found.append(Figure("Time", time_text(evaluation.score_us, evaluation.timing_kind), sure))
-        if seed is not None and seed is not trial and seed.score_us is not None:
+        is_measured = evaluation.timing_kind == "measured"
+        if is_measured and (against := against_framework(view)) is not None:
+            found.append(Figure("Over PyTorch", times_text(against.ratio), f"{against.name}, {against.interval_text}"))
+        if is_measured and seed is not None and seed is not trial and seed.score_us is not None:
             gain = times_text(seed.score_us / evaluation.score_us)
-            found.append(Figure("Speedup", gain, f"over {seed_name(view)}"))
+            found.append(
+                Figure("Over the start", gain, f"{seed_name(view)} took {time_text(seed.score_us, 'measured')}")
+            )
         share = share_of_bound(evaluation, view.info.problem.cases)
-        if share is not None:
+        if is_measured and share is not None:
             found.append(Figure("Of the bound", share_text(share), f"{times_text(1 / share)} the bound"))
         if trial is not seed and trial.number in view.finished_s:
             found.append(Figure("Time to best", duration_text(view.finished_s[trial.number]), f"trial {trial.number}"))
@@ -226,17 +245,19 @@ def _cases(view: RunView, evaluation: Evaluation) -> Grid:
     ]
     unit, kind = unit_for(times), kind_of(view)
     name = label(unit, kind)
-    apart = seed is not shown
+    is_measured = kind == "measured"
+    apart = seed is not shown and is_measured
     header = ["case", "", "status", "error / allowed", f"time ({name})", "95 % interval"]
     header += ["starter" if view.info.starter is not None else "first", "ratio"] if apart else []
-    header += ["bound", "of the bound"]
+    header += ["bound", "of the bound"] if is_measured else []
     known = {info.case.name: info for info in view.info.problem.cases}
     rows = []
     for result in evaluation.results:
         row = _case_start(result, known.get(result.case), unit)
         if apart:
             row += _against(seed_times.get(result.case), result.timing, unit)
-        row += _case_bound(result.timing, known.get(result.case), unit)
+        if is_measured:
+            row += _case_bound(result.timing, known.get(result.case), unit)
         rows.append(tuple(row))
     return Grid(tuple(header), tuple(rows), frozenset({"", "status"}))
 

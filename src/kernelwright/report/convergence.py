@@ -1,6 +1,6 @@
 """The convergence table: the best time so far, round by round, with what the search started from above it.
 
-Not the data (`history.convergence`). These are the scores of the search; confirmed times are in the report.
+These are the scores of the search; confirmed times are in the report.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ def convergence_text(view: RunView) -> str:
     for first in range(0, len(shown), ROUNDS_PER_BLOCK):
         lines += ["", _block(shown[first : first + ROUNDS_PER_BLOCK], rounds, kind)]
     if leader is not None and leader.score_us is not None and leader is not seed:
-        gain = (
-            f", {times_text(seed.score_us / leader.score_us)} as fast as the starter" if seed and seed.score_us else ""
-        )
+        gain = ""
+        if kind == "measured" and seed is not None and seed.score_us:
+            gain = f", {times_text(seed.score_us / leader.score_us)} as fast as the starter"
         lines += ["", f"best: round {leader.request.round}, {time_text(leader.score_us, kind)}{gain}"]
     searched = {trial.request.round for trial in view.trials} - {0}
     if searched:
@@ -43,13 +43,13 @@ def kind_of(view: RunView) -> Kind | None:
 
 
 def _block(shown: list[Round], rounds: list[Round], kind: Kind | None) -> str:
-    unit = unit_for(row.best_so_far_us for row in rounds)
+    unit, measured = unit_for(row.best_so_far_us for row in rounds), kind == "measured"
     header = ["Round", *(str(row.round) for row in shown)]
     return table(
         header,
         [
             [f"Best ({label(unit, kind)})", *(number_text(row.best_so_far_us, unit) for row in shown)],
-            ["Speedup", *(times_text(row.speedup) if row.speedup else "-" for row in shown)],
+            *([["Speedup", *(times_text(row.speedup) if row.speedup else "-" for row in shown)]] if measured else []),
             ["Trials", *(str(row.trials) for row in shown)],
             ["Passed", *(str(row.passed) for row in shown)],
         ],

@@ -1,7 +1,7 @@
-"""What a run cost and what it got for it: tokens, money, seconds of model, compiler and GPU, per trial and per gain.
+"""Cost and gain of a run: tokens, money, seconds of model, compiler and GPU, per trial and per gain.
 
-Not a bill (see `llm.prices`). The rule: a price that is not known is said and not counted as nothing; a gain is a trial
-that was surely faster than all before it.
+A price that is not known is shown as unknown, not counted as nothing. A gain is a trial that was surely faster than all
+before it.
 """
 
 from __future__ import annotations
@@ -15,8 +15,9 @@ from kernelwright.model import Profile, Trial, Usage
 from kernelwright.report.trials import usage_text
 from kernelwright.report.view import RunView
 from kernelwright.search.convergence import compile_s, gains, gpu_s, profile_s
-from kernelwright.text.table import indented, table
-from kernelwright.text.units import count_text, duration_text
+from kernelwright.text.grid import Grid
+from kernelwright.text.table import table
+from kernelwright.text.units import count_text, duration_text, share_text
 
 
 @dataclass(frozen=True)
@@ -83,28 +84,51 @@ def until_best(view: RunView) -> UntilBest | None:
 
 def cost_text(view: RunView) -> str:
     """Totals, a line per operator, what a trial and a gain cost, and when the best was found."""
-    every = cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
+    grid, stages = cost_grid(view), stage_grid(view)
+    lines = list(cost_lines(view))
+    if grid is not None:
+        lines += ["", table(grid.header, grid.rows, left=("",)), ""]
+    lines += until_lines(view)
+    if stages is not None:
+        lines += [STAGES, *(f"  {stage}: {seconds} s" for stage, seconds in stages.rows)]
+    return "\n".join(lines)
+
+
+STAGES = "by stage, confirmations included, summed over trials that ran side by side:"
+
+
+def cost_lines(view: RunView) -> list[str]:
+    """Time at work, and what models and diffs came to."""
     usage = run_usage(view)
     unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
     lines = [
         f"{duration_text(view.at_work_s)} in {count_text(len(view.sessions), 'session')}",
         f"models: {usage_text(usage)}" if usage.requests or usage.input_tokens else "models: none asked",
     ]
+    if view.info.environment.device is not None and view.at_work_s > 0:
+        confirmed_s = sum(map(gpu_s, view.confirmed.values()))
+        lines.insert(1, f"GPU busy: {share_text((view.gpu_s + confirmed_s) / view.at_work_s)} of that time")
     if view.beside and (beside := sum_of(view.beside)) != Usage():
         lines.append(f"of that for requests that are not finished, and for abandoned replies: {usage_text(beside)}")
     if unpriced:
         lines.append(f"the price of {count_text(unpriced, 'proposal')} is unknown and not in the sum")
     if diffs := diffs_text(view.trials):
         lines.append(diffs)
-    if view.trials:
-        lines += ["", _table(view, every), ""]
+    return lines
+
+
+def until_lines(view: RunView) -> list[str]:
+    """When the best was found; nothing where nothing is better than the seed."""
     found = until_best(view)
-    if found is not None:
-        at_work = f"{duration_text(found.seconds)} at work, " if found.seconds is not None else ""
-        lines.append(
-            f"time to best (trial {found.trial}): {at_work}{count_text(found.trials, 'trial')}, "
-            f"{found.gpu_s:.1f} {_gpu(view)}"
-        )
+    if found is None:
+        return []
+    at_work = f"{duration_text(found.seconds)} at work, " if found.seconds is not None else ""
+    trials = count_text(found.trials, "trial")
+    return [f"time to best (trial {found.trial}): {at_work}{trials}, {found.gpu_s:.1f} {_gpu(view)}"]
+
+
+def stage_grid(view: RunView) -> Grid | None:
+    """Seconds by stage of all evaluations, the longest first; None where nothing was evaluated."""
     stages_s: dict[str, float] = {}
     evaluations = [trial.evaluation for trial in view.trials if trial.evaluation is not None]
     for evaluation in [*evaluations, *view.confirmed.values()]:
@@ -112,12 +136,10 @@ def cost_text(view: RunView) -> str:
             stages_s[stage] = stages_s.get(stage, 0.0) + seconds
     if profiling_s := sum(map(profile_s, view.profiles.values())):
         stages_s["profile"] = stages_s.get("profile", 0.0) + profiling_s
-    if stages_s:
-        lines.append("by stage, confirmations included, summed over trials that ran side by side:")
-        lines.append(
-            indented("\n".join(f"{stage}: {s:.1f} s" for stage, s in sorted(stages_s.items(), key=lambda one: -one[1])))
-        )
-    return "\n".join(lines)
+    if not stages_s:
+        return None
+    rows = tuple((stage, f"{s:.1f}") for stage, s in sorted(stages_s.items(), key=lambda one: -one[1]))
+    return Grid(("stage", "seconds"), rows)
 
 
 def cost_document(view: RunView) -> dict[str, Any]:
@@ -161,9 +183,12 @@ def sum_of(usages: Sequence[Usage]) -> Usage:
     )
 
 
-def _table(view: RunView, every: Cost) -> str:
-    """A row per operator; then all, a trial's share and a gain's."""
-    header = ["", "asked", "passed", "gains", "tokens", "USD", "model (s)", "compiler (s)", _gpu(view)]
+def cost_grid(view: RunView) -> Grid | None:
+    """A row per operator; then all, a trial's share and a gain's. None before the first trial."""
+    if not view.trials:
+        return None
+    every = cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
+    header = ("", "asked", "passed", "gains", "tokens", "USD", "model (s)", "compiler (s)", _gpu(view))
     rows = [_row(name.replace("_", " "), cost) for name, cost in costs(view).items()]
     rows.append(_row("all", every))
     rows.append(_row("per trial", every, every.asked, counts=False))
@@ -172,7 +197,7 @@ def _table(view: RunView, every: Cost) -> str:
         if every.gained
         else ["per gain", *["-"] * (len(header) - 1)]
     )
-    return table(header, rows, left=("",))
+    return Grid(header, tuple(map(tuple, rows)))
 
 
 def _row(name: str, cost: Cost, share: int = 1, counts: bool = True) -> list[str]:

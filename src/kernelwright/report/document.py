@@ -1,7 +1,7 @@
 """The report of a run as one JSON document, for scripts.
 
-Not a second opinion: the same facts as the text. The rule: times are microseconds under names that end in `_us`,
-and `timing_kind` says whether they were measured.
+It has the same facts as the text. Times are microseconds under names that end in `_us`, and `timing_kind` says whether
+they were measured.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from kernelwright.model import Trial
 from kernelwright.report.control_arm import control_document
 from kernelwright.report.convergence import kind_of
 from kernelwright.report.cost import cost_document, run_usage
+from kernelwright.report.framework import against_framework
 from kernelwright.report.trials import outcome, tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.convergence import convergence
@@ -27,11 +28,13 @@ def report_document(view: RunView) -> dict[str, Any]:
         "schema_version": SCHEMA_VERSION,
         "run": str(view.folder),
         "problem": view.info.problem.name,
+        "library": view.info.problem.library,
         "settings": plain(view.info.settings),
         "created": view.info.created,
         "starter": _trial(view.seed, view),
         "leader": _trial(view.leader, view),
         "best": _trial(view.best, view),
+        "against_framework": plain(against_framework(view)),
         "convergence": [{**asdict(row), "timing_kind": kind_of(view)} for row in convergence(view.trials)],
         "trials_by_status": tally(view.trials),
         "open": [request.number for request in view.open_requests],
@@ -55,6 +58,7 @@ def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
         return None
     candidate = trial.proposal.candidate
     seed = view.seed
+    is_measured = evaluation.timing_kind == "measured"
     speedup = seed.score_us / evaluation.score_us if seed and seed.score_us and evaluation.score_us else None
     return {
         "trial": trial.number,
@@ -64,7 +68,7 @@ def _trial(trial: Trial | None, view: RunView) -> dict[str, Any] | None:
         "config": candidate.config if candidate is not None else {},
         "score_us": evaluation.score_us,
         "timing_kind": evaluation.timing_kind,
-        "speedup": speedup,
+        "speedup": speedup if is_measured else None,
         "fraction_of_bound": share_of_bound(evaluation, view.info.problem.cases),
         "verified_on": evaluation.verified_on,
         "unqualified": evaluation.unqualified,

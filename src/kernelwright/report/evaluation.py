@@ -1,7 +1,6 @@
 """An evaluation as text: its status, its cases, what the compiler said, what confined it.
 
-Not a judgement. The rule: what was not verified, not timed or only estimated is said in the same place where the
-good news stands.
+It judges nothing. What was not verified, not timed or only estimated is stated beside the good figures.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     KernelResources,
+    LibraryMode,
     LibraryShare,
     Status,
 )
@@ -109,6 +109,18 @@ def library_texts(evaluation: Evaluation) -> list[str]:
     return [f"library: {used}{at}; LIBRARY = {evaluation.library!r}"]
 
 
+def library_text(evaluation: Evaluation) -> str:
+    """The mode that a kernel was judged in, also where it allows nothing; for what is read away from other figures."""
+    return "".join(library_texts(evaluation)) or "library: no library step was allowed; LIBRARY = 'none'"
+
+
+def mode_text(mode: LibraryMode) -> str:
+    """The mark of figures of candidates that may hold library steps; "" where they may not."""
+    if mode == "none":
+        return ""
+    return f"library steps are allowed: LIBRARY = {mode!r}; not to be ranked with figures of other modes"
+
+
 def shares_text(shares: Sequence[LibraryShare]) -> str:
     """ "aten.mm, 71 % of the time"; without the share where nothing was timed."""
     return "; ".join(
@@ -146,13 +158,15 @@ def unjudged_texts(evaluation: Evaluation) -> list[str]:
         return []
     listed = "; ".join(shortened(text, 80) for text in evaluation.unjudged[:MOST_UNJUDGED])
     more = len(evaluation.unjudged) - MOST_UNJUDGED
-    told = f"{listed}; and {more} more" if more > 0 else listed
-    return [f"not judged, and refused in files and exports: {told}"]
+    shown = f"{listed}; and {more} more" if more > 0 else listed
+    return [f"not judged, and refused in files and exports: {shown}"]
 
 
 def unqualified_text(reason: str) -> str:
     """The mark of a result on a problem that does not qualify."""
-    return f"NOT QUALIFIED: this proves little, the problem cannot tell a kernel from a trivial answer ({reason})"
+    return (
+        f"NOT QUALIFIED: this proves little, the problem cannot distinguish a kernel from a trivial answer ({reason})"
+    )
 
 
 def dead_text(dead: Sequence[str]) -> str:
@@ -225,7 +239,7 @@ def settings_text(title: str, settings: Mapping[str, object]) -> str:
 
 
 def environment_settings(environment: Environment) -> dict[str, str]:
-    """What somebody needs to know to believe or repeat a number."""
+    """What a reader needs to know to trust or repeat a number."""
     settings = {
         "device": environment.device or f"none (compiled for {environment.target}; nothing was timed)",
         "target": environment.target,

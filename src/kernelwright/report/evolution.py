@@ -1,7 +1,7 @@
 """`RUN/EVOLUTION_LOG.md`: how a search went, in words: per generation what was meant, what came of it, what it taught.
 
-Not the trace, which has the kernels and prompts. The rule: the hypothesis is the author's, the result is measured, and
-a lesson is somebody's, with the checks that it passed or failed; where nobody was asked, the log says what followed.
+The hypothesis is the author's, and the result is measured. A lesson is shown with the checks that it passed or failed;
+where none was asked for, the log says what the search concluded. Kernels and prompts are in the trace.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ def _generation(
 
 
 def _trial(trial: Trial, tunings: Sequence[Trial], view: RunView) -> str:
-    """Three lines about one trial, and what tuning made of it."""
+    """Three lines about one trial, and what tuning gained."""
     request, proposal = trial.request, trial.proposal
     of = f" of {' and '.join(map(str, request.parents))}" if request.parents else ""
     expected = f" Expected: {times_text(proposal.expected)}." if proposal.expected is not None else ""
@@ -90,6 +90,8 @@ def _result(trial: Trial, view: RunView) -> str:
     parent = next(iter(ranked(parents)), None)
     if parent is None or parent.evaluation is None or parent.score_us is None:
         return f"{text}."
+    if trial.evaluation.timing_kind == "estimate":
+        return f"{text}."
     ratio = times_text(parent.score_us / trial.score_us)
     if beats(trial.evaluation, parent.evaluation):
         return f"{text}, {ratio} as fast as trial {parent.number}."
@@ -98,22 +100,22 @@ def _result(trial: Trial, view: RunView) -> str:
 
 
 def _lesson(trial: Trial, view: RunView) -> str:
-    """What somebody learned, with the checks; else what the search made of it."""
+    """What the proposer learned, with the checks; else what the search concluded."""
     for later in view.reflected_on.get(trial.number, ()):
         found = later.proposal.reflection
         assert found is not None
         checks = ", ".join(f"{_line(one.counter)} {one.direction} {CHECKED[one.holds]}" for one in found.claims)
-        passed_on = "" if found.stands else " Not passed on."
+        passed_on = "" if found.claims_hold else " Not passed on."
         by = _line(later.proposal.author)
         return f"{_line(found.lesson)} ({checks or 'no claim to check'}; by {by}.){passed_on}"
     children = view.children.get(trial.number, ())
     written = [one for one in children if one.request.operator not in (Operator.TUNE, Operator.REPAIR)]
     repairs = [one.number for one in children if one.request.operator is Operator.REPAIR]
     if written:
-        return f"nobody was asked; it became the parent of {count_text(len(written), 'trial')}."
+        return f"no lesson was asked for; it became the parent of {count_text(len(written), 'trial')}."
     if repairs:
         return f"it was repaired (trial {repairs[0]})."
-    return "nobody was asked; nothing was made from it."
+    return "no lesson was asked for; no trial was made from it."
 
 
 def _tuned(root: Trial, own: Sequence[Trial], view: RunView) -> str:
@@ -147,5 +149,5 @@ def _root(trial: Trial, view: RunView) -> Trial | None:
 
 
 def _line(text: str) -> str:
-    """What somebody wrote, on one line and as text: it can begin no heading, tag, link or picture of the log."""
+    """What an author wrote, on one line and as text: it can begin no heading, tag, link or picture of the log."""
     return " ".join(text.replace("<", "&lt;").replace("](", "]&#40;").split())

@@ -1,14 +1,13 @@
 """A candidate as a file to read and ship: its source with the config written in, under a comment that says how it
 fared.
 
-Not an export (an operator with a fallback). The rule: the file runs as it is, and its comment claims nothing that the
-journal does not hold.
+The file runs unchanged, and its comment claims only what is in the journal. An export adds a fallback.
 """
 
 from __future__ import annotations
 
 from kernelwright.model import Trial
-from kernelwright.report.evaluation import serves_texts, unjudged_texts, unqualified_text
+from kernelwright.report.evaluation import library_texts, serves_texts, unjudged_texts, unqualified_text
 from kernelwright.report.trials import outcome, readable_source, title, why
 from kernelwright.report.view import RunView
 from kernelwright.text.escape import legible
@@ -43,7 +42,7 @@ def _facts(trial: Trial, view: RunView) -> list[str]:
         facts.append(f"confirmation {confirmation.status.value}: {figure}")
     judged = confirmation or evaluation
     if judged is not None:
-        facts += serves_texts(judged) + unjudged_texts(judged)
+        facts += serves_texts(judged) + library_texts(judged) + unjudged_texts(judged)
     facts.append(f"{where}; torch {environment.torch}, Triton {environment.triton}")
     candidate = trial.proposal.candidate
     if candidate is not None and candidate.config:

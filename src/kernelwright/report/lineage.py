@@ -1,6 +1,6 @@
-"""Who descends from whom: the way from what a search started from to one of its trials.
+"""The ancestry of trials: the way from what a search started from to one of its trials.
 
-Pure. The rule: of several parents the first is the one that a trial was written from (`Request.parents`).
+Of several parents the first is the one that a trial was written from (`Request.parents`). Pure.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The profile before and after, for a page: what a profiler read of the starter and of the best, side by side.
 
-It reads nothing and diagnoses nothing itself. The rule: both columns are of the same case, and of the kernels nearest
-to the two ends of the best's line that were profiled; their headings say which they are.
+Both columns are of the same case. They are the profiled kernels nearest to the first and to the last of the best's
+ancestry; their headings name them.
 """
 
 from __future__ import annotations

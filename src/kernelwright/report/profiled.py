@@ -20,11 +20,14 @@ from kernelwright.model import (
     Evidence,
     Finding,
     LaunchProfile,
+    LibraryShare,
     Limit,
+    ProblemInfo,
     Profile,
     Record,
     Timing,
 )
+from kernelwright.report.evaluation import shares_text
 from kernelwright.roofline import Point
 from kernelwright.text.table import indented, table
 from kernelwright.text.units import bytes_text, share_text, time_text
@@ -46,6 +49,8 @@ class Profiled(Record, frozen=True, kw_only=True):
     timing: Timing | None
     profile: Profile
     diagnosis: Diagnosis
+    library: tuple[LibraryShare, ...] = ()
+    """The library steps of a call, by operator."""
 
     @property
     def point(self) -> Point | None:
@@ -56,9 +61,16 @@ class Profiled(Record, frozen=True, kw_only=True):
                      kind=self.timing.kind)  # fmt: skip
 
 
-def profiled(name: str, info: CaseInfo, timing: Timing | None, profile: Profile, environment: Environment) -> Profiled:
+def profiled(
+    name: str,
+    info: CaseInfo,
+    timing: Timing | None,
+    profile: Profile,
+    environment: Environment,
+    library: tuple[LibraryShare, ...] = (),
+) -> Profiled:
     found = diagnose(info, timing, profile, environment.peaks)
-    return Profiled(name=name, case=info, timing=timing, profile=profile, diagnosis=found)
+    return Profiled(name=name, case=info, timing=timing, profile=profile, diagnosis=found, library=library)
 
 
 def profiled_text(one: Profiled, full: bool = False) -> str:
@@ -86,6 +98,7 @@ def gap_text(one: Profiled) -> str:
         lines.append(f"gap       {point.gap:.2f} times the bound: {share_text(point.share)} of it")
         if point.flop_per_byte is not None:
             lines.append(f"intensity {point.flop_per_byte:.3g} FLOP/byte")
+    lines += [f"library   {shares_text(one.library)}"] if one.library else []
     tool = f"{one.profile.tool}: {one.profile.method}" if one.profile.tool else one.profile.method
     lines.append(f"counters  {tool}")
     lines += [f"          not {name}: {why}" for name, why in one.profile.not_used.items()]
@@ -127,9 +140,10 @@ def launch_text(launch: LaunchProfile, full: bool) -> str:
     return f"{launch.kernel}{where}\n" + indented(counters)
 
 
-def document(problem: str, environment: Environment, rows: Sequence[Profiled]) -> dict[str, Any]:
+def document(problem: ProblemInfo, environment: Environment, rows: Sequence[Profiled]) -> dict[str, Any]:
     """What `profile --json` prints."""
-    return {"schema_version": 1, "problem": problem, "environment": environment, "profiles": [row(one) for one in rows]}
+    head = {"schema_version": 1, "problem": problem.name, "library": problem.library, "environment": environment}
+    return {**head, "profiles": [row(one) for one in rows]}
 
 
 def row(one: Profiled) -> dict[str, Any]:
@@ -145,4 +159,5 @@ def row(one: Profiled) -> dict[str, Any]:
         "flop_per_byte": point.flop_per_byte if point is not None else None,
         "diagnosis": plain(one.diagnosis),
         "profile": plain(one.profile),
+        "library": plain(one.library),
     }

@@ -46,12 +46,14 @@ class Progress:
             settings = self._info.settings
             search = f"{self._info.problem.name}, {settings.strategy} with {settings.proposer}"
             elapsed_s = self._elapsed_s(now)
+            busy = self._busy_text(elapsed_s)
             return [
                 ("search", f"{search}, {duration_text(elapsed_s)}"),
                 ("best so far", self._best_text()),
                 ("gap", self._gap_text()),
                 ("trials", self._tally_text()),
                 ("running", self._running_text()),
+                *([("GPU busy", busy)] if busy else []),
                 ("budget left", self._left_text(elapsed_s)),
                 ("ends", self._end_text(elapsed_s, now)),
             ]
@@ -117,6 +119,8 @@ class Progress:
         if best is None or best.evaluation is None or best.score_us is None:
             return "none yet"
         parts = [f"{time_text(best.score_us, best.evaluation.timing_kind)} (trial {best.number})"]
+        if best.evaluation.timing_kind == "estimate":
+            return parts[0]
         if seed is not None and seed.score_us is not None and seed.number != best.number:
             parts.append(f"{times_text(seed.score_us / best.score_us)} as fast as trial {seed.number}")
         share = share_of_bound(best.evaluation, self._info.problem.cases)
@@ -127,9 +131,9 @@ class Progress:
     def _gap_text(self) -> str:
         best = best_trial(self._state.finished())
         share = None
-        if best is not None and best.evaluation is not None:
+        if best is not None and best.evaluation is not None and best.evaluation.timing_kind == "measured":
             share = share_of_bound(best.evaluation, self._info.problem.cases)
-        return "not known yet" if share is None else f"{times_text(1 / share)} the bound's time"
+        return "not known" if share is None else f"{times_text(1 / share)} the bound's time"
 
     def _tally_text(self) -> str:
         ended = Counter(
@@ -147,6 +151,12 @@ class Progress:
         if self._stopped == StopReason.PAUSED.value:
             return "paused: nothing, until `kernelwright resume`"
         return "nothing" if self._stopped or not self._state.requests else "confirming what was found"
+
+    def _busy_text(self, elapsed_s: float) -> str:
+        """Candidates' share of the GPU's time so far; "" without a GPU. What is under way is not in it yet."""
+        if self._info.environment.device is None or elapsed_s <= 0:
+            return ""
+        return share_text(spent(self._state, elapsed_s)["gpu_seconds"] / elapsed_s)
 
     def _left_text(self, elapsed_s: float) -> str:
         used = spent(self._state, elapsed_s) | {"trials": len(self._state.requests)}

@@ -1,8 +1,8 @@
 """A qualification as text: for each case, which trivial answers would pass, how far off they are, and at what
 tolerance they would pass.
 
-Not the judgement. The rule: an answer that the usual atol = rtol = 1e-2 would let through is named even where the
-problem qualifies, because that is what other evaluators use.
+An answer that the usual atol = rtol = 1e-2 would let through is named even where the problem qualifies, because that is
+what other evaluators use.
 """
 
 from __future__ import annotations

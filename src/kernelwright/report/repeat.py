@@ -1,7 +1,7 @@
-"""Several reports of the same bench, each from processes of its own, as one with the spread between them.
+"""Several reports of the same bench, each from new processes, as one with the spread between them.
 
-Pure arithmetic. The rule: a row is that of the process whose median is the middle one, whole and unchanged, so that
-its interval and samples stay what was measured; the other medians stand beside it.
+Pure arithmetic. A row is copied unchanged from the process whose median is the middle one, so that its interval and
+samples are those of one measurement; the other medians are listed beside it.
 """
 
 from __future__ import annotations

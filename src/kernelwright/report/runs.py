@@ -17,12 +17,13 @@ from kernelwright.text.units import count_text, time_text
 
 @dataclass(frozen=True)
 class RunLine:
-    """best_us is the confirmed best's, or the leader's; `state`: of the run, in words."""
+    """best: of the confirmed best, or of the leader. library: the steps that candidates might hold. state: in words."""
 
     run: str
     problem: str = "-"
     created: str = "-"
     search: str = "-"
+    library: str = "-"
     trials: int = 0
     best: str = "-"
     state: str = ""
@@ -53,6 +54,7 @@ def run_line(view: RunView) -> RunLine:
         problem=view.info.problem.name,
         created=view.info.created[:16].replace("T", " "),
         search=f"{settings.strategy}/{settings.proposer}",
+        library=view.info.problem.library,
         trials=len(view.trials),
         best=best,
         state=state_text(view),
@@ -66,7 +68,14 @@ def state_text(view: RunView) -> str:
     reason = view.sessions[-1].reason
     parts = [open_session_text(view.folder) if reason is None else reason]
     if view.best is not None:
-        parts.insert(0, "no improvement" if view.best is view.seed else "confirmed")
+        parts.insert(
+            0,
+            "no improvement"
+            if view.best is view.seed
+            else "confirmed"
+            if kind_of(view) == "measured"
+            else "verified, not measured",
+        )
     if view.open_requests:
         parts.append(f"{count_text(len(view.open_requests), 'request')} open")
     return "; ".join(parts)
@@ -81,8 +90,9 @@ def open_session_text(folder: Path) -> str:
 
 def runs_text(lines: Sequence[RunLine]) -> str:
     """The table."""
-    header = ["run", "problem", "created", "search", "trials", "best", "state"]
+    header = ["run", "problem", "created", "search", "library", "trials", "best", "state"]
     rows = [
-        [line.run, line.problem, line.created, line.search, str(line.trials), line.best, line.state] for line in lines
+        [line.run, line.problem, line.created, line.search, line.library, str(line.trials), line.best, line.state]
+        for line in lines
     ]
-    return table(header, rows, left=("problem", "created", "search", "state"))
+    return table(header, rows, left=("problem", "created", "search", "library", "state"))

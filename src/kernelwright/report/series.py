@@ -1,16 +1,17 @@
 """Benches of several problems as one table: a line a case, the framework's columns, ours, and the limit beside them.
 
-Not a problem's own report (`bench.py`) and not the measurement. The rule: a ratio is of the last of `starter` and
-`best` that a problem has, against the faster of the framework's own, and stands with its interval and verdict.
+A ratio is of the last of `starter` and `best` that a problem has, against the faster of the framework's own, and is
+shown with its interval and verdict.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import get_args
 
-from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, Status
+from kernelwright.model import BenchCase, BenchReport, BenchSeries, Implementation, LibraryMode, Status
 from kernelwright.report.bench import UNTUNED, slowed_rows, untuned, verdict_cell
-from kernelwright.report.evaluation import environment_settings, settings_text
+from kernelwright.report.evaluation import environment_settings, mode_text, settings_text
 from kernelwright.text.table import table
 from kernelwright.text.units import microseconds_text, share_text, times_text
 
@@ -21,14 +22,18 @@ LIMIT = ("limit", "share", "ratio", "95 % interval", "verdict")
 
 
 def series_text(series: BenchSeries) -> str:
-    """The table of all timed cases, that of the held-out ones, what failed, and where it was measured."""
+    """The table of all timed cases and that of the held-out ones, apart by the library steps that problems allow, what
+    failed, and where it was measured."""
     parts = []
     timed = timed_columns(series.reports)
-    for held_out, title in ((False, "timed cases"), (True, "held-out cases")):
-        rows = series_rows(series.reports, held_out, timed)
-        if rows:
-            header = ("case", *timed, *LIMIT)
-            parts.append(f"{title}, device time in µs, cold cache\n" + table(header, rows, left=("verdict",)))
+    for library in sorted({report.library for report in series.reports}, key=get_args(LibraryMode).index):
+        alike = [report for report in series.reports if report.library == library]
+        mode = f"; {mode_text(library)}" if library != "none" else ""
+        for held_out, title in ((False, "timed cases"), (True, "held-out cases")):
+            rows = series_rows(alike, held_out, timed)
+            if rows:
+                header = ("case", *timed, *LIMIT)
+                parts.append(f"{title}, device time in µs, cold cache{mode}\n" + table(header, rows, left=("verdict",)))
     if untuned(case for report in series.reports for case in report.cases):
         parts.append(UNTUNED)
     failures = [f"{name}: {reason}" for name, reason in series.failures.items()] + failed_rows(series.reports)

@@ -1,4 +1,4 @@
-"""What the problem set that a problem is from states of it, beside what was found here."""
+"""Figures that a problem set states for a problem, beside those found here."""
 
 from __future__ import annotations
 

@@ -4,7 +4,7 @@
     trace/round_NN/input_resources.json  what the compiler says of the kernel that the round's best was made from
     trace/round_NN/input_ncu_metrics.json  what Nsight Compute counted of that kernel, where it did
     trace/round_NN/input_profile.json    all that was read of it, each figure with its tool
-    trace/round_NN/bottleneck.txt        what the rules made of that: one bottleneck with its evidence
+    trace/round_NN/bottleneck.txt        the rules' conclusion: one bottleneck with its evidence
     trace/round_NN/strategy.json         what the strategy asked for in this round
     trace/round_NN/opt_prompt.txt        the prompt and the reply behind the round's best, where a model or a
     trace/round_NN/opt_reply.txt           person wrote it
@@ -17,8 +17,8 @@
     trace/round_NN/benchmark_results.json    its times, the starter's and the best so far
     trace/round_NN/others/NNN_*.py       every other candidate of the round, losers and repairs, with its outcome
 
-Not a record of its own: it can be made again from the journal at any time. The rule: a file that cannot be filled
-honestly is absent, and README.txt says why.
+It can be written again from the journal at any time. A file without data in the journal is absent, and README.txt says
+why.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ Not here, and why:
         no model is asked for the bottleneck: rules find it (bottleneck.txt), and the reply to the optimisation prompt
         may overrule it
     reflexion.txt
-        only where the round's best was a surprise and somebody was asked why
+        only where the round's best was a surprise and the reason was asked for
     opt_prompt.txt, opt_reply.txt
         only where a prompt was written: the starter and the built-in proposer need none
     kernel.py, optimized_resources.json, benchmark_results.json
@@ -149,7 +149,9 @@ def _reflexion(name: str, trial: Trial, view: RunView) -> dict[str, str]:
         lines.append(f"{found.lesson}\n(by {later.proposal.author}, asked with request {later.number})")
         words = {True: "holds", False: "does not hold", None: "cannot be checked"}
         lines += [f"claim: {claim.counter} {claim.direction}: {words[claim.holds]}" for claim in found.claims]
-        lines.append("passed on" if found.stands else "not passed on: its claims do not all hold, or there is none")
+        lines.append(
+            "passed on" if found.claims_hold else "not passed on: its claims do not all hold, or there is none"
+        )
     return {name: "\n".join(lines) + "\n"} if lines else {}
 
 

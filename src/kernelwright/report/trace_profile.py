@@ -1,7 +1,7 @@
-"""The profile files of a round's trace: what was counted of a kernel, and what that was taken to mean.
+"""The profile files of a round's trace: the counters of a kernel, and the diagnosis.
 
-Nothing is counted or diagnosed here. The rule: `*_ncu_metrics.json` holds what Nsight Compute read and nothing else,
-under its own names; what other tools said is in `*_profile.json`, each figure with its tool.
+`*_ncu_metrics.json` holds what Nsight Compute read and nothing else, under its own names; what other tools said is in
+`*_profile.json`, each figure with its tool.
 """
 
 from __future__ import annotations

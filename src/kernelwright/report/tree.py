@@ -185,7 +185,7 @@ def _node(trial: Trial, view: RunView, role: str, children: tuple[Node, ...], wh
         status=outcome(trial).replace("_", " "),
         role=role,
         time=time_text(score_us, kind) if score_us is not None else "",
-        gain=times_text(seed.score_us / score_us) if score_us and seed and seed.score_us and trial is not seed else "",
+        gain=gain_text(trial, seed) if kind == "measured" else "",
         share=leader.score_us / score_us if score_us and leader and leader.score_us else None,
         note=shortened(note, LINE_CHARACTERS) if is_brief and whole is not None else note,
         finished=duration_text(view.finished_s[trial.number]) if trial.number in view.finished_s else "",
@@ -200,6 +200,13 @@ def _node(trial: Trial, view: RunView, role: str, children: tuple[Node, ...], wh
         children=children,
         is_brief=is_brief and whole is not None,
     )
+
+
+def gain_text(trial: Trial, seed: Trial | None) -> str:
+    """How many times as fast as the seed; "" for the seed and where one has no time."""
+    if seed is None or trial is seed or not seed.score_us or not trial.score_us:
+        return ""
+    return times_text(seed.score_us / trial.score_us)
 
 
 def _under_way(request: Request, children: tuple[Node, ...]) -> Node:

@@ -1,12 +1,13 @@
 """Trials as text: a table of all, or one of them whole.
 
-Not the search's opinion of them. The rule: every trial is shown, failed ones with their reason.
+Every trial is shown, failed ones with their reason.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from typing import Any
 
 from kernelwright.errors import ConfigError
 from kernelwright.model import Trial, Usage
@@ -67,6 +68,31 @@ def trials_table(view: RunView) -> str:
     return table(header, rows, left=("operator", "parents", "author", "status", "why")) + marked
 
 
+def short_trial(trial: Trial, view: RunView) -> dict[str, Any]:
+    """One trial in a few fields. times_parent: how many times as fast as the kernel that it was made from, where both
+    were measured."""
+    evaluation = trial.evaluation
+    found: dict[str, Any] = {
+        "trial": trial.number,
+        "what": title(trial),
+        "status": outcome(trial),
+        "score_us": trial.score_us,
+        "timing_kind": evaluation.timing_kind if evaluation is not None else None,
+        "why": why(trial).strip()[:SHORT],
+    }
+    parents = [one for one in view.trials if one.number in trial.request.parents[:1]]
+    measured = [
+        one.score_us for one in (*parents, trial) if one.evaluation and one.evaluation.timing_kind == "measured"
+    ]
+    if len(measured) == 2 and measured[0] is not None and measured[1]:
+        found["times_parent"] = round(measured[0] / measured[1], 3)
+    return found
+
+
+SHORT = 600
+"""Characters of a reason that a short verdict has."""
+
+
 def trial_text(trial: Trial, view: RunView) -> str:
     """One trial whole: what was asked, what came back, what it did, and its source."""
     proposal = trial.proposal
@@ -102,7 +128,9 @@ def said_text(trial: Trial) -> str:
         lines.append("asked beside it: " + ", ".join(exchange.kind for exchange in proposal.exchanges))
     if proposal.reflection is not None:
         found = proposal.reflection
-        words = "its claims hold" if found.stands else "not passed on: its claims do not all hold, or there is none"
+        words = (
+            "its claims hold" if found.claims_hold else "not passed on: its claims do not all hold, or there is none"
+        )
         lines.append(f"of trial {found.trial} it says: {found.lesson} ({words})")
     return "\n".join(lines)
 

@@ -1,7 +1,6 @@
 """A tuning as text and as a document: how it went, what failed, what was chosen and why.
 
-Not the files for other programs (`export`). The rule: the heading says where the times come from, and every table of
-times says it again.
+The heading says where the times come from, and so does every table of times. Files for other programs are in `export`.
 """
 
 from __future__ import annotations
@@ -10,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from kernelwright.codec import plain
-from kernelwright.report.evaluation import unqualified_text
+from kernelwright.report.evaluation import mode_text, unqualified_text
 from kernelwright.spaces.space import Config, Space, product_size, size
 from kernelwright.text.table import indented, table
 from kernelwright.text.units import number_text, unit_for
@@ -43,6 +42,8 @@ def heading(outcome: Outcome) -> str:
         + (f", {refused} refused before a launch" if refused else "")
         + f"; ended by {outcome.stopped}; {outcome.seconds:.1f} s in all",
     ]
+    if mode := mode_text(outcome.library):
+        lines.append(mode)
     if outcome.advice is not None:
         lines.append(advice_text(outcome.advice, outcome.tried))
     if outcome.unqualified:
@@ -242,4 +243,5 @@ def tuning_document(outcome: Outcome) -> dict[str, Any]:
         "stopped": outcome.stopped,
         "seconds": outcome.seconds,
         "unqualified": outcome.unqualified,
+        "library": outcome.library,
     }

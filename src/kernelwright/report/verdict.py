@@ -1,7 +1,7 @@
 """The verdict: what was found and how sure that is, as one sentence and as a few lines.
 
-It judges nothing (`run.confirm` does). The rule: a kernel that is not confirmed is never called a result, and an
-estimate never a measurement.
+A kernel that is not confirmed is never called a result, and an estimate never a measurement. `run.confirm` decides what
+is confirmed.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from kernelwright.report.evaluation import (
     unqualified_text,
     unseen_texts,
 )
+from kernelwright.report.framework import against_framework
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns
@@ -53,6 +54,10 @@ def found(view: RunView) -> Verdict:
     if view.standing is None and leader is seed:
         nothing = f"nothing is better than {seed_name(view)}"
         return Verdict(f"So far {nothing}: {figures}.", (f"so far {nothing}", gain))
+    if view.standing is None and evaluation.timing_kind == "estimate":
+        sentence = f"Trial {leader.number} is first with {figures}; nothing was measured, so it is not a result."
+        lines = (f"first: {gain}", f"trial {leader.number}: not measured, so not a result")
+        return Verdict(sentence, lines, has_remarks=False)
     if view.standing is None:
         sentence = f"Trial {leader.number} leads with {figures}; it is not confirmed yet, so it is not a result."
         lines = (f"leading: {gain}", f"trial {leader.number}: not confirmed, so not a result")
@@ -86,6 +91,8 @@ def remarks(view: RunView) -> list[str]:
         lines.append(unqualified_text(evaluation.unqualified))
     lines += derived_texts(evaluation.results, view.info.problem.cases) + unseen_texts(evaluation.results)
     lines += [dead_text(evaluation.dead)] if evaluation.dead else []
+    if (against := against_framework(view)) is not None and against.is_slower:
+        lines.append(f"slower than PyTorch: {against.name} is the better choice")
     lines += [TF32] if evaluation.precision == "tf32" else []
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
@@ -96,18 +103,20 @@ def remarks(view: RunView) -> list[str]:
 def verdict_text(view: RunView) -> str:
     """What was found and how sure that is, in a few lines."""
     verdict = found(view)
-    told = remarks(view) if verdict.has_remarks else [refusal_text(trial, view) for trial in view.refused]
-    return "\n".join([*verdict.lines, *told])
+    notes = remarks(view) if verdict.has_remarks else [refusal_text(trial, view) for trial in view.refused]
+    return "\n".join([*verdict.lines, *notes])
 
 
 def confirmed_on(confirmation: Evaluation, view: RunView) -> str:
-    """What a confirmation covered; a held-out case that could not be judged here is not counted in."""
+    """What a confirmation covered; a held-out case that could not be judged here is not counted in. Where nothing was
+    measured it confirms no speed, so it is called a verification."""
+    what = "verified again" if confirmation.timing_kind == "estimate" else "confirmed"
     held_out = {info.case.name for info in view.info.problem.cases if info.case.held_out}
     judged = [result for result in confirmation.results if result.case in held_out]
     passed = sum(result.status is Status.PASSED for result in judged)
     if passed == len(held_out):
-        return "confirmed on fresh inputs" + (" and every held-out case" if held_out else "")
-    return f"confirmed on fresh inputs and {passed} of {count_text(len(held_out), 'held-out case')} (the rest not here)"
+        return f"{what} on fresh inputs" + (" and every held-out case" if held_out else "")
+    return f"{what} on fresh inputs and {passed} of {count_text(len(held_out), 'held-out case')} (the rest not here)"
 
 
 def refusal_text(trial: Trial, view: RunView) -> str:
@@ -142,10 +151,15 @@ def seed_name(view: RunView) -> str:
 
 
 def figures_text(evaluation: Evaluation, seed: Trial | None, view: RunView) -> str:
-    """Time, gain over `seed` where there is one, and share of the bound."""
+    """Time, ratio to the framework's fastest where it was measured, gain over `seed` where there is one, and share of
+    the bound. An estimate has a time alone: it orders variants and is in no ratio to anything."""
     assert evaluation.score_us is not None
     kind = evaluation.timing_kind
     parts = [time_text(evaluation.score_us, kind)]
+    if kind == "estimate":
+        return parts[0]
+    if (against := against_framework(view)) is not None:
+        parts.append(against.text)
     if seed is not None and seed.score_us is not None:
         ratio = times_text(seed.score_us / evaluation.score_us)
         parts.append(f"{ratio} as fast as {seed_name(view)}'s {time_text(seed.score_us, kind)}")

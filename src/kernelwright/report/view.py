@@ -1,7 +1,7 @@
 """A run as its views see it: the journal's records, read once, with the few questions that all views ask.
 
 It renders and writes nothing. A kernel is the best only once it is confirmed; before that it leads.
-The user's own starter needs no confirmation: it is what everything else is held against.
+The user's own starter needs no confirmation: everything else is compared with it.
 """
 
 from __future__ import annotations
@@ -66,7 +66,7 @@ class RunView:
 
     @cached_property
     def reflected_on(self) -> Mapping[int, tuple[Trial, ...]]:
-        """The trials with which somebody was asked about each, by number."""
+        """The trials whose prompts asked about each, by number."""
         found: dict[int, list[Trial]] = {}
         for trial in self.trials:
             if trial.proposal.reflection is not None:
@@ -90,8 +90,8 @@ class RunView:
 
     @cached_property
     def standing(self) -> Confirmed | None:
-        """What stands, by the rule that the run itself went by; None while that is open: the search is not over and
-        nothing but the starter would stand, or a confirmation is still to be made."""
+        """The best kernel, by the rule of the run itself; None while that is open: the search is not over and only the
+        starter could be named, or a confirmation is still to be made."""
         try:
             found = confirmed_best(self.trials, self.confirmed, _not_made)
         except _NotMadeError:
@@ -106,7 +106,7 @@ class RunView:
 
     @cached_property
     def gpu_s(self) -> float:
-        """Of all finished trials, their profiles included; confirmations are nobody's trial."""
+        """Of all finished trials, their profiles included; confirmations belong to no trial."""
         return sum(gpu_s(trial.evaluation, self.profiles.get(trial.number, ())) for trial in self.trials)
 
     @property
@@ -116,7 +116,7 @@ class RunView:
 
     @property
     def was_interrupted(self) -> bool:
-        """Whether somebody ended the search before its own end."""
+        """Whether the search was ended from outside."""
         return bool(self.sessions) and self.sessions[-1].reason == StopReason.INTERRUPTED.value
 
     @cached_property

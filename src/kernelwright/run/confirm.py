@@ -1,7 +1,7 @@
-"""Which trial is the best once it has been proven again: fresh process, fresh seeds, held-out cases.
+"""Confirmation of the best trial: fresh process, fresh seeds, held-out cases.
 
 It evaluates nothing itself. Until a candidate is confirmed it is not the best, and only the
-confirmation's figure counts. The user's own starter needs no proof: it is what everything else is held against, and
+confirmation's figure counts. The user's own starter needs no proof: everything else is compared with it, and
 what remains in a tie.
 """
 
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelwright.model import Candidate, Evaluation, Status, Trial
+from kernelwright.model import KNOWN, Candidate, Evaluation, Status, Trial
 from kernelwright.search.convergence import seed_trial
 from kernelwright.search.ranking import beats, forced_slowdowns, ranked
 
@@ -42,7 +42,7 @@ def confirmed_best(
         if seed is None or seed.evaluation is None or candidate is None or searched is None:
             continue
         if trial is seed:
-            if trial.request.candidate is not None:
+            if trial.request.candidate is not None and trial.proposal.author != KNOWN:
                 return Confirmed(trial.number, trial.score_us, tuple(refused))
             ahead_of_seed = False
         elif ahead_of_seed and not beats(searched, seed.evaluation):

@@ -1,7 +1,7 @@
-"""Holding and ending a run from outside: a file in its folder that the loop looks for, and a signal to its process.
+"""Pausing and stopping a run from outside: a file in its folder that the loop looks for, and a signal to its process.
 
-Not the loop. The rule: nothing is lost either way. A paused run finishes what is under way and asks for nothing more
-until the file is gone; a stopped one ends as if its Ctrl-C had been pressed, and `--resume` goes on with it.
+Nothing is lost either way. A paused run finishes what is under way and asks for nothing more until the file is gone; a
+stopped one ends as with Ctrl-C, and `--resume` goes on with it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ LOOK_S = 0.2
 
 
 def is_paused(folder: Path) -> bool:
-    """Whether somebody asked the run in `folder` to pause and nobody to go on since."""
+    """Whether the run in `folder` was asked to pause and not to go on since."""
     return (folder / PAUSED).exists()
 
 

@@ -1,42 +1,42 @@
-"""The loop: keep up to `in_flight` requests under way (those that wait for a reply apart), and move each on.
+"""The loop: keep up to `thinking` proposals and `in_flight` evaluations under way, and move each request on.
 
 It decides neither what to try (the strategy) nor how long (`stopping`). Whatever happens is in the
-journal before anything follows from it. A proposal and an answer, which may have cost money, are written by the
+journal before anything follows from it: what a pass of the loop records is committed at its end, and the work that it
+asks for begins after that. A proposal and an answer, which may have cost money, are written by the
 thread that got them; all the rest is written by the one thread that runs the loop, and only that thread touches the
 strategy.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import threading
 import time
-from collections.abc import Callable
+from collections import deque
+from collections.abc import Callable, Iterator, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any
+from typing import Any, TypeVar
 
 import msgspec
 
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.journal import Event, Journal, Profiles, RunState
-from kernelwright.model import Answered, Budget, Candidate, Evaluation, Proposal, Request
+from kernelwright.model import KNOWN, Answered, Budget, Candidate, Evaluation, Proposal, Request
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.withheld import without_source
 from kernelwright.run.control import LOOK_S, is_paused
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
-from kernelwright.run.spending import dearest
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
+from kernelwright.run.verdicts import Verdicts
 from kernelwright.search.protocol import Strategy
 
 log = logging.getLogger(__name__)
 
-HEAD_START_S = 0.25
-"""A proposer that answers within this is heard before the next request is put, so that it knows what is in flight and
-does not repeat it: with four requests put at once, the built-in one repeated itself in 7 of 60 trials. To a model,
-which takes seconds, the delay is nothing."""
+T = TypeVar("T")
 
 
 class Loop:
@@ -50,8 +50,12 @@ class Loop:
         on_event: Callable[[Event], None],
         state: RunState,
         spent_s: float,
+        verdicts: Verdicts | None = None,
+        most_waiting: int | None = None,
     ) -> None:
-        """state and strategy: as replayed. spent_s: by earlier sessions of the run."""
+        """state and strategy: as replayed. spent_s: by earlier sessions of the run. verdicts: of earlier runs.
+        most_waiting: see `optimize`."""
+        self._verdicts = verdicts
         self.state = state
         self.waiting: set[int] = set()
         self._journal = journal
@@ -62,13 +66,27 @@ class Loop:
         self._on_event = on_event
         self._settings = journal.info.settings
         self._lessons = read_cards(Path(self._settings.lessons)) if self._settings.lessons is not None else ()
-        self._threads = ThreadPoolExecutor(self._settings.in_flight, thread_name_prefix="kernelwright")
+        self._most_thinking = self._settings.thinking or self._settings.in_flight
+        self._thinkers = ThreadPoolExecutor(self._most_thinking, thread_name_prefix="propose")
+        self._threads = ThreadPoolExecutor(self._settings.in_flight, thread_name_prefix="evaluate")
+        self._starts: list[Callable[[], None]] = []
+        """Work that begins when the pass is committed."""
+        self._unseen: list[Event] = []
+        """Events of the pass."""
+        self._is_in_pass = False
+        self._ready: deque[int] = deque()
+        """Trials whose candidate waits until fewer are evaluated."""
+        self._thinking: set[int] = set()
+        self._measuring: set[int] = set()
+        self._looking: set[int] = set()
+        """Trials that are proposed, evaluated or profiled, or will be when the pass is committed."""
         self._proposing: dict[Future[Event | None], int] = {}
         self._evaluating: dict[Future[Evaluation], int] = {}
         self._profiling: dict[Future[Profiles], int] = {}
         self._answered: SimpleQueue[Event] = SimpleQueue()
         self._began_s = time.monotonic()
         self._spent_s = spent_s
+        self._most_waiting = most_waiting
         self._advanced_s: dict[int, float] = {}
         self._trials_s: list[float] = []
         self._obstacle: Obstacle | None = None
@@ -79,28 +97,22 @@ class Loop:
 
     def search(self) -> tuple[StopReason, str]:
         """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
-        for number in self.state.open_numbers():
-            if not self._is_time_up() or number in self.state.proposals:
-                self._advance(number)
-        self._fill()
+        with self._pass():
+            for number in self.state.open_numbers():
+                if not self._is_time_up() or number in self.state.proposals:
+                    self._advance(number)
+            self._fill()
         while self._proposing or self._evaluating or self._profiling or self._is_held:
             under_way: list[Future[Any]] = [*self._proposing, *self._evaluating, *self._profiling]
             if not under_way:
                 self._rest()
             done, _ = wait(under_way, self._patience_s(), FIRST_COMPLETED)
-            for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
-                del self._proposing[future]
-                self._proposed(number, future.result())
-            for finished, number in [entry for entry in self._evaluating.items() if entry[0] in done]:
-                del self._evaluating[finished]
-                self._evaluated(number, finished.result())
-            for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
-                del self._profiling[looked]
-                self._profiled(number, looked.result())
             if self._is_time_up() and not all(future.done() for future in self._proposing):
-                self._give_up()  # an evaluation under way has limits of its own, and is waited for
+                self._give_up()  # an evaluation under way has its own limits; wait for it
                 self._proposer.close()
-            self._fill()
+            with self._pass():
+                self._take(done)
+                self._fill()
         if self.waiting:
             what = "request waits" if len(self.waiting) == 1 else "requests wait"
             return StopReason.WAITING, f"{len(self.waiting)} {what} for a reply"
@@ -111,6 +123,34 @@ class Loop:
             return StopReason.MINUTES, f"{self._budget.minutes:g} minutes, with {left} of the requests open"
         return StopReason.FINISHED, "the strategy has nothing more to ask"
 
+    def _take(self, done: Set[Future[Any]]) -> None:
+        """What came back."""
+        for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
+            del self._proposing[future]
+            self._proposed(number, future.result())
+        for finished, number in [entry for entry in self._evaluating.items() if entry[0] in done]:
+            del self._evaluating[finished]
+            self._evaluated(number, finished.result())
+        for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
+            del self._profiling[looked]
+            self._profiled(number, looked.result())
+
+    @contextlib.contextmanager
+    def _pass(self) -> Iterator[None]:
+        """What is recorded within is committed at its end, then shown, and only then acted on."""
+        self._is_in_pass = True
+        try:
+            with self._journal.together():
+                yield
+        finally:
+            self._is_in_pass = False
+            events, self._unseen = self._unseen, []
+            starts, self._starts = self._starts, []
+            for event in events:
+                self._on_event(event)
+        for start in starts:
+            start()
+
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
         """A fresh evaluation on every case, journaled. In a thread, so that an interrupt is noticed at once."""
         evaluation = self._threads.submit(self._worker.evaluate, candidate, "confirm").result()
@@ -118,7 +158,7 @@ class Loop:
         return evaluation
 
     def profile(self, number: int) -> None:
-        """The trial that stands, for those who read of the run, on the case on which the search's start was seen, so
+        """The best trial, for messages and views, on the case on which the search's start was seen, so
         that both can be set side by side. For a proposer that shows no profiles none is taken."""
         case, candidate = case_beside_seed(number, self.state, self._journal.info.problem), self.state.candidate(number)
         if self._proposer.shows_profiles and case and candidate is not None and number not in self.state.profiles:
@@ -127,16 +167,20 @@ class Loop:
 
     def close(self) -> None:
         """Wait for proposals under way, which may be paid for, but not for evaluations, which can be had again."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._end_threads()
         under_way = [future for future in self._proposing if not future.done()]
         if under_way:
             log.warning("waiting for %d answers under way; interrupt again to lose them", len(under_way))
             wait(under_way)
 
+    def _end_threads(self) -> None:
+        for threads in (self._thinkers, self._threads):
+            threads.shutdown(wait=False, cancel_futures=True)
+
     def abandon(self, left_s: float) -> None:
         """In place of `close`, where the process has to end: record what is finished, wait so long for answers under
         way, and record those that did not come as abandoned."""
-        self._threads.shutdown(wait=False, cancel_futures=True)
+        self._end_threads()
         for finished, number in self._evaluating.items():
             if finished.done() and not finished.cancelled() and finished.exception() is None:
                 self._record(self._journal.append_evaluated(number, finished.result()))
@@ -146,11 +190,12 @@ class Loop:
     def _give_up(self) -> None:
         """Record every answer under way as abandoned, at the cost of the dearest so far; its request stays open."""
         self._take_answers()
-        cost = msgspec.structs.replace(dearest(self.state), requests=1, assumed=1)
+        cost = msgspec.structs.replace(self.state.dearest, requests=1, assumed=1)
         with self._recording:
             for future, number in list(self._proposing.items()):
                 if not future.done():
                     del self._proposing[future]
+                    self._thinking.discard(number)
                     self._abandoned.add(number)
                     self._record(self._journal.append_abandoned(number, cost))
 
@@ -178,10 +223,13 @@ class Loop:
 
     def _fill(self) -> None:
         """Start requests. One that waits for a reply does not count as under way: the person who answers prompts gets
-        all that the strategy has to ask."""
+        all that the strategy has to ask, or as many as may wait."""
         self._is_held = False
         self._take_answers()
-        while len(self.state.open_numbers()) - len(self.waiting) < self._settings.in_flight:
+        while self._has_room():
+            unanswered = [one for one in self.state.open_numbers() if one not in self.state.proposals]
+            if self._most_waiting is not None and len(unanswered) >= self._most_waiting:
+                return
             if is_paused(self._journal.folder):
                 self._is_held = True
                 return
@@ -193,6 +241,12 @@ class Loop:
                 return
             self._record(self._journal.append_asked(request))
             self._advance(request.number)
+
+    def _has_room(self) -> bool:
+        """Whether one more proposal may be asked for, and what is proposed does not wait for its evaluation."""
+        under_way = [number for number in self.state.open_numbers() if number not in self.waiting]
+        proposed = sum(number in self.state.proposals for number in under_way)
+        return len(under_way) - proposed < self._most_thinking and proposed < self._settings.in_flight
 
     def _rest(self) -> None:
         """Nothing is under way and nothing more is asked until the pause is over, which is no time of the run: it lies
@@ -210,41 +264,66 @@ class Loop:
         """Begin the next stage of a trial; called once for each stage it reaches."""
         self._advanced_s.setdefault(number, time.monotonic())
         request, proposal = self.state.requests[number], self.state.proposals.get(number)
-        if proposal is None and request.candidate is None:
+        if proposal is None and request.candidate is not None:
+            self._record(self._journal.append_proposed(number, self._given(request.candidate)))
+            self._advance(number)
+        elif proposal is None:
             if self._profile_parents(request):
                 return
-            future = self._threads.submit(self._propose, request, self._context(number))
-            self._proposing[future] = number
-            if wait([future], timeout=HEAD_START_S).done:
-                del self._proposing[future]
-                self._proposed(number, future.result())
-        elif proposal is None:
-            given = Proposal(author="starter", candidate=request.candidate)
-            self._record(self._journal.append_proposed(number, given))
-            self._advance(number)
+            self._ask_proposer(request)
         elif proposal.candidate is None or number in self.state.evaluations:
             self._tell(number)
         else:
             self._evaluate(number, proposal.candidate)
+
+    def _given(self, candidate: Candidate) -> Proposal:
+        """The proposal of a request that brings its candidate."""
+        info = self._journal.info
+        known = next((one for one in info.known if one.candidate == candidate and candidate != info.starter), None)
+        if known is None:
+            return Proposal(author="starter", candidate=candidate)
+        return Proposal(author=KNOWN, candidate=candidate, note=f"{KNOWN}, from {known.origin}")
+
+    def _ask_proposer(self, request: Request) -> None:
+        context, number = self._context(request.number), request.number
+        if self._proposer.answers_at_once(request):
+            proposal = self._proposer.propose(request, context)
+            self._proposed(number, None if proposal is None else self._journal.append_proposed(number, proposal))
+        else:
+            self._thinking.add(number)
+            self._begin(self._proposing, number, self._thinkers, self._propose, request, context)
+
+    def _begin(
+        self, under_way: dict[Future[T], int], number: int, threads: ThreadPoolExecutor, work: Callable[..., T],
+        *given: Any,
+    ) -> None:  # fmt: skip
+        """When the pass is committed."""
+
+        def start() -> None:
+            under_way[threads.submit(work, *given)] = number
+
+        self._starts.append(start)
 
     def _profile_parents(self, request: Request) -> bool:
         """Whether the request has to wait for what its prompt shows; the last profile to come in lets it go on."""
         wanted = lacking(request, self.state, self._proposer, self._journal.info.problem)
         for number, case in wanted.items():
             candidate = self.state.candidate(number)
-            if number not in self._profiling.values() and candidate is not None:
-                self._profiling[self._threads.submit(taken, self._worker, candidate, case)] = number
+            if number not in self._looking and candidate is not None:
+                self._looking.add(number)
+                self._begin(self._profiling, number, self._threads, taken, self._worker, candidate, case)
         return bool(wanted)
 
     def _profiled(self, number: int, profiles: Profiles) -> None:
+        self._looking.discard(number)
         self._record(self._journal.append_profiled(number, profiles))
         asked = [other for other in self.state.open_numbers() if other not in self.state.proposals]
         for other in asked:
-            if other not in self._proposing.values():
+            if other not in self._thinking:
                 self._advance(other)
 
     def _propose(self, request: Request, context: Context) -> Event | None:
-        """In a thread of its own, which no interrupt reaches: none comes between an answer and its record."""
+        """In a separate thread, which no interrupt reaches: none comes between an answer and its record."""
         proposal = self._proposer.propose(request, context)
         with self._recording:
             if proposal is None or request.number in self._abandoned:
@@ -260,6 +339,7 @@ class Loop:
             self._record(self._answered.get())
 
     def _proposed(self, number: int, event: Event | None) -> None:
+        self._thinking.discard(number)
         self._take_answers()
         if event is None:
             self.waiting.add(number)
@@ -271,21 +351,43 @@ class Loop:
         """The same candidate is not evaluated twice: another one takes the first one's result, or waits for it."""
         twin = self.state.twin(number)
         if twin is not None:
-            known = self.state.evaluations[twin]
-            reason = f"the same candidate as trial {twin}" + (f": {known.reason}" if known.reason else "")
-            repeated = msgspec.structs.replace(known, reason=reason, stages_s={})
+            first = self.state.evaluations[twin]
+            reason = f"the same candidate as trial {twin}" + (f": {first.reason}" if first.reason else "")
+            repeated = msgspec.structs.replace(first, reason=reason, stages_s={})
             self._record(self._journal.append_evaluated(number, repeated))
             self._advance(number)
-        elif candidate not in [self.state.candidate(other) for other in self._evaluating.values()]:
-            evaluate, incumbent = self._worker.evaluate, self.state.incumbent()
-            self._evaluating[self._threads.submit(evaluate, candidate, "search", incumbent)] = number
+        elif (known := self._known_failure(number, candidate)) is not None:
+            self._record(self._journal.append_evaluated(number, known))
+            self._advance(number)
+        elif candidate in [self.state.candidate(other) for other in self._measuring]:
+            return
+        elif len(self._measuring) < self._settings.in_flight:
+            self._measuring.add(number)
+            given = (candidate, "search", self.state.incumbent())
+            self._begin(self._evaluating, number, self._threads, self._worker.evaluate, *given)
+        else:
+            self._ready.append(number)
+
+    def _known_failure(self, number: int, candidate: Candidate) -> Evaluation | None:
+        """What an earlier run found of a candidate that a proposer wrote; a kernel that was given is always judged."""
+        if self._verdicts is None or self.state.requests[number].candidate is not None:
+            return None
+        return self._verdicts.failure(candidate)
 
     def _evaluated(self, number: int, evaluation: Evaluation) -> None:
+        judged = self.state.candidate(number)
+        if self._verdicts is not None and judged is not None:
+            self._verdicts.keep(judged, evaluation)
+        self._measuring.discard(number)
         self._record(self._journal.append_evaluated(number, evaluation))
         candidate = self.state.candidate(number)
         same = [other for other in self.state.open_numbers() if self.state.candidate(other) == candidate]
         for other in same:
             self._advance(other)
+        while self._ready and len(self._measuring) < self._settings.in_flight and not self._is_time_up():
+            ready = self._ready.popleft()
+            if ready not in self.state.evaluations:
+                self._advance(ready)
 
     def _tell(self, number: int) -> None:
         self._record(self._journal.append_told(number))
@@ -298,7 +400,10 @@ class Loop:
 
     def _record(self, event: Event) -> None:
         self.state.take(event)
-        self._on_event(event)
+        if self._is_in_pass:
+            self._unseen.append(event)
+        else:
+            self._on_event(event)
 
     def _context(self, number: int) -> Context:
         open_candidates = [self.state.candidate(other) for other in self.state.open_numbers() if other != number]
@@ -315,6 +420,7 @@ class Loop:
             profiles=self.state.profiled(),
             answers=dict(self.state.answers),
             keep_answer=self._keep_answer,
-            dearest=dearest(self.state),
+            dearest=self.state.dearest,
+            generate=self._worker.generate,
         )
         return without_source(context) if self._settings.no_source else context

@@ -20,6 +20,7 @@ from kernelwright.run.confirm import Confirmed, confirmed_best
 from kernelwright.run.loop import Loop
 from kernelwright.run.replay import replay
 from kernelwright.run.stopping import StopReason
+from kernelwright.run.verdicts import Verdicts
 from kernelwright.search.convergence import seed_trial
 from kernelwright.search.protocol import Strategy
 from kernelwright.text.escape import legible
@@ -33,9 +34,9 @@ CLOSING_S = 0.3
 class Outcome(Record, frozen=True, kw_only=True):
     """How a session ended.
 
-    best: the trial that stands after confirmation, and best_us its confirmed score; the seed where nothing better
-    stands (its score is then the search's, if it is the user's starter); None where nothing passed, and while the
-    search is not over (`waiting`, `interrupted`). refused: better in the search, not so in their confirmation.
+    best: the confirmed trial, and best_us its confirmed score; the seed where nothing better
+    was confirmed (its score is then the search's, if it is the user's starter); None where nothing passed, and while
+    the search is not over (`waiting`, `interrupted`). refused: better in the search, not so in their confirmation.
     waiting: requests that wait for a reply.
     """
 
@@ -57,11 +58,15 @@ def optimize(
     budget: Budget,
     on_event: Callable[[Event], None] = lambda event: None,
     on_ended: Callable[[], None] = lambda: None,
+    verdicts: Verdicts | None = None,
+    most_waiting: int | None = None,
 ) -> Outcome:
     """Search until the strategy ends, the budget is spent, or everything open waits for a reply; then confirm.
 
     strategy: fresh, as the journal's settings have it. worker: with the journal's problem loaded. on_event: called
-    with each event after it is written, from this thread; not for those of earlier sessions. An interrupt ends the
+    with each event after it is written, from this thread; not for those of earlier sessions. verdicts: failures that
+    earlier runs found, which are not judged again. most_waiting: how many requests may wait for a reply before no more
+    are asked; None: all that the strategy has. An interrupt ends the
     session in order. A signal that leaves no time raises `Ended`: on_ended is called first, then answers under way get
     what time there is, and those that do not come are recorded as abandoned. Raises `RunFolderError` where the journal
     cannot be resumed, `ProviderError` and `WorkerError` where the run cannot go on; it can then be resumed later.
@@ -69,7 +74,7 @@ def optimize(
     _check_environment(journal, worker.environment())
     state = replay(journal.history(), strategy, journal.folder)
     spent_s = sum(session.seconds for session in state.sessions)
-    loop = Loop(journal, strategy, proposer, worker, budget, on_event, state, spent_s)
+    loop = Loop(journal, strategy, proposer, worker, budget, on_event, state, spent_s, verdicts, most_waiting)
     on_event(journal.append_started(budget))
     confirmed = Confirmed()
     try:
@@ -81,7 +86,7 @@ def optimize(
                     loop.profile(confirmed.best)
         except Ended:
             raise
-        except BaseException:
+        except BaseException:  # an interrupt, too: the loop is closed
             loop.close()
             raise
         loop.close()

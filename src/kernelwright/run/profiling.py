@@ -18,7 +18,7 @@ from kernelwright.search.convergence import seed_trial
 
 def lacking(request: Request, state: RunState, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:
     """The trials that are still to be profiled for a request, each with its case: its parents, on the case on which
-    they are furthest from their bound, and surprises that somebody is to be asked about, on the case on which what they
+    they are furthest from their bound, and surprises that a prompt asks about, on the case on which what they
     were made from was profiled. One without a time has none."""
     if not proposer.shows_profiles or request.operator is Operator.TUNE:
         return {}

@@ -1,4 +1,4 @@
-"""What a run has spent of each limit, and what it paid for answers. Pure.
+"""Spending of a run against each limit, and the cost of answers. Pure.
 
 Each answer counts once: in its proposal where there is one. `stopping` compares with the limits.
 """
@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from kernelwright.journal import RunState
+from kernelwright.journal.fold import together
 from kernelwright.model import Usage
 from kernelwright.search.convergence import gpu_s
 
@@ -33,24 +34,6 @@ def under_way(state: RunState) -> list[Usage]:
     """Of each request that waits for its proposal, what its answers cost so far."""
     open_ones = [n for n, one in state.requests.items() if one.candidate is None and n not in state.proposals]
     return [together([answered.usage for answered in state.answers.get(number, ())]) for number in open_ones]
-
-
-def dearest(state: RunState) -> Usage:
-    """The most that a proposal or an answer cost, figure by figure; cost_usd is None where no price is known."""
-    usages = [*(one.usage for one in paid(state)), *under_way(state)]
-    costs_usd = [usage.cost_usd for usage in usages if usage.cost_usd is not None]
-    return Usage(
-        input_tokens=max((usage.input_tokens for usage in usages), default=0),
-        output_tokens=max((usage.output_tokens for usage in usages), default=0),
-        cost_usd=max(costs_usd, default=None),
-    )
-
-
-def together(usages: list[Usage]) -> Usage:
-    total = Usage()
-    for usage in usages:
-        total = total.plus(usage)
-    return total
 
 
 class Cost(NamedTuple):

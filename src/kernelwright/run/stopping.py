@@ -27,7 +27,7 @@ class StopReason(str, enum.Enum):
     """Every open request waits for a reply from outside."""
     INTERRUPTED = "interrupted"
     PAUSED = "paused"
-    """Held until somebody lets it go on (`control`): the end of a session in the journal, not of `optimize`."""
+    """Paused until `resume` (`control`): the end of a session in the journal, not of `optimize`."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
     """None where one more request fits.
 
     elapsed_s: of the whole run, earlier sessions included. trials_s: how long each trial of this session took, in
-    the order told; the first is left out once there are others, because it pays for starting everything up.
+    the order of their results; the first is left out once there are others, because it pays for starting everything up.
     """
     if budget.trials is not None and len(state.requests) >= budget.trials:
         return Obstacle(StopReason.TRIALS, f"{len(state.requests)} of {budget.trials} trials")

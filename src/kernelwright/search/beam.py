@@ -6,6 +6,7 @@ the beam cannot collapse onto one kernel.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
@@ -24,13 +25,15 @@ class BeamOptions(RoundsOptions, frozen=True, kw_only=True):
     """Children per parent. While there are fewer parents than `width` they share all width * expand children."""
 
 
-def beam(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
+def beam(starter: Candidate | None, seed: int, known: Sequence[Candidate] = (), /, **options: Scalar) -> Strategy:
     """Options: `BeamOptions`. seed: not used, as nothing here is left to chance."""
     chosen = read_options("strategy beam", options, BeamOptions)
-    return beam_of(starter, chosen, chosen.width, chosen.expand)
+    return beam_of(starter, known, chosen, chosen.width, chosen.expand)
 
 
-def beam_of(starter: Candidate | None, options: RoundsOptions, width: int, expand: int) -> Rounds:
+def beam_of(
+    starter: Candidate | None, known: Sequence[Candidate], options: RoundsOptions, width: int, expand: int
+) -> Rounds:
     def plan(rounds: Rounds) -> list[Step]:
         """Each parent in turn; what it may be merged with is the next best, for the last one the best."""
         kernels = rounds.judging.best_first()
@@ -42,4 +45,4 @@ def beam_of(starter: Candidate | None, options: RoundsOptions, width: int, expan
             steps.append(rounds.choose(parents[place], partner))
         return steps
 
-    return Rounds(starter, options, plan)
+    return Rounds(starter, known, options, plan)

@@ -1,4 +1,4 @@
-"""How a search went, round by round: the data of the convergence table. Pure; renders nothing.
+"""Progress of a search, round by round: the data of the convergence table. Pure; renders nothing.
 
 The seed is what every gain is measured against: the first trial that passed, from which all others
 descend.

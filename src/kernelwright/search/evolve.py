@@ -7,6 +7,7 @@ code only one lives, and on one island, until it migrates; so no population is f
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Annotated
 
 from msgspec import Meta
@@ -30,10 +31,10 @@ class EvolveOptions(RoundsOptions, frozen=True, kw_only=True):
     """Interval in generations after which the best of each island is also a parent on the next one, from then on."""
 
 
-def evolve(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
-    """Options: `EvolveOptions`. seed: of what is drawn; each child has a generator of its own."""
+def evolve(starter: Candidate | None, seed: int, known: Sequence[Candidate] = (), /, **options: Scalar) -> Strategy:
+    """Options: `EvolveOptions`. seed: of the random choices; each child has its own generator."""
     chosen = read_options("strategy evolve", options, EvolveOptions)
-    return Rounds(starter, chosen, Islands(chosen, seed).plan)
+    return Rounds(starter, known, chosen, Islands(chosen, seed).plan)
 
 
 class Islands:
@@ -70,7 +71,7 @@ class Islands:
         return rounds.step(Operator.MERGE if crosses else Operator.IMPROVE, parent, partner)
 
     def _living(self, island: int, kernels: list[Trial], rounds: Rounds) -> list[Trial]:
-        """Best first, and never none: the best of all stands in where an island has died out."""
+        """Best first, and never none: an island without candidates gives the best of all."""
         here = [
             trial
             for trial in kernels

@@ -5,6 +5,7 @@ A beam of width one. A child becomes the parent only when it is strictly better.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Annotated
 
 import msgspec
@@ -22,7 +23,8 @@ class GreedyOptions(RoundsOptions, frozen=True, kw_only=True):
     """Improvements to ask for, another word for `rounds`; None: as many as those."""
 
 
-def greedy(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
+def greedy(starter: Candidate | None, seed: int, known: Sequence[Candidate] = (), /, **options: Scalar) -> Strategy:
     """Options: `GreedyOptions`. seed: not used, as nothing here is left to chance."""
     chosen = read_options("strategy greedy", options, GreedyOptions)
-    return beam_of(starter, msgspec.structs.replace(chosen, rounds=chosen.steps or chosen.rounds), width=1, expand=1)
+    chosen = msgspec.structs.replace(chosen, rounds=chosen.steps or chosen.rounds)
+    return beam_of(starter, known, chosen, width=1, expand=1)

@@ -1,4 +1,4 @@
-"""What a trial still needs before it is judged, and what the judgement is: repairs, tunings, then a gain or none.
+"""Follow-ups of a trial and the gain of its operator: repairs, tunings, then a gain or none.
 
 It does not choose parents or operators (a strategy does). A new structure (a source that no trial had
 before, compiled to code that none had) is judged only after as many tunings as its parents had, so that good numbers
@@ -44,6 +44,8 @@ class Judging:
         self._by_code: dict[str, Structure] = {}
         self._by_number: dict[int, Structure] = {}
         self._repairs_before: dict[int, int] = {}
+        self._best: list[Trial] | None = None
+        """What `best_first` gave, until another trial passes."""
 
     def tell(self, trial: Trial) -> Step | None:
         """What is to be asked next because of this trial."""
@@ -68,9 +70,10 @@ class Judging:
 
     def best_first(self) -> list[Trial]:
         """Kernels that are really different, best first; where structures are tuned, the best of each."""
-        if self._tuning:
-            return distinct(ranked(structure.best for structure in self._structures))
-        return distinct(ranked(self._passed))
+        if self._best is None:
+            kernels = (structure.best for structure in self._structures) if self._tuning else self._passed
+            self._best = distinct(ranked(kernels))
+        return self._best
 
     def can_tune(self, trial: Trial) -> bool:
         return not self._by_number[trial.number].exhausted
@@ -86,7 +89,7 @@ class Judging:
         return Step(Operator.REPAIR, (trial.number, *origin))
 
     def repair_asked(self, failed: int, repair: int) -> None:
-        """`repair` was asked for to mend `failed`."""
+        """`repair` was asked for to repair `failed`."""
         self._repairs_before[repair] = self._repairs_before.get(failed, 0) + 1
 
     def _tuned(self, trial: Trial, structure: Structure) -> Step | None:
@@ -107,6 +110,7 @@ class Judging:
         return None
 
     def _add(self, trial: Trial, structure: Structure) -> None:
+        self._best = None
         self._passed.append(trial)
         self._by_number[trial.number] = structure
         self._by_code.setdefault(identity(trial), structure)

@@ -1,4 +1,4 @@
-"""Which operator to ask for next, by what each has gained in this run so far: a bandit without chance.
+"""Choice of the next operator by the gains of each in this run: a bandit without chance.
 
 It asks nothing and judges nothing (`rounds`, `judging`). An operator that was asked for n times, s of
 them with a gain, has the index

@@ -26,9 +26,9 @@ class Strategy(Protocol):
     """Says what to try. Budgets and stopping belong to the loop."""
 
     def ask(self) -> Request | None:
-        """The next request; None: nothing to start until more is told. None with nothing in flight ends it."""
+        """The next request; None: nothing to start until a trial is reported. None with nothing in flight ends it."""
         ...
 
     def tell(self, trial: Trial) -> None:
-        """One finished trial. Each request is told once, in any order."""
+        """One finished trial. Each request is reported once, in any order."""
         ...

@@ -1,12 +1,13 @@
 """Random search: the control arm, which says whether selection, or the model, earned its money.
 
-It neither selects nor repairs. What it draws for request N comes from a generator of its own for
-(seed, N), so the order in which trials are told shifts no other draw.
+It neither selects nor repairs. What it draws for request N comes from a generator seeded with
+(seed, N), so the order in which trials are reported shifts no other draw.
 """
 
 from __future__ import annotations
 
 import random
+from collections.abc import Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -22,22 +23,25 @@ class RandomOptions(Record, frozen=True, kw_only=True):
     """improve: a passing trial, each as likely as any other. tune: always the seed. With the built-in proposer and its
     option sampler=random this is plain random sampling."""
     seeds: Annotated[int, Meta(ge=1)] = 3
-    """Seeds to ask for, the starter included, until one passes."""
+    """Seeds to ask for, the starter included and known kernels not, until one passes."""
     ahead: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 16
-    """The most requests asked and not yet told. There are no rounds, and a person who answers prompts by hand must not
-    be asked without end; a machine has rarely as many under way."""
+    """The most requests that were asked and whose result is not known yet. There are no rounds, and a person who
+    answers prompts by hand must not be asked without end; a machine has rarely as many under way."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE
     """Stop after this many trials in a row without a new candidate."""
 
 
-def random_search(starter: Candidate | None, seed: int, **options: Scalar) -> Strategy:
+def random_search(
+    starter: Candidate | None, seed: int, known: Sequence[Candidate] = (), /, **options: Scalar
+) -> Strategy:
     """Options: `RandomOptions`."""
-    return RandomSearch(starter, seed, read_options("strategy random", options, RandomOptions))
+    return RandomSearch((starter, *known), seed, read_options("strategy random", options, RandomOptions))
 
 
 class RandomSearch:
-    def __init__(self, starter: Candidate | None, seed: int, options: RandomOptions) -> None:
-        self._starter = starter
+    def __init__(self, first: Sequence[Candidate | None], seed: int, options: RandomOptions) -> None:
+        """first: the starter (None: the proposer writes the first kernel) and the known kernels."""
+        self._first = first
         self._seed = seed
         self._options = options
         self._asked = 0
@@ -46,10 +50,12 @@ class RandomSearch:
         self._staleness = Staleness()
 
     def ask(self) -> Request | None:
+        if self._asked < len(self._first):
+            return self._request(Operator.SEED, candidate=self._first[self._asked])
         if not self._passed:
-            if self._told < self._asked or self._asked == self._options.seeds:
+            if self._told < self._asked or self._asked - len(self._first) + 1 >= self._options.seeds:
                 return None
-            return self._request(Operator.SEED, candidate=self._starter if self._asked == 0 else None)
+            return self._request(Operator.SEED)
         if self._staleness.count >= self._options.patience or self._asked - self._told >= self._options.ahead:
             return None
         parents = sorted(self._passed)

@@ -1,4 +1,4 @@
-"""Which trials are best, and which of them are really different. Pure functions over trials.
+"""Ranking of trials, and which of them really differ. Pure functions over trials.
 
 It does not decide what to do with them (a strategy does). A lower score is better, and of two equal
 ones the earlier wins, so a change that gains nothing never displaces what was there.
@@ -43,7 +43,9 @@ def distinct(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def is_repairable(trial: Trial) -> bool:
-    return trial.evaluation is not None and trial.evaluation.status in REPAIRABLE
+    """A failure that an earlier run found is not: what it was is known, and nothing starts from what was not judged."""
+    evaluation = trial.evaluation
+    return evaluation is not None and evaluation.status in REPAIRABLE and not evaluation.from_cache
 
 
 def beats(one: Evaluation, other: Evaluation) -> bool:

@@ -1,13 +1,14 @@
 """A search in rounds: the frame of beam, greedy and evolve, which differ only in what they plan for a round.
 
-It chooses no parents and no operators (a `Plan` does). A round begins when every request of the round
-before is told; within a round no request waits for another, except a repair or a tuning for what it is made from.
+It chooses no parents and no operators (a `Plan` does). A round begins when every request of the rounds
+before is reported, or all but `ahead`; within a round no request waits for another, except a repair or a tuning for
+what it is made from.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Annotated, Literal
 
 from msgspec import Meta
@@ -15,7 +16,7 @@ from msgspec import Meta
 from kernelwright.model import Candidate, Operator, Record, Request, Trial
 from kernelwright.search.judging import Judging
 from kernelwright.search.portfolio import Portfolio
-from kernelwright.search.protocol import Step
+from kernelwright.search.protocol import MOST_AT_ONCE, Step
 from kernelwright.search.staleness import PATIENCE, Staleness
 
 
@@ -26,9 +27,12 @@ class RoundsOptions(Record, frozen=True, kw_only=True):
     tuning: Annotated[int, Meta(ge=0)] = 0
     """Tunings that each new structure gets before it is judged, and at least as many as its parents had."""
     repairs: Annotated[int, Meta(ge=0, le=2)] = 2
-    """Attempts to mend a child that fails. Three of KernelAgent's five winners came out of a repair."""
+    """Attempts to repair a child that fails. Three of KernelAgent's five winners came out of a repair."""
     seeds: Annotated[int, Meta(ge=1)] = 3
-    """Seeds to ask for, the starter included, until one passes."""
+    """Seeds to ask for, the starter included and known kernels not, until one passes."""
+    ahead: Annotated[int, Meta(ge=0, le=MOST_AT_ONCE)] = 0
+    """How many requests may still be open when the next round begins. 0: a round knows all of the rounds before, and a
+    GPU waits for the last one of each."""
     rounds: Annotated[int, Meta(ge=1)] | None = None
     """Rounds after the seed; None: until the budget is spent."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE
@@ -43,7 +47,9 @@ their order, from `Rounds.next_number` on."""
 class Rounds:
     """portfolio and judging are for the plan to read; it says nothing to them."""
 
-    def __init__(self, starter: Candidate | None, options: RoundsOptions, plan: Plan) -> None:
+    def __init__(
+        self, starter: Candidate | None, known: Sequence[Candidate], options: RoundsOptions, plan: Plan
+    ) -> None:
         self.options = options
         self.portfolio = Portfolio()
         self.judging = Judging(
@@ -58,9 +64,13 @@ class Rounds:
         self._seeds = 0
         self._origins: dict[int, int] = {}
         self._request_seed(starter)
+        self._known = range(self.next_number, self.next_number + len(known))
+        for candidate in known:
+            self._enqueue(Step(Operator.SEED, ()), candidate)
 
     def ask(self) -> Request | None:
-        if not self._queue and not self._in_flight:
+        most_open = self.options.ahead if self.judging.best_first() else 0
+        if not self._queue and len(self._in_flight) <= most_open:
             self._begin_round()
         if not self._queue:
             return None
@@ -72,8 +82,8 @@ class Rounds:
         self._in_flight.remove(trial.number)
         self._staleness.tell(trial)
         step = self.judging.tell(trial)
-        if step is None:
-            return
+        if step is None or (step.operator is Operator.REPAIR and trial.number in self._known):
+            return  # a known kernel that is not right here is left
         if step.operator is Operator.REPAIR:
             self.judging.repair_asked(trial.number, self.next_number)
             self.portfolio.asked(step.operator)

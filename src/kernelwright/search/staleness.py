@@ -14,7 +14,7 @@ in a row would still have a chance of only 0.4 % (0.5**8)."""
 
 
 class Staleness:
-    """count: trials told since the last one that brought a new candidate."""
+    """count: results since the last one that brought a new candidate."""
 
     def __init__(self) -> None:
         self.count = 0

@@ -40,7 +40,7 @@ __all__ = [
 
 
 def find_tunables(source: str) -> tuple[Tunable, ...]:
-    """The tunables of `source`, in the order in which they stand; none where it does not parse."""
+    """The tunables of `source`, in source order; none where it does not parse."""
     return language_of(source).find_tunables(source)
 
 
@@ -50,7 +50,7 @@ def default_config(source: str) -> dict[str, int]:
 
 
 def apply_config(source: str, config: Mapping[str, int]) -> str:
-    """`source` with the values of `config` in place of its own; `autotune:` keys are left to the worker.
+    """`source` with the values of `config` in place of the present ones; `autotune:` keys are left to the worker.
 
     Raises `ConfigError` for a source that does not parse, a key it does not have, or a value that is no choice.
     """

@@ -1,7 +1,7 @@
 """Which names a piece of Python source binds, and what a dotted name means by the module's imports. Pure syntax.
 
 The tuner (`scopes`, `kernels`) and the worker's rules for candidates both read names with this file. The rules may
-allow less of what it finds; they have no reader of their own.
+allow less of what it finds; they do not read the source again.
 """
 
 from __future__ import annotations

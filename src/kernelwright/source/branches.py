@@ -188,10 +188,10 @@ def without_untaken(source: str, taken: Collection[int]) -> tuple[str, tuple[str
         if id(branch.nodes[0]) in covered:
             continue
         covered |= {id(inner) for node in branch.nodes for inner in ast.walk(node)}
-        told = f"not judged: line {branch.line}, where {branch.condition}"
-        text = f"raise NotImplementedError({told!r})"
+        words = f"not judged: line {branch.line}, where {branch.condition}"
+        text = f"raise NotImplementedError({words!r})"
         if isinstance(branch.nodes[0], ast.expr):
-            text = f"{REFUSAL}({told!r})"
+            text = f"{REFUSAL}({words!r})"
         elif branch.is_elif:
             text = f"else: {text}"
         edits.append(Edit(branch.nodes[0], branch.nodes[-1], text))

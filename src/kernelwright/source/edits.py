@@ -11,7 +11,7 @@ from kernelwright.source.rewrite import line_starts
 
 @dataclass(frozen=True)
 class Edit:
-    """What stands in place of the nodes from `first` to `last` of one statement list, or of one expression."""
+    """The text that replaces the nodes from `first` to `last` of one statement list, or of one expression."""
 
     first: ast.stmt | ast.expr
     last: ast.stmt | ast.expr

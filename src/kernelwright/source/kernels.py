@@ -19,7 +19,7 @@ JIT = "triton.jit"
 AUTOTUNE = "triton.autotune"
 HEURISTICS = "triton.heuristics"
 DECORATORS = (JIT, AUTOTUNE, HEURISTICS)
-"""What may stand over a kernel. Any other decorator could put different code in its place."""
+"""Decorators that a kernel may have. Any other decorator could put different code in its place."""
 
 JIT_SPELLINGS = ("triton.jit", "jit")
 """Decorators that read as Triton's, whatever their names are bound to. The rules refuse a kernel under another one."""
@@ -67,7 +67,7 @@ class JitFunction:
 
 
 def jit_functions(tree: ast.Module) -> list[JitFunction]:
-    """The kernels of a module: functions that stand in it directly, not within `if`, `try`, a class or a function."""
+    """The kernels of a module: functions at its top level, not within `if`, `try`, a class or a function."""
     paths = imported_paths(tree)
     found = []
     for node in tree.body:

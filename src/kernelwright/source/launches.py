@@ -1,4 +1,4 @@
-"""What a source gives each of its kernels at the launch, as `triton.Config` would say it.
+"""Constants and launch options that a source passes to its kernels, in terms of `triton.Config`.
 
 Reading only; the values are those written in the text, so a config has to be applied first. Only what
 can be read with certainty is given. A block that the host code computes from the shapes is named as derived, never
@@ -36,7 +36,7 @@ def kernel_configs(source: str, autotune: Mapping[str, int] | None = None) -> di
     """
     reader = parse(source)
     if reader is None:
-        raise ConfigError("the source does not parse as Python", "mend its syntax first")
+        raise ConfigError("the source does not parse as Python", "correct its syntax first")
     literals = {id(place.node) for place in find_places(reader) if isinstance(place.node, ast.Constant)}
     kernels = read_kernels(reader)
     found: dict[str, list[KernelConfig]] = {}

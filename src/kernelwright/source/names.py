@@ -1,4 +1,4 @@
-"""Which names are tunables, and which values they may take.
+"""Names that are tunables, and the values they may take.
 
 Names only: where a value comes from is `find.py`. A name with one of `NEVER_WORDS` is out whatever
 else it says, because a wrong guess there changes the operation.
@@ -37,7 +37,7 @@ PART_WORDS = ("BLOCK", "TILE")
 WHOLE_WORDS = frozenset(
     {"BM", "BN", "BK", "GROUP", "CHUNK", "CHUNKS", "SPLIT", "SPLITS", "SPLITK", "UNROLL", "WARPS", "STAGES"}
 )
-"""Tunable as a word of their own: GROUP_M, NUM_SPLITS. Not STAGE: attention kernels choose a mask by it."""
+"""Tunable as a separate word: GROUP_M, NUM_SPLITS. Not STAGE: attention kernels choose a mask by it."""
 
 PER_WORDS = frozenset({"BLOCK", "CTA", "ITER", "PROG", "PROGRAM", "SM", "STEP", "THREAD", "TILE", "WARP"})
 """Tunable after PER: ROWS_PER_PROGRAM. `ROWS` in front, and `ROWS_PER` or `COLS_PER`, count too."""

@@ -18,7 +18,7 @@ from kernelwright.source.tunables import Place, find_places, parse
 
 
 def apply_config(source: str, config: Mapping[str, int]) -> str:
-    """`source` with the values of `config` in place of its own; `autotune:` keys are left to the worker.
+    """`source` with the values of `config` in place of the present ones; `autotune:` keys are left to the worker.
 
     Raises `ConfigError` for a source that does not parse, a key it does not have, or a value that is no choice.
     """
@@ -27,7 +27,7 @@ def apply_config(source: str, config: Mapping[str, int]) -> str:
     reader = parse(source)
     if reader is None:
         raise ConfigError(
-            f"cannot apply the config {dict(config)}: the source does not parse as Python", "mend its syntax first"
+            f"cannot apply the config {dict(config)}: the source does not parse as Python", "correct its syntax first"
         )
     places = {place.tunable.key: place for place in find_places(reader)}
     edits: list[tuple[int, int, str]] = []

@@ -1,7 +1,7 @@
-"""Where a name's value comes from, read off the syntax tree.
+"""Name resolution on the syntax tree: where a name's value comes from.
 
-Not an evaluator: it answers only for a name that is bound exactly once, to an int. Any binding that it does not
-understand counts as one, so doubt always makes a name unknown.
+It answers only for a name that is bound exactly once, to an int. A binding that it does not understand counts as one,
+so that the name is unknown.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Origin:
 
 
 class Reader(ast.NodeVisitor):
-    """One pass over a module: its scopes, and the calls and name uses with the scope they stand in."""
+    """One pass over a module: its scopes, and the calls and name uses with the scope that contains them."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
@@ -52,7 +52,7 @@ class Reader(ast.NodeVisitor):
         self.paths = imported_paths(tree)
         self.calls: list[tuple[ast.Call, Scope]] = []
         self.uses: list[tuple[ast.Name, Scope, ast.FunctionDef | None]] = []
-        """Names read, with the module-level function that they stand in."""
+        """Names read, with the module-level function that contains them."""
         self.annotations: dict[int, ast.expr] = {}
         """Annotation of `name: annotation = value`, by the id of the value's node."""
         self._scope = self.module

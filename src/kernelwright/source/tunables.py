@@ -1,4 +1,4 @@
-"""The tunables of a source text, each with the places where its value stands.
+"""The tunables of a source text, each with the places of its value in the text.
 
 Pure reading; `apply.py` writes. One literal is one tunable, however many launches it reaches, and
 where two uses of it disagree on what it may be, it is none.
@@ -49,7 +49,7 @@ class Feed:
 
 
 def find_tunables(source: str) -> tuple[Tunable, ...]:
-    """The tunables of `source`, in the order in which they stand; none where it does not parse."""
+    """The tunables of `source`, in source order; none where it does not parse."""
     reader = parse(source)
     return () if reader is None else tuple(place.tunable for place in find_places(reader))
 
@@ -85,7 +85,7 @@ def find_places(reader: Reader) -> tuple[Place, ...]:
 
 
 def position(place: Place) -> tuple[int, int, str]:
-    """Where a place stands; autotuned kernels, which are not rewritten, come last."""
+    """The position of a place in the text; autotuned kernels, which are not rewritten, come last."""
     if place.node is None:
         return 1 << 30, 0, place.tunable.key
     if isinstance(place.node, ast.Call):

@@ -12,10 +12,10 @@ from kernelwright.spaces.space import Config, Space
 
 
 class Sampler(Protocol):
-    """Never asks for a config twice; several may be under way, and are told in any order."""
+    """Never asks for a config twice; several may be under way, and are reported in any order."""
 
     def ask(self) -> Config | None:
-        """The next config to measure. None: nothing to start until more is told; with nothing under way, the whole
+        """The next config to measure. None: nothing to start until more is reported; with nothing under way, the whole
         space has been asked for."""
         ...
 

@@ -19,7 +19,7 @@ import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import RequestError
-from kernelwright.model import Environment, Record, Status
+from kernelwright.model import Environment, LibraryMode, Record, Status
 from kernelwright.spaces.protocol import Sampler
 from kernelwright.spaces.space import Config, Space, is_valid
 
@@ -52,8 +52,8 @@ class Entry(Record, frozen=True, kw_only=True, array_like=True):
 
 class RecordedSpace(Record, frozen=True, kw_only=True):
     """kind: whether the times were measured, or are estimates of a machine without a GPU. candidate: the source
-    text. footprints: with what they were compiled, where that was not the recording itself. The record is complete when
-    every config of the space has an entry."""
+    text. library: the library steps that it might hold. footprints: with what they were compiled, where that was not
+    the recording itself. The record is complete when every config of the space has an entry."""
 
     schema_version: int = SCHEMA_VERSION
     problem: str
@@ -63,6 +63,7 @@ class RecordedSpace(Record, frozen=True, kw_only=True):
     kind: Literal["measured", "estimate"]
     space: Space
     footprints: str = ""
+    library: LibraryMode = "none"
     entries: tuple[Entry, ...] = ()
 
     @property
@@ -129,7 +130,7 @@ class RecordedDevice:
 class Within:
     """`sampler` over the configs that an incomplete record has.
 
-    Configs without an entry cost no trial. To the sampler they stay under way: told as failures, they would teach that
+    Configs without an entry cost no trial. To the sampler they stay under way: as failures they would teach it that
     their neighbours fail.
     """
 
@@ -187,7 +188,7 @@ def shipped() -> dict[str, Path]:
 def save(recorded: RecordedSpace, path: str | os.PathLike[str]) -> None:
     """Written beside and moved into place, so a reader never sees half a file. A name in .gz is compressed.
 
-    Entries stand in the order of their places, so that the same record is the same file.
+    Entries are in the order of their places, so that the same record is the same file.
     """
     ordered = msgspec.structs.replace(recorded, entries=tuple(sorted(recorded.entries, key=lambda one: one.places)))
     data = codec.encode(ordered)

@@ -2,7 +2,7 @@
 
 Numbers, names, comparisons, `and or not`, `in` a list, `+ - * / // %`, a conditional, and `min max abs`; nothing
 else, so a space that came from somewhere cannot do more than say yes or no. What is not on the list is
-refused when the space is made, not when a config is tried. A name with dots stands as it is
+refused when the space is made, not when a config is tried. A name with dots is kept as it is
 ("matmul_kernel.num_warps"); names that are no Python ("autotune:k", "BLOCK#2") cannot be restricted.
 """
 

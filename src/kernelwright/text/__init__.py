@@ -1,1 +1,1 @@
-"""How things are written: escaping, units, tables and Markdown. Pure functions of their arguments."""
+"""Text formatting: escaping, units, tables and Markdown. Pure functions of their arguments."""

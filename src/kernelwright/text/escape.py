@@ -1,7 +1,7 @@
-"""Text that others wrote, made fit to be looked at.
+"""Text that others wrote, made safe to print.
 
-Not escaping for HTML or JSON. Nothing in it may act on a terminal or hide from a reader: what would
-move the cursor, colour, erase or turn the direction of writing is written out.
+Characters that would move the cursor, colour, erase or turn the direction of writing are written out, so that none acts
+on a terminal or hides from a reader. HTML and JSON have their own escaping.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ class Grid:
 
 @dataclass(frozen=True)
 class Section:
-    """A table with a heading of its own, for what only some runs have."""
+    """A table with a separate heading, for parts that only some runs have."""
 
     id: str
     title: str

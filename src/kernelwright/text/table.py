@@ -1,7 +1,6 @@
 """A plain text table: aligned columns, no lines, safe in files, logs and narrow terminals.
 
-Not styled output. The rule: a first column reads left, all others right, because they hold numbers; a column named
-in `left` reads left too.
+The first column is aligned left, as are those named in `left`; all others hold numbers and are aligned right.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Numbers as text: times, sizes, shares, counts.
 
-Not arithmetic on them. The rule: a time cannot be written without saying whether it was measured or estimated, so
-everything that writes one takes its `Kind`.
+A time cannot be written without saying whether it was measured or estimated: every function that writes one takes its
+`Kind`.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ def number_text(time_us: float | None, unit: Unit) -> str:
 
 
 def microseconds_text(time_us: float) -> str:
-    """Four digits of a time, for a table whose times span milliseconds and all stand in µs."""
+    """Four digits of a time, for a table whose times span milliseconds and are all in µs."""
     return f"{time_us:.0f}" if time_us >= 1000 else f"{time_us:.4g}"
 
 
 def time_text(time_us: float, kind: Kind | None) -> str:
-    """A time that stands alone: "31.20 µs", or "31.20 µs (estimate)"."""
+    """A time outside of a table: "31.20 µs", or "31.20 µs (estimate)"."""
     unit = unit_for([time_us])
     text = f"{number_text(time_us, unit)} {unit.name}"
     return f"{text} (estimate)" if kind == "estimate" else text

@@ -1,4 +1,4 @@
-"""How a tuning went: generation by generation, and what failed of what. Pure; renders nothing.
+"""Progress of a tuning: generation by generation, and what failed of what. Pure; renders nothing.
 
 What was refused before a launch counts as a failure of its generation, like what failed on the device.
 """

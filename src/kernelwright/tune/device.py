@@ -1,4 +1,4 @@
-"""What configs are tried on: a worker, or a recorded space in its place.
+"""The device that configs are tried on: a worker, or a recorded space in its place.
 
 It chooses nothing. A failing config is a value (`Found`), whatever it did; an exception is our fault or
 the machine's.
@@ -20,6 +20,7 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     Incumbent,
+    LibraryMode,
     ProblemInfo,
     Status,
     incumbent_of,
@@ -33,17 +34,18 @@ COMPILE_FAILURES = (Status.COMPILE_ERROR, Status.REJECTED)
 
 LIKELY = 3
 """Finalists that are compiled ahead for a confirmation, the first, which is the default, and the fastest of the search:
-what nobody waits for would keep the cores busy when the tuning is done."""
+compilations that are not needed any more would keep the cores busy when the tuning is done."""
 
 
 class Device(Protocol):
     """Thread-safe. kind and name: what times are called, and where they come from. least_us: the shortest time of a
-    record, None where nobody knows it."""
+    record, None where it is not known. library: the library steps that the candidate may hold."""
 
     kind: TimeKind
     name: str
     environment: Environment
     least_us: float | None
+    library: LibraryMode
 
     def compile(self, config: Config) -> Found:
         """Resources, or why the config cannot run; `not_verified` where nothing is against it. Launches nothing."""
@@ -73,6 +75,7 @@ class LiveDevice:
         self.source = source
         self.cases = tuple(info.case.name for info in problem.cases if info.case.timed)
         self.environment = worker.environment()
+        self.library = problem.library
         self.incumbent: Incumbent | None = None
         self.best_us = math.inf
         self.lock = threading.Lock()
@@ -168,6 +171,7 @@ class ReplayedDevice:
         self.environment = recorded.environment
         self.name = self.device.name
         self.least_us = recorded.best_us
+        self.library = recorded.library
 
     def compile(self, config: Config) -> Found:
         """What the compiler refused when the space was recorded is refused again. Of what was never recorded nothing is

@@ -68,7 +68,7 @@ def finalists(tried: Sequence[Tried], cases: Sequence[str], reference: Tried) ->
 def hold(device: Device, chosen: Sequence[Tried], cases: Sequence[str]) -> list[Finalist]:
     """Each finalist with its ratios to the first of them; from the search's own times where there are no pairs.
 
-    Where the first fails in the finals, the others are held against the next.
+    Where the first fails in the finals, the others are compared with the next.
     """
     reference = chosen[0]
     named = {str(one.number): one.config for one in chosen}

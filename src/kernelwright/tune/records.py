@@ -1,4 +1,4 @@
-"""What a tuning leaves: every config tried, the finals, the choices. Frozen data, kept as JSON and shown.
+"""The result of a tuning: every config tried, the finals, the choices. Frozen data, kept as JSON and shown.
 
 `kind` goes wherever a time goes. "measured" is device time on the device of `environment`, "estimate"
 a formula over the compiler's resources, "replayed" what a record says that was measured (or estimated) before.
@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from kernelwright.model import CaseInfo, Environment, Record, Status, Usage
+from kernelwright.model import CaseInfo, Environment, LibraryMode, Record, Status, Usage
 from kernelwright.spaces.space import Config, Space
 from kernelwright.stats import Verdict, geometric_mean
 
@@ -23,7 +23,7 @@ Origin = Literal["default", "advised", "imported", "sampler"]
 class Footprint(Record, frozen=True, kw_only=True):
     """What the largest of a config's kernels takes: shared memory per block, registers and spilled bytes per thread,
     warps per block (None where a record does not say). occupancy: the least share of warps that are resident; None
-    where nobody said."""
+    where that is not known."""
 
     shared_bytes: int
     registers: int
@@ -178,7 +178,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     advice: Advice | None = None
     tried: tuple[Tried, ...]
     reference: int | None
-    """What finals were held against: the default, or the best where that failed."""
+    """The config that finalists were compared with: the default, or the best where that failed."""
     finals: tuple[Finalist, ...] = ()
     joint: Choice | None = None
     per_case: tuple[Choice, ...] = ()
@@ -187,6 +187,8 @@ class Outcome(Record, frozen=True, kw_only=True):
     stopped: str
     seconds: float
     unqualified: str = ""
+    library: LibraryMode = "none"
+    """The library steps that the candidate might hold."""
 
     @property
     def default(self) -> Tried:

@@ -154,8 +154,8 @@ class Search:
     # --- generations -----------------------------------------------------------------------------------------
 
     def _launchable(self, first: Sequence[Config], under_way: Sequence[Config]) -> list[Config]:
-        """The next generation: `first` and what the sampler asks for, less what the compiler refuses, which is told at
-        once and replaced. Fewer where a limit or the sampler ends."""
+        """The next generation: `first` and what the sampler asks for, less what the compiler refuses, which goes back
+        to the sampler at once and is replaced. Fewer where a limit or the sampler ends."""
         found: list[Config] = []
         wanted = [*first, *self._ask(self._settings.in_flight - len(first), [*under_way, *first])]
         while wanted:
@@ -213,7 +213,7 @@ class Search:
 
     def _judged(self, found: Found, origin: Origin) -> Found:
         """A config whose values this machine cannot judge counts only where those of the default cannot be judged
-        either: otherwise one that escapes judgement would be ahead of those that stand it."""
+        either: otherwise one that escapes judgement would be ahead of those that are judged."""
         if not found.not_verified or origin == "default" or self._is_default_unjudged():
             return found
         return msgspec.structs.replace(found, status=Status.NOT_VERIFIED, not_verified=False)

@@ -22,7 +22,7 @@ from kernelwright.tune.records import Advice, Choice, FinalCase, Finalist, Found
 from kernelwright.tune.search import Search
 
 MOST_FINALS = 3
-"""Times that finals are held, each among what the confirmations have left."""
+"""Times that finals are run, each among what the confirmations have left."""
 
 
 def tune(
@@ -71,6 +71,7 @@ def tune(
         stopped=search.stopped,
         seconds=0.0,
         unqualified=unqualified,
+        library=device.library,
     )
     return concluded(outcome, device, on_stage, began_s)
 
@@ -78,7 +79,7 @@ def tune(
 def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None], began_s: float) -> Outcome:
     """With finals and choices, where anything passed.
 
-    Where all that was faster is refused (large blocks that are wrong on odd shapes), finals are held of the next best.
+    Where all that was faster is refused (large blocks that are wrong on odd shapes), finals are run of the next best.
     """
     reference = reference_of(outcome.tried)
     if reference is None:

@@ -1,7 +1,7 @@
-"""What this machine has and what holds on it, for `doctor`: the GPU, NVML, a profiler, and confinement put to the test.
+"""Hardware and software of this machine, for `doctor`: the GPU, NVML, a profiler, and a test of confinement.
 
-Imports no torch. The rule: confinement is judged by what an intruder of our own could do, with something real standing
-ready outside (an open port, a file, a process), not by which measures the kernel accepted.
+Imports no torch. Confinement is judged by what our own intruder could do to something real outside (an open port, a
+file, a process), not by which measures the kernel accepted.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a worker knows between two requests: the loaded problem, whether it qualifies, and profiles that were taken.
+"""State of a worker between two requests: the loaded problem, whether it qualifies, and profiles that were taken.
 
 Nothing of a candidate is kept here, so an evaluation depends on its request and the problem alone.
 """
@@ -6,6 +6,7 @@ Nothing of a candidate is kept here, so an evaluation depends on its request and
 from __future__ import annotations
 
 import datetime
+import threading
 from collections.abc import Callable
 from typing import Any
 
@@ -16,12 +17,14 @@ from kernelwright.model import (
     CaseInfo,
     CaseQualification,
     Environment,
+    Generated,
     LibraryMode,
     ProblemInfo,
     Profile,
     WhichCases,
 )
 from kernelwright.worker.judge import messages as to_judge
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.library_faults import Library, budget
 from kernelwright.worker.plan.plan import ITEMSIZE, itemsize
 from kernelwright.worker.processes.processes import Processes
@@ -52,17 +55,16 @@ def width_of(case: Case) -> int:
     return itemsize(case.dtype) if case.dtype in ITEMSIZE else 0
 
 
-def arguments(shape: dict[str, Any]) -> dict[str, Any]:
-    """The part of a recorder's case that describes constructor and forward arguments."""
-    return {key: shape[key] for key in ("input_names", "arguments", "keywords", "parameters", "init", "init_names")}
+ARGUMENTS = ("input_names", "arguments", "keywords", "parameters", "init", "init_names")
+"""The fields of a CaseShape that describe constructor and forward arguments; a CaseInfo has them too."""
 
 
-def case_info(told: dict[str, Any], peaks: dict[str, float], source: str) -> CaseInfo:
+def case_info(read: dict[str, Any], shape: CaseShape, peaks: dict[str, float], source: str) -> CaseInfo:
     """A case as the judge described it, with its bound."""
-    case = codec.record(told["case"], Case)
-    written_bytes, flop_by_dtype, stated = (told.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
-    least = roofline.bound(told["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
-    return codec.record(told | {"case": codec.plain(case), "bound": codec.plain(least)}, CaseInfo)
+    written_bytes, flop_by_dtype, stated = (read.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
+    least = roofline.bound(read["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
+    arguments = {name: codec.plain(getattr(shape, name)) for name in ARGUMENTS}
+    return codec.record(read | arguments | {"bound": codec.plain(least)}, CaseInfo)
 
 
 class Session:
@@ -72,11 +74,13 @@ class Session:
         self.processes = processes
         self._problem: to_judge.Load | None = None
         self._info: ProblemInfo | None = None
-        self._shapes: list[dict[str, Any]] = []
+        self._shapes: tuple[CaseShape, ...] = ()
         self._qualified: dict[str, CaseQualification | str] = {}
         self._unqualified = ""
         self._dead: tuple[str, ...] = ()
         self._profiles: dict[str, Profile] = {}
+        self._generated: Generated | None = None
+        self._generating = threading.Lock()
 
     def load(
         self,
@@ -89,26 +93,26 @@ class Session:
     ) -> ProblemInfo:
         """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
         those out that are `wider`. library: in place of the mode that the problem states. Cases are derived once: later
-        judges are told them."""
+        judges receive them."""
         with self.processes.lease:
             self._problem = to_judge.Load(path=path, dtype=dtype, which=which)
             self._qualified.clear()
+            self._generated = None
             self._unqualified, self._dead = "", ()
-            told = self.processes.read(self._problem)
-            found = tuple(codec.record(case["case"], Case) for case in told["cases"])
+            read = self.processes.read(self._problem)
+            found = tuple(codec.record(case["case"], Case) for case in read["cases"])
             self._problem = self.processes.problem = to_judge.Load(path=path, dtype=dtype, cases=found)
-            every: list[dict[str, Any]] = self.processes.ask_judge(to_judge.Shapes())
+            every = codec.record(self.processes.ask_judge(to_judge.Shapes()), list[CaseShape])
             peaks, source = self.processes.peaks()
-            shapes = {shape["name"]: shape for shape in every}
-            cases = [case_info(case | arguments(shapes[case["case"]["name"]]), peaks, source)
-                     for case in told.pop("cases")]  # fmt: skip
+            shapes = {shape.name: shape for shape in every}
+            cases = [case_info(case, shapes[case["case"]["name"]], peaks, source) for case in read.pop("cases")]
             dropped = left_out([info.case for info in cases], timed)
             if narrow:
                 dropped |= wider([info.case for info in cases if info.case.name not in dropped])
             kept = [info for info in cases if info.case.name not in dropped]
-            self._shapes = [shape for shape in every if shape["name"].partition("/")[0] not in dropped]
-            told |= {"cases": codec.plain(kept), "library": library or told["library"]}
-            self._info = codec.record(told, ProblemInfo)
+            self._shapes = tuple(shape for shape in every if shape.name.partition("/")[0] not in dropped)
+            read |= {"cases": codec.plain(kept), "library": library or read["library"]}
+            self._info = codec.record(read, ProblemInfo)
             return self._info
 
     def loaded(self) -> ProblemInfo:
@@ -130,18 +134,19 @@ class Session:
         return self._problem
 
     @property
-    def shapes(self) -> list[dict[str, Any]]:
-        """Per case, what a recorder is told; one more for the case whose inputs lie in memory otherwise."""
+    def shapes(self) -> tuple[CaseShape, ...]:
+        """What a recorder gets of each case; one more for the case whose inputs have other strides."""
         return self._shapes
 
     @property
     def unqualified(self) -> str:
-        """Why the problem cannot tell a kernel from a trivial answer; empty where it can, or where nobody asked."""
+        """Why the problem cannot distinguish a kernel from a trivial answer; empty where it can, or before it was
+        checked."""
         return self._unqualified
 
     @property
     def dead(self) -> tuple[str, ...]:
-        """Parameters and buffers that no output depends on; empty where nobody asked."""
+        """Parameters and buffers that no output depends on; empty before they were looked for."""
         return self._dead
 
     def qualified(self, reason: str, dead: tuple[str, ...]) -> None:
@@ -161,6 +166,13 @@ class Session:
         if key not in self._profiles:
             self._profiles[key] = take()
         return self._profiles[key]
+
+    def generated(self, generate: Callable[[], Generated]) -> Generated:
+        """What was generated for the loaded problem, once."""
+        with self._generating:
+            if self._generated is None:
+                self._generated = generate()
+            return self._generated
 
     def environment(self) -> Environment:
         machine, versions = self.processes.machine, self.processes.compilers.ready()

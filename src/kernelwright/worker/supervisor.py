@@ -1,7 +1,7 @@
 """The supervisor: one per GPU, JSON lines on standard input and output, started as `python -m kernelwright.worker`.
 
 It never imports torch. Requests are answered by threads, so that compiling and recording of one candidate go on
-while another holds the GPU. A request is {"id", "verb", …}; an answer {"id", "ok"} or {"id", "error", "kind", "hint"}.
+while another holds the GPU. Calls and answers are the records of `model.call`.
 """
 
 from __future__ import annotations
@@ -23,9 +23,25 @@ from typing import Any, NoReturn, TextIO
 import msgspec
 
 from kernelwright import codec
+from kernelwright.cache import Cache
 from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
-from kernelwright.model import Candidate, Incumbent
-from kernelwright.worker.compile.cache import CompileCache
+from kernelwright.model import (
+    BenchCandidates,
+    Close,
+    CompileCandidate,
+    DescribeEnvironment,
+    DescribeMachine,
+    EvaluateCandidate,
+    FromWorker,
+    GenerateText,
+    LoadProblem,
+    ProfileCandidate,
+    ProfileFramework,
+    QualifyProblem,
+    Raised,
+    Returned,
+    ToWorker,
+)
 from kernelwright.worker.machine import machine
 from kernelwright.worker.processes.children import kill_all
 from kernelwright.worker.processes.forkserver import adopt_orphans
@@ -37,6 +53,7 @@ from kernelwright.worker.profile.operation import profile
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.compare import bench
 from kernelwright.worker.stages.evaluate import evaluate
+from kernelwright.worker.stages.generate import generate
 from kernelwright.worker.stages.precompile import precompile
 from kernelwright.worker.stages.qualify import qualify
 
@@ -56,11 +73,11 @@ def main() -> NoReturn:
     ending = Ending(make_scratch())
     keep_short(ending.scratch)
     signal.signal(signal.SIGTERM, ending.signalled)
-    requests: SimpleQueue[dict[str, Any]] = SimpleQueue()
+    requests: SimpleQueue[Any] = SimpleQueue()
     threading.Thread(target=read, args=(requests, ending), daemon=True).start()
     try:
         ending.end(supervise(answers, requests, ending, options))
-    except Exception:  # noqa: BLE001 - our own fault, told before this process ends
+    except Exception:  # noqa: BLE001 - our own fault, reported before this process ends
         traceback.print_exc()
         ending.end(2)
 
@@ -75,7 +92,7 @@ class Ending:
         come between any two steps of the very thread that ends it."""
 
     def end(self, status: int) -> NoReturn:
-        """Does not return. Threads under way are not waited for: nobody hears their answers."""
+        """Does not return. Threads under way are not waited for: no reader is left for their answers."""
         self._threads.append(threading.get_ident())
         while self._threads[0] != threading.get_ident():
             signal.pause()
@@ -91,28 +108,26 @@ class Ending:
             self.end(128 + number)
 
 
-def read(requests: SimpleQueue[dict[str, Any]], ending: Ending) -> None:
+def read(requests: SimpleQueue[Any], ending: Ending) -> None:
     """Every request, until the last."""
     for line in sys.stdin:
         request = json.loads(line)
-        if request["verb"] == "close":
+        if request["verb"] == Close().verb:
             break
         requests.put(request)
     ending.end(0)
 
 
-def supervise(
-    answers: TextIO, requests: SimpleQueue[dict[str, Any]], ending: Ending, options: argparse.Namespace
-) -> int:
+def supervise(answers: TextIO, requests: SimpleQueue[Any], ending: Ending, options: argparse.Namespace) -> int:
     """Answer requests until `ending`; the exit status where it cannot begin. options: see `arguments`."""
     lock = threading.Lock()
     try:
-        cache = CompileCache(options.compile_cache) if options.compile_cache else None
+        cache = Cache(options.compile_cache) if options.compile_cache else None
         session = Session(Processes(ending.scratch, options.target, limits_of(options.limits), cache))
     except KernelwrightError as error:
-        send(answers, lock, {"id": None} | failure(error))
+        send(answers, lock, failure(None, error))
         return 2
-    send(answers, lock, {"id": None, "ok": "ready"})
+    send(answers, lock, Returned(id=None, value="ready"))
     threads = ThreadPoolExecutor(max_workers=AT_ONCE)
     while True:
         threads.submit(serve, session, requests.get(), answers, lock)
@@ -140,49 +155,58 @@ def limits_of(text: str) -> Limits:
 
 
 def serve(session: Session, request: dict[str, Any], answers: TextIO, lock: threading.Lock) -> None:
+    """Answer one call. request: as it was read."""
+    number = request["id"]
     try:
-        answer = {"ok": codec.plain(respond(session, request))}
+        answer: FromWorker = Returned(id=number, value=codec.plain(respond(session, called(request))))
     except KernelwrightError as error:
-        answer = failure(error)
+        answer = failure(number, error)
     except Exception as error:  # noqa: BLE001 - the coordinator must hear of our own faults, not wait for ever
         traceback.print_exc()
-        answer = failure(WorkerError(f"{type(error).__name__} in {request['verb']}: {error}"))
-    send(answers, lock, {"id": request["id"]} | answer)
+        answer = failure(number, WorkerError(f"{type(error).__name__} in {request['verb']}: {error}"))
+    send(answers, lock, answer)
 
 
-def respond(session: Session, request: dict[str, Any]) -> Any:
-    verb = request["verb"]
-    if verb == "environment":
-        return session.environment()
-    if verb == "machine":
-        return machine(session.processes)
-    if verb == "load":
-        timed = tuple(request["cases"])
-        return session.load(request["path"], request["dtype"], timed, request["narrow"], request["library"],
-                            request["which"])  # fmt: skip
-    if verb == "qualify":
-        return qualify(session, request["every"])
-    if verb == "compile":
-        return precompile(session, codec.record(request["candidate"], Candidate), request["purpose"])
-    if verb == "evaluate":
-        rival = request["incumbent"]
-        incumbent = None if rival is None else codec.record(rival, Incumbent)
-        return evaluate(session, codec.record(request["candidate"], Candidate), request["purpose"], incumbent)
-    if verb == "bench":
-        candidates = {name: codec.record(c, Candidate) for name, c in request["candidates"].items()}
-        return bench(session, candidates, tuple(request["cases"]), tuple(request["framework"]), request["against"])
-    if verb == "profile":
-        asked = request["implementation"]
-        implementation = asked if isinstance(asked, str) else codec.record(asked, Candidate)
-        return profile(session, implementation, request["case"], request["full"])
-    raise WorkerError(f"the worker has no verb {verb!r}")
+def called(request: dict[str, Any]) -> ToWorker:
+    """A request as a record; raises WorkerError where it is none."""
+    try:
+        call: ToWorker = codec.record(request, ToWorker)  # type: ignore[arg-type]
+    except msgspec.ValidationError as error:
+        raise WorkerError(f"the worker cannot read what it is asked: {error}") from error
+    return call
 
 
-def failure(error: KernelwrightError) -> dict[str, Any]:
-    return {"error": Exception.__str__(error), "kind": type(error).__name__, "hint": error.hint}
+def respond(session: Session, call: ToWorker) -> Any:
+    match call:
+        case DescribeEnvironment():
+            return session.environment()
+        case DescribeMachine():
+            return machine(session.processes)
+        case LoadProblem(path=path, dtype=dtype, cases=timed, narrow=narrow, library=library, which=which):
+            return session.load(path, dtype, timed, narrow, library, which)
+        case QualifyProblem(every=every):
+            return qualify(session, every)
+        case GenerateText():
+            return generate(session)
+        case CompileCandidate(candidate=candidate, purpose=purpose):
+            return precompile(session, candidate, purpose)
+        case EvaluateCandidate(candidate=candidate, purpose=purpose, incumbent=incumbent):
+            return evaluate(session, candidate, purpose, incumbent)
+        case BenchCandidates(candidates=candidates, cases=cases, framework=framework, against=against):
+            return bench(session, candidates, cases, framework, against)
+        case ProfileCandidate(candidate=candidate, case=case, full=full):
+            return profile(session, candidate, case, full)
+        case ProfileFramework(name=name, case=case, full=full):
+            return profile(session, name, case, full)
+        case Close():
+            raise WorkerError("the worker is ending")
 
 
-def send(answers: TextIO, lock: threading.Lock, message: dict[str, Any]) -> None:
+def failure(number: int | None, error: KernelwrightError) -> Raised:
+    return Raised(id=number, error=Exception.__str__(error), kind=type(error).__name__, hint=error.hint)
+
+
+def send(answers: TextIO, lock: threading.Lock, answer: FromWorker) -> None:
     with lock, contextlib.suppress(BrokenPipeError):  # the client has ended; `read` notices
-        answers.write(json.dumps(message) + "\n")
+        answers.write(json.dumps(codec.plain(answer)) + "\n")
         answers.flush()

@@ -140,10 +140,30 @@ def test_it_can_be_looked_at(
     file = Path(os.environ.get("KERNELWRIGHT_SCREENSHOTS", tmp_path)) / f"{name}.png"
     with visit(browser, url, dark, size) as seen:
         if opened is not None:
+            seen.page.locator("button[data-fold=open]").click()
             seen.page.locator("#look-25 > summary").click()
             seen.page.locator(f"#{opened}").evaluate("e => e.scrollIntoView()")
         seen.page.screenshot(path=file)
     assert file.read_bytes().startswith(b"\x89PNG\r\n")
+
+
+def test_a_long_tree_is_folded_on_a_phone_and_open_on_a_desk(browser: Browser, url: str) -> None:
+    heights = []
+    for size in (PHONE, DESK):
+        with visit(browser, url, False, size) as seen:
+            open_branches = seen.page.locator("details.branch[open]").count()
+            heights.append(seen.page.evaluate("document.documentElement.scrollHeight"))
+            assert (open_branches == 0) == (size is PHONE)
+    assert heights[0] < 6000
+
+
+def test_the_page_uses_its_width_on_a_desk(browser: Browser, url: str) -> None:
+    with visit(browser, url, False, {"width": 1280, "height": 800}) as seen:
+        left, right = (seen.page.locator(f"#{one} svg").bounding_box() for one in ("convergence", "roofline"))
+        assert left is not None
+        assert right is not None
+        assert abs(left["y"] - right["y"]) < 2
+        assert right["x"] + right["width"] > 1150
 
 
 def test_the_example_in_the_docs_is_such_a_page(browser: Browser, url: str) -> None:

@@ -17,6 +17,8 @@ from kernelwright.report.page import html_page, markdown_page
 from kernelwright.report.view import RunView
 from samples import failed, passed, run_view, short_run
 
+pytestmark = pytest.mark.rendered
+
 HOSTILE = "</pre></details><script>alert(1)</script><img src=x onerror=alert(1)> |`*_[x](javascript:1)"
 OPEN_ENDED = {"meta", "link", "img", "br"}
 

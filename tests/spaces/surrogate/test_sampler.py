@@ -35,7 +35,7 @@ def share_of_optimum(landscape: Landscape, sampler: str, part: float, seeds: int
 
 @pytest.mark.parametrize("name", ALL)
 def test_the_model_finds_more_of_the_optimum_than_random_draws(name: str) -> None:
-    model = share_of_optimum(ALL[name](), "model", part=0.05, seeds=5)
+    model = share_of_optimum(ALL[name](), "model", part=0.05, seeds=3)
     drawn = share_of_optimum(ALL[name](), "random", part=0.05, seeds=20)
     assert 1 - model < (1 - drawn) / 2
 

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
 import msgspec
 import pytest
+import torch
 
 from kernelwright import codec
 from kernelwright.worker.bench import clock
 from kernelwright.worker.bench import messages as to_bench
-from kernelwright.worker.bench.bench import respond
+from kernelwright.worker.bench.bench import Bench, respond
+from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
 
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
@@ -69,6 +72,21 @@ def test_a_plan_is_kept_under_its_name_with_its_machine_code(monkeypatch: pytest
     monkeypatch.setattr(clock, "observe", lambda: None)
     assert respond(bench, received(to_bench.Call(key="k"))) == ("runrestore", 1.0)
     assert respond(bench, received(to_bench.Clocks())) is None
+
+
+def test_library_steps_of_a_plan_run_in_its_precision() -> None:
+    bench = Bench(Path())
+    empty = msgspec.structs.replace(PLAN, buffers=())
+    for precision in ("tf32", "ieee"):
+        message = to_bench.AddPlan(name=precision, plan=empty, code=(), precision=precision)
+        respond(bench, received(message))
+    try:
+        for precision in ("tf32", "ieee"):
+            bench.replayed_by(precision)
+            flags = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+            assert flags == (precision == "tf32",) * 2
+    finally:
+        exact_products()
 
 
 def test_what_is_no_message_of_a_bench_is_refused() -> None:

@@ -29,16 +29,17 @@ def raced(ratio: float, noise: float, seed: int = 0) -> tuple[str, int]:
 
 
 @pytest.mark.parametrize("ratio", [1.04, 1.2, 1.5])
-def test_a_candidate_that_is_clearly_slower_is_let_go_within_six_rounds(ratio: float) -> None:
+def test_a_candidate_that_is_clearly_slower_is_dropped_within_six_rounds(ratio: float) -> None:
     stopped, rounds = raced(ratio, 0.003)
     assert stopped == LOST
     assert rounds <= 6
 
 
-@pytest.mark.parametrize("ratio", [0.5, 0.97, 1.0, 1 + MARGIN])
-def test_a_candidate_that_is_not_slower_by_more_than_the_margin_is_not_let_go_early(ratio: float) -> None:
-    ended = [raced(ratio, 0.004, seed)[0] for seed in range(200)]
-    assert ended.count(LOST) <= 4
+@pytest.mark.parametrize(("ratio", "races"), [(0.5, 40), (0.97, 40), (1.0, 40), (1 + MARGIN, 200)])
+def test_a_candidate_that_is_not_slower_by_more_than_the_margin_is_not_dropped_early(ratio: float, races: int) -> None:
+    """Most races are run where an error is likeliest."""
+    ended = [raced(ratio, 0.004, seed)[0] for seed in range(races)]
+    assert ended.count(LOST) <= races // 50
 
 
 def test_a_candidate_a_little_slower_is_measured_precisely_and_then_known_to_be_behind() -> None:

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from kernelwright import codec
-from kernelwright.worker.compile.machine_code import MachineCode, Metadata, fetch, key_of, metadata_file, read, store
+from kernelwright.worker.compile.machine_code import MachineCode, Metadata, check, fetch, key_of, metadata_file, store
 
 CODE = MachineCode(
     cubin=b"\x7fELF", metadata=Metadata(name="kernel_0d1d", num_warps=4, shared=1024),
@@ -22,6 +22,12 @@ def answer(**changes: Any) -> dict[str, Any]:
     plain = codec.plain(CODE)
     metadata = plain["metadata"] | {name: v for name, v in changes.items() if name in plain["metadata"]}
     return plain | {"metadata": metadata} | {name: v for name, v in changes.items() if name in plain}
+
+
+def read(said: object) -> MachineCode:
+    code = codec.record(said, MachineCode)
+    check(code)
+    return code
 
 
 def test_what_a_compiler_says_is_read_back() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 import pytest
@@ -25,6 +26,11 @@ def machine(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Interpreted]:
 def test_a_kernel_computes_as_compiled(machine: Interpreted) -> None:
     ran = machine.run(OFFSETS, "tl.store(y + at, tl.load(x + at, mask=at < n) * 2, mask=at < n)")
     assert (ran.status, ran.y) == ("passed", [2.0 * number for number in range(16)])
+
+
+def test_whole_numbers_wrap_as_compiled(machine: Interpreted) -> None:
+    ran = machine.run("big = tl.full((), 2147483647, tl.int32) + n", "tl.store(i, (big < 0).to(tl.int64))")
+    assert (ran.status, ran.i[0]) == ("passed", 1)
 
 
 # --- memory --------------------------------------------------------------------------------------------------
@@ -211,6 +217,30 @@ def test_the_interpreter_runs_what_compiles(machine: Interpreted, body: str, exp
     ran = machine.run(*body.split("\n"), head=LANGUAGE, s=Value(kind="float", text="0.5"))
     assert ran.status == "passed", ran.reason
     assert ran.y[0] == expected
+
+
+def test_the_value_of_a_constant_is_the_constant(machine: Interpreted) -> None:
+    kind = "@triton.jit\ndef kind(dtype, size):\n    plain = dtype.value\n    if plain.is_floating():\n" \
+           "        return size.value * 1.0\n    return -1.0"  # fmt: skip
+    ran = machine.run("tl.store(y, kind(x.dtype.element_ty, BLOCK) + kind(i.dtype.element_ty, BLOCK))", more=kind)
+    assert (ran.status, ran.y[0]) == ("passed", 15.0)
+
+
+DEVICE = "import triton\nimport triton.language as tl\nfrom triton.language.extra import libdevice\n" \
+         "from triton.language.extra.cuda.libdevice import round as nearest\n"  # fmt: skip
+
+
+def test_functions_of_libdevice_are_computed(machine: Interpreted) -> None:
+    line = "tl.store(y + at, {})"
+    for called, expected in {
+        "libdevice.tanh(tl.load(x + at) / 8)": [math.tanh(number / 8) for number in range(16)],
+        "libdevice.erfc(tl.load(x + at) / 8)": [math.erfc(number / 8) for number in range(16)],
+        "libdevice.pow(tl.load(x + at), 0.5)": [math.sqrt(number) for number in range(16)],
+        "libdevice.rsqrt(tl.load(x + at))": [math.inf, *(1 / math.sqrt(number) for number in range(1, 16))],
+        "nearest(tl.load(x + at) / 2 - 3)": [math.copysign(math.floor(abs(n / 2 - 3) + 0.5), n - 6) for n in range(16)],
+    }.items():
+        ran = machine.run(OFFSETS, line.format(called), head=DEVICE)
+        assert (ran.status, ran.y) == ("passed", pytest.approx(expected, rel=2e-7)), called
 
 
 LIMITS = {

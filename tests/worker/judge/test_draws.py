@@ -186,6 +186,20 @@ def test_the_scale_of_a_tail_is_that_of_the_usual_outputs(tmp_path: Path) -> Non
     assert tolerance.verdict(tolerance.errors(honest, answer.expected[0]), limit) == ""
 
 
+def test_a_reference_that_computes_in_float32_is_not_exact(tmp_path: Path) -> None:
+    """Its float64 result would be the framework's, and whatever rounds otherwise wrong."""
+    file = tmp_path / "sigmoid.py"
+    file.write_text(MISH.replace("torch.nn.functional.mish(x)", "torch.sigmoid(x.float())"))
+    draws = Draws(load_problem(str(file)), None, "cpu")
+    answer, limit = draws.answer("small", 0), draws.limit("small", 0, 0)
+    x = answer.instance.inputs[0]
+    assert isinstance(x, torch.Tensor)
+    honest = 1 / (1 + torch.exp(-x))
+    assert tolerance.verdict(tolerance.errors(honest, answer.expected[0]), limit) == ""
+    rounded = honest.bfloat16().float()
+    assert "largest error" in tolerance.verdict(tolerance.errors(rounded, answer.expected[0]), limit)
+
+
 def test_which_distributions_a_case_meets_is_the_same_in_every_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -169,3 +169,21 @@ def test_what_rounding_explains_is_put_right_and_nothing_else() -> None:
     made = elementwise.without_explained(actual, expected, sensitive, torch.float32)
     assert made[:2].tolist() == [actual[0].item(), 1.0]
     assert bool(made[2].isnan())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_in_half_precision_stored_results_are_explained_and_three_bits_are_not(dtype: torch.dtype) -> None:
+    x = normal(64, 32).to(dtype).double()
+
+    def forward(x: Tensor) -> Tensor:
+        return nn.functional.layer_norm(x.sin(), (32,))
+
+    expected, moved = forward(x), known(forward, x)
+    stored = nn.functional.layer_norm(x.sin().to(dtype).double(), (32,)).to(dtype)
+    mantissa, exponent = torch.frexp(expected)
+    coarse = torch.ldexp((mantissa * 16).round() / 16, exponent).to(dtype)
+    left = [
+        elementwise.without_explained(made, expected, moved, dtype).double() - expected for made in (stored, coarse)
+    ]
+    assert float(left[0].square().mean().sqrt()) < 0.5 * torch.finfo(dtype).eps
+    assert float(left[1].square().mean().sqrt()) > 2 * torch.finfo(dtype).eps

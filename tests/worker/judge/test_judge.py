@@ -17,6 +17,7 @@ from kernelwright.worker.judge import draws, tolerance
 from kernelwright.worker.judge.draws import ALWAYS, OTHERS
 from kernelwright.worker.judge.judge import POISONS, Judge
 from kernelwright.worker.plan.arena import attach, window
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan, View
@@ -69,6 +70,17 @@ def judge(folder: Path, forward: str = "torch.relu(x) * self.scale") -> Judge:
 def _gradients() -> Any:
     yield
     torch.set_grad_enabled(True)
+
+
+def test_the_shapes_of_a_case_say_which_constructor_arguments_are_tensors(tmp_path: Path) -> None:
+    text = PROBLEM.replace("def __init__(self):", "def __init__(self, rows, table):")
+    text = text.replace("return []", "return [9, torch.ones(7)]")
+    (tmp_path / "made.py").write_text(text.format(forward="x * self.scale"))
+    made = Judge("cpu")
+    made.load(str(tmp_path / "made.py"), None)
+    shape = codec.record(codec.plain(made.shapes()), list[CaseShape])[0]
+    assert (shape.init_names, shape.init_tensors) == (("rows", "table"), (1,))
+    assert codec.record(shape.init[1], TensorSpec).shape == (7,)
 
 
 # --- draws --------------------------------------------------------------------------------------------------
@@ -328,10 +340,10 @@ def test_when_memory_runs_out_what_is_kept_makes_room(tmp_path: Path, monkeypatc
 
 
 def test_one_small_case_is_told_twice_to_the_recorder_once_with_other_strides(tmp_path: Path) -> None:
-    shapes = {shape["name"]: shape for shape in judge(tmp_path).shapes()}
+    shapes = {shape.name: shape for shape in judge(tmp_path).shapes()}
     assert list(shapes) == ["a", "b", "c", "b/strided"]
-    assert shapes["b/strided"]["inputs"] == ({"shape": (5, 7), "dtype": "float16", "stride": (10, 1), "offset": 1},)
-    assert shapes["b/strided"]["parameters"] == shapes["b"]["parameters"]
+    assert shapes["b/strided"].inputs == (TensorSpec(shape=(5, 7), dtype="float16", stride=(10, 1), offset=1),)
+    assert shapes["b/strided"].parameters == shapes["b"].parameters
 
 
 def test_padding_goes_between_rows_and_a_vector_stays_dense() -> None:

@@ -169,3 +169,35 @@ def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(
             assert found.reason == ""
             compared += 1
     assert compared > 30
+
+
+CORRECTED = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x, beta):
+        return x / (1 - beta)
+
+CASES = [dict(name="small", small=True, columns=24), dict(name="timed", columns=1 << 20)]
+
+def get_inputs(columns=24):
+    return [torch.randn(8, columns), 0.999]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("case", ["small", "timed"])
+def test_a_number_reaches_a_kernel_in_float32(tmp_path: Path, case: str) -> None:
+    file = tmp_path / "problem.py"
+    file.write_text(CORRECTED)
+    made = Judge("cpu")
+    made.load(str(file), None)
+    for draw in made.draws_for(case):
+        x = made.answer(case, draw).instance.inputs[0]
+        assert isinstance(x, Tensor)
+        for dtype, is_honest in ((torch.float32, True), (torch.float16, False)):
+            beta = torch.tensor(0.999, dtype=dtype).float()
+            found = made._compared(case, draw, 0, x / (1 - beta))
+            assert bool(found.reason) != is_honest, (dtype, found.reason)

@@ -48,6 +48,13 @@ def test_infinity_passes_for_nearly_as_much_on_inputs_with_denormals_only() -> N
     assert judged([1.0, NAN], [1.0, 6e37], lenient=True)
 
 
+def test_infinity_passes_where_the_reference_in_float64_is_beyond_the_dtype() -> None:
+    assert judged([1.0, INF], [1.0, 4.27e38]) == ""
+    assert judged([1.0, -INF], [1.0, 4.27e38])
+    assert judged([1.0, NAN], [1.0, 4.27e38])
+    assert judged([1.0, INF], [1.0, 3.39e38])
+
+
 def test_errors_are_relative_to_the_output_s_own_scale() -> None:
     found = tolerance.errors(torch.tensor([0.0, 101.0]), torch.tensor([0.5, 100.0], dtype=torch.float64))
     assert (found.max_abs, found.max_rel, found.scale.largest, found.finite) == (1.0, 0.01, 100.0, 1.0)

@@ -148,6 +148,18 @@ def test_products_are_exact() -> None:
     assert not torch.backends.cudnn.allow_tf32
 
 
+def test_peaks_are_measured_without_tf32_whatever_the_problem_states() -> None:
+    library.allow_tf32(True)
+    try:
+        with library.in_ieee_precision():
+            assert not torch.backends.cuda.matmul.allow_tf32
+            assert not torch.backends.cudnn.allow_tf32
+        assert torch.backends.cuda.matmul.allow_tf32
+        assert torch.backends.cudnn.allow_tf32
+    finally:
+        library.exact_products()
+
+
 def test_a_step_is_data() -> None:
     call = step("sum.dim_IntList", (6,), **FULL)
     assert msgspec.json.decode(msgspec.json.encode(call), type=LibraryCall) == call

@@ -2,25 +2,38 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from typing import Any
 
 import pytest
 
+from kernelwright import codec
 from kernelwright.model import Candidate, Evaluation, Status
+from kernelwright.worker.compile.messages import Compile, Compiled, CountInstructions, ReadBranches, ToCompiler
+from kernelwright.worker.plan.plan import TritonLaunch
 from kernelwright.worker.processes import answers
+from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.rules import extract, static
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
 from on_site import CANDIDATE, opened
 
-JOB = {"launch": {"kernel": "k"}}
+LAUNCH = TritonLaunch(kernel="k", grid=(1,), arguments={}, options={})
+JOB = Compile(kernels="", launch=LAUNCH)
 RESOURCES = {
     "kernel": "k", "target": "sm_90", "registers": 8, "spill_bytes": 0, "shared_bytes": 0, "num_warps": 4,
     "num_stages": 3, "occupancy": 0.5, "limited_by": "warps", "cubin_sha": "0" * 64,
 }  # fmt: skip
-COMPILED = {"code": {"cubin": ""}, "resources": RESOURCES, "untrue": ["libdevice"], "branches": [{"function": "k"}]}
+CODE = {"cubin": "", "metadata": {"name": "k", "num_warps": 4}, "signature": []}
+BRANCHES = [{"function": "k", "arguments": ["int 3"], "ways": [[[0, "int 3"]]], "paths": [[[[1, 0]], 0]]}]
+COMPILED = {"answer": "compiled", "code": CODE, "resources": RESOURCES, "untrue": ["libdevice"], "branches": BRANCHES}
+
+
+def deep(levels: int) -> Any:
+    return [deep(levels - 1)] if levels else []
+
+
+FAILED = {"answer": "failure", "status": "rejected", "reason": ""}
 
 
 @pytest.fixture(scope="module")
@@ -30,22 +43,25 @@ def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
 
 
 def test_what_a_compiler_says_is_read_as_it_is() -> None:
-    assert json.loads(json.dumps(answers.of_compiler(COMPILED, JOB, "sm_90"))) == COMPILED
-    failure = {"status": "compile_error", "reason": "k: no", "whole": False}
-    assert answers.of_compiler(failure, JOB, "sm_90") == failure
-
-
-def deep(levels: int) -> Any:
-    return [deep(levels - 1)] if levels else []
+    found = answers.of_compiler(COMPILED, JOB, "sm_90")
+    assert found == codec.record(COMPILED, Compiled)
+    assert codec.decode(codec.encode(found), object) | {"code": CODE} == COMPILED
+    failure = Failure(status=Status.COMPILE_ERROR, reason="k: no")
+    assert answers.of_compiler(codec.plain(failure), JOB, "sm_90") == failure
 
 
 @pytest.mark.parametrize(
     "said",
     [
-        {"status": "passed", "reason": ""}, {"status": "not_verified", "reason": ""}, {"status": "odd", "reason": ""},
-        {"status": "rejected", "reason": 7}, {"status": "rejected"}, {"status": ["rejected"], "reason": ""}, {},
+        *(FAILED | changed for changed in (
+            {"status": "passed"}, {"status": "not_verified"}, {"status": "odd"}, {"reason": 7},
+            {"status": ["rejected"]}, {"answer": "done"}, {"answer": "passed"}, {"answer": None}, {"more": 1},
+        )),
+        {"answer": "failure", "status": "rejected"}, {"status": "rejected", "reason": ""}, {},
         COMPILED | {"untrue": [["unhashable"]]}, COMPILED | {"untrue": None}, COMPILED | {"branches": [3]},
-        COMPILED | {"code": "text"}, {"branches": []}, {"counters": []},
+        COMPILED | {"branches": [BRANCHES[0] | {"ways": [[["0", "int 3"]]]}]}, COMPILED | {"code": "text"},
+        COMPILED | {"code": CODE | {"signature": [["x y", "i32"]]}},
+        {"answer": "branches", "branches": []}, {"answer": "instructions", "counters": []},
         *(COMPILED | {"resources": RESOURCES | changed} for changed in (
             {"num_warps": 0}, {"registers": -1}, {"occupancy": 7.0}, {"kernel": "another"}, {"target": "\x1b[2J"},
             {"cubin_sha": "another's"}, {"limited_by": "luck"}, {"shared_bytes": 1 << 70},
@@ -54,21 +70,32 @@ def deep(levels: int) -> Any:
 )  # fmt: skip
 def test_what_no_compiler_says_is_a_rejection(said: dict[str, Any]) -> None:
     found = answers.of_compiler(said, JOB, "sm_90")
-    assert (found["status"], found["reason"][:31]) == ("rejected", "what the compiler said cannot b")
+    assert isinstance(found, Failure)
+    assert (found.status, found.reason[:31]) == (Status.REJECTED, "what the compiler said cannot b")
 
 
-@pytest.mark.parametrize("job", [JOB | {"front": True}, JOB | {"counters": True}])
-def test_another_answer_than_was_asked_for_is_a_rejection(job: dict[str, Any]) -> None:
-    assert answers.of_compiler(COMPILED | {"branches": deep(900)}, job, "sm_90")["status"] == "rejected"
+@pytest.mark.parametrize("job", [ReadBranches(kernels="", launch=LAUNCH), CountInstructions(kernels="", launch=LAUNCH)])
+@pytest.mark.parametrize("said", [COMPILED, COMPILED | {"branches": deep(900)}], ids=["another", "deep"])
+def test_another_answer_than_was_asked_for_is_a_rejection(job: ToCompiler, said: dict[str, Any]) -> None:
+    found = answers.of_compiler(said, job, "sm_90")
+    assert isinstance(found, Failure)
+    assert found.status is Status.REJECTED
 
 
-@pytest.mark.parametrize("said", [{"status": "passed", "reason": ""}, {"status": "wrong"}, {"reason": "no"}, {}])
+@pytest.mark.parametrize(
+    "said", [FAILED | {"status": "passed"}, FAILED | {"status": "wrong"}, {"answer": "failure", "reason": "no"},
+             {"status": "passed"}, {"answer": "fault", "message": ""}, COMPILED, {}],
+)  # fmt: skip
 def test_what_no_replay_says_is_a_failure(said: dict[str, Any]) -> None:
-    assert answers.of_replay(said).status is Status.RUNTIME_ERROR
+    found = answers.of_replay(said)
+    assert isinstance(found, Failure)
+    assert found.status is Status.RUNTIME_ERROR
 
 
 def test_a_long_reason_is_cut() -> None:
-    assert len(answers.of_replay({"status": "runtime_error", "reason": "x" * 10**6}).reason) == answers.REASON_LIMIT
+    found = answers.of_replay(FAILED | {"status": "runtime_error", "reason": "x" * 10**6})
+    assert isinstance(found, Failure)
+    assert len(found.reason) == answers.REASON_LIMIT
 
 
 FORGING = """
@@ -105,10 +132,11 @@ def forged(session: Session, monkeypatch: pytest.MonkeyPatch, where: str, data: 
         return evaluate(session, Candidate(source=CANDIDATE), "verify")
 
 
+PASSED = b'{"answer": "failure", "status": "passed", "reason": ""}'
 IN_COMPILER, IN_INTERPRETER = "'TRITON_INTERPRET' not in os.environ", "'TRITON_INTERPRET' in os.environ"
 
 
-@pytest.mark.parametrize("data", [b'{"status": "passed", "reason": ""}', b'{"untrue": [[]]}', b"[1, 2, 3]"])
+@pytest.mark.parametrize("data", [PASSED, b'{"answer": "compiled", "untrue": [[]]}', b"[1, 2, 3]"])
 def test_a_compiler_that_was_taken_over_passes_nothing(
     session: Session, monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:
@@ -117,7 +145,7 @@ def test_a_compiler_that_was_taken_over_passes_nothing(
     assert evaluate(session, Candidate(source=CANDIDATE), "verify").status is Status.PASSED
 
 
-@pytest.mark.parametrize("data", [b'{"status": "passed", "reason": ""}', b"[1, 2, 3]", b'{"status": {}}'])
+@pytest.mark.parametrize("data", [PASSED, b"[1, 2, 3]", b'{"answer": {}}'])
 def test_an_interpreter_that_was_taken_over_passes_nothing(
     session: Session, monkeypatch: pytest.MonkeyPatch, data: bytes
 ) -> None:

@@ -8,13 +8,14 @@ import socket
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from kernelwright.errors import MachineError, WorkerError
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.processes import children
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer
+from kernelwright.worker.record.messages import RecordCases
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="reads /proc to see what is left behind")
 
@@ -53,10 +54,10 @@ def recorder(server: ForkServer, tmp_path: Path) -> Iterator[Callable[[], Child]
             child.kill()
 
 
-def job(source: str) -> dict[str, Any]:
+def job(source: str) -> RecordCases:
     """What a recorder is asked: to run this as host code, below the static check."""
-    return {"source": source, "autotune": {}, "target": "sm_90", "cases": [
-        {"name": "c", "inputs": [], "input_names": [], "parameters": {}, "init": [], "init_names": []}]}  # fmt: skip
+    case = CaseShape(name="c", inputs=(), input_names=(), parameters={}, init=(), init_names=())
+    return RecordCases(source=source, autotune={}, target="sm_90", cases=(case,))
 
 
 def descendants(pid: int) -> list[int]:

@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from kernelwright import codec
+from kernelwright.worker.plan.library import exact_products
 from kernelwright.worker.plan.plan import Buffer, Copy, Plan, View
 from kernelwright.worker.profile import program
 from kernelwright.worker.profile.job import Job
@@ -61,6 +62,17 @@ def test_a_plan_is_replayed_on_inputs_of_the_case(job: Job) -> None:
     x, out = replay.tensor(X), replay.tensor(OUT)
     assert bool((x != 0).all())
     assert torch.equal(out, x)
+
+
+@pytest.mark.parametrize("stated", ["tf32", "ieee"])
+def test_products_are_those_of_the_precision_that_the_problem_states(job: Job, stated: str) -> None:
+    file = Path(job.problem)
+    file.write_text(f'PRECISION = "{stated}"\n{file.read_text()}')
+    try:
+        program.drawn(job)
+        assert torch.backends.cuda.matmul.allow_tf32 == (stated == "tf32")
+    finally:
+        exact_products()
 
 
 def test_each_process_draws_inputs_of_its_own(job: Job) -> None:

@@ -13,10 +13,12 @@ import torch
 from torch import Tensor
 
 from kernelwright.model import Status
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected, faults
 from kernelwright.worker.plan.plan import Copy, Descriptor, Fill, Launch, Plan, Tuple, Value
 from kernelwright.worker.plan.plan import Tensor as Pointer
-from kernelwright.worker.record import calling, recorder
+from kernelwright.worker.record import recorder
+from kernelwright.worker.record.messages import RecordCases
 from recorded import HEAD, carried_out, copies, plan_of, recorded, refusal, spec
 
 X = torch.arange(24.0).reshape(4, 6) - 7.25
@@ -545,6 +547,18 @@ def test_constructor_arguments_reach_the_module() -> None:
     assert launch_of(plan_of(source, {"x": X}, init={"n": 9})).grid == (9,)
 
 
+def test_a_tensor_among_constructor_arguments_is_one_without_values() -> None:
+    table = torch.ones(6)
+    keeps = ("self.register_buffer('table', table)", "self.n = table.shape[0]")
+    source = module(*using("table"), init=keeps, constructor=", n, table")
+    plan = plan_of(source, {"x": X}, init={"n": 9, "table": table}, parameters={"table": table})
+    assert {buffer.name for buffer in plan.buffers if buffer.origin == "parameter"} == {"table"}
+    source = module(*using("table"), init=("self.table = table",), constructor=", n, table")
+    status, reason = refusal(source, {"x": X}, init={"n": 9, "table": table})
+    assert status is Status.REJECTED
+    assert "neither an input nor a parameter or buffer of the reference" in reason
+
+
 def test_scalars_and_none_are_passed_as_they_are() -> None:
     source = function("assert mask is None", "copy[(n,)](x, x, eps, BLOCK=1)", "return x", arguments="x, n, mask, eps")
     launch = launch_of(plan_of(source, {"x": X, "n": 3, "mask": None, "eps": 0.5}))
@@ -808,13 +822,13 @@ def test_each_case_is_recorded_by_itself() -> None:
     source = function("assert x.shape[0] < 5, 'too long'", "y = torch.empty_like(x)",
                       "copy[(x.shape[0],)](x, y, 1, BLOCK=1)", "return y")  # fmt: skip
     cases = tuple(
-        calling.CaseShape(
+        CaseShape(
             name=f"c{n}", inputs=(spec(torch.empty(n, 2)),), input_names=("x",), parameters={}, init=(), init_names=()
         )
         for n in (3, 9, 4)
     )  # fmt: skip
     with TemporaryDirectory() as folder:
-        job = recorder.Job(source=source, autotune={}, target="sm_90", cases=cases)
+        job = RecordCases(source=source, autotune={}, target="sm_90", cases=cases)
         found = recorder.record(job, Path(folder)).recordings
     assert [recording.plan is None for recording in found] == [False, True, False]
     assert "too long" in found[1].reason

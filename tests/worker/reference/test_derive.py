@@ -62,6 +62,24 @@ def test_odd_sizes_are_no_multiples_of_16_and_no_powers_of_two(tmp_path: Path) -
     assert all(type(size) is int and size % 16 and size & (size - 1) for size in params.values())
 
 
+def test_an_odd_size_is_one_past_a_tile_where_there_is_room_for_one(tmp_path: Path) -> None:
+    text = model("return x @ x.T") + (
+        "rows = 1024\ncolumns = 4096\n"
+        "def get_inputs():\n    return [torch.randn(rows, columns)]\ndef get_init_inputs():\n    return []\n"
+    )
+    assert int(by_name(derive(loaded(tmp_path, text)))[ODD].params["columns"]) % 32 == 1
+
+
+def test_a_small_problem_keeps_enough_rows_for_several_programs_in_one_case(tmp_path: Path) -> None:
+    text = model("return torch.sin(x)") + (
+        "rows = 201\ncolumns = 12\n"
+        "def get_inputs():\n    return [torch.randn(rows, columns)]\ndef get_init_inputs():\n    return []\n"
+    )
+    sizes = [int(case.params["rows"]) for case in derive(loaded(tmp_path, text)).cases]
+    assert min(sizes) <= 8
+    assert max(sizes) >= 48
+
+
 def test_the_same_file_has_the_same_cases_every_time(tmp_path: Path) -> None:
     problem = loaded(tmp_path, SOFTMAX)
     assert derive(problem) == derive(problem)
@@ -227,6 +245,18 @@ def test_a_norm_keeps_enough_elements_to_depend_on_its_input(tmp_path: Path) -> 
     found = derive(loaded(tmp_path, text))
     assert found.cases
     assert all(case.params.get("features", 4096) >= 8 * 64 for case in found.cases)  # type: ignore[operator]
+
+
+@pytest.mark.parametrize("layer", ["nn.GroupNorm(groups, features)", "nn.Conv2d(width, features, 3, groups=groups)"])
+def test_a_group_keeps_more_than_one_channel(tmp_path: Path, layer: str) -> None:
+    text = model("return self.layer(x)", f"self.layer = {layer}", ", width, features, groups") + (
+        "rows = 64\nfeatures = 64\nwidth = 64\nside = 128\ngroups = 8\n"
+        "def get_inputs():\n    return [torch.randn(rows, width, side, side)]\n"
+        "def get_init_inputs():\n    return [width, features, groups]\n"
+    )
+    found = derive(loaded(tmp_path, text))
+    assert len(found.cases) == 3
+    assert all(case.params["features"] >= 2 * 8 for case in found.cases)  # type: ignore[operator]
 
 
 def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(tmp_path: Path) -> None:

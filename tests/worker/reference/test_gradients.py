@@ -125,11 +125,41 @@ def test_a_word_for_a_truth_value_is_refused(tmp_path: Path) -> None:
 
 
 IN_PLACE = ("GRADIENTS = True", 'GRADIENTS, MUTATES = True, ("x",)'), ("return (x", "return (x.mul_(2)")
+NESTED = (
+    ("def forward(self, x, ids):", "def forward(self, both):\n        x, ids = both"),
+    ("return [torch.randn(3, 5), torch.arange(4)]", "return [[torch.randn(3, 5), torch.arange(4)]]"),
+)
+BY_NAME = (
+    ("def forward(self, x, ids):", "def forward(self, x, *, ids):"),
+    ("return [torch.randn(3, 5), torch.arange(4)]", 'return {"x": torch.randn(3, 5), "ids": torch.arange(4)}'),
+)
+NESTED_OUTPUT = (
+    ("return (x * self.weight).tanh() + self.frozen, ids + 1, x.sum(-1)", 'return {"y": x * self.weight}'),
+)
+NAMED_AS_A_GRADIENT = (("self, x, ids", "self, x, grad_0"), (", ids + 1", ", grad_0 + 1"))
 WHOLE = (("return (x * self.weight).tanh() + self.frozen, ids + 1, x.sum(-1)", "return ids + 1"),)
 
 
-@pytest.mark.parametrize(("changes", "message"), [(IN_PLACE, "both"), (WHOLE, "no floating-point output")])
+@pytest.mark.parametrize(("changes", "message"), [
+    (IN_PLACE, "both"), (WHOLE, "no floating-point output"), (NESTED, "nested or passed by name .give each tensor"),
+    (BY_NAME, "nested or passed by name"), (NESTED_OUTPUT, "outputs that are nested"),
+    (NAMED_AS_A_GRADIENT, "an argument of forward is called grad_0"),
+])  # fmt: skip
 def test_what_has_no_gradients_is_refused(tmp_path: Path, changes: tuple[tuple[str, str], ...], message: str) -> None:
     problem = loaded(tmp_path, *changes)
     with pytest.raises(ProblemError, match=message):
         problem.specs(problem.cases[0])
+
+
+def test_forward_runs_once_for_the_shapes_of_its_outputs_whatever_is_drawn(tmp_path: Path) -> None:
+    counts = tmp_path / "calls"
+    counted = f"with open({str(counts)!r}, 'a') as file:\n            file.write('.')"
+    problem = loaded(
+        tmp_path, ("    def forward(self, x, ids):\n", f"    def forward(self, x, ids):\n        {counted}\n")
+    )
+    (case,) = problem.cases
+    for seed in range(3):
+        problem.instance(case, seed=seed)
+    assert counts.read_text() == "."
+    problem.instance(case, seed=0, dtype="float64")
+    assert counts.read_text() == ".."

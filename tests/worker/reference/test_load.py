@@ -14,7 +14,7 @@ from torch import nn
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
-from kernelwright.worker.reference import load
+from kernelwright.worker.reference import load, prepare
 from kernelwright.worker.reference.instance import Instance
 from kernelwright.worker.reference.load import load_problem
 
@@ -232,7 +232,7 @@ def test_a_constant_parameter_is_redrawn_around_its_value_and_buffers_stay() -> 
     module = problem.instance(problem.cases[0], seed=1).module
     for name, centre in (("bn.weight", 1.0), ("bn.bias", 0.0)):
         parameter = module.get_parameter(name)
-        assert 0 < (parameter - centre).abs().max() < 6 * load.REDRAWN_SPREAD
+        assert 0 < (parameter - centre).abs().max() < 6 * prepare.REDRAWN_SPREAD
     assert torch.equal(module.get_buffer("bn.running_mean"), torch.zeros(6))
 
 

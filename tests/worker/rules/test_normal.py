@@ -35,6 +35,7 @@ HARMLESS = {
     "a reference": "def reference(x):\n    return x.cpu().tolist()\n",
     "numpy that nothing uses": "import numpy as np\n",
     "versions": "from packaging import version\nNEW = version.parse(triton.__version__) >= version.parse('3.0')\n",
+    "a word to torch.compile": "@torch.compiler.disable\ndef helper():\n    return 1\nONE = helper\n",
     "a table": "SIZES = {'a': 1, 'b': 2}\n",
     "an import under try": "try:\n    import flash_attn\n    HAS = True\nexcept ImportError:\n    HAS = False\n",
     "a warning": "import warnings\nwarnings.filterwarnings('ignore')\n",
@@ -58,6 +59,9 @@ def test_what_does_nothing_for_the_kernels_breaks_no_rule(what: str) -> None:
     ("import torch\n", "import torch, os\nos.environ['A'] = 'b'\n"),
     ("    out = torch", "    os.environ.get('A')\n    out = torch"),
     ("BLOCK=256", "BLOCK=torch.ops.x"),
+    ("def kernel_function", "@torch.compile\ndef kernel_function"),
+    ("def kernel_function", "@torch.compiler.disable(torch.compile)\ndef kernel_function"),
+    ("    out = torch", "    x = torch.compiler.disable(x)\n    out = torch"),
 ])  # fmt: skip
 def test_what_a_call_reaches_is_still_judged(old: str, new: str) -> None:
     assert findings(normal_form(KERNEL.replace(old, new))) != [] or "os." in new
@@ -174,3 +178,10 @@ def test_a_branch_for_tracing_goes_and_one_against_it_stays() -> None:
     for condition, fine in (("torch.compiler.is_compiling()", True), ("not torch.compiler.is_compiling()", False)):
         source = KERNEL.replace("    out = torch", f"    if {condition}:\n        x = x.contiguous()\n    out = torch")
         assert (findings(normal_form(source)) == []) is fine
+
+
+def test_a_function_is_kept_without_what_torch_compile_reads_above_it() -> None:
+    for above in ("torch.compiler.disable", "torch.compiler.disable(recursive=False)", "torch._dynamo.disable"):
+        made = normal_form(KERNEL.replace("def kernel_function", f"@{above}\ndef kernel_function"))
+        assert above not in made
+        assert findings(made) == []

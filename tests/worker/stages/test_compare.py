@@ -12,7 +12,17 @@ import msgspec
 import pytest
 
 from kernelwright.errors import ProblemError, WorkerError
-from kernelwright.model import BenchCase, Bound, Case, CaseInfo, CaseResult, Clocks, Implementation, Status
+from kernelwright.model import (
+    BenchCase,
+    Bound,
+    Case,
+    CaseInfo,
+    CaseResult,
+    Clocks,
+    Implementation,
+    ProblemInfo,
+    Status,
+)
 from kernelwright.worker.plan.plan import AGAIN, Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.processes.limits import Limits
@@ -75,6 +85,9 @@ class FakeProcesses:
 
     def drop(self, role: str) -> None:
         self.asked.append(f"drop {role}")
+
+    def loaded(self) -> ProblemInfo:
+        return ProblemInfo(name="double", format="native", source="", cases=(INFO,))
 
     judges_lost = 0
     twice_if_lost = Processes.twice_if_lost

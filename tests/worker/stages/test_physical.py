@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from types import SimpleNamespace
 from typing import Any, cast
 
 import msgspec
@@ -38,7 +39,7 @@ class FakeProcesses:
     judges: int = 1
     checked: list[tuple[int, str]] = field(default_factory=list)
     limits: Limits = field(default_factory=Limits)
-    shapes: list[dict[str, Any]] = field(default_factory=lambda: [{"name": "large"}, {"name": "odd"}])
+    shapes: list[Any] = field(default_factory=lambda: [SimpleNamespace(name="large"), SimpleNamespace(name="odd")])
     on_gpu: bool = True
     lease: Any = field(default_factory=contextlib.nullcontext)
 

@@ -9,7 +9,8 @@ import pytest
 
 from kernelwright import codec
 from kernelwright.errors import WorkerError
-from kernelwright.model import CaseResult, Status
+from kernelwright.model import CaseResult, Status, TensorSpec
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Buffer, Launch, Plan, Recorded, Recording, Tensor, View
 from kernelwright.worker.processes.outcome import Ended
@@ -103,18 +104,18 @@ def test_the_number_of_configs_is_believed_within_reason(count: int) -> None:
     assert "configs" in refusal(answer(autotune={"k": count}))
 
 
+def case_shape(**changes: Any) -> CaseShape:
+    fields: dict[str, Any] = {"name": "s", "parameters": {}, "init": (), "init_names": ()}
+    return CaseShape(**(fields | changes))
+
+
 def test_what_a_plan_may_be_given_is_every_tensor_of_the_case() -> None:
-    spec = {"shape": [4, 8], "dtype": "float16", "stride": [16, 2]}
-    shape = {
-        "name": "s",
-        "input_names": ["x", "eps"],
-        "inputs": [spec, 1e-5],
-        "parameters": {"w": spec | {"shape": [4, 1]}},
-    }
+    x, w = (TensorSpec(shape=shape, dtype="float16", stride=(16, 2)) for shape in ((4, 8), (4, 1)))
+    shape = case_shape(inputs=(x, 1e-5), input_names=("x", "eps"), parameters={"w": w})
     assert given(shape) == {("input", "x"): 2 * (3 * 16 + 7 * 2 + 1), ("parameter", "w"): 2 * (3 * 16 + 1)}
 
 
 def test_a_dtype_that_no_plan_can_hold_is_our_fault_and_said() -> None:
-    spec = {"shape": [4], "dtype": "complex128", "stride": [1]}
+    spec = TensorSpec(shape=(4,), dtype="complex128", stride=(1,))
     with pytest.raises(WorkerError, match="complex128"):
-        given({"name": "s", "input_names": ["x"], "inputs": [spec], "parameters": {}})
+        given(case_shape(inputs=(spec,), input_names=("x",)))

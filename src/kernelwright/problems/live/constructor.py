@@ -38,7 +38,7 @@ def construction_of(module: Any, given: Mapping[str, object]) -> Construction:
     try:
         with torch.random.fork_rng(devices=[]):
             made = type(module)(*copy.deepcopy(positional), **copy.deepcopy(named))
-    except Exception as error:
+    except Exception as error:  # the class is the user's and may raise anything
         shown = ", ".join(named)
         raise ProblemError(
             f"{name}({shown}) cannot be constructed again: {type(error).__name__}: {error}", HINT

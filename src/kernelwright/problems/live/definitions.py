@@ -31,7 +31,7 @@ def source_of(value: Callable[..., Any]) -> str:
     lines = linecache.getlines(code.co_filename) if code is not None else []
     if code is None or not lines:
         raise ProblemError(
-            f"the source of {value.__qualname__} is not to be had", "define it in a file or a notebook cell"
+            f"the source of {value.__qualname__} is not available", "define it in a file or a notebook cell"
         )
     try:
         tree = ast.parse("".join(lines))
@@ -42,7 +42,7 @@ def source_of(value: Callable[..., Any]) -> str:
         raise ProblemError(
             f"{code.co_filename}, line {code.co_firstlineno}: {len(found)} definitions of {value.__qualname__} there, "
             "expected one",
-            "write a lambda on a line of its own, or as a def" if found else "run the file again: it was changed",
+            "write a lambda on a separate line, or as a def" if found else "run the file again: it was changed",
         )
     node = found[-1]  # the innermost
     if isinstance(node, ast.Lambda):
@@ -81,7 +81,7 @@ def _code(value: Callable[..., Any]) -> types.CodeType | None:
 
 
 def _methods(kind: type) -> Iterator[Any]:
-    """Functions that stand in the class's own body."""
+    """Functions defined in the class's own body."""
     for value in vars(kind).values():
         function = getattr(value, "__func__", getattr(value, "fget", value))
         if isinstance(function, types.FunctionType) and inspect.unwrap(function).__qualname__.startswith(

@@ -36,7 +36,7 @@ class Expressions:
         self._bound: dict[str, Any] = {}
 
     def text(self, value: Any, what: str, home: str = f"{SESSION}.") -> str:
-        """`value` as an expression. what: the value's name in messages. home: stands before names of `SESSION`.
+        """`value` as an expression. what: the value's name in messages. home: the prefix of names of `SESSION`.
 
         Raises `ProblemError` for what cannot be written.
         """

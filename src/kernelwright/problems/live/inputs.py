@@ -122,7 +122,7 @@ def _refuse_unusual(name: str, value: Any) -> None:
     elif not (value is None or type(value) in (bool, int, float, str)):
         raise ProblemError(
             f"input {name} is a {type(value).__name__}, expected a tensor, a number, a string or None",
-            "give each tensor as an argument of its own",
+            "give each tensor as a separate argument",
         )
 
 
@@ -146,7 +146,7 @@ def _random(tensor: Any, shape: list[str]) -> str:
 
 
 def _is_uniform(tensor: Any) -> bool:
-    """Floating-point values that are all equal (ones, zeros) stand for a shape: they tell no two kernels apart."""
+    """Floating-point values that are all equal (ones, zeros) only give a shape: they distinguish no two kernels."""
     if tensor.is_meta or tensor.numel() < 2 or not tensor.is_floating_point():
         return False
     return bool((tensor == tensor.flatten()[0]).all())

@@ -12,11 +12,12 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from kernelwright.errors import ProblemError
+from kernelwright.problems.gallery import PROBLEM_FILE
 from kernelwright.problems.live.constructor import PLAIN, construction_of
 from kernelwright.problems.live.expressions import SESSION, Expressions
 from kernelwright.problems.live.inputs import STORED_BYTES, Inputs, bound_inputs, read_inputs
 from kernelwright.problems.live.sources import own_sources
-from kernelwright.problems.paths import EXAMPLE_FILE, PROBLEM_FILE, SOURCES_FOLDER, ProblemPath, problem_at
+from kernelwright.problems.paths import EXAMPLE_FILE, SOURCES_FOLDER, ProblemPath, problem_at
 
 MARK = "Written by kernelwright.Problem."
 """Stands in each problem.py made here: a folder that holds one may be written again."""

@@ -1,8 +1,8 @@
 """A run's report as one HTML file: it opens from a disk, in light and dark, on a phone, and fetches nothing.
 
-What it says is `report/content.py`; how it looks is page.html.j2, page.css and page.js beside this file. The rule:
-everything that comes from a run is escaped (it may be hostile), and the page's own policy forbids what would still slip
-through: no script but ours, no request but to where a live page came from.
+What it says is `report/content.py`; how it looks is page.html.j2, page.css and page.js beside this file. Everything
+that comes from a run is escaped (it may be hostile), and the page's own policy forbids what would still slip through:
+no script but ours, no request but to where a live page came from.
 """
 
 from __future__ import annotations
@@ -36,17 +36,22 @@ def html_page(
 
     page = Content(view)
     drawn = draw_plots(view) if pictures is None else pictures
-    style, script = _text("page.css"), _text("page.js")
+    script = _text("page.js")
     return _template().render(
         page=page,
         steps=list(_steps(page)),
         plots={picture.name: Markup(picture.svg) for picture in drawn},
         plots_missing=plots_missing(),
         live=live,
-        style=Markup(colour_rules(":root") + style),
+        style=Markup(style_text()),
         script=Markup(script),
         policy=_policy(script, is_live=live is not None),
     )
+
+
+def style_text() -> str:
+    """The style of every page."""
+    return colour_rules(":root") + _text("page.css")
 
 
 def _policy(script: str, is_live: bool) -> str:

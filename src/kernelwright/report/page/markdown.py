@@ -1,7 +1,6 @@
 """A run's report as Markdown, for a pull request or a wiki: the same facts without pictures, prompts and sources.
 
-Not the whole record (the HTML page and `show` have it). The rule: what a candidate's author wrote cannot break out of
-its cell.
+What a candidate's author wrote cannot break out of its cell.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-// What a page does beyond what HTML does by itself: fold or unfold the whole tree, and follow a run that is at work.
+// What a page does beyond what HTML does by itself: fold or unfold the whole tree (folded at first on a phone), and follow a run that is at work.
 // It fetches nothing unless the page says that it is live (`data-live`), and then only from where it came.
 "use strict";
 (() => {
@@ -13,6 +13,13 @@
     if (fold === undefined) return;
     for (const branch of document.querySelectorAll("details.branch")) branch.open = fold === "open";
   });
+
+  // On a phone the tree of a long run is folded at first: 75 trials are eleven thousand pixels.
+  const foldOnPhone = () => {
+    const branches = document.querySelectorAll("details.branch");
+    if (branches.length < 20 || !matchMedia("(max-width: 36rem)").matches) return;
+    for (const branch of branches) branch.open = false;
+  };
 
   // What the reader has opened and closed stays so when the page is renewed.
   const renew = (text) => {
@@ -51,5 +58,6 @@
   };
 
   showTools();
+  foldOnPhone();
   if (document.body.dataset.live !== undefined) follow();
 })();

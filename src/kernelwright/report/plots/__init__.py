@@ -1,7 +1,7 @@
-"""Pictures of a run: how the search converged, and how far below the roof its kernels stand.
+"""Pictures of a run: how the search converged, and how far below the roof its kernels are.
 
 Each file holds one picture: its data as plain records, and a function that draws them. matplotlib is imported when
-something is drawn; where it is missing `plots_missing` says so. The rule: the same journal gives the same bytes.
+something is drawn; where it is missing `plots_missing` says so. The same journal gives the same bytes.
 """
 
 from kernelwright.report.plots.drawing import plots_missing

@@ -1,6 +1,6 @@
 """The picture of a search: every trial's time in the order asked, the best so far, the starter and the bound.
 
-Not the table (`report.convergence`). The rule: a trial that did not pass has no time, so it is a mark on the axis.
+A trial that did not pass has no time, so it is a mark on the axis. The table is in `report.convergence`.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kernelwright.report.convergence import kind_of
+from kernelwright.report.framework import against_framework
 from kernelwright.report.lineage import lineage
 from kernelwright.report.plots import drawing
 from kernelwright.report.view import RunView
@@ -33,6 +34,8 @@ class Search:
     failed: list[int]
     best_so_far: list[tuple[int, float]]
     bound_us: float | None
+    framework_us: float | None
+    """Of the framework's fastest, where it was measured beside the best."""
     last: int
 
     @property
@@ -63,6 +66,7 @@ def search_of(view: RunView) -> Search:
         failed=[trial.number for trial in view.trials if trial.score_us is None],
         best_so_far=best_so_far,
         bound_us=geometric_mean(bounds_us) if bounds_us and min(bounds_us) > 0 else None,
+        framework_us=against.framework_us if (against := against_framework(view)) is not None else None,
         last=max((trial.number for trial in view.trials), default=0),
     )
 
@@ -91,10 +95,14 @@ def draw(view: RunView) -> Figure | None:
                          label=name, zorder=3, linewidths=0)  # fmt: skip
     if found.bound_us is not None:
         plot.axhline(found.bound_us * scale, color=drawing.BOUND, linewidth=1.2, linestyle=(0, (4, 3)), label="bound")
+    if found.framework_us is not None:
+        plot.axhline(found.framework_us * scale, color=drawing.FRAMEWORK, linewidth=1.2, linestyle=(0, (1, 2)),
+                     label="PyTorch")  # fmt: skip
     if found.failed:
         plot.scatter(found.failed, [0.03] * len(found.failed), s=22, color=drawing.OTHER, marker="x", linewidths=1.1,
                      transform=plot.get_xaxis_transform(), label="failed", zorder=3)  # fmt: skip
-    low, high = min([*found.times_us, found.bound_us or found.times_us[0]]), max(found.times_us)
+    low = min([*found.times_us, found.bound_us or found.times_us[0], found.framework_us or found.times_us[0]])
+    high = max([*found.times_us, found.framework_us or found.times_us[0]])
     if high / low >= LOG_FROM:
         plot.set_yscale("log")
         _plain_ticks(plot)

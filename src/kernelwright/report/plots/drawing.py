@@ -1,7 +1,7 @@
-"""How every picture looks and how it becomes SVG or PNG: one style, one palette, one place that touches matplotlib.
+"""Style of all pictures, and their conversion to SVG or PNG: one style, one palette, one place that touches matplotlib.
 
-Not what is shown. The rule: a colour is named here once, as it is on light paper and on dark; in SVG it stays a CSS
-variable, so that a page, or the reader's own preference, can change it.
+Each colour is named once, for light and for dark. In SVG it is a CSS variable, so that a page, or the reader's
+preference, can change it.
 """
 
 from __future__ import annotations
@@ -32,11 +32,13 @@ COLOURS = {
     "parent": Colour("#3a6db5", "#82b1f0"),
     "best": Colour("#0b7a6b", "#45c7b2"),
     "bound": Colour("#b02a45", "#f2859a"),
+    "framework": Colour("#6b4fbb", "#b6a0f5"),
 }
 """Each holds 3:1 against its paper, text 4.5:1 (WCAG 2.1, 1.4.3 and 1.4.11); grid lines need none."""
 
 INK, GRID, OTHER = COLOURS["ink"].light, COLOURS["grid"].light, COLOURS["other"].light
-STARTER, PARENT, BEST, BOUND = (COLOURS[name].light for name in ("starter", "parent", "best", "bound"))
+STARTER, PARENT, BEST = (COLOURS[name].light for name in ("starter", "parent", "best"))
+BOUND, FRAMEWORK = COLOURS["bound"].light, COLOURS["framework"].light
 
 _STYLE: dict[Any, Any] = {
     "font.size": 10,
@@ -86,14 +88,14 @@ def legend_above(plot: Axes) -> None:
 
 
 def inline_svg(figure: Figure, name: str, title: str) -> str:
-    """An `svg` element for a page that sets `--plot-…`; ids are prefixed by `name`, so that several can stand in one
+    """An `svg` element for a page that sets `--plot-…`; ids are prefixed by `name`, so that several fit into one
     page."""
     import matplotlib
 
     text = io.StringIO()
     with matplotlib.rc_context({**_STYLE, "svg.hashsalt": name}):
         figure.savefig(text, format="svg", transparent=True, metadata=dict.fromkeys(("Date", "Creator")))
-    figure.set_layout_engine("none")  # it holds for whatever is made of the figure next, and takes half of the time
+    figure.set_layout_engine("none")  # else the PNG is laid out once more, which takes half of the time
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"\s*<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -105,7 +107,7 @@ def inline_svg(figure: Figure, name: str, title: str) -> str:
 
 
 def standalone_svg(svg: str) -> str:
-    """An element of `inline_svg` as a file of its own, on paper of its own."""
+    """An element of `inline_svg` as a separate file with a background."""
     paper = f'<rect width="100%" height="100%" fill="var(--plot-paper, {COLOURS["paper"].light})"/>'
     inside = svg.index(">") + 1
     return f"{svg[:inside]}<style>{colour_rules('svg')}</style>{paper}{svg[inside:]}\n"

@@ -1,9 +1,9 @@
-"""The picture of the roof: what implementations reach on every case, under what the device allows. Of a run: starter,
-parents and best.
+"""The roofline: what implementations reach on every case, under what the device allows. Of a run: starter, parents and
+best.
 
 FLOP per second over FLOP per byte (Williams, Waterman, Patterson, CACM 52(4), 2009) where every case states its FLOP;
-else bytes per second over bytes moved, the same roof seen from the side of memory. The rule: bytes and FLOP are those
-that the work needs, not those that a kernel spent, so kernels of one case stand above one another.
+else bytes per second over bytes moved, the same roof for memory. Bytes and FLOP are those that the work needs, not
+those that a kernel spent, so kernels of one case are drawn above one another.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def draw(view: RunView) -> Figure | None:
 
 
 def draw_groups(groups: Mapping[str, Sequence[Point]], estimate: bool = False, one_case: bool = False) -> Figure:
-    """groups: by the name in the key, none of them empty; the last is the one whose shares stand beside the cases.
+    """groups: by the name in the key, none of them empty; the last is the one whose shares are beside the cases.
     one_case: all points are of one case, so each key says its own share."""
     every = [point for group in groups.values() for point in group]
     figure, plot = drawing.axes()

@@ -1,6 +1,6 @@
-"""The table of pictures, and the ways they leave: as SVG inside a page, and as files.
+"""The table of pictures, and their output: as SVG inside a page, and as files.
 
-Not the pictures. The rule: a picture that has nothing to show is left out, never drawn empty.
+A picture that has nothing to show is left out, never drawn empty.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The configs that a sampler has asked for or was told of, and random configs that are neither.
+"""The configs that a sampler proposed or has a result of, and random configs that are neither.
 
 Every config that a sampler returns passes through `Known.give`, so none is asked for twice.
 """
@@ -20,7 +20,7 @@ config in a hundred or fewer is then left."""
 
 
 class Known:
-    """The configs that were asked for or told. first: those to begin with."""
+    """The configs that were asked for, or whose result is known. first: those to begin with."""
 
     def __init__(self, space: Space, first: tuple[Config, ...]) -> None:
         self.space = space
@@ -33,7 +33,7 @@ class Known:
         return dict(config)
 
     def learn(self, config: Config) -> bool:
-        """Whether a told config is of this space; it is then known. One from elsewhere says nothing here."""
+        """Whether a config with a result is of this space; it is then known. Others are ignored."""
         if not is_valid(self.space, config):
             return False
         self.keys.add(key(self.space, config))
@@ -43,7 +43,7 @@ class Known:
         return key(self.space, config) in self.keys
 
     def next_first(self) -> Config | None:
-        """The next of the configs to begin with that was not told meanwhile."""
+        """The next of the configs to begin with whose result is not known."""
         while self.first:
             config = self.first.popleft()
             if not self.knows(config):

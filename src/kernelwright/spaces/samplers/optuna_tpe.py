@@ -1,7 +1,7 @@
-"""Optuna's tree-structured Parzen estimator behind the sampler's protocol, for comparison and for who prefers it.
+"""Optuna's tree-structured Parzen estimator behind the sampler's protocol, for comparison and for users of Optuna.
 
-Needs the extra `tune`; Optuna is imported when the sampler is made. The rule: what Optuna proposes twice, or against a
-restriction, is answered on the spot and never leaves here; after some such proposals in a row a random config is taken.
+Needs the extra `tune`; Optuna is imported when the sampler is made. A config that Optuna proposes twice, or against a
+restriction, is answered at once and never measured; after some such proposals in a row a random config is taken.
 """
 
 from __future__ import annotations

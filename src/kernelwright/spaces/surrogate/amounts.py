@@ -1,4 +1,4 @@
-"""What configs amount to beside their own numbers: how much of a tile falls to each warp. Pure.
+"""Derived features of configs: how much of a tile falls to each warp. Pure.
 
 Registers per thread, the cliff behind which they spill, and the work between two memory accesses follow from the
 product of two block sizes over the number of warps, and from none of the three alone; a model that sees the product

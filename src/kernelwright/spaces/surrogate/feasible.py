@@ -1,8 +1,8 @@
-"""The chance that a config runs at all, from how others did. Pure arithmetic.
+"""The chance that a config runs at all, from the outcomes of others. Pure arithmetic.
 
-Not a time model: a failure says nothing of how fast the neighbours are. A Gaussian process is fitted to the outcomes
-as numbers, 1 for ran and 0 for failed (Rasmussen and Williams 2006, section 6.5: least-squares classification). The
-rule: until something failed every config is believed in, and nothing is computed.
+A failure says nothing of how fast the neighbours are, so this is separate from the model of times. A Gaussian process
+is fitted to the outcomes as numbers, 1 for ran and 0 for failed (Rasmussen and Williams 2006, section 6.5:
+least-squares classification). Until something failed every config has chance 1, and nothing is computed.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
 """The model-based sampler: a Gaussian process over the logarithm of the time, and the config that promises most.
 
 A few configs spread over the space come first, then each time the one with the largest expected improvement (Jones,
-Schonlau and Welch 1998) times the chance that it runs at all. Failures teach only that chance, because a number made
-up for them would bend the times around them. Beside its parameters a config has the coordinates of `amounts`; what it
-compiled to, where somebody says, is weighed as in `promise`. The rule: what is under way counts as if it had come out
-as expected, so several asks in a row do not crowd together.
+Schonlau and Welch 1998) times the chance that it runs at all. Failures teach only that chance, because a number made up
+for them would bend the times around them. Beside its parameters a config has the coordinates of `amounts`; what it
+compiled to, where that is known, is weighed as in `promise`. A config under way counts as if its time were the expected
+one, so several asks in a row do not crowd together.
 """
 
 from __future__ import annotations
@@ -72,12 +72,12 @@ class Surrogate:
         self.index: dict[Places, int] = {}
         self.configs: list[Config] = []
         self.observed: set[int] = set()
-        """Asked for, or told of."""
+        """The configs proposed, or reported with a result."""
         self.unseen: list[int] = []
         """Observed, but not by the process yet."""
         self.times: dict[int, float] = {}
         self.free: set[int] = set()
-        """Which configs were neither asked for nor told of."""
+        """Which configs were neither proposed nor reported."""
         self.compiled: dict[Places, Compiled] = {}
         self.process = Process([], likeness_tables(self.coordinates, self.reaches), NOISE, ADDITIVE)
         self.feasibility = Feasibility(self.coordinates)
@@ -165,7 +165,7 @@ class Surrogate:
             self.unseen.append(index)
 
     def _catch_up(self) -> None:
-        """What the process does before a choice: once, however many configs were told since the last one."""
+        """What the process does before a choice: once, however many results arrived since the last one."""
         if self.is_to_learn:
             self._learn()
         if self.is_to_learn or len(self.process.observed) + len(self.unseen) > self.most_known:

@@ -28,11 +28,11 @@ from kernelwright.worker.bench.race import race
 from kernelwright.worker.bench.restore import Restore
 from kernelwright.worker.plan.arena import create
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.library import exact_products
+from kernelwright.worker.plan.library import allow_tf32, exact_products
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.plan.replay import Launcher, Replay
 from kernelwright.worker.plan.sent import remember
-from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.channel import Channel, Done, Failure
 
 STICKY = ("CUDA error", "Triton Error [CUDA]")
 """After these a CUDA context may answer nothing else (CUDA Driver API, CUresult): the process is not used again."""
@@ -41,7 +41,7 @@ FORGETTING_SAMPLES = 5
 """Of each kind: enough for a median that one disturbed sample does not move."""
 
 PART_SAMPLES = 5
-"""Shares are told in whole percent."""
+"""Shares are given in whole percent."""
 
 FLUSH_FACTOR = 2
 """Times the L2 cache, written before a sample: then it holds nothing else, whatever was done before."""
@@ -77,8 +77,9 @@ class Bench:
         return self.handle
 
     def replayed_by(self, name: str) -> tuple[Plan, Launcher]:
-        """A plan that was sent, and what launches its machine code."""
+        """A plan that was sent, and what launches its machine code. From now on library steps run in its precision."""
         sent = self.plans[name]
+        allow_tf32(sent.precision == "tf32")
         return sent.plan, compiled(sent.plan, sent.code, self.code)
 
     def run(self, name: str) -> None:
@@ -91,8 +92,8 @@ class Bench:
     def prepare(self, key: str, case: str, name: str, room: int = 0, restored: tuple[str, ...] = ()) -> dict[str, Any]:
         """Make a plan ready to be sampled on rotating copies of the arena.
 
-        All plans of a case share the copies, so that two of them never differ by where their buffers lie: on copies
-        of its own, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
+        All plans of a case share the copies, so that two of them never differ by where their buffers lie: on separate
+        copies, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
         room: bytes that the largest plan of those to come needs; a larger one than was said ends what was prepared.
         restored: the inputs that are put back before each call, because calls change and read them.
         """
@@ -201,9 +202,9 @@ class Bench:
         torch.cuda.synchronize()
 
     def forgetting(self, key: str, nbytes: int, wear: bool) -> dict[str, list[float]]:
-        """Device time of one call in µs, on memory as many calls before left it, and on memory that is the arena's
-        anew. Every copy is called once in a sample, on a cache that holds nothing of it. wear: whether those many calls
-        are still to be made."""
+        """Device time of one call in µs, on memory as many calls before left it, and on memory copied
+        again from the arena. Every copy is called once in a sample, on a cache that holds nothing of it. wear: whether
+        those many calls are still to be made."""
         assert self.arena is not None
         copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
         rotation = self.prepared[key].timed.rotation
@@ -257,23 +258,23 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
         with torch.no_grad():
             answer = guarded(bench, message)
         channel.send(answer)
-        if answer.get("sticky"):
+        if isinstance(answer, Failure) and answer.ends:
             return
 
 
-def guarded(bench: Bench, message: messages.ToBench) -> dict[str, Any]:
-    """{"ok": …}, or {"status", "reason", "sticky"} for whatever the replayed device code brought about."""
+def guarded(bench: Bench, message: messages.ToBench) -> Done | Failure:
+    """A failure for whatever the replayed device code brought about."""
     try:
-        return {"ok": respond(bench, message)}
+        return Done(value=respond(bench, message))
     except OutOfResources as error:
-        return {"status": Status.COMPILE_ERROR.value, "reason": str(error), "sticky": False}
+        return Failure(status=Status.COMPILE_ERROR, reason=str(error))
     except torch.OutOfMemoryError as error:
         torch.cuda.empty_cache()
-        return {"status": Status.RUNTIME_ERROR.value, "reason": f"out of memory: {error}"[:400], "sticky": False}
+        return Failure(status=Status.RUNTIME_ERROR, reason=f"out of memory: {error}"[:400])
     except Exception as error:  # noqa: BLE001 - kernels fail in every way; each is a result, and the bench stays
         text = f"{type(error).__name__}: {error}".split("\nCUDA kernel errors")[0][:800]
-        sticky = any(phrase in text for phrase in STICKY)
-        return {"status": Status.RUNTIME_ERROR.value, "reason": text, "sticky": sticky}
+        ends = any(phrase in text for phrase in STICKY)
+        return Failure(status=Status.RUNTIME_ERROR, reason=text, ends=ends)
 
 
 def respond(bench: Bench, message: messages.ToBench) -> Any:

@@ -64,7 +64,7 @@ class Timed:
         either: also try plain calls between events, and keep whichever is faster.
 
         For the framework's own implementations, so that no baseline is slowed by the way it is timed: in a graph,
-        intermediates of several GB get memory of their own, and eager RMSNorm took 9.5 ms instead of 8.3 on an H200.
+        intermediates of several GB get separate memory, and eager RMSNorm took 9.5 ms instead of 8.3 on an H200.
         """
         self.method = "graph"
         self.pieces = pieces  # a graph holds addresses, not tensors: their owners have to live as long

@@ -1,9 +1,10 @@
-"""What the supervisor asks of a bench. `plan` is the name of one that was sent before; `key` names a prepared one."""
+"""Requests of the supervisor to a bench. `plan` is the name of one that was sent before; `key` names a prepared one."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Literal
 
+from kernelwright.worker.compile.messages import Branches
 from kernelwright.worker.plan.plan import Plan
 from kernelwright.worker.processes.channel import Message
 
@@ -15,11 +16,12 @@ class Reserve(Message, frozen=True, kw_only=True, tag="reserve"):
 
 
 class AddPlan(Message, frozen=True, kw_only=True, tag="add plan"):
-    """code: the name of each launch's machine code."""
+    """code: the name of each launch's machine code. precision: of the float32 products of library steps."""
 
     name: str
     plan: Plan
     code: tuple[str, ...]
+    precision: Literal["ieee", "tf32"] = "ieee"
 
 
 class AddText(Message, frozen=True, kw_only=True, tag="add text"):
@@ -28,7 +30,7 @@ class AddText(Message, frozen=True, kw_only=True, tag="add text"):
     name: str
     plan: Plan
     kernels: str
-    branches: tuple[list[dict[str, Any]], ...]
+    branches: tuple[Branches, ...]
 
 
 class Run(Message, frozen=True, kw_only=True, tag="run"):

@@ -33,5 +33,5 @@ def orders(count: int, draw: random.Random) -> Iterator[Order]:
 
 
 def pair_turns(draw: random.Random) -> Order:
-    """The order of one round of a race, 0 and 1 twice each: both stand at the same places in the mean."""
+    """The order of one round of a race, 0 and 1 twice each: both have the same mean position."""
     return draw.choice(((0, 1, 1, 0), (1, 0, 0, 1)))

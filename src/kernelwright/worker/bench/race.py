@@ -17,7 +17,7 @@ from kernelwright.worker.bench.order import pair_turns
 SURELY = 0.01
 """Chance that a race ever ends as LOST although the candidate is not slower by more than MARGIN, as long as rounds
 err independently of each other. A clock that keeps changing in favour of one of the two raises it; what that costs is
-precision alone, since nobody is refused for a lost race."""
+precision alone, since no candidate is refused for a lost race."""
 
 MARGIN = 0.01
 """A candidate is dropped early only if it is slower by more than this fraction."""

@@ -1,4 +1,4 @@
-"""What indexing operators need of what they read from, and of what they write to.
+"""The elements that indexing operators read and write.
 
 An index whose values are not known is taken to be as kind to a kernel as can be: all equal where it reads, all
 different where it overwrites.

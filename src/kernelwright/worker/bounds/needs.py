@@ -1,4 +1,4 @@
-"""What each ATen operator needs of its arguments, for the elements that are wanted of its outputs."""
+"""The argument elements that each ATen operator needs for the wanted elements of its outputs."""
 
 from __future__ import annotations
 

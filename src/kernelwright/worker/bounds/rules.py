@@ -1,4 +1,4 @@
-"""What most ATen operators need: all of their arguments, or the elements at the same places."""
+"""Needs of most ATen operators: all of their arguments, or the elements at the same places."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import ast
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from functools import cache
@@ -23,6 +23,7 @@ from triton.language import core
 from triton.runtime.jit import JITFunction
 
 from kernelwright.worker.compile.instrument import NotInstrumented, Position, Sites, instrument, position_of
+from kernelwright.worker.compile.messages import Specialised
 
 Kind = str | list[Any]
 """What an expression is, as text, or for a tuple a list of them: "int 3", "tensor fp32", "tensor <64,fp32>"."""
@@ -88,7 +89,7 @@ class Specialisation:
         self.loops: list[_Loop] = []
         self.augmented: ast.AugAssign | None = None
         self.muted: Position | None = None
-        """In `x += y`, x: after the assignment the code generator looks at it once more, for nobody."""
+        """In `x += y`, x: after the assignment the code generator visits it once more, and the result is not used."""
 
     def note(self, index: int, kind: Kind) -> None:
         here = self.found[self.path]
@@ -115,16 +116,18 @@ class Specialisation:
         yield
         self.path = outer
 
-    def plain(self) -> dict[str, Any]:
+    def reported(self) -> Specialised:
         """For `Branches`; iterations that equal the one before are written once."""
-        ways: list[list[list[Any]]] = []
+        ways: list[tuple[tuple[int, Kind], ...]] = []
         paths = []
         for path, found in self.found.items():
-            way = [[index, kind] for index, kind in found.items()]
+            way = tuple(found.items())
             if way not in ways[-1:]:
                 ways.append(way)
-            paths.append([[list(step) for step in path], len(ways) - 1])
-        return {"function": self.function, "arguments": self.arguments, "ways": ways, "paths": paths}
+            paths.append((path, len(ways) - 1))
+        return Specialised(
+            function=self.function, arguments=tuple(self.arguments), ways=tuple(ways), paths=tuple(paths)
+        )
 
 
 class Watch:
@@ -214,12 +217,12 @@ class Watch:
 
 
 @contextmanager
-def watching(module: ModuleType, source: str | None) -> Iterator[list[dict[str, Any]]]:
+def watching(module: ModuleType, source: str | None) -> Iterator[list[Specialised]]:
     """A list that holds a report of what Triton compiled in here once this ends; empty where nothing can be compared.
 
     source: the module's text, None for no report. Triton's cache is not read: what it holds is not visited.
     """
-    report: list[dict[str, Any]] = []
+    report: list[Specialised] = []
     if source is None:
         yield report
         return
@@ -231,7 +234,7 @@ def watching(module: ModuleType, source: str | None) -> Iterator[list[dict[str, 
     os.environ["TRITON_ALWAYS_COMPILE"] = "1"
     with watch.watching():
         yield report
-    report.extend(one.plain() for one in watch.seen)
+    report.extend(one.reported() for one in watch.seen)
 
 
 def _hooked(hook: Callable[..., Any], original: Visit) -> Visit:
@@ -242,23 +245,21 @@ class Way:
     """What the compiler found in one specialisation. arguments: the kind of each parameter. paths: by unrolled
     iteration, the kind of each expression by index."""
 
-    def __init__(self, plain: dict[str, Any]) -> None:
-        self.function: str = plain["function"]
-        self.arguments: list[Kind] = plain["arguments"]
-        ways = [dict(way) for way in plain["ways"]]
-        self.paths: dict[Path, dict[int, Kind]] = {
-            tuple((index, count) for index, count in path): ways[number] for path, number in plain["paths"]
-        }
+    def __init__(self, report: Specialised) -> None:
+        self.function = report.function
+        self.arguments: list[Kind] = list(report.arguments)
+        ways: list[dict[int, Kind]] = [dict(way) for way in report.ways]
+        self.paths: dict[Path, dict[int, Kind]] = {path: ways[number] for path, number in report.paths}
 
 
 class Branches:
     """What compilers reported for the launches of a plan."""
 
-    def __init__(self, reports: list[list[dict[str, Any]]]) -> None:
+    def __init__(self, reports: Sequence[Sequence[Specialised]]) -> None:
         self.ways: dict[str, list[Way]] = {}
         self.exact: dict[tuple[str, str], Way] = {}
-        for plain in (one for report in reports for one in report):
-            way, key = Way(plain), (plain["function"], str(plain["arguments"]))
+        for way in (Way(one) for report in reports for one in report):
+            key = (way.function, str(way.arguments))
             known = self.exact.get(key)
             if known is None:
                 self.exact[key] = way

@@ -1,6 +1,6 @@
-"""What a kernel's machine code holds: memory instructions by width, tensor instructions, barriers. Needs no GPU.
+"""Contents of a kernel's machine code: memory instructions by width, tensor instructions, barriers. Needs no GPU.
 
-Each instruction counts once, as it stands in the code, however often it runs: a width or an absence tells much, a count
+Each instruction of the text counts once, however often it runs: a width or an absence tells much, a count
 little. SASS where nvdisasm is at hand (Triton brings one), PTX otherwise, and which of the two is said.
 """
 

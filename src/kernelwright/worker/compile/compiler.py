@@ -28,11 +28,22 @@ from kernelwright.worker import confine
 from kernelwright.worker.compile.branches import watching
 from kernelwright.worker.compile.code import code_counters
 from kernelwright.worker.compile.kernels import arguments, given, load_kernels
+from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.machine_code import MachineCode, Metadata
+from kernelwright.worker.compile.messages import (
+    BranchesRead,
+    Compile,
+    Compiled,
+    CountInstructions,
+    InstructionsCounted,
+    ReadBranches,
+    Specialised,
+    ToCompiler,
+)
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan as plans
-from kernelwright.worker.processes.channel import Channel
-from kernelwright.worker.rules.outside import unfair_calls
+from kernelwright.worker.processes.channel import Channel, Failure
+from kernelwright.worker.rules.outside import outside_functions, unfair_calls
 
 CUOBJDUMP = Path(triton.__file__).parent / "backends" / "nvidia" / "bin" / "cuobjdump"
 
@@ -42,57 +53,54 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
     confine.enter(scratch, (channel.socket.fileno(),), confine.ALLOWANCES["compiler"])
     install(target)
     leave_installation_unread()
-    job = channel.receive(None)
-    launch = codec.record(job["launch"], plans.Launch)
-    match launch:
-        case plans.TritonLaunch() if job.get("front"):
-            channel.send(front(job["kernels"], launch, scratch))
-        case plans.TritonLaunch():
-            asked = {name: job.get(name, False) for name in ("counters", "branches")}
-            channel.send(compiled(job["kernels"], launch, target, scratch, **asked))
+    job: ToCompiler = codec.record(channel.receive(None), ToCompiler)  # type: ignore[arg-type]
+    match job:
+        case Compile(kernels=kernels, launch=launch, branches=branches):
+            channel.send(compiled(kernels, launch, target, scratch, branches))
+        case ReadBranches(kernels=kernels, launch=launch):
+            channel.send(branches_of(kernels, launch, scratch))
+        case CountInstructions(kernels=kernels, launch=launch):
+            channel.send(counted(kernels, launch, scratch))
 
 
 def leave_installation_unread() -> None:
     """Let Triton name the entries of its cache without a hash over all files of its installation.
 
     The hash takes 0.36 s of processor time, compiling a small kernel 0.05 s (Triton 3.7, AMD EPYC, one run). It tells
-    versions apart, and this process has an empty cache of its own, which is removed with it.
+    versions apart, and this process has an empty private cache, which is removed with it.
     """
     cache.triton_key = lambda: triton.__version__
 
 
 def compiled(
-    source: str,
-    launch: plans.TritonLaunch,
-    target: Target,
-    folder: Path,
-    counters: bool = False,
-    branches: bool = False,
-) -> dict[str, Any]:
-    """{"code": …, "resources": …, "untrue": …} of the compiled launch, or {"status": …, "reason": …}.
-
-    source: the extracted module. folder: an empty one of its own. counters: {"counters": …} instead, what the machine
-    code holds. branches: with {"branches": …}, for the interpreter.
-    """
+    source: str, launch: plans.TritonLaunch, target: Target, folder: Path, branches: bool = False
+) -> Compiled | Failure:
+    """source: the extracted module. folder: an empty one, only for this. branches: report them for the interpreter."""
     try:
         kernels = load_kernels(source, folder)
         with watching(kernels, source if branches else None) as report:
             binary = launched(kernels, launch)
     except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
         return failure(launch.kernel, error)
-    if counters:
-        return {"counters": codec.plain(code_counters(binary.asm["cubin"], binary.asm["ptx"]))}
     unfair = unfair_in(binary.asm["ttir"], binary.asm["ptx"])
     if unfair:
-        return {"status": Status.REJECTED.value, "reason": f"{launch.kernel} {unfair}"}
+        return Failure(status=Status.REJECTED, reason=f"{launch.kernel} {unfair}")
     resources = resources_of(launch.kernel, binary, target)
     if resources.shared_bytes > target.shared_bytes_per_block:
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
-        return {"status": Status.COMPILE_ERROR.value, "reason": reason}
-    answer = {"code": codec.plain(machine_code_of(binary)), "resources": codec.plain(resources),
-              "untrue": untrue_on_interpreter(binary.asm["ttir"])}  # fmt: skip
-    return answer | {"branches": report} if branches else answer
+        return Failure(status=Status.COMPILE_ERROR, reason=reason)
+    untrue = tuple(untrue_on_interpreter(binary.asm["ttir"]))
+    return Compiled(code=machine_code_of(binary), resources=resources, untrue=untrue, branches=tuple(report))
+
+
+def counted(source: str, launch: plans.TritonLaunch, folder: Path) -> InstructionsCounted | Failure:
+    """What the machine code of a launch holds. source, folder: as for `compiled`."""
+    try:
+        binary = launched(load_kernels(source, folder), launch)
+    except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
+        return failure(launch.kernel, error)
+    return InstructionsCounted(counters=code_counters(binary.asm["cubin"], binary.asm["ptx"]))
 
 
 def machine_code_of(binary: Any) -> MachineCode:
@@ -114,25 +122,25 @@ class FrontEnd(Exception):
     """Ends a compilation after Triton's own IR was made."""
 
 
-def front(source: str, launch: plans.TritonLaunch, folder: Path) -> dict[str, Any]:
-    """{"branches": …} of a launch that only the interpreter runs, or {"status": …, "reason": …}."""
+def branches_of(source: str, launch: plans.TritonLaunch, folder: Path) -> BranchesRead | Failure:
+    """The branches of a launch that only the interpreter runs. source, folder: as for `compiled`."""
     make_ir = ASTSource.make_ir
 
     def stopping(*arguments: Any, **keywords: Any) -> Any:
         make_ir(*arguments, **keywords)
         raise FrontEnd
 
-    report: list[dict[str, Any]] = []
+    report: list[Specialised] = []
     ASTSource.make_ir = stopping
     try:
         kernels = load_kernels(source, folder)
         with watching(kernels, source) as report, suppress(FrontEnd):
             launched(kernels, launch)
-    except Exception as error:  # noqa: BLE001 - as above
+    except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
         return failure(launch.kernel, error)
     finally:
         ASTSource.make_ir = make_ir
-    return {"branches": report}
+    return BranchesRead(branches=tuple(report))
 
 
 UNFAIR = {
@@ -169,24 +177,26 @@ UNTRUE = {
     "tl.dot adding up in fp16": r"tt\.dot\b.*-> tensor<\w+xf16>",
     "scaled products": r"tt\.dot_scaled\b",
     "inline assembly": r"tt\.elementwise_inline_asm\b",
-    "libdevice": r"tt\.extern_elementwise\b",
 }
 """What Triton's CPU interpreter computes otherwise than a GPU, or not at all, as it reads in Triton's own IR: found
 after names, aliases and constants were resolved, so that no way of writing it is missed."""
 
 
 def untrue_on_interpreter(ttir: str) -> list[str]:
-    """Which of UNTRUE a kernel's code holds."""
-    return [what for what, pattern in UNTRUE.items() if any(re.search(pattern, line) for line in _operations(ttir))]
+    """Which of UNTRUE a kernel's code holds, and "libdevice" where it calls functions that are not in FUNCTIONS."""
+    lines = _operations(ttir)
+    found = [what for what, pattern in UNTRUE.items() if any(re.search(pattern, line) for line in lines)]
+    outside = {name for line in lines for name in outside_functions(line)}
+    return [*found, *(["libdevice"] if outside - FUNCTIONS.keys() else [])]
 
 
-def failure(kernel: str, error: Exception) -> dict[str, Any]:
+def failure(kernel: str, error: Exception) -> Failure:
     """A compile error in few words: the innermost message and the source line it points at."""
     text = str(error).strip() or type(error).__name__
     cause = error.__cause__
     if cause is not None:
         text += f"\n{type(cause).__name__}: {cause}".rstrip(": ")
-    return {"status": Status.COMPILE_ERROR.value, "reason": f"{kernel}: {type(error).__name__}: {text}"[:1500]}
+    return Failure(status=Status.COMPILE_ERROR, reason=f"{kernel}: {type(error).__name__}: {text}"[:1500])
 
 
 class Pointer:

@@ -52,7 +52,7 @@ class Instrumented:
 
 
 def position_of(node: ast.AST, start: int) -> Position:
-    """Where a node stands in its function, whose `def` is on line `start`."""
+    """The position of a node in its function, whose `def` is on line `start`."""
     first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
     if first is None or last is None:  # made by the compiler itself
         return 0, 0, 0, 0
@@ -62,7 +62,7 @@ def position_of(node: ast.AST, start: int) -> Position:
 def instrument(source: str) -> Instrumented:
     """Instrument a module of extracted kernels; raises NotInstrumented where it uses the names that this adds.
 
-    A statement that cannot be compared is replaced by one that says so: it may stand where nothing comes to it.
+    A statement that cannot be compared is replaced by one that says so: it may be unreachable.
     """
     tree = ast.parse(source)
     if taken := RESERVED & {name for node in ast.walk(tree) for name in _identifiers(node)}:
@@ -199,6 +199,8 @@ class _Rewriter:
         match node:
             case ast.Name() | ast.Constant():
                 return node
+            case ast.Attribute(value=value, attr="value"):
+                return self._method("plain", self.value(value))
             case ast.Attribute(value=value, attr=attr):
                 return ast.Attribute(value=self.value(value), attr=attr, ctx=ast.Load())
             case ast.Call():

@@ -1,7 +1,7 @@
 """Machine code of one launch, as a confined compiler made it and as the GPU's bench launches it.
 
 Nothing here is Python of a candidate: a cubin, and launch metadata in which every field has a type and a range. The
-supervisor writes it into a folder under the hash of its own content; who loads it checks that hash.
+supervisor writes it into a folder under the hash of its content; the loader checks that hash.
 """
 
 from __future__ import annotations
@@ -59,9 +59,8 @@ class MachineCode(msgspec.Struct, frozen=True, kw_only=True):
     signature: tuple[tuple[str, Any], ...]
 
 
-def read(answer: Any) -> MachineCode:
-    """What a compiler said, as a record; raises msgspec.ValidationError or ValueError where it is not machine code."""
-    code = codec.record(answer, MachineCode)
+def check(code: MachineCode) -> None:
+    """Raises ValueError for what no compiler makes of a kernel."""
     if not NAME.fullmatch(code.metadata.name):
         raise ValueError(f"the kernel's name is {code.metadata.name[:80]!r}")
     if code.metadata.launch_pdl:
@@ -69,7 +68,6 @@ def read(answer: Any) -> MachineCode:
     for name, kind in code.signature:
         if not name.isidentifier() or not is_type(kind):
             raise ValueError(f"the parameter {name[:80]!r} has the type {str(kind)[:80]!r}")
-    return code
 
 
 def is_type(kind: Any) -> bool:
@@ -105,7 +103,9 @@ def fetch(name: str, folder: Path) -> MachineCode:
     data = (folder / name).read_bytes()
     if hashlib.sha256(data).hexdigest() != name:
         raise ValueError(f"{folder / name} does not hold the machine code that was compiled")
-    return read(codec.decode(data, dict[str, Any]))
+    code = codec.decode(data, MachineCode)
+    check(code)
+    return code
 
 
 def metadata_file(code: MachineCode, capability: int) -> str:

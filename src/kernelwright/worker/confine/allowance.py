@@ -1,4 +1,4 @@
-"""What each confined role may use: memory, processor time, processes, and programs to start."""
+"""Limits of each confined role: memory, processor time, processes, and programs to start."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ COMPILER = Allowance(memory_bytes=8 << 30, cpu_s=600, processes=16 + 2 * (os.cpu
 100 GB too. It starts ptxas and cuobjdump, and LLVM has a thread for each core."""
 
 INTERPRETER = Allowance(memory_bytes=8 << 30, cpu_s=3600, processes=16)
-"""One process replays a candidate on every draw of every small case; each replay has a deadline of its own."""
+"""One process replays a candidate on every draw of every small case; each replay has its own deadline."""
 
 ALLOWANCES = {"recorder": RECORDER, "compiler": COMPILER, "interpreter": INTERPRETER}
 """By role: every process that executes a candidate's text in any form."""

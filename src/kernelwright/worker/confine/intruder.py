@@ -1,7 +1,7 @@
-"""The intruder: confines itself as a recorder, a compiler or an interpreter does, then tries what none may do.
+"""The intruder: confines itself as a recorder, a compiler or an interpreter does, then tries what none of them may do.
 
-Ours, and harmless where it succeeds. What it finds shows whether the measures hold here, beyond their having been
-accepted. The rule: an attempt that raises nothing has succeeded.
+It is harmless where it succeeds. It shows whether the measures work here, which the kernel's acceptance of them does
+not. An attempt that raises nothing has succeeded.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE_BYTES = 128 << 20
 
 
 class Target(Record, frozen=True, kw_only=True):
-    """What stands ready outside: a listening port of this machine, a file, a process of the same user, devices."""
+    """What is outside of the sandbox: a listening port of this machine, a file, a process of the same user, devices."""
 
     port: int
     file: str

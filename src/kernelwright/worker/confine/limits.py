@@ -1,4 +1,4 @@
-"""What one confined process may use: address space, processor time, file sizes, open files, processes."""
+"""Resource limits of one confined process: address space, processor time, file sizes, open files, processes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Namespaces: a user of its own without privileges outside, no network, no shared memory, no sight of other processes.
+"""Namespaces: a separate user without privileges outside, no network, no shared memory, no sight of other processes.
 
 Each is asked for apart, because kernels refuse some of them and a combined request fails as a whole.
 """
@@ -31,7 +31,7 @@ def no_network() -> None:
 
 
 def own_ipc() -> None:
-    """System V shared memory and message queues of its own, and a host name of its own."""
+    """Private System V shared memory and message queues, and a private host name."""
     libc("unshare", NEW_IPC)
     libc("unshare", NEW_UTS)
 
@@ -41,7 +41,7 @@ def own_mounts() -> None:
 
 
 def own_processes() -> None:
-    """Go on in a child that is the first process of its own process namespace: it sees and signals no other.
+    """Go on in a child that is the first process of a new process namespace: it sees and signals no other.
 
     This process stays behind, waits, and ends as the child ended, so that its parent sees the right exit status.
     """

@@ -1,4 +1,4 @@
-"""Which folders a confined process may read: Python, what is installed beside torch, system libraries. Nothing else.
+"""Folders that a confined process may read: Python, what is installed beside torch, system libraries. Nothing else.
 
 Never a whole entry of `sys.path`, since one may be a project folder with problems and runs in it. Found
 from where the modules in use came from.

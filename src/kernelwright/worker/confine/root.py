@@ -1,4 +1,4 @@
-"""A file tree of its own: read-only views of what a recorder may read, an empty scratch folder in memory, nothing else.
+"""A private file tree: read-only views of what a recorder may read, an empty scratch folder in memory, nothing else.
 
 No /proc, no /sys, no home, no problem, no run folder, no device but null, zero and urandom. Needs a mount namespace of
 its own (`namespaces.own_mounts`); paths keep their names.

@@ -46,7 +46,7 @@ def only_these_calls(may_start_programs: bool) -> None:
 
 
 def program(known: Architecture, pid: int, more: frozenset[int] = frozenset()) -> list[bytes]:
-    """The filter for one architecture; pid may signal itself (as `abort` does), and nobody else.
+    """The filter for one architecture; pid may signal itself (as `abort` does), and no other process.
 
     more: what starting programs and threads needs; then `clone` is let through where it makes no namespace.
     """

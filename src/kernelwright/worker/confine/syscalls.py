@@ -1,6 +1,6 @@
 """The system calls that a confined process needs, by architecture: memory, files by path, its channel, time, locks.
 
-Not here, so refused: making sockets, processes and threads, running programs, ptrace, mounts, namespaces, keys, bpf,
+All others are refused: making sockets, processes and threads, running programs, ptrace, mounts, namespaces, keys, bpf,
 performance events, signals to others, io_uring, and whatever a later kernel adds. Numbers: linux/unistd.h.
 """
 

@@ -1,4 +1,4 @@
-"""One call of an instrumented kernel in Triton's CPU interpreter, held to what the compiler found.
+"""One call of an instrumented kernel in Triton's CPU interpreter, checked against what the compiler found.
 
 `instrument` puts a call of one of these methods around each expression. A value has to be what the compiler took it
 for: a constant equal to the compiler's, or a tensor of the compiler's type. A Python number where the compiler had a
@@ -122,6 +122,11 @@ class Activation:
         return test
 
     @staticmethod
+    def plain(value: Any) -> Any:
+        """`x.value` of a constant: a dtype, say, which the interpreter passes on without `tl.constexpr` around it."""
+        return value.value if isinstance(value, core.constexpr) else value
+
+    @staticmethod
     def negated(value: Any) -> Any:
         return value.__not__() if isinstance(value, tl.tensor) else not value
 
@@ -163,7 +168,7 @@ def entered(
 
 
 def _number(value: Any) -> Any:
-    """The Python number that the host passed, of a scalar that the interpreter made of it."""
+    """The Python number that the host passed, for which the interpreter has a scalar."""
     if not isinstance(value, tl.tensor) or value.type.is_block() or str(value.type) not in SCALARS:
         return value
     return value.handle.data.item()

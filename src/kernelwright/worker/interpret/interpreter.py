@@ -6,9 +6,10 @@ Only where TRITON_INTERPRET was set before Triton was imported.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+import functools
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import ModuleType
 from typing import Any
@@ -17,18 +18,22 @@ import numpy as np
 import torch
 import triton.language as tl
 from triton.language import core
+from triton.language.extra import libdevice
+from triton.language.extra.cuda import libdevice as cuda_libdevice
 from triton.runtime import interpreter as triton_interpreter
 from triton.runtime.errors import InterpreterError
 
 from kernelwright.worker.compile.branches import Branches
 from kernelwright.worker.compile.instrument import ENTER, LANGUAGE, LOCALS, NotInstrumented, Sites, instrument
 from kernelwright.worker.compile.kernels import load_kernels
-from kernelwright.worker.interpret.activation import Diverged, Memory, Unsupported, entered
+from kernelwright.worker.compile.libdevice import FUNCTIONS
+from kernelwright.worker.compile.messages import Specialised
+from kernelwright.worker.interpret.activation import SCALARS, Diverged, Memory, Unsupported, entered
 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
 
 UNTRUE_TENSORS = ("validate", "materialize_pointers")
-"""Functions of the interpreter whose assertions are the hardware's rules for descriptors, not limits of its own."""
+"""Functions of the interpreter whose assertions are the hardware's rules for descriptors."""
 
 
 class Outside(Exception):
@@ -37,13 +42,15 @@ class Outside(Exception):
 
 @dataclass
 class _State:
-    """first and end: addresses of the arena's memory. launched: the next function to be called is a kernel's launch."""
+    """first and end: addresses of the arena's memory. launched: the next function to be called is a kernel's launch.
+    patches: what undoes the interpreter's changes to `triton.language`, by the modules that kernels see it by."""
 
     first: int = 0
     end: int = 0
     branches: Branches = field(default_factory=lambda: Branches([]))
     launched: bool = False
     memory: Memory = field(default_factory=Memory)
+    patches: dict[tuple[ModuleType, ...], Any] = field(default_factory=dict)
 
 
 _state = _State()
@@ -51,7 +58,7 @@ _sites: dict[str, dict[str, Sites]] = {}
 
 
 @contextmanager
-def running(arena: torch.Tensor, reports: list[list[dict[str, Any]]]) -> Iterator[None]:
+def running(arena: torch.Tensor, reports: Sequence[Sequence[Specialised]]) -> Iterator[None]:
     """Replay kernels in here. arena: all memory that they may reach. reports: what compilers reported of every launch.
 
     Raises Outside, Diverged or Unsupported; AssertionError for what device code would not survive either.
@@ -65,6 +72,8 @@ def running(arena: torch.Tensor, reports: list[list[dict[str, Any]]]) -> Iterato
         raise cause_of(error) from error
     finally:
         _state.first = _state.end = 0
+        while _state.patches:
+            _state.patches.popitem()[1].restore()
 
 
 def cause_of(error: BaseException) -> Exception:
@@ -164,10 +173,68 @@ def install() -> None:
     builder.create_int_to_ptr = _refused_cast
     builder.create_ptr_to_int = _refused_cast
     builder.create_bitcast = _within_kind(builder.create_bitcast)
+    builder.create_extern_elementwise = _computed
+    for module in (libdevice, cuda_libdevice):
+        for name, function in list(vars(cuda_libdevice).items()):
+            if core.is_builtin(function) and name in vars(module):
+                setattr(module, name, _outside(function))
     builder.set_grid_idx = _launching(builder.set_grid_idx)
     triton_interpreter._implicit_cvt = _with_flags(triton_interpreter._implicit_cvt)
+    triton_interpreter._patch_lang = _once_a_replay(triton_interpreter._patch_lang)
+    triton_interpreter._get_np_dtype = _looked_up_once(triton_interpreter._get_np_dtype)
+    options = triton_interpreter.interpreter_builder.options
+    triton_interpreter.interpreter_builder.options = replace(options, sanitize_overflow=False)  # as it is compiled
     executor = triton_interpreter.GridExecutor
     executor.__call__ = _named(executor.__call__)
+
+
+class _Kept:
+    """Stands for a patch that `running` undoes."""
+
+    def restore(self) -> None:
+        """Nothing yet."""
+
+
+def _once_a_replay(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """What prepares `triton.language` for interpreting a function. Triton does it for every launch and every call of a
+    device function, which took a seventh of the time of a replay."""
+
+    def patched(function: Any) -> _Kept:
+        seen = tuple(value for value in function.__globals__.values() if value is tl or value is core)
+        if seen not in _state.patches:
+            _state.patches[seen] = patch(function)
+        return _Kept()
+
+    return patched
+
+
+def _looked_up_once(numpy_dtype: Callable[[Any], Any]) -> Callable[[Any], Any]:
+    """NumPy's dtype for Triton's, of an element where that is a block's. Triton makes its table for every operation."""
+    known = functools.cache(numpy_dtype)
+
+    def converted(dtype: Any) -> Any:
+        return known(dtype.scalar) if type(dtype.scalar) is tl.dtype else numpy_dtype(dtype)
+
+    return converted
+
+
+def _computed(self: Any, library: str, path: str, symbol: str, arguments: list[Any], result: Any, is_pure: bool) -> Any:
+    """A function of libdevice, in float64; raises Unsupported for one that is not in the table."""
+    if symbol not in FUNCTIONS:
+        raise Unsupported(f"{symbol} of libdevice")
+    with np.errstate(all="ignore"):
+        made = FUNCTIONS[symbol](*(argument.data.astype(np.float64) for argument in arguments))
+        data: Any = np.asarray(made).astype(SCALARS[str(result.scalar)])
+    return triton_interpreter.TensorHandle(data, result.scalar)
+
+
+def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of libdevice as kernels call it: Triton's interpreter leaves these modules as they are."""
+
+    def called(*arguments: Any) -> Any:
+        return function(*arguments, _semantic=triton_interpreter.interpreter_semantic)
+
+    return called
 
 
 def _refused_cast(self: Any, source: Any, target: Any) -> Any:
@@ -214,7 +281,7 @@ def _named(launch: Callable[..., Any]) -> Callable[..., Any]:
             return launch(self, *arguments, **keywords)
         except InterpreterError:
             raise
-        except Exception as error:
+        except Exception as error:  # a bad kernel makes Triton's interpreter raise any type
             raise InterpreterError(repr(error)) from error
 
     return launched

@@ -22,11 +22,11 @@ from kernelwright.worker.interpret import interpreter
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.replay import Launcher, Replay
 from kernelwright.worker.plan.sent import remember
-from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.channel import Channel, Done, Failure
 
 
 class InterpreterBench:
-    """descriptor: of the arena's memory, which the supervisor makes and lets grow. folder: an empty one of its own."""
+    """descriptor: of the arena's memory, which the supervisor makes and lets grow. folder: a private, empty one."""
 
     def __init__(self, descriptor: int, folder: Path) -> None:
         self.descriptor, self.folder = descriptor, folder
@@ -41,7 +41,7 @@ class InterpreterBench:
         layout = Layout(sent.plan.buffers)
         if self.arena.numel() < layout.nbytes:
             self.arena = torch.frombuffer(mmap.mmap(self.descriptor, layout.nbytes), dtype=torch.uint8)
-        with interpreter.running(self.arena, list(sent.branches)):
+        with interpreter.running(self.arena, sent.branches):
             Replay(sent.plan, self.launcher, self.arena, layout).run()
 
 
@@ -58,8 +58,8 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
             channel.send(answer_to(bench, message))
 
 
-def answer_to(bench: InterpreterBench, message: ToInterpreter) -> dict[str, Any]:
-    """{"ok": None}, or {"status", "reason", "whole"} for whatever the interpreted kernels brought about."""
+def answer_to(bench: InterpreterBench, message: ToInterpreter) -> Done | Failure:
+    """A failure for whatever the interpreted kernels brought about."""
     try:
         match message:
             case AddText(name=name):
@@ -67,13 +67,13 @@ def answer_to(bench: InterpreterBench, message: ToInterpreter) -> dict[str, Any]
             case Run(plan=name):
                 bench.run(bench.plans[name])
     except interpreter.Outside as error:
-        return {"status": Status.RUNTIME_ERROR.value, "reason": str(error)}
+        return Failure(status=Status.RUNTIME_ERROR, reason=str(error))
     except interpreter.Diverged as error:
         reason = f"not verified here: {error}"[:800]
-        return {"status": Status.NOT_VERIFIED.value, "reason": reason, "whole": True}
+        return Failure(status=Status.NOT_VERIFIED, reason=reason, whole=True)
     except interpreter.Unsupported as error:
         reason = f"not verified here: Triton's CPU interpreter cannot run this ({error})"[:800]
-        return {"status": Status.NOT_VERIFIED.value, "reason": reason}
+        return Failure(status=Status.NOT_VERIFIED, reason=reason)
     except Exception as error:  # noqa: BLE001 - kernels fail in every way; each is a result
-        return {"status": Status.RUNTIME_ERROR.value, "reason": f"{type(error).__name__}: {error}"[:800]}
-    return {"ok": None}
+        return Failure(status=Status.RUNTIME_ERROR, reason=f"{type(error).__name__}: {error}"[:800])
+    return Done()

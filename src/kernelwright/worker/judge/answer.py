@@ -1,7 +1,7 @@
 """One draw of a case as the judge knows it: inputs, expected outputs in float64, and how far the framework is off.
 
 It judges nothing. A distribution that the reference does not bear in the problem's dtype (it overflows,
-or gives NaN nearly everywhere) is not held against a candidate; the next milder one is drawn instead. Of the strict
+or gives NaN nearly everywhere) is not used to judge a candidate; the next milder one is drawn instead. Of the strict
 ones (zeros, ties, very large or small values) more is asked: that all outputs are finite and precise, that no
 operator in the reference leaves the answer open, and of large values that no rounding of an intermediate result does.
 """
@@ -182,7 +182,7 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
 def with_scales_moved(answer: Answer, seed: int) -> Answer:
     """The same draw, knowing of each output how far rounding may move the largest and the typical element."""
     wide = cast(answer.instance, "float64")
-    moved = elementwise.scales_moved(wide, answer.expected, seed)
+    moved = elementwise.scales_moved(wide, answer.expected, answer.dtypes, seed)
     return replace(answer, own=[replace(own, moved=scale) for own, scale in zip(answer.own, moved, strict=True)])
 
 

@@ -1,7 +1,7 @@
 """Is an output right on a draw? The comparison of a candidate's outputs and of trivial answers.
 
-Where each element's sensitivity is known, what rounding of the inputs explains at an element is not held against it,
-and what it does not explain is.
+Where each element's sensitivity is known, an error that rounding of the inputs explains is allowed at that element,
+and no other.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class Comparison:
 
 
 def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tensor) -> Comparison:
-    """`actual` held against what is expected of an output."""
+    """`actual` compared with what is expected of an output."""
     answer, limit = draws.answer(case, draw), draws.limit(case, draw, output)
     expected, sensitive = answer.expected[output], answer.sensitive[output]
 

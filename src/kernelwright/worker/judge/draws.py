@@ -1,7 +1,7 @@
 """The draws of a problem's cases: which a candidate meets, what is expected of it, and how far it may deviate.
 
 Nothing of a candidate comes here but its name. Seeds are drawn here and never leave the process; with
-those of one process every candidate meets the same values, and a confirmation gets a process of its own.
+those of one process every candidate meets the same values, and a confirmation runs in a new process.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ LARGE_BYTES = 1 << 28
 """Input of a large case: its many elements pool the framework's error by themselves, and few draws have to do."""
 
 FEW_OUTPUTS = 64
-"""Fewer say little of their own scale: of one normal value in a thousand draws, one is a thousandth of the others."""
+"""Fewer say little about their scale: of one normal value in a thousand draws, one is a thousandth of the others."""
 
 KEPT_FRACTION = 0.25
 """Share of the device's memory for inputs and expected outputs kept between candidates."""
@@ -78,8 +78,8 @@ STRIDED = "strided"
 
 
 class Draws:
-    """cases: with the dtype that was asked for in place of their own, None for theirs. work: derived from forward;
-    flop: of its products."""
+    """cases: with the dtype that was asked for in place of the stated one, None for the stated one. work: derived from
+    forward; flop: of its products."""
 
     def __init__(self, problem: LoadedProblem, dtype: str | None, device: str) -> None:
         self.problem, self.device = problem, device

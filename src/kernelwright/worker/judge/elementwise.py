@@ -1,7 +1,7 @@
 """The error of each element, in units of what rounding its inputs would change there.
 
 Beside the criterion of `tolerance`, which is relative to the scale of the whole output: a kernel may give 0 for exp(-6)
-where another element is 10,000. The unit of an element is eps times the sum of its own size, the typical size of the
+where another element is 10,000. The unit of an element is eps times the sum of its size, the typical size of the
 output on the problem's own inputs, and its sensitivity: how far it moves when every input and parameter moves by its
 own size, found in float64 along random directions. An element that has no finite sensitivity decides nothing, and one
 whose result is below the smallest normal number may be 0.
@@ -17,6 +17,7 @@ import torch
 from torch import Tensor
 
 from kernelwright.errors import ProblemError
+from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole, real
 from kernelwright.worker.reference.instance import Input, Instance, outputs
 
@@ -24,8 +25,10 @@ MULTIPLE = 48.0
 """Units allowed, and times the framework's own largest error in units, where that is above 1. Of honest kernels on the
 CPU nearly all stay under 4; x tanh(log(1 + exp(x))) for Mish comes to 27 (docs/evaluation.md)."""
 
-EXPLAINED = 16.0
-"""How many eps of its sensitivity an element may be off before it counts on the scale of the output."""
+EXPLAINED = {torch.float16: 2.0, torch.bfloat16: 2.0}
+EXPLAINED_ELSEWHERE = 16.0
+"""How many eps of its sensitivity an element may be off before it counts on the scale of the output. A kernel in half
+precision adds up in float32 and rounds what it stores, by half an eps each time."""
 
 DIRECTIONS = 8
 """Of the largest of eight normal values, less than a tenth comes up once in 10^9 elements; it is 1.5 in the median."""
@@ -58,26 +61,34 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
     return list(largest)
 
 
-def scales_moved(wide: Instance, exact: list[Tensor], seed: int) -> list[Scale]:
-    """For each output the largest and the rms of how far its elements move, along one direction: what a case that is
-    too large for `sensitivities` affords. 0 where the reference refuses a moved input, or gives nothing finite."""
+def scales_moved(wide: Instance, exact: list[Tensor], dtypes: list[torch.dtype], seed: int) -> list[Scale]:
+    """For each output the largest and the rms of how far its elements move, along one direction, and where forward's
+    numbers are float32: what a case that is too large for `sensitivities` affords. 0 where the reference refuses a
+    moved input, or gives nothing finite. dtypes: of the outputs as the problem has them."""
     kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
     try:
         made = _moved_outputs(wide, kept, random.Random(f"{seed} direction").getrandbits(62))
     finally:
         for tensor, data in kept:
             tensor.data = data
-    if made is None:
-        return [Scale(0.0, 0.0)] * len(exact)
-    return [_scale_moved(moved, before) for moved, before in zip(made, exact, strict=True)]
+    found = [Scale(0.0, 0.0)] * len(exact)
+    if made is not None:
+        found = [_scale_moved(moved, before, STEP) for moved, before in zip(made, exact, strict=True)]
+    del made
+    if (narrow := rounding.with_narrow_numbers(wide)) is None:
+        return found
+    also = [_scale_moved(moved, before, 1.0 if is_whole(dtype) else torch.finfo(real(dtype)).eps)
+            for moved, before, dtype in zip(outputs(narrow), exact, dtypes, strict=True)]  # fmt: skip
+    return [Scale(max(one.largest, other.largest), max(one.rms, other.rms))
+            for one, other in zip(found, also, strict=True)]  # fmt: skip
 
 
-def _scale_moved(moved: Tensor, before: Tensor) -> Scale:
+def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
     if is_whole(moved.dtype) or before.dtype != moved.dtype or not moved.numel():
         return Scale(0.0, 0.0)  # what was rounded to fewer digits says nothing of a step of 1e-9
     largest, total = 0.0, 0.0
     for one, other in zip(moved.reshape(-1).split(CHUNK), before.reshape(-1).split(CHUNK), strict=True):
-        distance = ((one - other).abs() / STEP).nan_to_num(0.0, 0.0, 0.0)
+        distance = ((one - other).abs() / step).nan_to_num(0.0, 0.0, 0.0)
         largest, total = max(largest, float(distance.max())), total + float((distance * distance).sum())
     return Scale(largest, math.sqrt(total / moved.numel()))
 
@@ -141,5 +152,6 @@ def verdict(actual: Tensor, expected: Tensor, units: Tensor, allowed: float) -> 
 def without_explained(actual: Tensor, expected: Tensor, sensitivity: Tensor, dtype: torch.dtype) -> Tensor:
     """`actual` with what rounding of the inputs explains at an element put right, for a comparison on one scale."""
     error = (actual.to(expected.dtype) - expected).abs().double()
-    explained = EXPLAINED * torch.finfo(real(dtype)).eps * sensitivity.double()
+    eps = EXPLAINED.get(dtype, EXPLAINED_ELSEWHERE) * torch.finfo(real(dtype)).eps
+    explained = eps * sensitivity.double()
     return torch.where(error <= explained, expected.to(actual.dtype), actual)

@@ -1,4 +1,4 @@
-"""The judge: holds the reference, the secret inputs and the expected outputs, and runs nothing of a candidate.
+"""The judge: has the reference, the secret inputs and the expected outputs, and runs nothing of a candidate.
 
 It writes inputs into an arena that a bench replays on, and afterwards reads outputs, inputs and guard zones through
 its own mapping. It also times the framework's own implementations, since only it has them. Nothing that it says holds a
@@ -11,7 +11,7 @@ import contextlib
 import os
 import traceback
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ import torch
 
 from kernelwright import codec
 from kernelwright.errors import KernelwrightError, ProblemError
-from kernelwright.model import Case, CaseQualification, CaseResult, Status, WhichCases
+from kernelwright.model import Case, CaseQualification, CaseResult, Status, TensorSpec, WhichCases
 from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
@@ -31,11 +31,12 @@ from kernelwright.worker.judge.draws import Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.library import allow_tf32, exact_products
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.plan.sent import remember
-from kernelwright.worker.processes.channel import Channel
+from kernelwright.worker.processes.channel import Channel, Done, Fault
 from kernelwright.worker.reference.baseline import Baselines
 from kernelwright.worker.reference.derive import load_with_cases
 from kernelwright.worker.reference.instance import Specs, compulsory_bytes, mutated
@@ -70,7 +71,7 @@ class Judge:
                 "case": codec.plain(case if case_dtype is None else _with_dtype(case, case_dtype)),
                 "inputs": codec.plain(specs.inputs), "outputs": codec.plain(specs.outputs),
                 "mutates": specs.mutates, "lies_in": specs.lies_in, "returns": specs.returns,
-                "reads_changed": self.draws.work[name].reads_changed,
+                "reads_changed": self.draws.work[name].reads_changed, "gradients_of": specs.gradients_of,
                 **described_work(self.draws.work[name], specs, flop, size),
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
@@ -86,21 +87,21 @@ class Judge:
             "numbers": self.problem.numbers(next(case for case in self.problem.cases if case.timed)),
         }  # fmt: skip
 
-    def shapes(self) -> list[dict[str, Any]]:
-        """Per case, what a recorder is told: no values, no reference. After the problem's own cases, one whose inputs
-        lie in memory otherwise."""
+    def shapes(self) -> list[CaseShape]:
+        """Each case without values. After the problem's own cases, one whose inputs have other strides."""
         found = []
         for name, specs in self.specs.items():
             case, dtype = self.draws.cases[self.strided.get(name, name)]
             instance = self.problem.outline(case, dtype)
-            found.append({
-                "name": name, "inputs": codec.plain(specs.inputs), "input_names": instance.input_names,
-                "parameters": codec.plain(specs.parameters), "init_names": instance.init_names,
-                "mutates": specs.mutates, "arguments": instance.arguments, "keywords": instance.keywords,
-                "returns": specs.returns, "gradients": instance.joint,
-                "init": [codec.plain(as_it_lies(v)) if isinstance(v, torch.Tensor) else v
-                         for v in instance.init_inputs],
-            })  # fmt: skip
+            init = instance.init_inputs
+            tensors = tuple(place for place, value in enumerate(init) if isinstance(value, torch.Tensor))
+            found.append(CaseShape(
+                name=name, inputs=specs.inputs, input_names=instance.input_names, parameters=specs.parameters,
+                init=tuple(as_it_lies(v) if isinstance(v, torch.Tensor) else v for v in init),
+                init_names=instance.init_names, init_tensors=tensors, mutates=specs.mutates,
+                arguments=instance.arguments, keywords=instance.keywords, returns=specs.returns,
+                gradients=instance.joint,
+            ))  # fmt: skip
         return found
 
     def draws_for(self, case: str) -> list[int]:
@@ -140,22 +141,10 @@ class Judge:
 
         specs = self.specs[case]
         outputs = specs.outputs[: len(specs.outputs) - len(specs.mutates)][:first]
-        if len(plan.outputs) != len(outputs):
-            return wrong(f"{len(plan.outputs)} outputs, {len(outputs)} expected")
-        if plan.returns != specs.returns:
-            return wrong(f"outputs are not nested as forward's: {specs.returns or 'one tensor, or a flat tuple'}")
         changed = {buffer.id: buffer.name for buffer in plan.buffers
                    if buffer.origin == "input" and buffer.name in specs.mutates}  # fmt: skip
-        for i, (view, spec) in enumerate(zip(plan.outputs, outputs, strict=True)):
-            if view.shape != spec.shape or view.dtype != spec.dtype:
-                return wrong(f"output {i} is {view.dtype}{list(view.shape)}, {spec.dtype}{list(spec.shape)} expected")
-            if any(stride == 0 and size > 1 for size, stride in zip(view.shape, view.stride, strict=True)):
-                return wrong(f"output {i} is expanded (stride 0), not written")
-            lies_in = changed.get(view.buffer, "")
-            if lies_in and lies_in != specs.lies_in[i]:
-                return wrong(f"output {i} lies in {lies_in}, which forward does not return: the next call changes it")
-            if specs.lies_in[i] and not lies_in:
-                return wrong(f"output {i} is a copy, and forward returns {specs.lies_in[i]} itself")
+        if reason := returned_otherwise(plan, specs, outputs, changed):
+            return wrong(reason)
         bound, answer = list(self._bind_tensors(case, draw, plan, arena, layout)), self.answer(case, draw)
         before = mutated(answer.instance)
         left = {buffer.name: target if answer.memory is None else _as_read(target, before[buffer.name])
@@ -234,6 +223,27 @@ class Judge:
         return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]), restored)
 
 
+def returned_otherwise(plan: Plan, specs: Specs, outputs: Sequence[TensorSpec], changed: Mapping[int, str]) -> str:
+    """Why the plan does not return what forward returns, in number, nesting, shape, dtype or memory; "" where it does.
+
+    outputs: those compared. changed: the names of the inputs that forward changes, by their buffer."""
+    if len(plan.outputs) != len(outputs):
+        return f"{len(plan.outputs)} outputs, {len(outputs)} expected"
+    if plan.returns != specs.returns:
+        return f"outputs are not nested as forward's: {specs.returns or 'one tensor, or a flat tuple'}"
+    for i, (view, spec) in enumerate(zip(plan.outputs, outputs, strict=True)):
+        if view.shape != spec.shape or view.dtype != spec.dtype:
+            return f"output {i} is {view.dtype}{list(view.shape)}, {spec.dtype}{list(spec.shape)} expected"
+        if any(stride == 0 and size > 1 for size, stride in zip(view.shape, view.stride, strict=True)):
+            return f"output {i} is expanded (stride 0), not written"
+        lies_in = changed.get(view.buffer, "")
+        if lies_in and lies_in != specs.lies_in[i]:
+            return f"output {i} lies in {lies_in}, which forward does not return: the next call changes it"
+        if specs.lies_in[i] and not lies_in:
+            return f"output {i} is a copy, and forward returns {specs.lies_in[i]} itself"
+    return ""
+
+
 def described_work(work: Work, specs: Specs, flop: int | None, size: int | None) -> dict[str, Any]:
     """The fields of a case that say what it has to do. flop, size: what the problem states, None where it states
     nothing. Stated bytes are taken to divide into read and written ones as the derived do."""
@@ -292,16 +302,16 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
             message: messages.ToJudge = codec.record(channel.receive(None), messages.ToJudge)  # type: ignore[arg-type]
             path = message.path if isinstance(message, messages.Load) else path
             try:
-                channel.send({"ok": respond(judge, message)})
+                channel.send(Done(value=respond(judge, message)))
             except KernelwrightError as error:
-                channel.send({"error": str(error), "kind": type(error).__name__})
+                channel.send(Fault(message=str(error), of_problem=isinstance(error, ProblemError)))
             except torch.OutOfMemoryError as error:
                 torch.cuda.empty_cache()
-                channel.send({"error": str(out_of_memory(message.verb, error)), "kind": "ProblemError"})
-            except Exception as error:  # noqa: BLE001 - our own fault, told before this process ends
+                channel.send(Fault(message=str(out_of_memory(message.verb, error)), of_problem=True))
+            except Exception as error:  # noqa: BLE001 - our own fault, reported before this process ends
                 traceback.print_exc()
                 where = f"{path}: the judge failed at {message.verb}: " if path else ""
-                channel.send({"error": f"{where}{type(error).__name__}: {words_of(error)}", "kind": "WorkerError"})
+                channel.send(Fault(message=f"{where}{type(error).__name__}: {words_of(error)}"))
                 return
 
 

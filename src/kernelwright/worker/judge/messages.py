@@ -1,4 +1,4 @@
-"""What the supervisor asks of a judge. `plan` is the name of one that was sent before, by `AddPlan`."""
+"""Requests of the supervisor to a judge. `plan` is the name of one that was sent before, by `AddPlan`."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Draws(Message, frozen=True, kw_only=True, tag="draws"):
 
 
 class Again(Message, frozen=True, kw_only=True, tag="again"):
-    """The numbers of the draws that follow draw 0 on memory that nobody cleared."""
+    """The numbers of the draws that follow draw 0 on memory that is not cleared."""
 
     case: str
 

@@ -3,13 +3,15 @@
 A fused multiply-add, or a sum made twice in different orders, gives two readers of one intermediate result values that
 differ by a rounding error. Where scores are about 1e12, that error is 1e5, and the exponential of a score minus the
 largest one overflows in an honest kernel. So the reference is computed in float64 while each read of an intermediate
-result is off by up to an eps of its own. What the dtype holds exactly (inputs, whole numbers, maxima of inputs) no
+result is off by up to one eps of itself. What the dtype holds exactly (inputs, whole numbers, maxima of inputs) no
 kernel has to round, and it stays as it is.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -35,17 +37,32 @@ def roughly(
 
 
 def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
-    """For each output how far its elements move by rounding of intermediate results, in eps of its dtype. exact: the
-    outputs in float64. 0 where the output is whole numbers, or not a number."""
+    """For each output how far its elements move by rounding of intermediate results and of the numbers that forward is
+    given, in eps of its dtype. exact: the outputs in float64. 0 where the output is whole numbers, or not a number."""
     found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
     dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
     shifted: list[Tensor] = []
-    for number in range(READINGS):
-        for position, made in enumerate(roughly(instance, dtype, seed + number, shifted)):
-            if dtypes[position].is_floating_point and made.shape == exact[position].shape:
-                moved = (made.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
+    readings = [roughly(instance, dtype, seed + number, shifted) for number in range(READINGS)]
+    narrow = with_narrow_numbers(cast(instance, "float64"))
+    for made in readings if narrow is None else [*readings, outputs(narrow)]:
+        for position, one in enumerate(made):
+            if dtypes[position].is_floating_point and one.shape == exact[position].shape:
+                moved = (one.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
                 torch.maximum(found[position], moved.nan_to_num(0.0, 0.0, 0.0), out=found[position])
     return found
+
+
+def with_narrow_numbers(wide: Instance) -> Instance | None:
+    """The same with forward's numbers in float32, as a kernel gets them; None where float32 has them exactly."""
+    inputs = tuple(_narrow(value) if isinstance(value, float) else value for value in wide.inputs)
+    same = all(one is other or one == other for one, other in zip(inputs, wide.inputs, strict=True))
+    return None if same else replace(wide, inputs=inputs)
+
+
+def _narrow(number: float) -> float:
+    """A number as float32 has it; as it is where it is too large for that, or none."""
+    narrow = torch.tensor(number, dtype=torch.float32).item()
+    return narrow if math.isfinite(narrow) else number
 
 
 class _Rough(TorchDispatchMode):

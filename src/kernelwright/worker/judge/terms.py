@@ -1,4 +1,4 @@
-"""How many terms are summed into one element of an output, measured by gradients.
+"""The number of terms summed into one element of an output, measured by gradients.
 
 Each node of PyTorch's graph is given a gradient of one at one element, and what comes back says on how many elements
 of its inputs that element depends: GELU 1, max pooling 1, a row's softmax its length, a product its inner size. Terms

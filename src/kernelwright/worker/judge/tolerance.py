@@ -99,7 +99,8 @@ def errors(
     lenient: the inputs hold NaN or infinities on purpose. Then anything goes where NaN is expected (maxima that drop a
     NaN are common and honest), and NaN for infinity (as splitting a float into parts gives); a finite value where
     infinity is expected, infinity of the other sign, or NaN where the reference is finite never passes. Infinity in
-    place of nearly as much does: x * (1 / y) overflows for a denormal y where x / y just does not.
+    place of nearly as much does: x * (1 / y) overflows for a denormal y where x / y just does not. On any inputs,
+    infinity passes where the expected number is more than `actual`'s dtype holds.
     also: of whole numbers, what is as right as `expected`, element by element.
     """
     if actual.is_complex() and expected.is_complex():  # real and imaginary part are two numbers, each to be right
@@ -115,8 +116,9 @@ def errors(
         finite = torch.isfinite(y)
         agreed = (x == y) | (y.isnan() | x.isnan() if lenient else x.isnan() & y.isnan())
         bounded = torch.isfinite(x)
-        if lenient and a.is_floating_point():
-            bounded |= x.isinf() & (x.sign() == y.sign()) & (y.abs() > NEARLY_INFINITE * torch.finfo(a.dtype).max)
+        if a.is_floating_point():
+            largest_finite = torch.finfo(a.dtype).max * (NEARLY_INFINITE if lenient else 1.0)
+            bounded |= x.isinf() & (x.sign() == y.sign()) & (y.abs() > largest_finite)
         same = torch.where(finite, bounded, agreed)
         finites += int(finite.sum())
         if not special and not bool(same.all()):

@@ -1,4 +1,4 @@
-"""Trivial answers to a case, and whether its draws tell them from the right one.
+"""Trivial answers to a case, and whether its draws distinguish them from the right one.
 
 A case where one of them passes cannot prove a kernel right. Knows no candidate. As every candidate has to be right on
 every distribution that it meets, an answer counts as accepted only where none of those rejects it. The inputs as given
@@ -48,7 +48,7 @@ Made = Callable[[Answer, Answer], list[Tensor | None] | None]
 
 
 def qualification(draws: Draws, case: str) -> CaseQualification:
-    """Every trivial answer held against the draws that every candidate meets."""
+    """Judge every trivial answer on the draws that judge every candidate."""
     count = len(draws.specs[case].outputs)
     first, second = draws.answer(case, 0), draws.answer(case, PERIOD)
     means = [_constant(first.expected[output], second.expected[output]) for output in range(count)]

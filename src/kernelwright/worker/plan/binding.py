@@ -1,4 +1,4 @@
-"""Which tensor of a case belongs where in an arena: the inputs and parameters that a plan names.
+"""The place of each tensor of a case in an arena: the inputs and parameters that a plan names.
 
 It copies nothing. What is expanded (stride 0) is one element in memory, and written and compared once.
 """

@@ -1,4 +1,4 @@
-"""What makes a plan unfit for replay.
+"""Faults that make a plan unfit for replay.
 
 The recorder that wrote it ran the candidate's code, so nothing in it is taken on trust: every number, name and
 option is checked here before a trusted process acts on it. A plan without faults may still compute nonsense; that
@@ -80,7 +80,7 @@ def faults(plan: Plan, expected: Expected) -> list[str]:
 def _forward(plan: Plan, expected: Expected) -> Iterator[str]:
     """What keeps the first part of a plan from being a forward by itself."""
     if (plan.forward is None) is bool(expected.gradients):
-        yield "a forward and a backward were asked for" if expected.gradients else "nobody asked for a backward"
+        yield "a forward and a backward were asked for" if expected.gradients else "no backward was asked for"
     elif plan.forward is not None:
         part = plan.forward
         if not (0 <= part.steps <= len(plan.steps) and 0 < part.outputs <= len(plan.outputs)):

@@ -1,4 +1,4 @@
-"""Where each buffer of a plan lies in an arena. Pure arithmetic, so that the supervisor can size arenas too."""
+"""The place of each buffer of a plan in an arena. Pure arithmetic, so that the supervisor can size arenas too."""
 
 from __future__ import annotations
 

@@ -7,7 +7,8 @@ derived here once more, on tensors without data, because an `out=` of another sh
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import torch
@@ -31,6 +32,17 @@ def allow_tf32(allowed: bool) -> None:
     torch.backends.cuda.matmul.allow_tf32 = allowed
 
 
+@contextmanager
+def in_ieee_precision() -> Iterator[None]:
+    """Without TF32 inside, whatever this process allows."""
+    matmul, cudnn = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
+    exact_products()
+    try:
+        yield
+    finally:
+        torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32 = matmul, cudnn
+
+
 def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) -> Callable[[], Any]:
     """What carries a step out. Raises Unfit where its targets have another shape or dtype than the operator gives."""
     packet, _, overload = step.operator.partition(".")
@@ -40,9 +52,9 @@ def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) 
     args, kwargs = _arguments(functional, step, tensor)
     meta_args, meta_kwargs = _arguments(functional, step, lambda view: tensor(view).to("meta"))
     derived = _outputs(functional(*meta_args, **meta_kwargs))
-    told = [(tuple(made.shape), made.dtype) for made in derived]
-    if told != [(tuple(target.shape), target.dtype) for target in targets]:
-        raise Unfit(f"aten.{step.operator} gives {told}, and the plan has {[tuple(t.shape) for t in targets]} for it")
+    given = [(tuple(made.shape), made.dtype) for made in derived]
+    if given != [(tuple(target.shape), target.dtype) for target in targets]:
+        raise Unfit(f"aten.{step.operator} gives {given}, and the plan has {[tuple(t.shape) for t in targets]} for it")
     out = OPERATORS[step.operator].out
     if not out:
         return lambda: [target.copy_(made) for target, made in

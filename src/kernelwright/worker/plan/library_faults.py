@@ -1,7 +1,7 @@
-"""What makes the library steps of a plan unfit: what the problem does not allow, and what they may not read or write.
+"""Faults of a plan's library steps: what the problem does not allow, and what they may not read or write.
 
 In "finish" they read only what an own kernel wrote. A kernel may write all memory whose pointer it gets, inputs aside,
-but what host code copied there from an input stays the input's: whether a kernel changed it, nobody can tell.
+but what host code copied there from an input stays the input's: it is not known whether a kernel changed it.
 """
 
 from __future__ import annotations
@@ -200,7 +200,7 @@ def _not_written_by_kernels(plan: Plan, buffers: dict[int, Buffer]) -> Iterator[
                 if why:
                     yield (
                         f"{short(step.operator)} reads {why[0]}: with LIBRARY = 'finish' a library step reads only "
-                        "what a kernel of the candidate wrote to memory of its own"
+                        "what a kernel of the candidate wrote to memory that the candidate allocated"
                     )
                 written |= {target.buffer for target in step.targets}
             case Fill():

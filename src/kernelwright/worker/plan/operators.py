@@ -1,4 +1,4 @@
-"""The operators of the framework that a plan may hold, and what may be said of each. Pure: no torch.
+"""The operators of the framework that a plan may hold, with the properties of each. Pure: no torch.
 
 None of them synchronises, draws random numbers, or has an output whose size depends on values.
 """

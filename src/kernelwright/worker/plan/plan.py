@@ -23,7 +23,7 @@ MAX_STEPS = 4096
 """More launches than this in one call is not a kernel but a host loop; refused by the recorder."""
 
 AGAIN, AGAIN_FEW = -2, -4
-"""The numbers of the draws that follow draw 0 on memory that nobody cleared in between: its inputs, of which some, or
+"""The numbers of the draws that follow draw 0 on memory that is not cleared in between: its inputs, of which some, or
 a few, have changed. Even, as is draw 0, so that the guard zones hold the same poison."""
 
 AS_DENSE = -6
@@ -157,10 +157,15 @@ def forward_alone(plan: Plan, part: Forward) -> Plan:
     return msgspec.structs.replace(plan, **cut)
 
 
+def backward_twice(plan: Plan, part: Forward) -> Plan:
+    """The plan with its backward once more at the end, on what the forward has left."""
+    return msgspec.structs.replace(plan, steps=(*plan.steps, *plan.steps[part.steps :]))
+
+
 class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the recorder says of one case: a plan, or a status with its reason. taken: the numbers of the branches of
     host code that were taken, as `source.branches` counts them. refused: whether the host code itself raised the
-    error, in a `raise` or `assert` of its own."""
+    error, in one of its `raise` or `assert` statements."""
 
     case: str
     plan: Plan | None = None

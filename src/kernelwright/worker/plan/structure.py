@@ -1,4 +1,4 @@
-"""How values are nested in lists, tuples and dicts: their leaves in one row, and a Python literal with their places.
+"""Nesting of values in lists, tuples and dicts: their leaves in one row, and a Python literal with their places.
 
 The literal of `{"k": [a, b], "v": c}` is `{'k': [0, 1], 'v': 2}`: a whole number is the place of a leaf.
 """

@@ -1,4 +1,4 @@
-"""What a compiler or an interpreter says, read as if the candidate had written it: both execute its text.
+"""Answers of a compiler or an interpreter, read as if the candidate had written them: both execute its text.
 
 They can name machine code, which replay judges, and failures. They cannot say that anything passed.
 """
@@ -6,13 +6,23 @@ They can name machine code, which replay judges, and failures. They cannot say t
 from __future__ import annotations
 
 import re
-from typing import Any
 
 import msgspec
 
 from kernelwright import codec
-from kernelwright.model import Counter, KernelResources, Status
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.model import KernelResources, Status
+from kernelwright.worker.compile import machine_code
+from kernelwright.worker.compile.messages import (
+    BranchesRead,
+    Compile,
+    Compiled,
+    CountInstructions,
+    FromCompiler,
+    InstructionsCounted,
+    ReadBranches,
+    ToCompiler,
+)
+from kernelwright.worker.processes.channel import Done, Failure
 
 OF_COMPILERS = (Status.COMPILE_ERROR, Status.REJECTED)
 OF_REPLAYS = (Status.COMPILE_ERROR, Status.RUNTIME_ERROR, Status.NOT_VERIFIED)
@@ -21,58 +31,35 @@ OF_REPLAYS = (Status.COMPILE_ERROR, Status.RUNTIME_ERROR, Status.NOT_VERIFIED)
 REASON_LIMIT = 2000
 
 
-class Failure(msgspec.Struct, frozen=True, kw_only=True):
-    """whole: see `Ended`."""
-
-    status: Status
-    reason: str
-    whole: bool = False
-
-
-class Compiled(msgspec.Struct, frozen=True, kw_only=True):
-    """What `compiler.compiled` says. code: for `machine_code.read`."""
-
-    code: dict[str, Any]
-    resources: KernelResources
-    untrue: tuple[str, ...]
-    branches: tuple[dict[str, Any], ...] = ()
-
-
-class Front(msgspec.Struct, frozen=True, kw_only=True):
-    branches: tuple[dict[str, Any], ...]
-
-
-class Counted(msgspec.Struct, frozen=True, kw_only=True):
-    counters: tuple[Counter, ...]
-
-
-def of_compiler(answer: dict[str, Any], job: dict[str, Any], target: str) -> dict[str, Any]:
-    """The answer to a job, with what was asked and no more; a failure where it is something else."""
+def of_compiler(answer: object, job: ToCompiler, target: str) -> FromCompiler:
+    """The answer to a job; a failure where it is something else."""
     try:
-        if "status" in answer:
-            return codec.plain(_failure(answer, OF_COMPILERS))  # type: ignore[no-any-return]
-        if job.get("counters"):
-            return codec.plain(codec.record(answer, Counted))  # type: ignore[no-any-return]
-        if job.get("front"):
-            return codec.plain(codec.record(answer, Front))  # type: ignore[no-any-return]
-        compiled = codec.record(answer, Compiled)
-        _check_resources(compiled.resources, job["launch"]["kernel"], target)
-        return codec.plain(compiled)  # type: ignore[no-any-return]
+        match job, codec.record(answer, FromCompiler):  # type: ignore[arg-type]
+            case _, Failure() as failure:
+                return _checked(failure, OF_COMPILERS)
+            case Compile(launch=launch), Compiled() as found:
+                _check_resources(found.resources, launch.kernel, target)
+                machine_code.check(found.code)
+                return found
+            case (ReadBranches(), BranchesRead() as found) | (CountInstructions(), InstructionsCounted() as found):
+                return found
+            case _, other:
+                raise ValueError(f"it answered {type(other).__name__} to {job.verb}")
     except (ValueError, RecursionError) as error:  # msgspec's are ValueErrors
-        return {"status": Status.REJECTED.value, "reason": f"what the compiler said cannot be read: {error}"[:400]}
+        return Failure(status=Status.REJECTED, reason=f"what the compiler said cannot be read: {error}"[:400])
 
 
-def of_replay(answer: dict[str, Any]) -> Ended:
-    """How a replay ended that is not done."""
+def of_replay(answer: object) -> Done | Failure:
+    """The answer of a process that ran kernels; a failure where it cannot be read."""
     try:
-        failure = _failure(answer, OF_REPLAYS)
+        found: Done | Failure = codec.record(answer, Done | Failure)  # type: ignore[arg-type]
+        return _checked(found, OF_REPLAYS) if isinstance(found, Failure) else found
     except (ValueError, RecursionError) as error:
-        return Ended(Status.RUNTIME_ERROR, f"what ran the kernels said cannot be read: {error}"[:400])
-    return Ended(failure.status, failure.reason, whole=failure.whole)
+        reason = f"what ran the kernels said cannot be read: {error}"[:400]
+        return Failure(status=Status.RUNTIME_ERROR, reason=reason)
 
 
-def _failure(answer: dict[str, Any], known: tuple[Status, ...]) -> Failure:
-    failure = codec.record(answer, Failure)
+def _checked(failure: Failure, known: tuple[Status, ...]) -> Failure:
     if failure.status not in known:
         raise ValueError(f"it cannot say {failure.status.value!r}")
     return msgspec.structs.replace(failure, reason=failure.reason[:REASON_LIMIT])

@@ -13,17 +13,45 @@ from typing import Any
 
 import msgspec
 
+from kernelwright.model import Status
+
 MAX_FRAME_BYTES = 1 << 28
 """A larger frame means a broken or hostile child."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="verb", tag=True, forbid_unknown_fields=True):
-    """Base of what a supervisor asks of a child: tagged records, told apart by `match`."""
+    """Base of what a supervisor asks of a child: tagged records, distinguished by `match`."""
 
     @property
     def verb(self) -> str:
         """Its tag, for messages to people."""
         return str(self.__struct_config__.tag)
+
+
+class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="answer", tag=True, forbid_unknown_fields=True):
+    """Base of what a child answers."""
+
+
+class Done(Answer, frozen=True, kw_only=True, tag="done"):
+    """value: what was asked for, as plain data."""
+
+    value: Any = None
+
+
+class Failure(Answer, frozen=True, kw_only=True, tag="failure"):
+    """What a candidate's code brought about. whole: see `Ended`. ends: whether the process that says this ends."""
+
+    status: Status
+    reason: str
+    whole: bool = False
+    ends: bool = False
+
+
+class Fault(Answer, frozen=True, kw_only=True, tag="fault"):
+    """An error that is not the candidate's. of_problem: the user's problem is at fault, not kernelwright."""
+
+    message: str
+    of_problem: bool = False
 
 
 class ChannelClosed(Exception):

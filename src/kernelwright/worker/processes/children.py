@@ -72,7 +72,7 @@ class Child:
     def __init__(
         self, server: ForkServer, role: str, pid: int, channel: Channel, log: Path | None, scratch: Path | None = None
     ) -> None:
-        """scratch: a folder of its own, removed when it is killed."""
+        """scratch: a private folder, removed when it is killed."""
         self.server, self.role, self.pid, self.channel, self.log = server, role, pid, channel, log
         self.scratch = scratch
         self.plans: dict[str, None] = {}  # the names of those that it was sent
@@ -85,7 +85,7 @@ class Child:
 
     @property
     def is_orphan(self) -> bool:
-        """Whether it ended with its server, and nobody has noticed yet."""
+        """Whether it ended with its server, and that was not noticed yet."""
         return not self.is_killed and not self.server.alive
 
     def ask(self, message: dict[str, Any] | Message, timeout_s: float) -> dict[str, Any]:
@@ -194,7 +194,7 @@ class ForkServer:
         return self.process.poll() is None
 
     def replaced(self) -> ForkServer:
-        """A new server in the place of this one, which ended. Raises `WorkerError` where all were told to end."""
+        """A new server in the place of this one, which ended. Raises `WorkerError` where all are being ended."""
         if self not in SERVERS:
             raise WorkerError("the worker is ending")
         self.close()
@@ -226,7 +226,7 @@ class ForkServer:
         log: bool = False,
         descriptors: Sequence[int] = (),
     ) -> Child:
-        """A child in `role`. A confined one gets an empty folder of its own as its option `scratch`.
+        """A child in `role`. A confined one gets an empty private folder as its option `scratch`.
 
         descriptors: passed on to it, as its option `descriptors`.
         """

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import faulthandler
+import gc
 import importlib
 import os
 import signal
@@ -33,6 +34,7 @@ ROLES = {
     "recorder": "kernelwright.worker.record.recorder",
     "intruder": "kernelwright.worker.confine.intruder",
     "compiler": "kernelwright.worker.compile.compiler",
+    "generator": "kernelwright.worker.generate.generator",
 }
 """Role to the module whose `main(channel, options)` the child runs."""
 
@@ -44,17 +46,21 @@ def main(argv: list[str]) -> int:
     control = socket.socket(fileno=int(argv[0]))
     end_with(int(argv[1]))
     os.dup2(2, 1)  # what anything prints is log, never data
+    gc.disable()  # the imports below take a quarter longer with it
     import torch
-    import torch._dynamo  # torch imports it at the first call under a mode; once here, not 1.1 s in every recorder
     import triton
     import triton.compiler
     import triton.language
 
+    if os.environ.get("TRITON_INTERPRET") != "1":  # no recorder runs there
+        import torch._dynamo  # torch imports it at the first call under a mode; once here, not 1.1 s in every recorder
     for module in ROLES.values():
         importlib.import_module(module)
     if threading.active_count() != 1:
         raise RuntimeError(f"forking needs one thread, found {threading.active_count()} after the imports")
     torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    gc.freeze()  # else each child's collections go through, and so copy, all that was imported
+    gc.enable()
     adopt_orphans()
     children: set[int] = set()
     ended: dict[int, int] = {}
@@ -107,7 +113,7 @@ def reply(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socket) -> int:
-    """Fork one child in a session of its own; the parent returns its process id.
+    """Fork one child in a new session; the parent returns its process id.
 
     descriptors: the child's channel, then what its options name as `descriptors`.
     """
@@ -133,8 +139,8 @@ def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socke
         options = command["options"] | {"descriptors": descriptors[1:]}
         importlib.import_module(ROLES[command["role"]]).main(channel, options)
         status = 0
-    except BaseException:
-        traceback.print_exc()  # into its log; the supervisor sees the exit status
+    except BaseException:  # an exit, too: the log of this process says what ended it
+        traceback.print_exc()
         raise
     finally:
         with contextlib.suppress(AttributeError, OSError, ValueError):  # a problem may have taken it away

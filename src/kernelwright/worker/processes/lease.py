@@ -1,7 +1,7 @@
 """The lease of one GPU: it covers what must not be disturbed, timing above all.
 
 One thread of one process has it at a time, in all programs together: two runs on one GPU take turns and measure what
-each would measure alone. It protects no data. The rule: what needs no GPU, compiling above all, is done without.
+each would measure alone. Work that needs no GPU, compiling above all, is done without it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ log = logging.getLogger(__name__)
 SAID_AFTER_S = 5.0
 """Longer than another run keeps the GPU between two short candidates, shorter than people wonder what goes on."""
 
-WAITS = "another program uses the GPU (it holds %s); this run goes on as soon as it lets go"
+WAITS = "another program uses the GPU (it holds %s); this run goes on as soon as it is free"
 
 
 class Lease:
@@ -54,13 +54,13 @@ class Lease:
         try:
             if self._file is not None:
                 self._wait(self._file)
-        except BaseException:  # a wait that was broken off holds nothing
+        except BaseException:  # an interrupt, too: a wait that was broken off leaves nothing locked
             self._depth -= 1
             self._threads.release()
             raise
         try:
             self._begins()
-        except BaseException:
+        except BaseException:  # an interrupt, too: no other thread could take it
             self.release()
             raise
 

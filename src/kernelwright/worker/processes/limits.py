@@ -1,4 +1,4 @@
-"""How long each thing may take before it is called endless. All defaults in one place, each with its reason."""
+"""Time limits of the worker's operations. All defaults in one place, each with its reason."""
 
 from __future__ import annotations
 
@@ -32,6 +32,9 @@ class Limits(Record, frozen=True, kw_only=True):
 
     judge_s: float = 300.0
     """A float64 reference of a 4 GB case takes seconds on a GPU; a CPU one of a small case less."""
+
+    generate_s: float = 240.0
+    """Inductor at five sizes: 4 s for a softmax on an idle machine, a minute for a network of many layers."""
 
     profile_s: float = 300.0
     """Imports, drawing inputs of several GB, and up to some dozen passes of each kernel under a profiler."""

@@ -23,6 +23,12 @@ def keep_short(folder: Path) -> None:
 
 def _watch(folder: Path) -> None:
     while not _pause.wait(LOOK_S):
+        look(folder)
+
+
+def look(folder: Path) -> None:
+    """Shorten every log in `folder` and the folders in it. What is removed meanwhile is left out."""
+    with contextlib.suppress(OSError):  # a folder that is gone ends a glob
         for log in [*folder.glob("*.log"), *folder.glob("*/*.log")]:
             shorten(log)
 

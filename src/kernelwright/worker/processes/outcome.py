@@ -1,4 +1,4 @@
-"""How a stage ends an evaluation before its time: a status and a reason, raised and turned into data by `evaluate`."""
+"""Early end of an evaluation by a stage: a status and a reason, raised and turned into data by `evaluate`."""
 
 from __future__ import annotations
 

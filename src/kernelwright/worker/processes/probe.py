@@ -1,4 +1,4 @@
-"""What this machine is: asked once, in a child of its own, because asking initialises CUDA."""
+"""Describes this machine: asked once, in a separate child, because asking initialises CUDA."""
 
 from __future__ import annotations
 

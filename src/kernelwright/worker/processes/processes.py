@@ -15,16 +15,19 @@ from importlib import resources
 from pathlib import Path
 from typing import Any, TypeVar
 
+from kernelwright import codec
+from kernelwright.cache import Cache
 from kernelwright.devices import Target, device_file, find_target
 from kernelwright.devices.backend import BACKEND
 from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
 from kernelwright.model import Status
 from kernelwright.worker.bench import messages as to_bench
 from kernelwright.worker.compile import machine_code
-from kernelwright.worker.compile.cache import CompileCache
+from kernelwright.worker.compile.messages import Compile, Compiled, FromCompiler, Outcome, Stored, ToCompiler
 from kernelwright.worker.judge import messages as to_judge
 from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes import answers
+from kernelwright.worker.processes.channel import Done, Failure, Fault
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
 from kernelwright.worker.processes.lease import Lease
 from kernelwright.worker.processes.limits import Limits
@@ -37,21 +40,9 @@ NOTE = "judge.note"
 """Where a judge says what of the problem it runs; read when it has ended."""
 
 
-def entry_of(key: str, job: dict[str, Any]) -> str:
-    """Names a job in the compile cache: what is launched, and what is asked of the compiler beside machine code."""
-    return ":".join([key, *sorted(job.keys() - {"kernels", "launch"})])
-
-
-def checked(answer: dict[str, Any], job: dict[str, Any], target: str) -> dict[str, Any]:
-    """A compiler's answer to a job with machine code that can be read, or a failure."""
-    answer = answers.of_compiler(answer, job, target)
-    try:
-        if "code" in answer:
-            machine_code.read(answer["code"])
-    except ValueError as error:  # msgspec's too
-        reason = f"what the compiler made is not machine code: {error}"[:400]
-        return {"status": Status.REJECTED.value, "reason": reason}
-    return answer
+def entry_of(key: str, job: ToCompiler) -> str:
+    """Names a job: what is launched, and what is asked of the compiler."""
+    return ":".join([key, job.verb, *["branches"] * (isinstance(job, Compile) and job.branches)])
 
 
 def peaks_file(machine: dict[str, Any]) -> Path:
@@ -64,7 +55,7 @@ def peaks_file(machine: dict[str, Any]) -> Path:
 
 
 class Processes:
-    def __init__(self, scratch: Path, target: str | None, limits: Limits, cache: CompileCache | None = None) -> None:
+    def __init__(self, scratch: Path, target: str | None, limits: Limits, cache: Cache | None = None) -> None:
         """scratch: an empty folder, which the caller removes. cache: compiled launches of other workers."""
         self.limits = limits
         self.cache = cache
@@ -73,7 +64,7 @@ class Processes:
         self.compilers = ForkServer(self.scratch)
         try:
             probe = self.compilers.spawn("probe")  # waits for the import of torch
-        except BaseException:
+        except BaseException:  # an interrupt, too: no fork server stays
             self.compilers.close()
             raise
         self.machine: dict[str, Any] = probe.channel.receive(120.0)
@@ -91,7 +82,7 @@ class Processes:
             self.interpreters = ForkServer(self.scratch / "interpreter", interpret=True)
         self.lease = Lease(self.machine["uuid"], begins=self._drop_ended)
         self.threads = ThreadPoolExecutor(max_workers=os.cpu_count() or 2)
-        self.compiled: dict[str, Future[dict[str, Any]]] = {}
+        self.compiled: dict[str, Future[Outcome]] = {}
         self.compiled_lock = threading.Lock()
         self.children: dict[str, Child] = {}
         self.problem: to_judge.Load | None = None  # what every judge reads first
@@ -241,21 +232,21 @@ class Processes:
                 bench = self.child("bench")
                 if isinstance(message, to_bench.Reserve) and not self.on_gpu:
                     return self.memory.reserve(message.nbytes)
-                answer: dict[str, Any] = {"ok": None}
+                answer: Done | Failure = Done()
                 if plan is not None and plan.name not in bench.plans:
-                    answer = bench.ask(plan, timeout_s)
+                    answer = answers.of_replay(bench.ask(plan, timeout_s))
                     remember(bench.plans, plan.name, None)
-                if "ok" in answer:
-                    answer = bench.ask(message, timeout_s)
+                if isinstance(answer, Done):
+                    answer = answers.of_replay(bench.ask(message, timeout_s))
             except ChildTimeout as error:
                 raise Ended(Status.TIMEOUT, f"the kernels did not finish in {timeout_s:g} s") from error
             except ChildDied as error:
                 raise Ended(Status.CRASHED, f"the process that ran the kernels {error.how}", lost=True) from error
-            if answer.get("sticky"):
+            if isinstance(answer, Failure) and answer.ends:
                 self.drop("bench")
-        if "ok" in answer:
-            return answer["ok"]
-        raise answers.of_replay(answer)
+        if isinstance(answer, Failure):
+            raise Ended(answer.status, answer.reason, whole=answer.whole)
+        return answer.value
 
     def twice_if_lost(self, attempt: Callable[[], tuple[T, bool]]) -> T:
         """The result of `attempt`, tried once more where a process was lost, which may have been killed from outside.
@@ -281,13 +272,14 @@ class Processes:
 
     def _answer(self, judge: Child, message: to_judge.ToJudge, timeout_s: float) -> Any:
         try:
-            answer = judge.ask(message, timeout_s)
+            said = judge.ask(message, timeout_s)
         except (ChildDied, ChildTimeout) as error:
             self.judges_lost += isinstance(error, ChildDied)
             raise self._judge_ended(judge, message.verb, error) from error
-        if "error" in answer:
-            raise (ProblemError if answer["kind"] == "ProblemError" else WorkerError)(answer["error"])
-        return answer["ok"]
+        answer: Done | Fault = codec.record(said, Done | Fault)  # type: ignore[arg-type]
+        if isinstance(answer, Fault):
+            raise (ProblemError if answer.of_problem else WorkerError)(answer.message)
+        return answer.value
 
     def _judge_ended(self, judge: Child, verb: str, error: ChildDied | ChildTimeout) -> WorkerError | ProblemError:
         """Whose fault it is that the judge ended: the problem's where its code ran, and else ours."""
@@ -302,59 +294,61 @@ class Processes:
 
     # --- compiling -------------------------------------------------------------------------------------------
 
-    def compile(self, key: str, job: dict[str, Any]) -> Future[dict[str, Any]]:
-        """Machine code and resources of one launch, or the failure; compiled once per key, on any free core.
+    def compile(self, key: str, job: ToCompiler) -> Future[Outcome]:
+        """What a compiler makes of one launch, or the failure; asked once per key and kind of job, on any free core.
 
         key: see `machine_code.key_of`.
         """
+        entry = entry_of(key, job)
         with self.compiled_lock:
-            if key not in self.compiled:
-                self.compiled[key] = self.threads.submit(self._compile, key, job)
-            return self.compiled[key]
+            if entry not in self.compiled:
+                self.compiled[entry] = self.threads.submit(self._compile, entry, job)
+            return self.compiled[entry]
 
-    def _compile(self, key: str, job: dict[str, Any]) -> dict[str, Any]:
+    def _compile(self, entry: str, job: ToCompiler) -> Outcome:
         """What a compiler said of a job. What may be the machine's fault (a process that was killed, a time limit, a
         full disk) is not kept: the next candidate that asks may have better luck."""
         lasts = False
         try:
-            answer = self._compiled(key, job)
+            answer = self._compiled(entry, job)
             if isinstance(answer, Ended):
-                return {"status": answer.status.value, "reason": answer.reason}
-            lasts = answer.get("status") != Status.TIMEOUT.value
+                return Failure(status=answer.status, reason=answer.reason)
+            lasts = not (isinstance(answer, Failure) and answer.status is Status.TIMEOUT)
         finally:
             if not lasts:
                 with self.compiled_lock:
-                    del self.compiled[key]
+                    del self.compiled[entry]
         return answer
 
-    def _compiled(self, key: str, job: dict[str, Any]) -> dict[str, Any] | Ended:
-        """The same, from the cache where it is there; machine code by its name in `code`."""
-        answer = self._cached(key, job)
+    def _compiled(self, entry: str, job: ToCompiler) -> Outcome | Ended:
+        """The same, from the cache where it is there."""
+        answer = self._cached(entry, job)
         if answer is None:
             made = self.twice_if_lost(lambda: self._asked_of_compiler(job))
             if isinstance(made, Ended):
                 return made
             answer = made
-            if self.cache is not None and "status" not in answer:
-                self.cache.store(entry_of(key, job), answer)
-        if "code" not in answer:
+            if self.cache is not None and not isinstance(answer, Failure):
+                self.cache.store(entry, answer)
+        if not isinstance(answer, Compiled):
             return answer
-        return answer | {"code": machine_code.store(machine_code.read(answer["code"]), self.code)}
+        name = machine_code.store(answer.code, self.code)
+        return Stored(code=name, resources=answer.resources, untrue=answer.untrue, branches=answer.branches)
 
-    def _cached(self, key: str, job: dict[str, Any]) -> dict[str, Any] | None:
+    def _cached(self, entry: str, job: ToCompiler) -> FromCompiler | None:
         """What the cache holds for a job, checked as a compiler's answer; None where that is nothing usable."""
-        found = self.cache.fetch(entry_of(key, job)) if self.cache is not None else None
-        answer = found and checked(found, job, self.target.name)
-        return answer if answer and "status" not in answer else None
+        found = self.cache.fetch(entry) if self.cache is not None else None
+        answer = None if found is None else answers.of_compiler(found, job, self.target.name)
+        return None if isinstance(answer, Failure) else answer
 
-    def _asked_of_compiler(self, job: dict[str, Any]) -> tuple[dict[str, Any] | Ended, bool]:
+    def _asked_of_compiler(self, job: ToCompiler) -> tuple[FromCompiler | Ended, bool]:
         """The answer of a new compiler, or how that ended; and whether it was lost."""
         child = self.spawn("compiler", {"target": self.target.name}, log=True)
         try:
-            return checked(child.ask(job, self.limits.compile_s), job, self.target.name), False
+            return answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name), False
         except ChildTimeout:
             reason = f"compiling took over {self.limits.compile_s:g} s"
-            return {"status": Status.TIMEOUT.value, "reason": reason}, False
+            return Failure(status=Status.TIMEOUT, reason=reason), False
         except ChildDied as error:
             reason = f"the compiler was {error.how}: {child.printed(600)}"
             return Ended(Status.COMPILE_ERROR, reason, lost=True), True

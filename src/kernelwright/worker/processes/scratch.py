@@ -1,7 +1,7 @@
 """A supervisor's folder for temporary files, and the removal of those that killed supervisors left behind.
 
 Imports no torch. A folder in use is locked, by the kernel and as long as its supervisor lives, so only
-what nobody uses is removed: a folder of ours by name, owner and kind, whose lock can be had.
+folders that are not in use are removed: a folder of ours by name, owner and kind, whose lock can be had.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""What a profiler sees of one call of a replayed plan, or of the framework's own. See docs/diagnosis.md."""
+"""Profiles of one call of a replayed plan, or of the framework's own implementation. See docs/diagnosis.md."""

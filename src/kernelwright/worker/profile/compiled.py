@@ -1,15 +1,16 @@
-"""What is known of a launch before it runs: the compiler's resources, its machine code, how it fills the device.
+"""Figures of a launch known before it runs: the compiler's resources, its machine code, how it fills the device.
 
 Everything here holds on a machine without a GPU, for the target that was compiled for.
 """
 
 from __future__ import annotations
 
-from kernelwright import codec
 from kernelwright.devices import Target
 from kernelwright.devices.backend import BACKEND
 from kernelwright.model import Counter, KernelResources, LaunchProfile
+from kernelwright.worker.compile.messages import CountInstructions, InstructionsCounted
 from kernelwright.worker.plan.plan import Launch, Plan
+from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.profile.protocol import CannotProfile
 from kernelwright.worker.stages.subject import Subject
 
@@ -26,12 +27,13 @@ def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
 
 
 def code(subject: Subject, launch: Launch) -> tuple[Counter, ...]:
-    """What the machine code of a launch holds, found by a compiler of its own."""
-    job = {"kernels": subject.kernels_source, "launch": codec.plain(launch), "counters": True}
-    answer = subject.processes.compile(f"{subject.key(launch)}:counters", job).result()
-    if "counters" not in answer:
-        raise CannotProfile(answer["reason"])
-    return codec.record(answer["counters"], tuple[Counter, ...])
+    """What the machine code of a launch contains, found by a separate compiler."""
+    job = CountInstructions(kernels=subject.kernels_source, launch=launch)
+    match subject.processes.compile(subject.key(launch), job).result():
+        case InstructionsCounted(counters=counters):
+            return counters
+        case answer:
+            raise CannotProfile(answer.reason if isinstance(answer, Failure) else "no instructions were counted")
 
 
 def profiled(launch: Launch, resources: KernelResources, in_code: tuple[Counter, ...], target: Target) -> LaunchProfile:

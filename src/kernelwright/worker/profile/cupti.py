@@ -40,7 +40,7 @@ class TorchProfiler:
         launches = tuple(of_trace(json.loads(trace.read_text())))
         trace.unlink()
         if not launches:
-            raise CannotProfile("torch's profiler saw no kernel: CUPTI is not to be had here")
+            raise CannotProfile("torch's profiler saw no kernel: CUPTI is not available here")
         return launches
 
 

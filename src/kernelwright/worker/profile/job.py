@@ -1,4 +1,4 @@
-"""What the profiled program is told to call."""
+"""The call that the profiled program makes."""
 
 from __future__ import annotations
 

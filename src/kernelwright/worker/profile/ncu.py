@@ -1,7 +1,7 @@
 """Nsight Compute: the counters of the GPU itself, where the driver lets this user read them.
 
 ncu starts the program, and replays each kernel in it until every counter was read, a few passes in all. Clocks are left
-as they are (`--clock-control none`): the times beside are of the same clocks, and nobody else's work is slowed. Caches
+as they are (`--clock-control none`): the times beside are of the same clocks, and other work is not slowed. Caches
 are flushed before every pass (`--cache-control all`), because the clock times with a cold cache; where a call has
 several launches, what one leaves in L2 for the next is therefore counted as read from DRAM.
 """

@@ -1,4 +1,4 @@
-"""What `ncu --csv --page raw` writes, read. Pure: no process is started here.
+"""Reader of the output of `ncu --csv --page raw`. Pure: no process is started here.
 
 One line of names, one of units, one for each launch, with ncu's own messages ("==PROF== …") between them. A cell that
 is empty or holds no number ("n/a") is a counter that was not read.

@@ -24,7 +24,7 @@ from kernelwright.worker.session import Session
 from kernelwright.worker.stages.subject import Subject
 
 PROFILERS: tuple[Profiler, ...] = (NsightCompute(), TorchProfiler())
-"""Tried in this order on a machine with a GPU. Another profiler is a file of its own and a place here."""
+"""Tried in this order on a machine with a GPU. Another profiler is a separate file and an entry here."""
 
 PROFILED = ("eager", "compile")
 """Names of the framework rows that can be profiled."""

@@ -1,6 +1,6 @@
 """The program that a profiler starts: one call of a plan, or of the framework's own, between the profiler's marks.
 
-`python -m kernelwright.worker.profile.program JOB.json`. A process of its own, because Nsight Compute has to start what
+`python -m kernelwright.worker.profile.program JOB.json`. A separate process, because Nsight Compute has to start what
 it looks into. Inputs, dtype and launches are those that are timed; the values come from a seed of this process alone,
 because those of the judge are secret. It judges nothing and holds no expected output.
 """
@@ -22,7 +22,7 @@ from kernelwright.worker.bench.launching import allow_device_descriptors
 from kernelwright.worker.bench.launching import compiled as compiled_code
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.library import exact_products
+from kernelwright.worker.plan.library import allow_tf32
 from kernelwright.worker.plan.replay import Replay
 from kernelwright.worker.profile.job import Job
 from kernelwright.worker.reference import load, values, weights
@@ -38,7 +38,6 @@ EVICTING_L2 = 4
 
 def main(argv: list[str]) -> int:
     job = codec.decode(Path(argv[0]).read_text(encoding="utf-8"), Job)
-    exact_products()
     with torch.no_grad():
         place, call = replaying(job) if job.plan is not None else calling(job)
         for _ in range(WARM_UP_CALLS):
@@ -54,8 +53,10 @@ def main(argv: list[str]) -> int:
 
 
 def drawn(job: Job) -> Instance:
-    """Reference and inputs of the case as the problem gives them: what draw 0, which is timed, is made of."""
+    """Reference and inputs of the case as the problem gives them: the values of draw 0, which is timed. Float32 is
+    multiplied from now on as the problem states."""
     problem = load.load_problem(job.problem)
+    allow_tf32(problem.precision == "tf32")
     case = next(case for case in job.cases or problem.cases if case.name == job.case)
     seed = secrets.randbits(62)
     instance = problem.instance(case, seed=seed, device=job.device, dtype=own_dtype(case, job.dtype))

@@ -1,7 +1,7 @@
-"""Which counters of Nsight Compute are read, what we call them, and how its units become ours.
+"""The counters of Nsight Compute that are read, with our names and units.
 
-A counter more is a line in `CHOSEN`. The rule: a metric that this GPU does not have is left out by ncu ("n/a"), and is
-then absent here. Names are those of NVIDIA's "Kernel Profiling Guide" 2025.3, metrics reference and decoder.
+To add a counter, add a line to `CHOSEN`. A metric that this GPU does not have is "n/a" in ncu's output, and is then
+absent here. Names are those of NVIDIA's "Kernel Profiling Guide" 2025.3, metrics reference and decoder.
 """
 
 from __future__ import annotations

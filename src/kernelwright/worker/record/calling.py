@@ -1,7 +1,6 @@
-"""What host code is called with: inputs, parameters and constructor arguments of a case, without values.
+"""The arguments of host code: inputs, parameters and constructor arguments of a case, without values.
 
-Not the call (`recorder`). Parameters are the reference's, found by name; what a candidate brings along
-under another name is nobody's.
+Parameters are the reference's, found by name. Parameters that the reference does not have are refused when used.
 """
 
 from __future__ import annotations
@@ -11,30 +10,10 @@ from typing import Any
 
 import torch
 
-from kernelwright.model import Record, Scalar, TensorSpec
+from kernelwright.model import TensorSpec
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.structure import arguments_from
 from kernelwright.worker.record.trace import Refused
-
-
-class CaseShape(Record, frozen=True, kw_only=True):
-    """All that a candidate learns of a case: shapes, dtypes, strides and plain arguments."""
-
-    name: str
-    inputs: tuple[TensorSpec | Scalar | None, ...]
-    input_names: tuple[str, ...]
-    parameters: dict[str, TensorSpec]
-    init: tuple[Any, ...]
-    init_names: tuple[str, ...]
-    mutates: tuple[str, ...] = ()
-    """The inputs that may be changed; where there are some, a call may return nothing."""
-    arguments: str = ""
-    """How inputs are nested in forward's arguments (`structure`)."""
-    keywords: tuple[str, ...] = ()
-    """The arguments of forward that are passed by name."""
-    returns: str = ""
-    """How tensors are nested in what forward returns, in the same way."""
-    gradients: int = 0
-    """How many of the inputs, the last ones, are gradients of outputs: then a backward is called after the forward."""
 
 
 def meta(spec: TensorSpec) -> torch.Tensor:

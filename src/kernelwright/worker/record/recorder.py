@@ -20,41 +20,32 @@ import torch
 
 from kernelwright import codec
 from kernelwright.devices import find_target
-from kernelwright.model import LibraryMode, Record, Status, TensorSpec
+from kernelwright.model import Status, TensorSpec
 from kernelwright.source import parse as syntax
 from kernelwright.source.branches import MARK, marked
 from kernelwright.worker import confine
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.plan import Recorded, Recording
 from kernelwright.worker.plan.structure import result_of
 from kernelwright.worker.processes.channel import Channel
-from kernelwright.worker.record.calling import CaseShape, adopt, bind_arguments, forward_arguments, meta
+from kernelwright.worker.record.calling import adopt, bind_arguments, forward_arguments, meta
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import kernel_names, launches_to
+from kernelwright.worker.record.messages import Confined, RecordCases
 from kernelwright.worker.record.trace import Refused, Trace
-
-
-class Job(Record, frozen=True, kw_only=True):
-    source: str
-    autotune: dict[str, int]
-    """Which config to take for a kernel under `triton.autotune`; the first where not said."""
-    target: str
-    cases: tuple[CaseShape, ...]
-    library: LibraryMode = "none"
-    """Which operators of the framework the plan may hold."""
 
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
     scratch = Path(options["scratch"])
     torch.set_num_threads(1)  # no more can be started, and OpenMP ends the process over that
     in_force = confine.enter(scratch, (channel.socket.fileno(),), confine.RECORDER)
-    channel.send({"confinement": in_force})
-    job = codec.record(channel.receive(30.0), Job)
-    channel.send(codec.plain(record(job, scratch)))
+    channel.send(Confined(measures=in_force))
+    channel.send(record(codec.record(channel.receive(30.0), RecordCases), scratch))
 
 
-def record(job: Job, scratch: Path) -> Recorded:
+def record(job: RecordCases, scratch: Path) -> Recorded:
     """One recording per case, and the number of configs of each autotuned kernel."""
     target = find_target(job.target)
     install(target)
@@ -74,7 +65,7 @@ def record(job: Job, scratch: Path) -> Recorded:
                 names.update(kernel_names(module))
                 made = planned(module, case, trace)
                 recordings.append(Recording(case=case.name, plan=made, taken=tuple(sorted(taken | taken_by_import))))
-            except BaseException as error:  # noqa: BLE001 - whatever a candidate raises is a result
+            except BaseException as error:  # noqa: BLE001 - a candidate may raise anything, SystemExit too; each is a result
                 status, reason = blame(error)
                 refused = is_refusal(error)
                 recordings.append(Recording(case=case.name, status=status, reason=reason, refused=refused))
@@ -98,7 +89,10 @@ def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
 def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
     """Construct (where there is a ModelNew) and call twice; the plan, if both calls do the same."""
     parameters = {name: meta(spec) for name, spec in case.parameters.items()}
-    init = [meta(value) if isinstance(value, TensorSpec) else value for value in case.init]
+    init = [
+        meta(codec.record(value, TensorSpec)) if place in case.init_tensors else value
+        for place, value in enumerate(case.init)
+    ]
     if hasattr(module, "ModelNew"):
         if case.gradients:
             raise Refused("the problem states GRADIENTS: define kernel_function and kernel_backward, not ModelNew")
@@ -132,7 +126,7 @@ def one_call(
     parameters: dict[str, torch.Tensor],
     trace: Trace,
 ) -> plan.Plan:
-    """Record one call on inputs of its own."""
+    """Record one call on separate inputs."""
     trace.start()
     inputs = [meta(spec) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
     for name, tensor in zip(case.input_names, inputs, strict=False):
@@ -210,7 +204,7 @@ def described(result: Any) -> str:
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether the host code raised it in a statement of its own, and not something that it called."""
+    """Whether a statement of the host code raised it, and not something that it called."""
     trace = traceback.extract_tb(error.__traceback__)
     last = trace[-1] if trace else None
     own = last is not None and last.filename.endswith("candidate.py")

@@ -66,7 +66,7 @@ def derive(problem: LoadedProblem) -> Derived:
         return Derived()
     base = next(case for case in problem.cases if case.timed)
     try:
-        search = _Search(problem, base)
+        search = Search(problem, base)
     except ProblemError as error:
         return Derived(left_alone={"": f"its operators cannot be traced without values: {error}"})
     sizes = search.shrunk()
@@ -103,7 +103,7 @@ def fault(problem: LoadedProblem, case: Case) -> str:
     return ""
 
 
-class _Search:
+class Search:
     """The numbers of one file and what was found of them. Sizes are case parameters beside those of the base case."""
 
     def __init__(self, problem: LoadedProblem, base: Case) -> None:
@@ -170,16 +170,20 @@ class _Search:
         return sizes
 
     def second(self, sizes: dict[str, int]) -> dict[str, int]:
-        """Odd sizes of other proportions: more rows, and less of everything else."""
-        others = {name: _odd_below(value * 3 // 4) for name, value in self._free(sizes) if name not in self.rows}
-        sizes = self._changed(sizes, others)
-        more = {name: [value * 2 + 1, value + 3] for name, value in self._free(sizes) if name in self.rows}
+        """Odd sizes of other proportions: more rows (many of a problem that is small as it is, so that a kernel with a
+        program for a hundred elements has several), and less of everything else."""
+        others = {name: _odd_below(value * 3 // 4) for name, value in self.free(sizes) if name not in self.rows}
+        sizes = self.changed(sizes, others)
+        factors = (8, 2) if self.original.elements <= WANTED_ELEMENTS else (2,)
+        more = {name: [*(value * factor + 1 for factor in factors), value + 3]
+                for name, value in self.free(sizes) if name in self.rows}  # fmt: skip
         below = {name: [one for one in wanted if one <= self.values[name]] for name, wanted in more.items()}
-        return self._changed(sizes, below)
+        return self.changed(sizes, below)
 
     def odd(self, sizes: dict[str, int]) -> dict[str, int]:
-        """Sizes just below these that are no multiples of 16 and no powers of two, odd ones first."""
-        return self._changed(sizes, {name: _odd_below(value) for name, value in self._free(sizes)})
+        """Smaller sizes that are no multiples of 16 and no powers of two: one more than a tile, or odd ones."""
+        wanted = {name: [*_past_a_tile(value), *_odd_below(value)] for name, value in self.free(sizes)}
+        return self.changed(sizes, wanted)
 
     def refusals(self, sizes: dict[str, int]) -> dict[str, str]:
         """Every number that has its first value, with the reason."""
@@ -195,7 +199,7 @@ class _Search:
                     self.refused[name] = done
         return {name: why for name, why in self.refused.items() if values[name] == self.values[name]}
 
-    def _changed(self, sizes: dict[str, int], wanted: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    def changed(self, sizes: dict[str, int], wanted: Mapping[str, Sequence[int]]) -> dict[str, int]:
         """The sizes with the first of the wanted values of each number that can be had."""
         now = self._known(sizes)
         for name, choices in wanted.items():
@@ -208,7 +212,8 @@ class _Search:
                     break
         return sizes
 
-    def _free(self, sizes: dict[str, int]) -> Iterator[tuple[str, int]]:
+    def free(self, sizes: dict[str, int]) -> Iterator[tuple[str, int]]:
+        """Numbers that may be changed, as far as is known, with their values."""
         for name, value in self._values(sizes).items():
             if value > 2 and not (name in self.refused and value == self.values[name]):
                 yield name, value
@@ -239,6 +244,12 @@ class _Search:
 def _smaller(value: int) -> list[int]:
     """Values to try."""
     return [one for one in (value // 2, value * 3 // 4) if one >= 2]
+
+
+def _past_a_tile(value: int) -> list[int]:
+    """Sizes above half of `value` whose last tile of 32, or of 16, has one element: a loop that ends one element early
+    misses it."""
+    return [one for tile in (32, 16) for one in range(value - 1, max(tile, value // 2), -1) if one % tile == 1]
 
 
 def _odd_below(value: int) -> list[int]:

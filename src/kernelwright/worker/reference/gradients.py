@@ -16,7 +16,8 @@ import torch
 from torch import Tensor, nn
 
 from kernelwright.errors import ProblemError
-from kernelwright.worker.reference.instance import Instance, outputs
+from kernelwright.model import TensorSpec
+from kernelwright.worker.reference.instance import Instance, described, returned, with_copies
 
 PREFIX = "grad_"
 
@@ -66,33 +67,51 @@ def compiled_forward(module: Joint, mode: str | None) -> Joint:
     return found
 
 
-def with_gradients(instance: Instance, trained: tuple[str, ...]) -> Instance:
-    """The instance with its backward, and gradients of its outputs drawn from torch's generator.
+def floating_outputs(instance: Instance) -> tuple[TensorSpec, ...]:
+    """The shapes of what forward returns that has a gradient; runs forward once."""
+    made, structure = returned(with_copies(instance))
+    if structure:
+        raise ProblemError(
+            f"{instance.file}: GRADIENTS with outputs that are nested", "return one tensor, or a flat tuple of tensors"
+        )
+    return tuple(described(output) for output in made if output.is_floating_point())
 
-    trained: the names of the parameters that have a gradient. Raises `ProblemError` where there is nothing to
-    differentiate.
+
+def with_gradients(instance: Instance, trained: tuple[str, ...], floating: tuple[TensorSpec, ...]) -> Instance:
+    """The instance with its backward, and gradients of its outputs drawn from torch's generator on its default device.
+
+    trained: the names of the parameters that have a gradient. floating: `floating_outputs` of the instance, or of
+    another one of its case and dtype. Raises `ProblemError` where there is nothing to differentiate.
     """
-    floating = [output for output in outputs(instance) if output.is_floating_point()]
     inputs = tuple(i for i, v in enumerate(instance.inputs) if isinstance(v, Tensor) and v.is_floating_point())
     if not floating or not (inputs or trained):
         raise ProblemError(
             f"{instance.file}: GRADIENTS is stated, and no floating-point {'input' if floating else 'output'} is there",
             "leave GRADIENTS out",
         )
-    if instance.mutates:
-        raise ProblemError(f"{instance.file}: GRADIENTS and MUTATES cannot both be stated", "leave one of them out")
-    if instance.arguments or instance.keywords:
-        raise ProblemError(
-            f"{instance.file}: GRADIENTS with inputs that are nested or passed by name",
-            "give each tensor an argument of its own",
-        )
     own = type(instance.module)
     instance.module.__class__ = type(own.__name__, (Joint, own), {"__module__": own.__module__})
     joint: Any = instance.module
     joint.joint_inputs, joint.joint_trained, joint.joint_taken = inputs, trained, len(floating)
-    gradients = tuple(torch.randn(one.shape, dtype=one.dtype, device=one.device) for one in floating)
+    gradients = tuple(torch.randn(one.shape, dtype=getattr(torch, one.dtype)) for one in floating)
     names = tuple(f"{PREFIX}{number}" for number in range(len(floating)))
     return replace(
         instance, inputs=(*instance.inputs, *gradients), input_names=(*instance.input_names, *names),
         joint=len(floating), gradients_of=(*(instance.input_names[position] for position in inputs), *trained),
     )  # fmt: skip
+
+
+def refuse_undifferentiable(instance: Instance) -> None:
+    """What GRADIENTS cannot be stated for, before forward is called."""
+    if instance.mutates:
+        raise ProblemError(f"{instance.file}: GRADIENTS and MUTATES cannot both be stated", "leave one of them out")
+    if instance.arguments or instance.keywords:
+        raise ProblemError(
+            f"{instance.file}: GRADIENTS with inputs that are nested or passed by name",
+            "give each tensor its own argument",
+        )
+    if taken := [name for name in instance.input_names if name.startswith(PREFIX)]:
+        raise ProblemError(
+            f"{instance.file}: GRADIENTS, and an argument of forward is called {taken[0]}, as a gradient of an output",
+            "rename it",
+        )

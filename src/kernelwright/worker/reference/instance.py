@@ -1,7 +1,6 @@
 """One case of a problem made ready to call: the reference and its inputs, and what can be asked of them.
 
-Not how it is made (`load`), nor how it is judged. Nothing here looks at values, so everything
-works on fake tensors too and then takes no memory.
+Nothing here looks at values, so everything works on fake tensors too and then takes no memory. `load` makes instances.
 """
 
 from __future__ import annotations
@@ -63,7 +62,7 @@ class Specs:
     """An instance without its values. parameters: buffers too, by the module's own names ("conv.weight").
 
     mutates: the inputs that forward changes, which are the last of `outputs`. lies_in: for each output before those the
-    one of them whose memory it is, "" where it has memory of its own. returns: how those are nested (`structure`).
+    one of them whose memory it is, "" where it has separate memory. returns: how those are nested (`structure`).
     gradients_of: of which inputs and parameters the last outputs are the gradients, where the problem states GRADIENTS.
     """
 
@@ -198,9 +197,9 @@ def specs(instance: Instance) -> Specs:
     called = with_copies(instance)
     (made, structure), changed = returned(called), mutated(called)
     return Specs(
-        inputs=tuple(_spec(value) if isinstance(value, Tensor) else value for value in instance.inputs),
-        outputs=tuple(_spec(output) for output in made),
-        parameters={name: _spec(tensor) for name, tensor in named},
+        inputs=tuple(described(value) if isinstance(value, Tensor) else value for value in instance.inputs),
+        outputs=tuple(described(output) for output in made),
+        parameters={name: described(tensor) for name, tensor in named},
         mutates=tuple(changed),
         lies_in=tuple(
             next((name for name, tensor in changed.items() if share_memory(tensor, output)), "")
@@ -242,7 +241,8 @@ def compulsory_bytes(specs: Specs) -> int:
     return sum(_bytes(spec) for spec in [*inputs, *specs.parameters.values(), *specs.outputs])
 
 
-def _spec(tensor: Tensor) -> TensorSpec:
+def described(tensor: Tensor) -> TensorSpec:
+    """A tensor without its values."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     return TensorSpec(shape=tuple(tensor.shape), dtype=dtype, stride=tuple(tensor.stride()))
 

@@ -1,7 +1,7 @@
 """Lines of a tensor in a draw: rows or slices of zeros, of equal and of tiny values; ties; the rows of a mask.
 
-Not the other distributions (`values`). Everything here changes float tensors that hold real-valued data, or says of
-masks whether their rows have an order.
+Everything here changes float tensors that hold real-valued data, or says of masks whether their rows have an order. The
+other distributions are in `values`.
 """
 
 from __future__ import annotations

@@ -13,38 +13,42 @@ import ast
 import inspect
 import math
 import types
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensor, FakeTensorMode
-from torch.nn.parameter import is_lazy
+from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from kernelwright import codec
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, LibraryMode, StatedBySet
+from kernelwright.model import Case, LibraryMode, StatedBySet, TensorSpec
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.plan.structure import names_of, nested
-from kernelwright.worker.reference.gradients import with_gradients
+from kernelwright.worker.reference.gradients import floating_outputs, refuse_undifferentiable, with_gradients
 from kernelwright.worker.reference.instance import (
-    Input,
     Instance,
     Specs,
     cast,
     compulsory_bytes,
     operators,
     outputs,
-    share_memory,
     specs,
-    unusual,
 )
 from kernelwright.worker.reference.numbers import whole_numbers
 from kernelwright.worker.reference.operator_text import operator_text
+from kernelwright.worker.reference.prepare import (
+    bind_arguments,
+    leaves_of,
+    mutated_leaves,
+    prepared_input,
+    refuse_own_seed,
+    refuse_unsendable,
+    settle,
+)
 from kernelwright.worker.reference.problem_module import (
     argument_names,
     assigned_names,
@@ -70,9 +74,6 @@ __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "lo
 
 T = TypeVar("T")
 
-REDRAWN_SPREAD = 0.1
-"""Standard deviation of the values added to a constant parameter: wide enough that leaving it out is far above
-any tolerance, small enough that a norm weight of one stays near one."""
 REAL_LIMIT_ELEMENTS = 1 << 24
 """Largest tensor that is made for real where a case cannot be described on fake tensors: 64 MiB in float32."""
 
@@ -121,7 +122,7 @@ def load_problem(path: str) -> LoadedProblem:
 class LoadedProblem:
     """A problem whose file was imported once and found sound.
 
-    Each method executes the file again with the case's constants, so that nothing is kept between calls.
+    Each method executes the file again with the case's constants, so that no value is kept between calls.
     arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
     of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served. precision: in
     which the framework multiplies float32. mutates: the inputs that forward changes in place. gradients: whether its
@@ -143,6 +144,8 @@ class LoadedProblem:
     gradients: bool = False
     stated: StatedBySet | None = None
     library: LibraryMode = "finish"
+    floating_outputs: dict[tuple[str, str, str], tuple[TensorSpec, ...]] = field(default_factory=dict)
+    """By case, its parameters and its dtype the outputs that have a gradient: forward is run for their shapes once."""
 
     def takes(self, case: Case) -> bool:
         """Whether the reference can be called for `case`."""
@@ -163,22 +166,31 @@ class LoadedProblem:
         with torch.no_grad():
             with seeded("parameters", seed, device) as given:
                 init_inputs = self._sequence("get_init_inputs", module.get_init_inputs, case)
-                init_names, _, _ = _bind(self.file, "Model", module.Model, init_inputs, {})
+                init_names, _, _ = bind_arguments(self.file, "Model", module.Model, init_inputs, {})
                 reference = call(self.file, "Model", module.Model, *init_inputs)
-                _refuse_own_seed(self.file, "Model", given)
-                trained = call(self.file, "preparing its Model", _settle, self.file, reference, device, wanted)
+                refuse_own_seed(self.file, "Model", given)
+                trained = call(self.file, "preparing its Model", settle, self.file, reference, device, wanted)
             with seeded("inputs", seed, device) as given:
                 positional, named = self._inputs(module, case)
-                _refuse_own_seed(self.file, "get_inputs", given)
-            argument_names, arguments, keywords = _bind(self.file, "forward", reference.forward, positional, named)
-            input_names, inputs, nesting = _leaves(self.file, argument_names, arguments)
+                refuse_own_seed(self.file, "get_inputs", given)
+            argument_names, arguments, keywords = bind_arguments(
+                self.file, "forward", reference.forward, positional, named
+            )
+            input_names, inputs, nesting = leaves_of(self.file, argument_names, arguments)
             for position, name in enumerate(input_names):
                 inputs[position] = call(
-                    self.file, f"preparing the input {name}", _input, self.file, name, inputs[position], device, wanted
+                    self.file,
+                    f"preparing the input {name}",
+                    prepared_input,
+                    self.file,
+                    name,
+                    inputs[position],
+                    device,
+                    wanted,
                 )
             for name, value in zip(init_names, init_inputs, strict=False):
-                _refuse_unsendable(self.file, name, value)
-        mutates = _mutated_leaves(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
+                refuse_unsendable(self.file, name, value)
+        mutates = mutated_leaves(self.file, self.mutates, dict(zip(input_names, inputs, strict=True)))
         made = Instance(
             reference,
             tuple(inputs),
@@ -192,8 +204,12 @@ class LoadedProblem:
         )
         if not self.gradients:
             return made
+        refuse_undifferentiable(made)
+        key = case.name, repr(case.params), str(wanted)
+        if key not in self.floating_outputs:
+            self.floating_outputs[key] = floating_outputs(made)
         with seeded("gradients", seed, device):
-            return with_gradients(made, trained)
+            return with_gradients(made, trained, self.floating_outputs[key])
 
     def work(self, case: Case) -> tuple[int | None, int | None]:
         """FLOP and bytes that the problem states for `case`; None where it states nothing."""
@@ -307,134 +323,6 @@ def docstring_of(module: types.ModuleType) -> str:
     """The problem's, else its model's; the file may have assigned anything to either."""
     found = next((doc for doc in (module.__doc__, module.Model.__doc__) if doc and isinstance(doc, str)), "")
     return inspect.cleandoc(encodable(found))
-
-
-def _settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> tuple[str, ...]:
-    """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time. Returns
-    the names of the parameters that are trained."""
-    module.eval()
-    trained = tuple(name for name, one in module.named_parameters() if one.requires_grad)
-    for holder in module.modules():
-        for name in [name for name, value in vars(holder).items() if _is_state(value)]:
-            value = vars(holder).pop(name)
-            holder.register_buffer(name, value.detach(), persistent=False)
-    for name, parameter in module.named_parameters():
-        if is_lazy(parameter):
-            raise ProblemError(f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules")
-        parameter.requires_grad_(False)
-        has_values = not (parameter.is_meta or isinstance(parameter, FakeTensor)) and parameter.numel() > 0
-        if has_values and (parameter.is_floating_point() or parameter.is_complex()):
-            value = parameter.flatten()[0]
-            if bool((parameter == value).all()) and bool(value.isfinite()):
-                parameter.add_(torch.randn_like(parameter), alpha=REDRAWN_SPREAD)
-    for tensor in [*module.parameters(), *module.buffers()]:
-        tensor.data = tensor.data.to(device, wanted if tensor.is_floating_point() else None)
-    return trained
-
-
-def _is_state(value: object) -> bool:
-    """Whether an attribute holds real numbers that a candidate has to be given, as it is given buffers."""
-    return type(value) is Tensor and value.is_floating_point() and value.numel() > 1
-
-
-def _input(file: Path, name: str, value: object, device: str, wanted: torch.dtype | None) -> Input:
-    if isinstance(value, Tensor):
-        if kind := unusual(value):
-            raise ProblemError(f"{file}: get_inputs gives {kind} for {name}", "expected a dense tensor")
-        return value.detach().to(device, wanted if value.is_floating_point() else None)
-    if value is None or isinstance(value, bool | int | float | str):
-        return value
-    raise ProblemError(
-        f"{file}: get_inputs gives a {type(value).__name__} for {name}, expected a tensor, a number or None",
-        "tensors and numbers may be nested in lists, tuples and dicts",
-    )
-
-
-def _mutated_leaves(file: Path, listed: tuple[str, ...], inputs: dict[str, Input]) -> tuple[str, ...]:
-    """The inputs that MUTATES lists, by themselves or by the argument that they are nested in; refuses names of others,
-    and memory that a change would show in twice."""
-    for name in listed:
-        if not any(is_in(one, name) and isinstance(value, Tensor) for one, value in inputs.items()):
-            raise ProblemError(
-                f"{file}: MUTATES lists {name!r}, which is no tensor that get_inputs gives",
-                f"tensors: {', '.join(one for one, value in inputs.items() if isinstance(value, Tensor))}",
-            )
-    mutates = tuple(
-        one for one, value in inputs.items() if isinstance(value, Tensor) and any(is_in(one, name) for name in listed)
-    )
-    for name in mutates:
-        tensor = inputs[name]
-        assert isinstance(tensor, Tensor)
-        if any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)):
-            raise ProblemError(
-                f"{file}: the input {name} is expanded, so that forward cannot change it",
-                "give it memory: .contiguous()",
-            )
-        for other, value in inputs.items():
-            if other != name and isinstance(value, Tensor) and share_memory(tensor, value):
-                raise ProblemError(
-                    f"{file}: the inputs {name} and {other} share memory, and forward changes {name}",
-                    "give each memory of its own: .clone()",
-                )
-    return mutates
-
-
-def is_in(leaf: str, argument: str) -> bool:
-    return leaf == argument or leaf.startswith(f"{argument}.")
-
-
-def _refuse_unsendable(file: Path, name: str, value: object) -> None:
-    """A constructor argument goes to the recorder as JSON, a tensor as its shape and dtype."""
-    if isinstance(value, Tensor):
-        return
-    try:
-        codec.encode(value)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise ProblemError(
-            f"{file}: get_init_inputs gives a {type(value).__name__} for {name}",
-            "expected numbers, text, None, tensors, or lists and dicts of numbers and text",
-        ) from error
-
-
-def _bind(
-    file: Path, what: str, function: Callable[..., object], values: Sequence[object], named: Mapping[str, object]
-) -> tuple[tuple[str, ...], list[Any], tuple[str, ...]]:
-    """The arguments of `function`: their names, those of `*rest` being rest_0, rest_1, …; their values; and the names
-    of the last of them, which have to be passed by name."""
-    try:
-        bound = inspect.signature(function).bind(*values, **named)
-    except TypeError as error:
-        maker, count = "get_inputs" if what == "forward" else "get_init_inputs", len(values) + len(named)
-        raise ProblemError(f"{file}: {what} cannot take the {count} values of {maker}: {error}") from error
-    names: list[str] = []
-    for name, value in bound.arguments.items():
-        kind = bound.signature.parameters[name].kind
-        if kind is inspect.Parameter.VAR_POSITIONAL:
-            names += [f"{name}_{position}" for position in range(len(value))]
-        else:
-            names += list(value) if kind is inspect.Parameter.VAR_KEYWORD else [name]
-    return tuple(names), [*bound.args, *bound.kwargs.values()], tuple(bound.kwargs)
-
-
-def _leaves(file: Path, names: tuple[str, ...], arguments: list[Any]) -> tuple[tuple[str, ...], list[Any], str]:
-    """The names and values of the leaves of forward's arguments, and how they are nested, "" where they are not."""
-    leaves: list[Any] = []
-    try:
-        structure = {name: nested(value, leaves) for name, value in zip(names, arguments, strict=True)}
-    except ValueError as error:
-        raise ProblemError(f"{file}: get_inputs gives {error}", "expected tensors and numbers") from error
-    found = tuple(leaf for name, one in structure.items() for leaf in names_of(name, one))
-    if len(set(found)) != len(found):
-        raise ProblemError(f"{file}: two inputs would have one name: {', '.join(found)}", "take the dots out of keys")
-    return found, leaves, "" if found == names else repr(structure)
-
-
-def _refuse_own_seed(file: Path, what: str, given: int) -> None:
-    if torch.initial_seed() != given:
-        raise ProblemError(
-            f"{file}: {what} calls torch.manual_seed, so that every seed gives the same values",
-            "remove that call: kernelwright seeds, and needs values that a candidate cannot foresee",
-        )
 
 
 class _TooLargeError(ProblemError):

@@ -4,7 +4,7 @@
     return %1
 
 Inputs have the names of forward's arguments, parameters and buffers those of a kernel's arguments. Other tensors that
-the module holds are constants, and numbers stand as they are.
+the module holds are constants, and numbers are kept as they are.
 """
 
 from __future__ import annotations

@@ -123,7 +123,7 @@ def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> ty
             vars(builtins).update(before)
     if changed:
         raise ProblemError(
-            f"{file} changes {', '.join(sorted(changed))} of Python's builtins", "define names of its own"
+            f"{file} changes {', '.join(sorted(changed))} of Python's builtins", "define new names instead"
         )
     module.__dict__.pop(_REPLACED, None)
     return module
@@ -175,7 +175,7 @@ NOTE_BYTES = 200
 
 @dataclass
 class _Note:
-    """Where `running` writes: a descriptor, None where nobody reads it."""
+    """Where `running` writes: a descriptor, None where it is not read."""
 
     file: int | None = None
 
@@ -329,7 +329,7 @@ def check_cases(
     names = [case.name for case in cases]
     twice = sorted({name for name in names if names.count(name) > 1 or not name})
     if twice:
-        raise ProblemError(f"{file}: the case name {twice[0]!r} is empty or used twice", "give each a name of its own")
+        raise ProblemError(f"{file}: the case name {twice[0]!r} is empty or used twice", "give each its own name")
     if not any(case.timed for case in cases):
         raise ProblemError(f"{file}: no case to time", "at least one is neither small nor held out")
     assigned = {name for statement in tree.body for name in assigned_names(statement)}

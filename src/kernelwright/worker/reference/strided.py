@@ -18,7 +18,7 @@ from kernelwright.worker.reference.instance import Input, Instance, Specs
 
 def strided(specs: Specs) -> Specs:
     """The same values to be laid out otherwise: every tensor starts one element into its storage and its rows are
-    three elements further apart than they are long. A vector stays dense: nobody passes every second element."""
+    three elements further apart than they are long. A vector stays dense: callers do not pass every second element."""
 
     def laid(spec: Any) -> Any:
         if not isinstance(spec, TensorSpec) or math.prod(spec.shape) < 2 or 0 in spec.stride:

@@ -220,6 +220,8 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
         sizes = [(call.arguments["C"], call.arguments["group"]) for call in (one, two)]
         if any(channels % groups for channels, groups in sizes):
             yield "the channels of a group norm would not be a multiple of its groups"
+    if _channels_of_group(two) == 1 != _channels_of_group(one):
+        yield f"each group of {name} would have one channel instead of {_channels_of_group(one)}"
     if name in NORMS:
         before_count, count = _normalised(one), _normalised(two)
         if count < min(before_count, LEAST_NORMALISED):
@@ -229,6 +231,15 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
             yield f"{name} would give another tensor"
         elif why := _shape_difference(before[1:], after[1:]):
             yield f"the result of {name} {why}"
+
+
+def _channels_of_group(call: Call) -> int | None:
+    """Channels that one group normalises, or that one group of filters makes (transposed: reads). None where it has no
+    groups."""
+    known = call.arguments
+    if call.operator == "native_group_norm":
+        return int(known["C"] // known["group"])
+    return int(known["weight"].shape[0] // known["groups"]) if call.operator == "convolution" else None
 
 
 def _normalised(call: Call) -> int:

@@ -1,8 +1,8 @@
-"""Which values a draw of inputs takes: as the problem gives them, or from another distribution of the same structure.
+"""Values of a draw of inputs: as the problem gives them, or from another distribution of the same structure.
 
-Not the tolerance, and not the seeds (the judge's); rows are in `lines`, parameters in `weights`. A redraw
-keeps what a kernel may rely on. Zeros stay zero, symmetric matrices symmetric, whole numbers stay among those given
-whatever their dtype, masks keep their rows.
+Rows are in `lines`, parameters in `weights`; the judge chooses the seeds. A redraw keeps what a kernel may rely on.
+Zeros stay zero, symmetric matrices symmetric, whole numbers stay among those given whatever their dtype, masks keep
+their rows.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ LARGE_EXPONENT, GREAT_EXPONENT, HUGE_EXPONENT = 20, 52, 104
 """LARGE takes normal values past 65504, the largest of fp16; their fourth powers fit float32. HUGE takes them past
 1e30, which kernels write for an infinity; a sum of a million of them fits float32. GREAT is for problems that multiply
 two inputs. Of both, the first input is negative, the second positive and so on, so that their products are below any
-number that stands for minus infinity."""
+number that is used as minus infinity."""
 
 PLAIN_LARGEST = 4.0
 """Sums of products of whole numbers up to this, times powers of two, are exact in float32 up to a million terms: two
@@ -143,7 +143,7 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
 
 
 def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
-    """A tensor that `_may_change`, by a function of each non-zero value or of where it stands. salt: decides which
+    """A tensor that `_may_change`, by a function of each non-zero value or of its position. salt: decides which
     values are chosen where some are. sign: where all values get one."""
     if distribution == RAMP:
         _ramp(tensor)

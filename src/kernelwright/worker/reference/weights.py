@@ -1,7 +1,7 @@
-"""Which values parameters and buffers take in a draw: negated, scaled, near zero, spread over many magnitudes.
+"""Values of parameters and buffers in a draw: negated, scaled, near zero, spread over many magnitudes.
 
-Not inputs (`values`). What is positive in a buffer stays positive, as a variance has to; only buffers
-that the problem fills with one value are drawn, because a table (angles, positions, a mask) has a structure.
+What is positive in a buffer stays positive, as a variance has to; only buffers that the problem fills with one value
+are drawn, because a table (angles, positions, a mask) has a structure.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch import Tensor, nn
 from kernelwright.worker.reference.values import NEGATED_WEIGHTS, SCALE, SCALED_WEIGHTS, SPREAD_WEIGHTS, UNEVEN_WEIGHTS
 
 BUFFER_SPREAD = 0.1
-"""As `load.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
+"""As `prepare.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
 
 POSITIVE_EXPONENTS = {
     NEGATED_WEIGHTS: (-20, 0), SCALED_WEIGHTS: (0, 8), SPREAD_WEIGHTS: (-20, 8), UNEVEN_WEIGHTS: (-20, 8),

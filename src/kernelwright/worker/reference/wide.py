@@ -1,8 +1,9 @@
-"""What `forward` makes itself, in the dtype that the reference is computed in.
+"""Tensors that `forward` creates itself, in the dtype of the reference computation.
 
 A state, a mask or a position that `forward` makes is float32 where nothing else is said, and the reference is computed
 in float64. So what has no dtype gets the wide one, and an operator that refuses operands of two dtypes gets them in the
-wider of the two. What `forward` casts on purpose stays cast.
+wider of the two. A cast to float32 (`x.float()`, `dtype=torch.float32`) names the dtype to compute in, not digits to
+leave out, and gives the wide one; a cast to half precision or float8 stays.
 """
 
 from __future__ import annotations
@@ -26,17 +27,28 @@ def computed_in(dtype: torch.dtype | None) -> Iterator[None]:
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        with _Widening():
+        with _Widening(dtype):
             yield
     finally:
         torch.set_default_dtype(before)
 
 
 class _Widening(TorchFunctionMode):
-    """Calls once more, in one dtype, what refuses floating-point operands of several."""
+    """Takes a request for float32 as one for `dtype`, where that is wider, and calls once more, in one dtype, what
+    refuses floating-point operands of several."""
+
+    def __init__(self, dtype: torch.dtype) -> None:
+        super().__init__()
+        self.dtype = dtype
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
+        if self.dtype == torch.float64 and (asked := self._asked_wider(func, args, kwargs)) is not None:
+            made = self._called(*asked)
+            return made.clone() if made is args[0] else made  # a cast is a copy
+        return self._called(func, args, kwargs)
+
+    def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
         try:
             return func(*args, **kwargs)
         except (RuntimeError, ValueError):
@@ -46,6 +58,21 @@ class _Widening(TorchFunctionMode):
             wanted = args[0].dtype if _changes_its_first(func, args) else max(found, key=_precision)
             args, kwargs = tree_map(lambda leaf: leaf.to(wanted) if _is_float(leaf) else leaf, (args, kwargs))
             return func(*args, **kwargs)
+
+    def _asked_wider(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any] | None:
+        """The call with the wide dtype in place of float32, None where it does not ask for that. What reads bits gets
+        those of float32."""
+        if func is Tensor.float:
+            return Tensor.to, (args[0], self.dtype), kwargs
+        dtypes = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)]
+        if func is Tensor.view and dtypes and args[0].dtype == self.dtype:
+            return func, (args[0].float(), *args[1:]), kwargs
+        if torch.float32 not in dtypes or func is Tensor.view:
+            return None
+        wide = {torch.float32: self.dtype}
+        args = tuple(wide.get(value, value) if isinstance(value, torch.dtype) else value for value in args)
+        named = {name: wide.get(v, v) if isinstance(v, torch.dtype) else v for name, v in kwargs.items()}
+        return func, args, named
 
 
 def _is_float(value: object) -> bool:

@@ -1,1 +1,1 @@
-"""What the source of a candidate may contain. Syntax only: nothing is imported or run."""
+"""Rules on the source of a candidate. Syntax only: nothing is imported or run."""

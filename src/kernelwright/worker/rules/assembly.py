@@ -38,7 +38,7 @@ REGISTERS = frozenset({"pred", "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u
 """Types of registers that a text may declare."""
 
 CONSTRAINT = re.compile(r"(=&?)?[chrlfdq]")
-"""One operand in a register of its own: no memory, no number, no symbol, no clobber, no tie to another operand."""
+"""One operand in its own register: no memory, no number, no symbol, no clobber, no tie to another operand."""
 
 TOKEN = re.compile(
     r"(?P<space>\s+)|(?P<operand>\$\d{1,4}(?!\d))"

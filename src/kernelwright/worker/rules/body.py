@@ -1,4 +1,4 @@
-"""What the body and the signature of a kernel may contain. Pure syntax.
+"""Allow-list for the body and the signature of a kernel. Pure syntax.
 
 An allow-list of syntax, of names (arguments, locals, Triton, other kernels, constants) and of attributes. On the
 trusted side Triton's compiler calls, and its interpreter executes, whatever Python a body reaches, so nothing may be
@@ -11,7 +11,7 @@ import ast
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
-from kernelwright.worker.rules.bound_names import bound_names, clashes, looked_up
+from kernelwright.worker.rules.bound_names import BoundNames, bound_names, clashes, looked_up
 from kernelwright.worker.rules.imports import Finding, Imports
 from kernelwright.worker.rules.language import CONSTANT_ATTRIBUTES, MODULES, VALUE_ATTRIBUTES, is_type, why_refused
 from kernelwright.worker.rules.texts import check_texts
@@ -53,7 +53,8 @@ class Names:
 
 def check_body(function: ast.FunctionDef, names: Names) -> list[Finding]:
     """What a kernel's body and signature do that no kernel may."""
-    findings = [*_bindings(function, names), *_defaults(function, names), *_unknown(function, names)]
+    bound = bound_names(function)
+    findings = [*_bindings(function, bound, names), *_defaults(function, names), *_unknown(function, bound, names)]
     findings += check_texts(function, names.imports, names.constants)
     types = _where_types_stand(function)
     bases = {id(n.value) for n in ast.walk(function) if isinstance(n, ast.Attribute)}
@@ -106,11 +107,11 @@ def _named_by_triton(value: ast.expr, imports: Imports) -> bool:
     return not why_refused(module, value.attr)
 
 
-def _bindings(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
-    for name in sorted(bound_names(function).arguments & names.imports.all):
+def _bindings(function: ast.FunctionDef, bound: BoundNames, names: Names) -> Iterator[Finding]:
+    for name in sorted(bound.arguments & names.imports.all):
         yield Finding(function.lineno, f"the kernel {function.name!r} rebinds the module name {name!r}")
     module = names.imports.all | names.kernels | names.constants.keys()
-    for clash in clashes(function, module):
+    for clash in clashes(function, bound, module):
         if clash.name in module:
             yield Finding(clash.line, f"the kernel {function.name!r} rebinds the module name {clash.name!r}")
         else:
@@ -124,8 +125,8 @@ def _defaults(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
             yield Finding(default.lineno, rule)
 
 
-def _unknown(function: ast.FunctionDef, names: Names) -> Iterator[Finding]:
-    for name in looked_up(function):
+def _unknown(function: ast.FunctionDef, bound: BoundNames, names: Names) -> Iterator[Finding]:
+    for name in looked_up(function, bound):
         if name.id in names.known:
             continue
         why = names.imports.refused.get(name.id) or (

@@ -1,7 +1,7 @@
-"""Which names a kernel's body binds, and which it looks up outside. Pure syntax, exact as Python's own scoping.
+"""Names that a kernel's body binds, and names that it looks up outside. Pure syntax, exact as Python's own scoping.
 
 Triton's compiler looks a name up otherwise than Python: in what has been assigned so far, then in the module, then in
-builtins of its own; and it keeps a comprehension's variable after the comprehension. `clashes` names what would mean
+its own builtins; and it keeps a comprehension's variable after the comprehension. `clashes` names what would mean
 one thing to the compiler and another to the interpreter, which runs the body as Python.
 """
 
@@ -51,9 +51,10 @@ def bound_names(function: ast.FunctionDef) -> BoundNames:
     )
 
 
-def looked_up(function: ast.FunctionDef) -> list[ast.Name]:
-    """Every name that the body reads and that Python would look for in the module and then in the builtins."""
-    bound = bound_names(function)
+def looked_up(function: ast.FunctionDef, bound: BoundNames | None = None) -> list[ast.Name]:
+    """Every name that the body reads and that Python would look for in the module and then in the builtins. bound:
+    what `function` binds, where that is known."""
+    bound = bound or bound_names(function)
     inside = bound.arguments | bound.local
     return [name for statement in function.body for name in _free(statement, inside)]
 
@@ -76,19 +77,20 @@ def _free(node: ast.AST, bound: Set[str]) -> Iterator[ast.Name]:
                 yield from _free(child, bound)
 
 
-def clashes(function: ast.FunctionDef, module: Set[str]) -> Iterator[Binding]:
+def clashes(function: ast.FunctionDef, bound: BoundNames, module: Set[str]) -> Iterator[Binding]:
     """Bindings of `function` that could be taken for something else. module: names of the extracted module.
 
     A local that may be unbound must not be a name that the compiler finds elsewhere. A comprehension's variable must
     be no other name at all, because the compiler keeps it.
     """
-    bound = bound_names(function)
     elsewhere = COMPILER_BUILTINS | EXECUTING | module
     for binding in _every(function):
         unsure = binding.name in bound.local and binding.name in elsewhere
         if unsure or binding.name in INTERPRETER_NAMES:
             yield binding
-    known = elsewhere | INTERPRETER_NAMES | bound.arguments | bound.local | {name.id for name in looked_up(function)}
+    known = (
+        elsewhere | INTERPRETER_NAMES | bound.arguments | bound.local | {name.id for name in looked_up(function, bound)}
+    )
     yield from (b for b in bound.comprehended if b.name in known or hasattr(builtins, b.name))
     inside = (node for statement in function.body for node in ast.walk(statement))
     for outer in (node for node in inside if isinstance(node, ast.ListComp)):

@@ -1,4 +1,4 @@
-"""What a candidate declares of its inputs: `SERVES = ("dense", "aligned")` at module level. Pure syntax.
+"""Declarations of a candidate about its inputs: `SERVES = ("dense", "aligned")` at module level. Pure syntax.
 
 A declaration narrows what is judged and what an export gives to the kernel. It is never inferred from anything else.
 """

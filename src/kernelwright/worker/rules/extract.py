@@ -101,7 +101,7 @@ def _plain(node: ast.Assign | ast.AnnAssign, imports: Imports) -> ast.stmt:
 
 
 def _used(functions: list[ast.FunctionDef], constants: dict[str, ast.Assign | ast.AnnAssign]) -> set[str]:
-    """Constants that kernels look up, and those that these are made of."""
+    """Constants that kernels look up, and constants in their values."""
     used: set[str] = set()
     looked = {name.id for function in functions for name in looked_up(function)}
     found = (looked | {name for function in functions for name in names_in(function.args)}) & set(constants)

@@ -1,4 +1,4 @@
-"""What a module-level expression comes to, computed from literals alone. Pure syntax: nothing of a candidate runs.
+"""Constant folding of module-level expressions, from literals alone. Pure syntax: nothing of a candidate runs.
 
 Numbers, texts, arithmetic, comparisons, a few builtins, `math`, limits of dtypes, versions. Environment variables
 count as unset.

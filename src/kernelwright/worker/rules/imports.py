@@ -1,4 +1,4 @@
-"""Which imported names of a candidate's module kernels may use. Pure syntax.
+"""Imported names of a candidate's module that kernels may use. Pure syntax.
 
 A module that is not in `language.MODULES` does not exist for kernels, and from one that is there they get only the
 names that `language.toml` allows. Triton calls any Python that a kernel reaches, on the trusted side.
@@ -17,7 +17,7 @@ ALLOWED_IMPORTS = tuple(MODULES)
 """Modules that kernels may use."""
 
 DECORATOR_NAMES = ("jit", "autotune", "heuristics", "Config")
-"""Names that host code imports from Triton for what stands above a kernel."""
+"""Names that host code imports from Triton for the decorators of a kernel."""
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""What the installed Triton has, read from its files: nothing of it is imported."""
+"""Contents of the installed Triton, read from its files: nothing of it is imported."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The names of Triton's language that kernels may use: an allow-list, read from `language.toml`.
 
-A name that is not in that file is refused, so what a newer Triton adds stays out until somebody has decided about it.
+A name that is not in that file is refused, so what a newer Triton adds stays out until it was decided about.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ else:
 Groups = dict[str, str]
 """Names separated by spaces, under the text that says what they have in common."""
 
-UNDECIDED = "no supported Triton has it, or nobody has decided whether kernels may use it"
+UNDECIDED = "no supported Triton has it, or it is not decided whether kernels may use it"
 
 
 @dataclass(frozen=True)

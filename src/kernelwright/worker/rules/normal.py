@@ -28,6 +28,9 @@ IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError
 
 WRAPPERS = frozenset({"torch.library.wrap_triton"})
 
+FOR_TRACERS = frozenset({"torch.compiler.disable", "torch.compiler.allow_in_graph", "torch._dynamo.disable"})
+"""Decorators that only say how `torch.compile` takes a function."""
+
 MOST_ROUNDS = 20
 """Each round removes something; more are not needed by anything that people write."""
 
@@ -130,7 +133,7 @@ def _literals(node: ast.AST | None, tree: ast.Module) -> Iterator[Edit]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Arithmetic on numbers, as it stands."""
+    """Arithmetic on numbers, not evaluated."""
     return all(isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop)
                for part in ast.walk(node))  # fmt: skip
 
@@ -139,7 +142,7 @@ def _is_plain(node: ast.expr) -> bool:
 
 
 def _spoken(tree: ast.Module) -> list[Edit]:
-    """Statements that call a logger, the module that warns, or something made of them."""
+    """Statements that call a logger, the module that warns, or something that was obtained from them."""
     silent = {name for name, path in imported_paths(tree).items() if path.partition(".")[0] in SILENT}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _root(node.value) in silent:
@@ -208,7 +211,7 @@ def _read(node: ast.stmt) -> set[str]:
 
 
 def _nothing(node: ast.stmt, tree: ast.Module) -> str:
-    """What stands in place of a statement: "pass" where another shares its line."""
+    """The text that replaces a statement: "pass" where another shares its line."""
     lines = [other for other in tree.body if other is not node and other.lineno <= (node.end_lineno or node.lineno)
              and (other.end_lineno or other.lineno) >= node.lineno]  # fmt: skip
     return "pass" if lines else ""
@@ -245,7 +248,7 @@ TRACERS = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "t
 
 
 def _traced(tree: ast.Module) -> list[Edit]:
-    """`if torch.compiler.is_compiling():` in functions, which a recorded call does not take, left out. What stands
+    """`if torch.compiler.is_compiling():` in functions, which a recorded call does not take, left out. Code
     under `not` stays: it would be for the recording."""
     paths = imported_paths(tree)
     return [
@@ -256,9 +259,25 @@ def _traced(tree: ast.Module) -> list[Edit]:
     ]  # fmt: skip
 
 
+def _untraced(tree: ast.Module) -> list[Edit]:
+    """Functions without the decorators that only `torch.compile` reads."""
+    paths = imported_paths(tree)
+    found = []
+    for node in tree.body:
+        if isinstance(node, ast.FunctionDef):
+            named = [one.func if isinstance(one, ast.Call) and not one.args else one for one in node.decorator_list]
+            pairs = zip(node.decorator_list, named, strict=True)
+            kept = [one for one, name in pairs if dotted(name, paths) not in FOR_TRACERS]
+            if len(kept) < len(node.decorator_list):
+                made = copy.copy(node)
+                made.decorator_list = kept
+                found.append(Edit(node, node, ast.unparse(made)))
+    return found
+
+
 def _decorated(tree: ast.Module) -> list[Edit]:
     """`kernel = triton.jit(kernel)` behind a function, which Triton's own decorators above it say as well; and
-    `torch.library.wrap_triton(kernel)`, which is the kernel where nobody traces."""
+    `torch.library.wrap_triton(kernel)`, which is the kernel outside of tracing."""
     paths = imported_paths(tree)
     found = [
         Edit(node, node, ast.unparse(node.args[0]))
@@ -282,5 +301,5 @@ def _decorated(tree: ast.Module) -> list[Edit]:
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    _decided, _computed, _spoken, _traced, _decorated, _unreached, _raises,
+    _decided, _computed, _spoken, _traced, _untraced, _decorated, _unreached, _raises,
 )  # fmt: skip

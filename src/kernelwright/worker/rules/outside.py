@@ -44,13 +44,19 @@ def _inline(line: str) -> Iterator[tuple[str, str]]:
         yield _decoded(pieces[place + 1]), _decoded(constraints)
 
 
-def _check_extern(line: str) -> None:
+def outside_functions(line: str) -> Iterator[str | None]:
+    """The name of each function of a library that a line of IR calls; None where it is not plain."""
     pieces = _pieces(line)
     for place, piece in enumerate(pieces):
         if EXTERN not in piece or (place % 2 and piece != EXTERN):
             continue
         symbol, path = (_attribute(pieces, place, name) for name in ("symbol", "libpath"))
-        if piece.count(EXTERN) != 1 or path != "" or not re.fullmatch(r"__nv_[a-z0-9_]+", symbol or ""):
+        yield symbol if piece.count(EXTERN) == 1 and path == "" else None
+
+
+def _check_extern(line: str) -> None:
+    for symbol in outside_functions(line):
+        if not re.fullmatch(r"__nv_[a-z0-9_]+", symbol or ""):
             raise NotArithmetic(f"calls the outside function {symbol!r}; only those of libdevice belong in a kernel")
 
 

@@ -1,7 +1,7 @@
-"""What host code could keep from one call for the next, found by syntax.
+"""State that host code could keep between calls, found by syntax.
 
-Not what a call does with its own values. Containers and attributes that outlive a call are neither
-made nor written; the recorder calls twice and compares, for whatever this does not see.
+Containers and attributes that outlive a call may be neither made nor written. The recorder also calls twice and
+compares, for what syntax does not show.
 """
 
 from __future__ import annotations

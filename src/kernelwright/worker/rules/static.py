@@ -1,4 +1,4 @@
-"""What a candidate's host code may not contain, found by syntax before anything runs.
+"""Constructs forbidden in a candidate's host code, found by syntax before anything runs.
 
 Replay makes most of these harmless; they are refused because people read and ship the source. What a call leaves
 behind is in `state`, kernels are in `body`. Each finding names a line and a rule in words that a model can act on.
@@ -84,7 +84,7 @@ HOOKS = {
     "__torch_function__": "computes in place of the framework",
     "__torch_dispatch__": "computes in place of the framework",
     "__getitem__": "looks like the launch of a kernel", "__getattr__": "computes when it is looked at",
-    "__getattribute__": "computes when it is looked at", "__del__": "runs when nobody looks",
+    "__getattribute__": "computes when it is looked at", "__del__": "runs at a time that is not known",
 }  # fmt: skip
 """Special methods that host code may not define, and why."""
 
@@ -93,7 +93,7 @@ HOOKS = {
 class _Host:
     """The host code of a module. own: names that its functions bind. framework: names that imports bind to (a part of)
     torch or Triton. partly: those of modules in `ALLOWED_IMPORTS_OF`. called, above, bases, alignment: ids of the
-    expressions that are called, that stand above definitions, of which attributes are read, and of addresses that are
+    expressions that are called, that decorate definitions, of which attributes are read, and of addresses that are
     asked for their alignment, or whether they are the same."""
 
     own: frozenset[str]

@@ -55,7 +55,7 @@ def _shown(function: ast.FunctionDef, imports: Imports) -> Iterator[ast.expr]:
 
 
 def _patterns(constants: Mapping[str, ast.expr]) -> set[str]:
-    """Constants with a percent sign somewhere in what they are made of."""
+    """Constants whose text, or a constant in it, has a percent sign."""
     found: set[str] = set()
     while more := {name for name, value in constants.items() if name not in found and _has_pattern(value, found)}:
         found |= more

@@ -90,7 +90,7 @@ def cases_for(session: Session, purpose: str) -> list[Case]:
 def with_strided(session: Session, cases: list[Case]) -> list[Case]:
     """The cases, and after the one that it is made from the one whose inputs lie in memory otherwise."""
     known = {info.case.name for info in session.loaded().cases}
-    added = {name.rpartition("/")[0]: name for shape in session.shapes if (name := shape["name"]) not in known}
+    added = {name.rpartition("/")[0]: name for shape in session.shapes if (name := shape.name) not in known}
     found = []
     for case in cases:
         found.append(case)
@@ -106,7 +106,7 @@ def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | No
         return verify_strided(subject, case)
     result = verify(subject, case)
     if result.status is Status.PASSED:
-        rejection = superfluous(subject, case.name) or imitated(subject, case.name)
+        rejection = superfluous(subject, case.name) or imitated(subject, case.name, purpose != "tune")
         if rejection is not None:
             return rejection
         result = msgspec.structs.replace(result, library=library_shares(subject, case.name))

@@ -45,7 +45,7 @@ SAVING = 1.2
 and clocks are the same for both, so honest kernels differ by their noise, some percent."""
 
 COLD_US = 0.5
-"""What memory made anew may cost any call besides. Twenty softmax kernels took 1.46 to 1.48 µs for a 1x3 matrix on it,
+"""How much more a call may take on new memory. Twenty softmax kernels took 1.46 to 1.48 µs for a 1x3 matrix on it,
 and 1.14 on what was left, on an H200, where nothing could be kept."""
 
 KEY = "candidate"
@@ -138,13 +138,13 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
     nbytes = Layout(subject.plans[case].buffers).nbytes
     for worn in (True, False):  # the first time by what came before
         place(subject, case, draw=0)
-        told = subject.processes.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
-        # the mean, because a kernel may work in some of its calls only; a disturbed sample raises it and blames nobody
-        as_left_us, anew_us = statistics.fmean(told["as_left_us"]), stats.median(told["anew_us"])
+        found = subject.processes.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
+        # the mean, because a kernel may work in some calls only; a disturbed sample raises it and refuses nothing
+        as_left_us, anew_us = statistics.fmean(found["as_left_us"]), stats.median(found["anew_us"])
         if anew_us <= SAVING * as_left_us + COLD_US:
             return ""
-    return (f"a call takes {anew_us:.4g} µs on memory made anew and {as_left_us:.4g} µs on what earlier calls left "
-            "there: it saves work between calls")  # fmt: skip
+    return (f"a call takes {anew_us:.4g} µs on newly allocated memory and {as_left_us:.4g} µs on what earlier calls "
+            "left there: it saves work between calls")  # fmt: skip
 
 
 def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> str | None:

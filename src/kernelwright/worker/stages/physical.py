@@ -16,7 +16,7 @@ from kernelwright.worker.stages.verify import verify, verify_strided
 
 PHYSICAL = 0.95
 """A time under this fraction of the bound is a fault of the measurement, of the bound, or a trick, not a record. The
-bound is made of measured peaks, which repeat within some percent."""
+bound is computed from measured peaks, which repeat within some percent."""
 
 
 def impossible(least: Bound, median_us: float) -> str:

@@ -1,26 +1,27 @@
 """The supervisor's side of a recording: have one made, and take over what is fit for replay.
 
-Not the recorder, which runs the candidate. Its answer is read as if the candidate had written it.
-It can name plans, which replay judges, and failures; it cannot say that anything passed.
+The recorder's answer is read as if the candidate had written it. It can name plans, which replay judges, and failures;
+it cannot say that anything passed.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import WorkerError
-from kernelwright.model import CaseResult, Property, Status
+from kernelwright.model import CaseResult, Property, Status, TensorSpec
 from kernelwright.text.escape import legible
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected, faults
 from kernelwright.worker.plan.plan import ITEMSIZE, Plan, Recorded, Recording, View, end_bytes
 from kernelwright.worker.processes.channel import ChannelClosed, ChannelTimeout
 from kernelwright.worker.processes.children import ChildDied, ChildTimeout
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.processes.processes import Processes
+from kernelwright.worker.record.messages import Confined, RecordCases
 
 FAILURES = (Status.REJECTED, Status.RUNTIME_ERROR, Status.COMPILE_ERROR)
 """What a recorder may say of a case that has no plan."""
@@ -32,26 +33,22 @@ REASON_LIMIT = 800
 
 
 @dataclass
-class Told:
-    """What came of a recording. answer: unchecked still, None where the process did not end well (then `ended`)."""
+class RecorderRun:
+    """What a recorder did. answer: not checked yet; None where the process failed (then `ended` says how)."""
 
     confinement: dict[str, str]
-    answer: Any
+    answer: object
     log: str
     ended: Ended | None = None
 
 
-def told(
-    processes: Processes, source: str, autotune: dict[str, int], shapes: list[dict[str, Any]], library: str
-) -> Told:
-    """Run the recorder over the cases of `shapes`, confined, and kill it. library: the mode that the problem states."""
+def run_recorder(processes: Processes, job: RecordCases) -> RecorderRun:
+    """Start a recorder in a sandbox, give it one job, and kill it."""
     limit_s = processes.limits.record_s
     recorder = processes.spawn("recorder", log=True)
-    found = Told(confinement={}, answer=None, log="")
+    found = RecorderRun(confinement={}, answer=None, log="")
     try:
-        found.confinement = recorder.channel.receive(limit_s)["confinement"]
-        job = {"source": source, "autotune": autotune, "target": processes.target.name, "cases": shapes,
-               "library": library}  # fmt: skip
+        found.confinement = codec.record(recorder.channel.receive(limit_s), Confined).measures
         found.answer = recorder.ask(job, limit_s)
     except ChannelClosed:
         found.ended = Ended(Status.CRASHED, f"the recorder did not start: {recorder.printed(800)}", lost=True)
@@ -69,7 +66,7 @@ def told(
     return found
 
 
-def read(answer: Any, cases: list[str]) -> Recorded:
+def read(answer: object, cases: list[str]) -> Recorded:
     """The recorder's answer as a record with one recording per case; raises Ended where it is none."""
     try:
         recorded = codec.record(answer, Recorded)
@@ -99,19 +96,15 @@ def accepted(recording: Recording, expected: Expected) -> Plan | CaseResult:
     return recording.plan
 
 
-def given(shape: dict[str, Any]) -> dict[tuple[str, str], int]:
+def given(shape: CaseShape) -> dict[tuple[str, str], int]:
     """(origin, name) of every input and parameter of a case to the bytes of its storage."""
-    inputs = zip(shape["input_names"], shape["inputs"], strict=True)
-    tensors = [("input", name, spec) for name, spec in inputs if isinstance(spec, dict)]
-    tensors += [("parameter", name, spec) for name, spec in shape["parameters"].items()]
+    inputs = zip(shape.input_names, shape.inputs, strict=True)
+    tensors = [("input", name, spec) for name, spec in inputs if isinstance(spec, TensorSpec)]
+    tensors += [("parameter", name, spec) for name, spec in shape.parameters.items()]
     return {(origin, name): _storage_bytes(spec) for origin, name, spec in tensors}
 
 
-def _storage_bytes(spec: dict[str, Any]) -> int:
-    view = View(
-        buffer=0, dtype=spec["dtype"], shape=tuple(spec["shape"]), stride=tuple(spec["stride"]),
-        offset=spec.get("offset", 0),
-    )  # fmt: skip
-    if spec["dtype"] not in ITEMSIZE:
-        raise WorkerError(f"a plan cannot hold a tensor of {spec['dtype']}", f"known: {', '.join(ITEMSIZE)}")
-    return end_bytes(view)
+def _storage_bytes(spec: TensorSpec) -> int:
+    if spec.dtype not in ITEMSIZE:
+        raise WorkerError(f"a plan cannot hold a tensor of {spec.dtype}", f"known: {', '.join(ITEMSIZE)}")
+    return end_bytes(View(buffer=0, dtype=spec.dtype, shape=spec.shape, stride=spec.stride, offset=spec.offset))

@@ -13,7 +13,6 @@ import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
 from contextlib import contextmanager
-from typing import Any
 
 import msgspec
 
@@ -25,14 +24,19 @@ from kernelwright.source.branches import branches, without_untaken
 from kernelwright.source.languages import TRITON, language_of
 from kernelwright.worker.bench.messages import AddPlan, AddText
 from kernelwright.worker.compile import machine_code
+from kernelwright.worker.compile.messages import Branches, BranchesRead, Compile, Outcome, ReadBranches, Stored
+from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, launch_identity
+from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.record.messages import RecordCases
 from kernelwright.worker.rules.extract import Finding, Kernels
 from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
 from kernelwright.worker.session import Session
-from kernelwright.worker.stages.recording import Told, accepted, given, read, told
+from kernelwright.worker.stages.recording import RecorderRun, accepted, given, read, run_recorder
+from kernelwright.worker.stages.stand_ins import Outline
 
 
 class Subject:
@@ -53,10 +57,11 @@ class Subject:
         self.resources: dict[str, KernelResources] = {}
         self.code: dict[str, str] = {}
         self.untrue: dict[tuple[str, ...], set[str]] = {}
-        self.branches: dict[str, list[dict[str, Any]]] = {}
+        self.branches: dict[str, Branches] = {}
         self.confinement: dict[str, str] = {}
         self.autotune: dict[str, int] = {}
         self.necessary: set[str] = set()
+        self.lessened: set[Outline] = set()
         self.log = ""
         self.sent: dict[int, AddPlan | AddText] = {}  # by the id of a plan, which each of them keeps alive
         self.kernels_source = ""
@@ -148,27 +153,32 @@ class Subject:
 
     def _recorded(self, source: str, cases: list[str]) -> Recorded:
         """What the recorder says of every case; raises Ended where it says nothing that can be read."""
-        shapes = [shape for shape in self.session.shapes if shape["name"] in cases]
+        job = RecordCases(
+            source=source, autotune=self.autotune_choice, target=self.processes.target.name,
+            cases=self._shapes(cases), library=self.session.loaded().library,
+        )  # fmt: skip
 
-        def attempt() -> tuple[Told, bool]:
-            found = told(self.processes, source, self.autotune_choice, shapes, self.session.loaded().library)
+        def attempt() -> tuple[RecorderRun, bool]:
+            found = run_recorder(self.processes, job)
             return found, found.ended is not None and found.ended.lost
 
         found = self.processes.twice_if_lost(attempt)
         self.confinement, self.log = found.confinement, found.log
         if found.ended is not None:
             raise Ended(found.ended.status, found.ended.reason)
-        return read(found.answer, [shape["name"] for shape in shapes])
+        return read(found.answer, [shape.name for shape in job.cases])
+
+    def _shapes(self, cases: list[str]) -> tuple[CaseShape, ...]:
+        return tuple(shape for shape in self.session.shapes if shape.name in cases)
 
     def _record(self, cases: list[str]) -> None:
-        shapes = [shape for shape in self.session.shapes if shape["name"] in cases]
         recorded = self._recorded(self.source, cases)
         self.autotune = recorded.autotune
-        for shape, recording in zip(shapes, recorded.recordings, strict=True):
+        for shape, recording in zip(self._shapes(cases), recorded.recordings, strict=True):
             expected = Expected(
-                kernels=self.kernels, given=given(shape), mutates=bool(shape["mutates"]),
-                library=self.session.library(shape["name"]),
-                gradients=tuple(shape["input_names"])[len(shape["input_names"]) - shape["gradients"] :],
+                kernels=self.kernels, given=given(shape), mutates=bool(shape.mutates),
+                library=self.session.library(shape.name),
+                gradients=shape.input_names[len(shape.input_names) - shape.gradients :],
             )  # fmt: skip
             outcome = accepted(recording, expected)
             if isinstance(outcome, Plan):
@@ -205,7 +215,7 @@ class Subject:
             unnamed: AddPlan | AddText
             if self.processes.on_gpu:
                 code = tuple(self.code[self.key(launch)] for launch in plan.launches)
-                unnamed = AddPlan(name="", plan=plan, code=code)
+                unnamed = AddPlan(name="", plan=plan, code=code, precision=self.session.loaded().precision)
             else:
                 branches = tuple(self.branches[key] for key in {self.key(launch): None for launch in plan.launches})
                 unnamed = AddText(name="", plan=plan, kernels=self.kernels_source, branches=branches)
@@ -224,15 +234,14 @@ class Subject:
         pending = {key: self._compiling(key, launch, key in whole) for key, launch in launches.items()}
         failed: dict[str, Ended] = {}
         for key, future in pending.items():
-            answer = future.result()
-            if "status" in answer:
-                failed[key] = Ended(Status(answer["status"]), answer["reason"])
-                continue
-            self.branches[key] = answer.get("branches", [])
-            if "resources" in answer:
-                self.code[key] = answer["code"]
-                self.resources[key] = codec.record(answer["resources"], KernelResources)
-                self.untrue.setdefault(dtypes(launches[key]), set()).update(answer["untrue"])
+            match future.result():
+                case Failure(status=status, reason=reason):
+                    failed[key] = Ended(status, reason)
+                case Stored() as made:
+                    self.branches[key], self.code[key], self.resources[key] = made.branches, made.code, made.resources
+                    self.untrue.setdefault(dtypes(launches[key]), set()).update(made.untrue)
+                case BranchesRead(branches=found):
+                    self.branches[key] = found
         for case, plan in list(self.plans.items()):
             ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
             if ended is not None and case in of_problem:
@@ -241,14 +250,12 @@ class Subject:
                 self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason)
                 del self.plans[case]
 
-    def _compiling(self, key: str, launch: Launch, whole: bool) -> Future[dict[str, Any]]:
+    def _compiling(self, key: str, launch: Launch, whole: bool) -> Future[Outcome]:
         """A compiler at work on one launch. whole: to machine code, also where only the interpreter runs it."""
-        job = {"kernels": self.kernels_source, "launch": codec.plain(launch)}
-        if self.processes.on_gpu:
-            return self.processes.compile(key, job)
-        if whole:
-            return self.processes.compile(key, job | {"branches": True})
-        return self.processes.compile(f"{key}:front", job | {"front": True})
+        on_gpu, kernels = self.processes.on_gpu, self.kernels_source
+        if on_gpu or whole:
+            return self.processes.compile(key, Compile(kernels=kernels, launch=launch, branches=not on_gpu))
+        return self.processes.compile(key, ReadBranches(kernels=kernels, launch=launch))
 
     def restored(self, case: str) -> tuple[str, ...]:
         """The inputs that are put back before each call that is timed."""

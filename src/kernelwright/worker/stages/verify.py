@@ -15,7 +15,7 @@ from kernelwright.model import Case, CaseResult, Property, Status
 from kernelwright.worker.bench.messages import Reserve, Run
 from kernelwright.worker.judge.messages import AddPlan, Again, AsDense, Check, Draws, Fill
 from kernelwright.worker.plan.layout import Layout
-from kernelwright.worker.plan.plan import Forward, Plan, forward_alone, views
+from kernelwright.worker.plan.plan import Forward, Plan, backward_twice, forward_alone, views
 from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages.subject import Subject
 
@@ -49,6 +49,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
             results.append(replayed(subject, case.name, plan, draw))
             if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
                 results.append(_forward_alone(subject, case.name, plan, plan.forward))
+            if results[-1].status is Status.PASSED and draw == 0 and plan.forward is not None:
+                results.append(_backward_twice(subject, case.name, plan, plan.forward))
             if results[-1].status is Status.PASSED and draw == 0:
                 results.append(_called_again(subject, case.name, plan))
             if results[-1].status is not Status.PASSED:
@@ -75,6 +77,15 @@ def _forward_alone(subject: Subject, case: str, plan: Plan, part: Forward) -> Ca
     if result.status is Status.PASSED:
         return result
     return msgspec.structs.replace(result, reason=f"before kernel_backward was called: {result.reason}")
+
+
+def _backward_twice(subject: Subject, case: str, plan: Plan, part: Forward) -> CaseResult:
+    """Draw 0 with a second backward after the first, as `retain_graph=True` allows a program: the gradients have to be
+    right then too, so a backward may not change what the forward has saved."""
+    result = replayed(subject, case, backward_twice(plan, part), draw=0)
+    if result.status is Status.PASSED:
+        return result
+    return msgspec.structs.replace(result, reason=f"after a second call of kernel_backward: {result.reason}")
 
 
 def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:

@@ -1,4 +1,4 @@
-"""libdevice functions: a GPU's own, so that only a GPU can judge the kernel."""
+"""A function of libdevice, which the CPU interpreter computes in float64."""
 
 import torch
 import triton

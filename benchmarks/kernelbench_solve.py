@@ -1,0 +1,261 @@
+"""KernelBench's files, unchanged, from PyTorch to a kernel: no starter, no model, a row per file and means per mode.
+
+    python benchmarks/kernelbench_solve.py KernelBench/KernelBench --out solved.jsonl.gz --workers 4 --minutes 90
+
+FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIntelligence/KernelBench. All files of level
+1 and 40 of level 2, drawn by a hash of their names, go through `kernelwright optimize`, as a user would type it. It
+measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Where the first kernel needs
+library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
+way at once: the lease lets one of them use the GPU, while the others load, generate and compile.
+
+`--out` has everything that is known, compressed; files in it are not tried again, so the work can be done in parts.
+Without a GPU times are estimates, and no ratio is formed from them.
+"""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import zlib
+from collections import Counter
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+from kernelwright import codec
+from kernelwright.report.framework import read_measured
+from kernelwright.stats import geometric_mean
+from kernelwright.text.markdown import table
+
+MODES = ("none", "finish", "any")
+
+BENCH_GPU_SECONDS = 8.0
+"""Of a problem's GPU time, for timing the kernel beside PyTorch; the search gets the rest."""
+
+ANSWER_S = 420.0
+"""After this long a command has failed."""
+
+ROWS = ("eager", "compile", "compile_max_autotune")
+
+Row = dict[str, Any]
+Run = Callable[[Sequence[str]], tuple[int, str, str]]
+"""Runs a command of kernelwright: exit status, standard output, standard error."""
+
+
+def main() -> None:
+    options = arguments().parse_args()
+    files = chosen(options.folder, options.of_level2, options.only)
+    known = {row["file"] for row in read(options.out)}
+    end_s = time.monotonic() + 60 * options.minutes
+    lock = threading.Lock()
+
+    def add(file: Path) -> None:
+        if time.monotonic() > end_s:
+            return
+        row = solve(file, run, options.gpu_seconds, options.trials, options.max_autotune)
+        with lock, gzip.open(options.out, "at") as out:
+            out.write(json.dumps(row) + "\n")
+            print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)
+
+    with ThreadPoolExecutor(options.workers) as threads:
+        list(threads.map(add, [file for file in files if name_of(file) not in known]))
+    names = {name_of(file) for file in files}
+    rows = [row for row in read(options.out) if row["file"] in names]
+    text = summary(rows, len(files))
+    print(text)
+    if options.table is not None:
+        options.table.write_text(text + "\n")
+
+
+def arguments() -> argparse.ArgumentParser:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("--out", type=Path, default=Path("solved.jsonl.gz"))
+    parser.add_argument("--table", type=Path, help="write the tables to this file, too")
+    parser.add_argument("--of-level2", type=int, default=40, help="files of level 2, drawn by a hash of their names")
+    parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
+    parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
+    parser.add_argument("--minutes", type=float, default=90, help="begin no file after this many")
+    parser.add_argument("--gpu-seconds", type=float, default=25, help="of GPU time for a problem")
+    parser.add_argument("--trials", type=int, default=24, help="at most, for a problem")
+    parser.add_argument("--max-autotune", action="store_true", help="time torch.compile in that mode, too (slow)")
+    return parser
+
+
+def chosen(folder: Path, of_level2: int, only: str = "") -> list[Path]:
+    """All files of level 1, and as many of level 2, by a hash of their names."""
+    second = sorted((folder / "level2").glob("*.py"), key=lambda file: hashlib.sha256(file.name.encode()).hexdigest())
+    files = [*sorted((folder / "level1").glob("*.py")), *sorted(second[:of_level2])]
+    return [file for file in files if re.search(only, name_of(file))]
+
+
+def name_of(file: Path) -> str:
+    return f"{file.parent.name}/{file.name}"
+
+
+def run(words: Sequence[str]) -> tuple[int, str, str]:
+    process = subprocess.Popen(
+        [sys.executable, "-m", "kernelwright", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    try:
+        out, err = process.communicate(timeout=ANSWER_S)
+    except subprocess.TimeoutExpired:
+        process.terminate()  # it ends its workers
+        process.communicate()
+        return 1, "", f"no answer within {ANSWER_S:g} s"
+    return process.returncode, out, err
+
+
+def solve(file: Path, run: Run, gpu_seconds: float, trials: int, max_autotune: bool) -> Row:
+    """The row of a file. outcome: solved, left (the library call is the computation) or failed."""
+    begun = time.monotonic()
+    row: Row = {"file": name_of(file), "outcome": "failed", "reason": "", "mode": "", "gpu_s": 0.0}
+    folder = Path(tempfile.mkdtemp(prefix="solve-"))
+    limits = ["--trials", str(trials), "--gpu-seconds", f"{max(1.0, gpu_seconds - BENCH_GPU_SECONDS):g}",
+              *(["--max-autotune"] if max_autotune else [])]  # fmt: skip
+    try:
+        for library in ([], ["--library", "any"]):
+            place = folder / ("any" if library else "stated")
+            status, out, err = run(["optimize", str(file), *library, *limits, "--out", str(place), "--json"])
+            row |= found(status, out, err)
+            if row["outcome"] != "failed" or "--library any" not in row["reason"]:
+                break
+        if row["outcome"] == "solved":
+            best = place / "best_kernel.py"
+            row["source"] = best.read_text()
+            steps = "# library: no library step" not in row["source"]
+            row["mode"] = (library[1] if library else "finish") if steps else "none"
+            measured = read_measured(place)
+            if measured is not None:
+                row |= timed(codec.plain(measured.report))
+            else:
+                status, out, err = run(["bench", str(file), str(best), *library, "--no-held-out", "--json"])
+                row |= timed(json.loads(out)) if out.startswith("{") else unanswered(status, err)
+    finally:
+        shutil.rmtree(folder)
+    return row | {"seconds": round(time.monotonic() - begun, 1)}
+
+
+def found(status: int, out: str, err: str) -> Row:
+    """What `optimize` said."""
+    document = json.loads(out) if out.startswith("{") else {}
+    if document.get("reason") == "left":
+        return {"outcome": "left", "reason": document["detail"]}
+    if (best := document.get("best")) is not None and best["status"] == "passed":
+        return {"outcome": "solved", "reason": "", "gpu_s": round(document["cost"]["total"]["gpu_s"], 1)}
+    said = [line.removeprefix("error: ") for line in err.splitlines() if line.strip()]
+    named = [line for line in said if "--library any" in line] or [line for line in said if "rror" in line] or said[-1:]
+    return {"outcome": "failed", "reason": named[0] if named else f"exit status {status}"}
+
+
+def unanswered(status: int, err: str) -> Row:
+    said = err.strip().splitlines() or [f"exit status {status}"]
+    return {"outcome": "failed", "reason": f"bench: {said[-1]}"}
+
+
+def timed(report: dict[str, Any]) -> Row:
+    """What a measurement said: times in µs with intervals by implementation, on the first case; a kernel that is not
+    right here is no solution."""
+    case = report["cases"][0]
+    rows = {one["name"]: one for one in case["implementations"]}
+    best = rows["best"]
+    if best["status"] not in ("passed", "not_verified"):
+        return {"outcome": "failed", "reason": f"bench: {best['status']}: {best['reason']}"}
+    return {
+        "times_us": {name: [one["median_us"], one["ci95_us"]] for name, one in rows.items()},
+        "kind": best["kind"],
+        "ratio": best["speedup"],
+        "ratio_ci95": best["speedup_ci95"],
+        "verdict": best["verdict"],
+        "of_bound": best["fraction_of_bound"],
+    }
+
+
+def read(file: Path) -> list[Row]:
+    """Rows of all parts; of a part that was broken off, those before it, which are all that is kept."""
+    rows: list[Row] = []
+    if not file.exists():
+        return rows
+    try:
+        with gzip.open(file, "rt") as lines:
+            for line in lines:
+                rows.append(json.loads(line))
+    except (EOFError, OSError, zlib.error, json.JSONDecodeError):
+        file.write_bytes(gzip.compress("".join(json.dumps(row) + "\n" for row in rows).encode()))
+    return rows
+
+
+def summary(rows: Sequence[Row], files: int) -> str:
+    """Outcomes by level, means by library mode, and a line for each file."""
+    parts = [f"{len(rows)} of {files} files were run."]
+    levels = sorted({row["file"].partition("/")[0] for row in rows})
+    outcomes = ("solved", "left", "failed")
+    counts = {level: Counter(row["outcome"] for row in rows if row["file"].startswith(level)) for level in levels}
+    parts.append(table(
+        ["level", "files", *outcomes, "solved or left"],
+        [[level, str(own.total()), *(str(own[one]) for one in outcomes),
+          f"{(own['solved'] + own['left']) / own.total():.0%}"] for level, own in counts.items()],
+    ))  # fmt: skip
+    parts.append(table(
+        ["mode", "solved", "measured", "time over best of PyTorch, geometric mean", "fast_1", "fast_1.5", "slower",
+         "share of the bound, mean", "GPU s, mean"],
+        [of_mode(mode, [row for row in rows if row["mode"] == mode and row["outcome"] == "solved"]) for mode in MODES],
+    ))  # fmt: skip
+    parts.append(table(
+        ["file", "outcome", "mode", "kernel (µs)", *(f"{one} (µs)" for one in ROWS), "ratio to the best of PyTorch",
+         "share of the bound", "GPU s", "s", "why"],
+        [line_of(row) for row in sorted(rows, key=lambda row: row["file"])],
+    ))  # fmt: skip
+    return "\n\n".join(parts)
+
+
+def of_mode(mode: str, rows: Sequence[Row]) -> list[str]:
+    """Means over the files of one mode; estimates have no part in them."""
+    measured = [row for row in rows if row.get("ratio") is not None]
+    if not measured:
+        return [mode, str(len(rows)), "0", *["-"] * 6]
+    ratios = [row["ratio"] for row in measured]
+    shares = [row["of_bound"] for row in measured if row["of_bound"] is not None]
+    return [
+        mode, str(len(rows)), str(len(measured)), f"{geometric_mean(ratios):.2f}",
+        *(f"{sum(ratio > least for ratio in ratios)}" for least in (1.0, 1.5)),
+        str(sum(row["verdict"] == "slower" for row in measured)),
+        f"{sum(shares) / len(shares):.0%}" if shares else "-",
+        f"{sum(row['gpu_s'] for row in measured) / len(measured):.1f}",
+    ]  # fmt: skip
+
+
+def line_of(row: Row) -> list[str]:
+    times = row.get("times_us", {})
+    ratio = ""
+    if row.get("ratio") is not None:
+        low, high = row["ratio_ci95"] or (row["ratio"], row["ratio"])
+        ratio = f"{row['ratio']:.2f} ({low:.2f} to {high:.2f}), {row['verdict'] or 'no verdict'}"
+    estimate = " (estimate)" if row.get("kind") == "estimate" else ""
+    share = row.get("of_bound")
+    return [
+        row["file"], row["outcome"], row["mode"], cell(times.get("best")) + estimate,
+        *(cell(times.get(name)) for name in ROWS), ratio, "" if share is None else f"{share:.0%}{estimate}",
+        f"{row['gpu_s']:.1f}", f"{row['seconds']:.0f}", row["reason"],
+    ]  # fmt: skip
+
+
+def cell(timing: Sequence[Any] | None) -> str:
+    if timing is None or timing[0] is None:
+        return ""
+    median, interval = timing
+    return f"{median:.1f}" if interval is None else f"{median:.1f} ({interval[0]:.1f} to {interval[1]:.1f})"
+
+
+if __name__ == "__main__":
+    main()

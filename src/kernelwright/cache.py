@@ -1,0 +1,135 @@
+"""A folder of small records by key, kept for later processes of one user: compiled kernels, verdicts of failures.
+
+The folder belongs to one user and no link is followed. Who can write to it decides what is found in it, so a reader
+checks what it reads as it would check an answer. The oldest entries go where there are too many.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import platform
+import stat
+import threading
+from pathlib import Path
+from typing import NamedTuple
+
+import msgspec
+
+import kernelwright
+from kernelwright import codec
+from kernelwright.errors import ConfigError
+
+ENTRY_BYTES_MAX = 64 << 20
+"""A larger file is no entry: cubins of single kernels have some ten to hundred KiB, verdicts less."""
+
+FOLDER_BYTES_MAX = 2 << 30
+"""Some twenty thousand compiled kernels."""
+
+KEPT = 0.8
+"""Share of the bound that is left where entries have to go, so that not every process removes some."""
+
+PROGRAM_VARIABLE = "TRITON_PTXAS_PATH"
+"""How a user names another assembler; Triton's own belongs to the version of Triton."""
+
+
+class Size(NamedTuple):
+    """Of all entries of a folder."""
+
+    entries: int
+    bytes: int
+
+
+class Cache:
+    """Records by key, safe for several processes at once."""
+
+    def __init__(self, folder: Path, option: str = "--compile-cache", most_bytes: int = FOLDER_BYTES_MAX) -> None:
+        """Make `folder` where it is missing, and remove its oldest entries where they take more than `most_bytes`.
+
+        option: what named it, for messages. Raises ConfigError unless it is a folder that only this user can open.
+        """
+        try:
+            folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+            self._folder = os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC)
+        except OSError as error:
+            raise ConfigError(f"{option} {folder}: {error.strerror}", "name a folder, not a link") from error
+        found = os.fstat(self._folder)
+        if found.st_uid != os.geteuid() or stat.S_IMODE(found.st_mode) & 0o077:
+            os.close(self._folder)
+            raise ConfigError(f"{option} {folder}: others can open it", f"chmod 700 {folder}")
+        self._origin = origin()
+        self._prune(most_bytes)
+
+    def fetch(self, key: str) -> object | None:
+        """What was stored under `key`, unchecked; None where there is nothing that can be read."""
+        flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
+        try:
+            with open(os.open(self._name(key), flags, dir_fd=self._folder), "rb") as file:
+                return codec.decode(file.read(), object) if is_entry(os.fstat(file.fileno())) else None
+        except (OSError, msgspec.DecodeError):
+            return None
+
+    def store(self, key: str, answer: object) -> None:
+        """Write the answer whole or not at all. A full disk is no error: the next process finds nothing."""
+        part = f".{os.getpid()}-{threading.get_ident()}"
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
+        with contextlib.suppress(OSError):
+            with open(os.open(part, flags, 0o600, dir_fd=self._folder), "wb") as file:
+                file.write(codec.encode(answer))
+            os.replace(part, self._name(key), src_dir_fd=self._folder, dst_dir_fd=self._folder)
+
+    def size(self) -> Size:
+        """Number and bytes of the entries."""
+        sizes = [found.st_size for _, found in self._entries()]
+        return Size(len(sizes), sum(sizes))
+
+    def close(self) -> None:
+        os.close(self._folder)
+
+    def _name(self, key: str) -> str:
+        return codec.sha(codec.encode([self._origin, key]))
+
+    def _entries(self) -> list[tuple[str, os.stat_result]]:
+        """Names and facts of the files of this user in the folder; one that goes meanwhile is left out."""
+        found = []
+        for name in os.listdir(self._folder):
+            with contextlib.suppress(OSError):
+                facts = os.stat(name, dir_fd=self._folder, follow_symlinks=False)
+                if stat.S_ISREG(facts.st_mode):
+                    found.append((name, facts))
+        return found
+
+    def _prune(self, most_bytes: int) -> None:
+        entries = sorted(self._entries(), key=lambda entry: entry[1].st_mtime_ns)
+        total = sum(facts.st_size for _, facts in entries)
+        if total <= most_bytes:
+            return
+        for name, facts in entries:
+            if total <= most_bytes * KEPT:
+                return
+            with contextlib.suppress(OSError):
+                os.unlink(name, dir_fd=self._folder)
+            total -= facts.st_size
+
+
+def is_entry(found: os.stat_result) -> bool:
+    """Whether a file can be an entry: an ordinary one of this user, which no other can write and no other name has."""
+    is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022 and found.st_nlink == 1
+    return stat.S_ISREG(found.st_mode) and is_own and found.st_size <= ENTRY_BYTES_MAX
+
+
+def origin() -> str:
+    """Hash of what makes an answer beside the key: kernelwright's own files, the rules of the judge among them; Python;
+    and an assembler that was named.
+
+    So an entry of another version of kernelwright, whose compiler may refuse other kernels, is never used.
+    """
+    found = hashlib.sha256(platform.python_version().encode())
+    package = Path(kernelwright.__file__).parent
+    files = sorted(package.rglob("*.py"))
+    assembler = os.environ.get(PROGRAM_VARIABLE)
+    for file in [*files, *([Path(assembler)] if assembler else [])]:
+        data = file.read_bytes() if file.is_file() else b""
+        found.update(hashlib.sha256(data).digest())
+    return found.hexdigest()

@@ -1,0 +1,64 @@
+"""How tools of the MCP server are called: their errors as an agent reads them, progress while they work, and what they
+do to the machine."""
+
+from __future__ import annotations
+
+import functools
+import math
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor, wait
+from typing import Any, ParamSpec, TypeVar
+
+import anyio
+from mcp.server.mcpserver import Context
+from mcp.server.mcpserver.exceptions import ToolError
+from mcp.types import ToolAnnotations
+
+from kernelwright.errors import KernelwrightError
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+READS = ToolAnnotations(read_only_hint=True, open_world_hint=False)
+"""Changes no file and no run."""
+WRITES = ToolAnnotations(read_only_hint=False, destructive_hint=False, open_world_hint=False)
+"""Adds to a run, or writes files that were not there."""
+BEGINS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempotent_hint=False, open_world_hint=False)
+"""Runs the problem's file, with the rights of the server's process."""
+
+TICK_S = 1.0
+"""Between notifications of progress."""
+
+
+def said(tool: Callable[P, R]) -> Callable[P, R]:
+    """The tool, with errors of kernelwright as tool errors: the SDK hides the text of any other exception."""
+
+    @functools.wraps(tool)
+    def answered(*args: P.args, **kwargs: P.kwargs) -> R:
+        try:
+            return tool(*args, **kwargs)
+        except KernelwrightError as error:
+            raise ToolError(str(error)) from error
+
+    return answered
+
+
+async def watched(
+    ctx: Context[Any, Any], progress: Callable[[], str], is_over: Callable[[float], bool], within_s: float
+) -> None:
+    """Notify the client of progress until something is over, or for so long. is_over: takes how long it may wait."""
+    began_s = time.monotonic()
+    while (left_s := within_s - (time.monotonic() - began_s)) > 0:
+        if await anyio.to_thread.run_sync(is_over, min(TICK_S, left_s)):
+            return
+        await ctx.report_progress(round(time.monotonic() - began_s, 1), message=progress())
+
+
+async def awaited(ctx: Context[Any, Any], what: str, job: Callable[[], R]) -> R:
+    """What `job` gives, which takes a while; the client is notified that it is under way."""
+    threads = ThreadPoolExecutor(1, thread_name_prefix="kernelwright-tool")
+    future = threads.submit(job)
+    threads.shutdown(wait=False)
+    await watched(ctx, lambda: what, lambda within_s: bool(wait([future], within_s).done), math.inf)
+    return said(future.result)()

@@ -1,0 +1,173 @@
+"""The tools of the MCP server that need no run: problems, and candidates judged, timed and exported by themselves."""
+
+from __future__ import annotations
+
+import ast
+from pathlib import Path
+from typing import Any
+
+from mcp.server import MCPServer
+from mcp.server.mcpserver import Context
+
+from kernelwright.cli.mcp_calls import BEGINS, READS, WRITES, awaited, said
+from kernelwright.cli.output import note
+from kernelwright.errors import RequestError
+from kernelwright.folders import write_file
+from kernelwright.jobs import bench as bench_job
+from kernelwright.jobs import check as check_job
+from kernelwright.jobs import export as export_job
+from kernelwright.jobs import verify as verify_job
+from kernelwright.jobs.agent import AgentSession
+from kernelwright.jobs.candidates import read_candidate
+from kernelwright.jobs.exportable import ExportSource
+from kernelwright.model import Candidate
+from kernelwright.problems import ProblemPath
+from kernelwright.problems.gallery import gallery_problems
+from kernelwright.problems.paths import problem_at
+from kernelwright.report.bench import bench_text
+from kernelwright.report.bounds import bounds_text
+from kernelwright.report.derived import derived_text
+from kernelwright.report.evaluation import evaluation_text
+from kernelwright.report.qualification import qualification_text
+from kernelwright.source import parse as syntax
+
+
+def add_tools(made: MCPServer, agent: AgentSession) -> None:
+    add_problem_tools(made, agent)
+    add_candidate_tools(made, agent)
+
+
+def add_problem_tools(made: MCPServer, agent: AgentSession) -> None:
+    @made.tool(annotations=READS)
+    @said
+    def list_problems(folder: str = ".") -> list[dict[str, str]]:
+        """The problems in a folder's gallery and in kernelwright's, each with its name and what it computes. start_run
+        takes a name, or the path of any problem file."""
+        return [described(problem_at(file)) for file in gallery_problems(Path(folder)).values()]
+
+    @made.tool(annotations=WRITES)
+    @said
+    def write_problem(file: str, text: str) -> dict[str, str]:
+        """Write a new problem file below the current folder, such as problems/silu_mul/problem.py. text: Python with
+        class Model(nn.Module), get_inputs() and get_init_inputs(), as KernelBench has them; and, better, CASES, a list
+        of dict(name=…, dtype=…, small=True or held_out=True, and values for arguments of get_inputs and
+        get_init_inputs), with two small cases that a machine without a GPU can judge. Overwrites nothing. Then call
+        check_problem."""
+        return {"file": str(written(file, text)), "what_now": "check_problem says whether it can be used"}
+
+    @made.tool(annotations=BEGINS)
+    async def check_problem(ctx: Context[Any, Any], problem: str) -> dict[str, Any]:
+        """Whether a problem can tell a kernel from trivial answers, and the least time for each case. qualifies: true,
+        false, or null where this machine could judge no case. Runs the problem's file."""
+        return await awaited(ctx, f"checking {problem}", lambda: checked(problem, agent))
+
+
+def add_candidate_tools(made: MCPServer, agent: AgentSession) -> None:
+    @made.tool(annotations=BEGINS)
+    async def verify(
+        ctx: Context[Any, Any], problem: str, file: str | None = None, source: str | None = None
+    ) -> dict[str, Any]:
+        """Judge a kernel outside of any run, on every case, without timing it. file: a Python file; or source: the
+        module itself. Gives its status, the reason, and what was found of each case."""
+        return await awaited(ctx, f"verifying a kernel for {problem}", lambda: verified(problem, file, source, agent))
+
+    @made.tool(annotations=BEGINS)
+    async def bench(
+        ctx: Context[Any, Any], problem: str, files: list[str] | None = None, max_autotune: bool = False
+    ) -> str:
+        """Time eager PyTorch, torch.compile, the problem's starter and best kernel, and these files side by side; a
+        table for each case. Minutes on a GPU; without one the times are estimates, and say so."""
+        settings = bench_job.BenchSettings(max_autotune=max_autotune, target=agent.target)
+        return await awaited(
+            ctx,
+            f"timing kernels for {problem}",
+            lambda: bench_text(
+                bench_job.bench(problem, files or (), settings, start_worker=agent.start_worker, notify=note)
+            ),
+        )
+
+    @made.tool(annotations=BEGINS)
+    async def export(
+        ctx: Context[Any, Any],
+        what: str,
+        problem: str | None = None,
+        out: str | None = None,
+        format: str = export_job.PACKAGE,
+    ) -> dict[str, Any]:
+        """Write a kernel out for use elsewhere. what: a run's folder (its confirmed best) or a kernel's file, with the
+        problem that it is for. format: op, a package that falls back to PyTorch wherever the kernel was not measured to
+        be faster; kernelbench; hf-kernels. out: a folder that is new or empty. Gives the folder and its files, or the
+        reason why nothing was written."""
+        source = ExportSource(what, problem=problem, target=agent.target)
+        return await awaited(
+            ctx,
+            f"exporting {what}",
+            lambda: exported(source, format, out, agent),
+        )
+
+
+def described(problem: ProblemPath) -> dict[str, str]:
+    """Name, file and the first line of the problem's docstring; the file is not run."""
+    try:
+        text = ast.get_docstring(syntax.parse(problem.file.read_text(encoding="utf-8-sig"))) or ""
+    except (OSError, SyntaxError, ValueError):
+        text = ""
+    return {"name": problem.name, "file": str(problem.file), "about": text.partition("\n")[0]}
+
+
+def written(file: str, text: str) -> Path:
+    """A new problem file. Raises `RequestError` for a place outside of the current folder, one that is taken, and text
+    that does not parse."""
+    home = Path.cwd().resolve()
+    path = (home / file).resolve()
+    if path.suffix != ".py" or not path.is_relative_to(home):
+        raise RequestError(f"{file} is no Python file below {home}", "name one, such as problems/mine/problem.py")
+    if path.exists():
+        raise RequestError(f"{file} exists already", "choose another name, or edit the file itself")
+    try:
+        syntax.parse(text)
+    except (SyntaxError, ValueError) as error:
+        where = f" at line {error.lineno}" if isinstance(error, SyntaxError) and error.lineno else ""
+        raise RequestError(f"the text does not parse as Python{where}: {error}", "mend it") from error
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_file(path.parent, path.name, text)
+    return path.relative_to(home)
+
+
+def checked(problem: str, agent: AgentSession) -> dict[str, Any]:
+    found = check_job.check(problem, start_worker=agent.start_worker, target=agent.target)
+    parts = [
+        derived_text(found.problem),
+        qualification_text(found.qualification),
+        bounds_text(found.problem.cases, found.eager),
+    ]
+    return {
+        "qualifies": found.qualification.qualifies,
+        "cases": [one.case.name for one in found.problem.cases],
+        "text": "\n\n".join(filter(None, parts)),
+    }
+
+
+def verified(problem: str, file: str | None, source: str | None, agent: AgentSession) -> dict[str, Any]:
+    if (file is None) == (source is None):
+        raise RequestError("a kernel is a file or a source", "give one of them")
+    candidate = read_candidate(file) if file is not None else Candidate(source=source or "")
+    found = verify_job.verify(problem, candidate, start_worker=agent.start_worker, notify=note, target=agent.target)
+    evaluation = found.evaluation
+    return {
+        "status": evaluation.status.value,
+        "reason": evaluation.reason,
+        "text": evaluation_text(evaluation, found.problem.cases),
+    }
+
+
+def exported(source: ExportSource, format: str, out: str | None, agent: AgentSession) -> dict[str, Any]:
+    found = export_job.export(source, start_worker=agent.start_worker, notify=note, format=format, out=out)
+    return {
+        "folder": None if found.folder is None else str(found.folder),
+        "files": list(found.files),
+        "check": found.checked,
+        "has_figures": found.has_figures,
+        "library": found.library,
+        "reason": found.reason,
+    }

@@ -1,0 +1,166 @@
+"""The generated forward.py of an exported package: a forward that takes the kernel or PyTorch, call by call.
+
+What a call pays for is written out, argument by argument, because a loop over arguments costs as much as the lookup
+itself. The package's own benchmark measures that cost.
+"""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from kernelwright.export.op_arguments import Arguments, tuple_text
+from kernelwright.export.subject import Subject
+
+MODE_WORDS = re.compile(r"training|dropout|batch_?norm|instance_?norm|rrelu|alpha_dropout", re.IGNORECASE)
+"""What makes a module behave otherwise in training; where the problem's text has one, the kernel is for eval() only. So
+it is where a parameter was found dead, which it need not be in training."""
+
+
+def forward_text(subject: Subject, arguments: Arguments) -> str:
+    """The text of forward.py."""
+    eval_only = eval_only_text(subject)
+    mutates = bool(arguments.mutates)
+    found_in = "found_in, " if arguments.parameters and not mutates else ""
+    imported = f"apart, calm, {found_in}usable" if mutates else f"calm, {found_in}static, usable, wins_compiled"
+    given = ", ".join(arguments.names)
+    return f'''"""The forward of {subject.problem.name}, which chooses: the kernel or PyTorch. Generated.
+
+A call that goes to PyTorch pays for one comparison where it is small, else for one lookup. The rule: whatever is not
+what was measured, goes to PyTorch.
+"""
+
+from __future__ import annotations
+
+from torch import Tensor
+from torch.compiler import is_compiling, is_dynamo_compiling
+
+from . import op{"  # noqa: F401 - it defines the operator" if mutates else ""}
+from .arguments import run
+from .dispatch import {imported}
+
+ABSENT = object()
+SCALARS = (bool, int, float, str, type(None))
+
+
+def key_of({given}):
+    """What the answer for a call is kept under."""
+    return ({key_text(arguments)})
+
+
+def in_graph(fallback, self, {given}):
+    """While a graph is made: {"PyTorch's" if mutates else "the operator, or PyTorch's"} own operations."""
+{in_graph_text(arguments, eval_only)}    return fallback(self, {given})
+
+
+{dispatching_text(arguments, eval_only)}'''
+
+
+def tensors_of(arguments: Arguments) -> list[str]:
+    return [name for name, kind in zip(arguments.names, arguments.kinds, strict=True) if kind == "Tensor"]
+
+
+def key_text(arguments: Arguments) -> str:
+    """What of each argument decides whether the kernel wins."""
+    tensors = tensors_of(arguments)
+    return ", ".join(
+        f"{name}.shape, {name}.dtype, {name}.get_device()" if name in tensors else f"type({name}), {name}"
+        for name in arguments.names
+    )
+
+
+def eval_only_text(subject: Subject) -> str:
+    """A condition of the kernel where the module behaves otherwise in training, else nothing."""
+    has_modes = bool(MODE_WORDS.search(subject.problem_text) or subject.evaluation.dead)
+    return "not self.training and " if has_modes else ""
+
+
+def parameters_text(arguments: Arguments) -> str:
+    """The parameters, in a graph."""
+    return "tuple([found_in(self, name) for name in self.fast_state.names])" if arguments.parameters else "()"
+
+
+def constants_text(arguments: Arguments) -> str:
+    """What decides for a graph whether the kernel wins."""
+    tensors = tensors_of(arguments)
+    constants = [f"{name}.shape, {name}.dtype" if name in tensors else name for name in arguments.names]
+    return ", ".join([*constants, *["*[tensor.dtype for tensor in parameters]"] * bool(arguments.parameters)])
+
+
+def operands_text(arguments: Arguments) -> str:
+    """What the operator is called with."""
+    operands = [*arguments.names, *["list(parameters)"] * bool(arguments.parameters)]
+    return ", ".join([*operands, *["self.fast_state.init_text"] * arguments.has_init])
+
+
+def in_graph_text(arguments: Arguments, eval_only: str) -> str:
+    """The operator's call in a graph; nothing for a kernel that changes inputs, which graphs leave to PyTorch."""
+    if arguments.mutates:
+        return ""
+    tensors = tensors_of(arguments)
+    are_tensors = " and ".join(f"isinstance({name}, Tensor) and static({name})" for name in tensors)
+    return f"""    if {eval_only}{are_tensors}:
+        parameters = {parameters_text(arguments)}
+        key = ({tensors[0]}.device.index, {constants_text(arguments)})
+        if wins_compiled(self.fast_state, {tuple_text(tensors)}, parameters, key):
+            return op.call({operands_text(arguments)})
+"""
+
+
+def dispatching_text(arguments: Arguments, eval_only: str) -> str:
+    """The forward itself."""
+    names, tensors = arguments.names, tensors_of(arguments)
+    given, listed = ", ".join(names), tuple_text(names)
+    scalar_check = "".join(f"type({name}) in SCALARS and " for name in names if name not in tensors)
+    usable = " and ".join(f"usable({name})" for name in tensors)
+    return f'''def dispatching(fallback):
+    """A forward that calls the kernel where it wins, and otherwise `fallback`, which takes the same arguments."""
+
+    def forward(self, {", ".join(f"{name}=ABSENT" for name in names)}, *rest, **named):
+        if rest or named or {" or ".join(f"{name} is ABSENT" for name in names)}:
+            given = [value for value in {listed} if value is not ABSENT]
+            return fallback(self, *given, *rest, **named)
+        if is_dynamo_compiling():
+            return in_graph(fallback, self, {given})
+        state = self.fast_state
+        try:
+            elements = {tensors[0]}.numel()
+            if type(elements) is int and elements < state.least:  # no symbol, on which a comparison would be a guard
+                return fallback(self, {given})
+            wins = {scalar_check}state.known.get(({key_text(arguments)}))
+        except (AttributeError, TypeError):  # no tensor where one was expected, or sizes that are not known yet
+            return fallback(self, {given})
+        if wins is None:
+            wins = state.decide({listed}, key_of({given}))
+        if wins and {eval_only}{usable} and calm():
+{textwrap.indent(attempt_text(arguments), 12 * " ")}
+        if wins and is_compiling():
+            return in_graph(fallback, self, {given})
+        return fallback(self, {given})
+
+    return forward
+'''
+
+
+def attempt_text(arguments: Arguments) -> str:
+    """The call of the kernel where it wins. A kernel that changes inputs is called only where it cannot be refused:
+    what a refusal left half changed, PyTorch would change once more."""
+    given, listed = ", ".join(arguments.names), tuple_text(arguments.names)
+    parameters, tensors = "parameters" if arguments.parameters else "()", tensors_of(arguments)
+    if arguments.mutates:
+        changed = [arguments.names[place] for place in arguments.mutates]
+        others = [name for name in tensors if name not in changed]
+        text = f"""if apart({tuple_text(changed)}, ({"".join(f"{name}, " for name in others)}*{parameters})):
+    return run(state.kernel, {listed}, {parameters})"""
+    else:
+        text = f"""try:
+    return run(state.kernel, {listed}, {parameters})
+except Exception as error:  # a refusal may have any type; whatever is none is raised again
+    if not state.refused(error, key_of({given})):
+        raise
+    wins = False"""
+    if not arguments.parameters:
+        return text
+    return f"""parameters = state.parameters(self)
+if state.parameters_fit(parameters, key_of({given}), {tensors[0]}.get_device()):
+{textwrap.indent(text, "    ")}"""

@@ -1,0 +1,198 @@
+"""A candidate from what Inductor generated for one problem at several sizes."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from kernelwright.inductor.compare import Holes, compared, structure
+from kernelwright.inductor.faults import LeaveIt, NotConverted
+from kernelwright.inductor.functions import texts
+from kernelwright.inductor.host import Host
+from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
+from kernelwright.inductor.reading import Module, read_module
+from kernelwright.inductor.sizes import Sizes
+from kernelwright.inductor.writing import called
+from kernelwright.model import Capture, Generated, LibraryMode
+
+IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
+
+HALF = ("float16", "bfloat16")
+
+
+def candidate_text(generated: Generated, library: LibraryMode = "any") -> str:
+    """The source of a candidate. Raises `NotConverted`; there is no partial candidate.
+
+    library: which library steps the problem allows. Where it allows no products and convolutions, Triton templates take
+    their place.
+    """
+    if not generated.captures:
+        raise NotConverted(generated.reason)
+    text, operators = _converted(generated, generated.captures)
+    if operators and library != "any" and generated.templates:
+        text, operators = _converted(generated, generated.templates)
+    if operators and library != "any":
+        raise NotConverted(f"it calls {operators[0]}, which needs LIBRARY = 'any' (--library any)")
+    return text
+
+
+def _converted(generated: Generated, captures: Sequence[Capture]) -> tuple[str, list[str]]:
+    """The source, and the operators of its library steps."""
+    modules = [read_module(one.text) for one in captures]
+    alike: dict[str, list[int]] = {}
+    for number, module in enumerate(modules):
+        alike.setdefault(structure(module), []).append(number)
+    if all(len(group) == 1 for group in alike.values()) and len(modules) > 1:
+        raise NotConverted("the generated code has another structure at every size")
+    found: list[tuple[int, int, str, list[str]]] = []
+    failed: list[NotConverted] = []
+    for group in sorted(alike.values(), key=len, reverse=True):
+        if len(group) == 1 and len(modules) > 1:
+            continue
+        try:
+            kept = tuple(captures[number] for number in group)
+            made = _candidate(generated, kept, [modules[number] for number in group], captures[0])
+            found.append((made.restrictions, -len(group), made.text, made.library))
+        except NotConverted as reason:
+            failed.append(reason)
+    if not found:
+        raise failed[0]
+    # Where a size is a round number, or a multiple of another, Inductor may leave things out: the most general decides.
+    _, _, text, operators = min(found)
+    return text, operators
+
+
+@dataclass(frozen=True)
+class _Made:
+    """restrictions: how many sizes the host code restricts. library: operators of its library steps."""
+
+    text: str
+    restrictions: int
+    library: list[str]
+
+
+def _candidate(generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture) -> _Made:
+    """timed: the capture of the timed case, which is not among those of its kind where they are of other kernels."""
+    module, holes = compared(modules)
+    first = captures[0]
+    if len(module.arguments) != len(first.names):
+        raise NotConverted(f"the module takes {len(module.arguments)} tensors, and forward has {len(first.names)}")
+    names = [name.replace(".", "_") for name in first.names]
+    tensors = dict(zip(names, zip(*(one.tensors for one in captures), strict=True), strict=True))
+    inputs = [name for name, _ in generated.inputs]
+    read = {one.id for step in module.steps for one in ast.walk(step) if isinstance(one, ast.Name)}
+    used = [name for name, own in zip(names, module.arguments, strict=True) if own in read]
+    if not used:
+        raise NotConverted("it reads no argument")
+    for name in used:
+        spec = tensors[name][0]
+        expected = 1
+        for length, step in zip(reversed(spec.shape), reversed(spec.stride), strict=True):
+            if length != 1 and step != expected:
+                raise NotConverted(f"the input {name} has strides {spec.stride}")
+            expected *= length
+    constants = {n.value for tree in (*module.steps, *(k.main for k in module.kernels.values()))
+                 for n in ast.walk(tree) if isinstance(n, ast.Constant) and type(n.value) is int}  # fmt: skip
+    shapes = {name: [one.shape for one in tensors[name]] for name in used}
+    sizes = Sizes(shapes, [one.numbers for one in captures], constants)
+    wanted = dict(zip(names, timed.tensors, strict=True))
+    if not sizes.serve({name: wanted[name].shape for name in used}):
+        raise NotConverted("the kernels that several sizes have in common do not serve the timed case's")
+    found = sizes.solve(_needed(module, holes))
+    half = next((name for name in used if tensors[name][0].dtype in HALF), None)
+    dtypes = {f"torch.{tensors[half][0].dtype}": f"{half}.dtype"} if half else {}
+    host = Host(module, holes, found, dict(zip(module.arguments, names, strict=True)), dtypes,
+                f"{used[0]}.device", len(captures))  # fmt: skip
+    host.convert(module.steps)
+    if not host.launches:
+        raise LeaveIt(f"leave it: the library call is the computation ({', '.join(dict.fromkeys(host.library))})")
+    kernels, tunables = _kernels(host, holes, found, {**first.configs, **timed.configs})
+    signature = [*inputs, *(name for name in used if name not in inputs)]
+    parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]
+    text = "\n\n\n".join(part for part in parts if part) + "\n"
+    return _Made(text, sizes.restrictions, host.library)
+
+
+def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
+    """The holes that have to become expressions: not the widths of persistent reductions, which follow from extents,
+    and the strides of contiguous buffers."""
+    nodes: list[ast.AST] = [*module.shapes]
+    for step in module.steps:
+        match step:
+            case ast.Assign(value=ast.Call(func=ast.Name(id="empty_strided_cuda"), args=[shape, stride, _])):
+                lengths = shape.elts if isinstance(shape, ast.Tuple) else []
+                nodes += [shape]
+                # A stride along one element says nothing; in a row it is a product of what is asked anyway.
+                if isinstance(stride, ast.Tuple):
+                    nodes += [s for n, s in zip(lengths, stride.elts, strict=True) if ast.unparse(n) != "1"]
+            case _:
+                nodes.append(step)
+    for kernel in module.kernels.values():
+        nodes += [*kernel.grid, *(one for one in kernel.main.body if not isinstance(one, ast.AnnAssign))]
+    used = {one.id for node in nodes for one in ast.walk(node) if isinstance(one, ast.Name)}
+    return {name: values for name, values in holes.values.items() if name in used}
+
+
+def _kernels(
+    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]]
+) -> tuple[list[str], list[str]]:
+    """The texts of all functions, and of the tunables; writes the launches into the host's lines."""
+    made: dict[str, tuple[Converted, dict[str, str]]] = {}
+    taken: set[str] = set()
+    kernels: list[str] = []
+    tunables: list[str] = []
+    helpers: set[str] = set()
+    often = [kernel.name for _, kernel, _ in host.launches]
+    for line, kernel, arguments in host.launches:
+        if kernel.name not in made:
+            count = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
+            given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
+            converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given)
+            if kernel.name not in configs:
+                raise NotConverted(f"{kernel.name} has no config")
+            config = {**(kernel.template.blocks if kernel.template else {}), **configs[kernel.name]}
+            if missing := {*converted.blocks, "num_warps", "num_stages"} - config.keys():
+                raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
+            suffix = f"_{len(made) + 1}" if len(host.module.kernels) > 1 else ""
+            constants = {key: f"{key.upper()}{suffix}" for key in (*converted.blocks, "num_warps", "num_stages")}
+            tunables += [f"{name} = {config[key]}" for key, name in constants.items()]
+            made[kernel.name] = converted, constants
+            operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.operations)
+            kernels += [*converted.texts[:-1], f"# Fuses: {operations}.\n{converted.texts[-1]}"]
+            helpers |= converted.helpers
+        converted, constants = made[kernel.name]
+        host.lines[line] = host.launch(kernel, converted, arguments, constants)
+    return [*texts(helpers), *kernels], tunables
+
+
+def _header(generated: Generated, host: Host) -> str:
+    library = f" Library steps: {', '.join(dict.fromkeys(host.library))}." if host.library else ""
+    return (
+        f'"""The kernels that torch.compile of torch {generated.torch} generates for the reference, for all sizes.\n\n'
+        "Converted from what it writes for several sizes: numbers that follow from shapes are computed."
+        f'{library}\n"""\n\n'
+        f"{IMPORTS}"
+    )
+
+
+def _main(generated: Generated, signature: list[str], used: list[str], sizes: Sizes, host: Host) -> str:
+    lines = []
+    for name, literal in generated.inputs:
+        if literal is not None:
+            test = f"{name} is not {literal}" if literal in ("None", "True", "False") else f"{name} != {literal}"
+            lines += [
+                f"if {test}:",
+                f'    raise ValueError("the kernels are generated for {name} = {literal.replace(chr(34), "")}")',
+            ]
+    lines += sizes.lines()
+    if not all(kernel.is_wide for _, kernel, _ in host.launches):
+        most = [*(f"{name}.numel()" for name in used), *host.extents]
+        most = [one for one in dict.fromkeys(most) if one and not one.replace(" * ", "").isdigit()]
+        lines += [
+            f"if {called('max', [*most, '0'], '    ')} >= 2**31:",
+            '    raise ValueError("the kernels have offsets of 32 bits")',
+        ]
+    lines += [f"{name} = {name}.contiguous()" for name in used]
+    body = "\n    ".join([*lines, *host.lines])
+    return f"def kernel_function({', '.join(signature)}):\n    {body}"

@@ -1,0 +1,11 @@
+"""Why generated text does not become a candidate."""
+
+from __future__ import annotations
+
+
+class NotConverted(Exception):
+    """Why generated text does not become a candidate, in one line."""
+
+
+class LeaveIt(NotConverted):
+    """The generated code is library calls alone: there is nothing for a kernel to do."""

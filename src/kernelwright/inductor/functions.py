@@ -1,0 +1,210 @@
+"""Own JIT functions in place of Inductor's helpers and of libdevice's functions, by the names that generated text has.
+
+What is not here ends a conversion with its name. None of them uses a reduction by a function, which Triton's
+interpreter carries out element by element.
+"""
+
+from __future__ import annotations
+
+FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
+    "triton_helpers.maximum": (
+        "def larger(a, b):\n    return tl.maximum(a, b, propagate_nan=tl.PropagateNan.ALL)",
+        (),
+    ),
+    "triton_helpers.minimum": (
+        "def smaller(a, b):\n    return tl.minimum(a, b, propagate_nan=tl.PropagateNan.ALL)",
+        (),
+    ),
+    "triton_helpers.promote_to_tensor": ("def as_tensor(x):\n    return x + tl.zeros((1,), tl.int1)", ()),
+    "triton_helpers.any": ("def any_of(x, dim: tl.constexpr):\n    return tl.max((x != 0).to(tl.int32), dim) > 0", ()),
+    "triton_helpers.prod": (
+        "def multiply(a, b):\n    return a * b\n\n\n"
+        "@triton.jit\ndef product(x, dim: tl.constexpr):\n    return tl.reduce(x, dim, multiply)",
+        (),
+    ),
+    "triton_helpers.max2": (
+        "def largest(x, dim: tl.constexpr):\n"
+        "    found = tl.max(x, dim)\n"
+        "    if x.dtype.is_floating():\n"
+        '        found = tl.where(tl.max((x != x).to(tl.int32), dim) > 0, float("nan"), found)\n'
+        "    return found",
+        (),
+    ),
+    "triton_helpers.min2": (
+        "def smallest(x, dim: tl.constexpr):\n"
+        "    found = tl.min(x, dim)\n"
+        "    if x.dtype.is_floating():\n"
+        '        found = tl.where(tl.max((x != x).to(tl.int32), dim) > 0, float("nan"), found)\n'
+        "    return found",
+        (),
+    ),
+    "triton_helpers.maximum_with_index": (
+        "def larger_with_index(a, a_index, b, b_index):\n"
+        "    # NaN counts as largest; of equal values the first is taken.\n"
+        "    first = (a > b) | ((a != a) & (b == b))\n"
+        "    equal = (a == b) | ((a != a) & (b != b))\n"
+        "    first = first | (equal & (a_index < b_index))\n"
+        "    return tl.where(first, a, b), tl.where(first, a_index, b_index)",
+        (),
+    ),
+    "triton_helpers.minimum_with_index": (
+        "def smaller_with_index(a, a_index, b, b_index):\n"
+        "    # NaN counts as smallest; of equal values the first is taken.\n"
+        "    first = (a < b) | ((a != a) & (b == b))\n"
+        "    equal = (a == b) | ((a != a) & (b != b))\n"
+        "    first = first | (equal & (a_index < b_index))\n"
+        "    return tl.where(first, a, b), tl.where(first, a_index, b_index)",
+        (),
+    ),
+    "triton_helpers.max_with_index": (
+        "def largest_with_index(x, index, dim: tl.constexpr):\n"
+        "    found = largest(x, dim)\n"
+        "    top = tl.expand_dims(found, dim)\n"
+        "    is_top = (x == top) | ((x != x) & (top != top))\n"
+        "    return found, tl.min(tl.where(is_top, index, 2147483647), dim)",
+        ("triton_helpers.max2",),
+    ),
+    "triton_helpers.min_with_index": (
+        "def smallest_with_index(x, index, dim: tl.constexpr):\n"
+        "    found = smallest(x, dim)\n"
+        "    top = tl.expand_dims(found, dim)\n"
+        "    is_top = (x == top) | ((x != x) & (top != top))\n"
+        "    return found, tl.min(tl.where(is_top, index, 2147483647), dim)",
+        ("triton_helpers.min2",),
+    ),
+    "triton_helpers.select_one": (
+        "def selected(x, mask, dim: tl.constexpr, keep_dims: tl.constexpr = False):\n"
+        "    return tl.sum(tl.where(mask, x, 0), dim, keep_dims=keep_dims)",
+        (),
+    ),
+    "triton_helpers.div_floor_integer": (
+        "def floor_quotient(a, b):\n"
+        "    quotient = a // b\n"
+        "    return tl.where((a % b != 0) & ((a < 0) != (b < 0)), quotient - 1, quotient)",
+        (),
+    ),
+    "triton_helpers.remainder_integer": (
+        "def floor_remainder(a, b):\n"
+        "    remainder = a % b\n"
+        "    return tl.where((remainder != 0) & ((a < 0) != (b < 0)), remainder + b, remainder)",
+        (),
+    ),
+    "triton_helpers.online_softmax_combine": (
+        "def add_to_softmax(top, total, x, fast: tl.constexpr):\n"
+        "    # total: of exp(values - top) so far.\n"
+        "    new_top = larger(top, x)\n"
+        '    empty = new_top == float("-inf")\n'
+        "    kept = tl.where(empty, 1.0, tl.exp(top - new_top))\n"
+        "    added = tl.where(empty, 1.0, tl.exp(x - new_top))\n"
+        "    return new_top, total * kept + added",
+        ("triton_helpers.maximum",),
+    ),
+    "triton_helpers.online_softmax_combine_with_sum": (
+        "def merge_softmax(top, total, other_top, other_total, fast: tl.constexpr):\n"
+        "    new_top = larger(top, other_top)\n"
+        '    empty = new_top == float("-inf")\n'
+        "    kept = tl.where(empty, 1.0, tl.exp(top - new_top))\n"
+        "    added = tl.where(empty, 1.0, tl.exp(other_top - new_top))\n"
+        "    return new_top, total * kept + other_total * added",
+        ("triton_helpers.maximum",),
+    ),
+    "triton_helpers.online_softmax_reduce": (
+        "def softmax_of_parts(top, total, dim: tl.constexpr, fast: tl.constexpr):\n"
+        "    new_top = largest(top, dim)\n"
+        "    wide = tl.expand_dims(new_top, dim)\n"
+        '    shift = tl.where(wide == float("-inf"), 0.0, top - wide)\n'
+        "    return new_top, tl.sum(total * tl.exp(shift), dim)",
+        ("triton_helpers.max2",),
+    ),
+    "triton_helpers.welford_reduce": (
+        "def add_to_moments(x, mean, m2, count, first):\n"
+        "    new_count = count + 1\n"
+        "    delta = x - mean\n"
+        "    new_mean = mean + delta / new_count\n"
+        "    return new_mean, m2 + delta * (x - new_mean), new_count",
+        (),
+    ),
+    "triton_helpers.welford_combine": (
+        "def merge_moments(mean, m2, count, other_mean, other_m2, other_count):\n"
+        "    total = count + other_count\n"
+        "    share = tl.where(total == 0.0, 0.0, other_count / total)\n"
+        "    delta = other_mean - mean\n"
+        "    return mean + delta * share, m2 + other_m2 + delta * delta * count * share, total",
+        (),
+    ),
+    "triton_helpers.welford": (
+        "def moments(mean, m2, count, dim: tl.constexpr):\n"
+        "    # Of parts: the mean of their means by their counts, then what each deviates from it.\n"
+        "    total = tl.sum(count, dim)\n"
+        "    share = count / tl.expand_dims(tl.where(total == 0.0, 1.0, total), dim)\n"
+        "    middle = tl.sum(mean * share, dim)\n"
+        "    delta = mean - tl.expand_dims(middle, dim)\n"
+        "    return middle, tl.sum(m2 + count * delta * delta, dim), total",
+        (),
+    ),
+    "libdevice.isnan": ("def is_nan(x):\n    return x != x", ()),
+    "libdevice.isinf": ('def is_infinite(x):\n    return tl.abs(x) == float("inf")', ()),
+    "libdevice.trunc": ("def truncated(x):\n    return tl.where(x < 0, tl.ceil(x), tl.floor(x))", ()),
+    "libdevice.nearbyint": (
+        "def nearest(x):\n"
+        "    # Halves go to the even neighbour; from 2^23 on a float32 has no fraction.\n"
+        "    magic = 8388608.0\n"
+        "    size = tl.abs(x)\n"
+        "    whole = (size + magic) - magic\n"
+        "    return tl.where(size < magic, tl.where(x < 0, -whole, whole), x)",
+        (),
+    ),
+    "libdevice.tanh": (
+        "def tanh(x):\n"
+        "    size = tl.abs(x)\n"
+        "    small = tl.exp(-2.0 * size)\n"
+        "    large = (1.0 - small) / (1.0 + small)\n"
+        "    square = x * x\n"
+        "    # Taylor's series below 0.3, where 1 - exp loses digits.\n"
+        "    series = 62.0 / 2835.0 - square * (1382.0 / 155925.0)\n"
+        "    series = 1.0 - square * (1.0 / 3.0 - square * (2.0 / 15.0 - square * (17.0 / 315.0 - square * series)))\n"
+        "    return tl.where(size < 0.3, x * series, tl.where(x < 0, -large, large))",
+        (),
+    ),
+    "libdevice.log1p": (
+        "def log1p(x):\n"
+        "    # Kahan: the rounding of 1 + x is divided out again.\n"
+        "    above = 1.0 + x\n"
+        '    inside = (above != 1.0) & (above != float("inf"))\n'
+        "    left = tl.where(inside, above - 1.0, 1.0)\n"
+        "    found = tl.log(above) * (x / left)\n"
+        "    return tl.where(inside, found, x)",
+        (),
+    ),
+    "libdevice.expm1": (
+        "def expm1(x):\n"
+        "    # Kahan: the rounding of exp(x) is divided out again; far from zero there is none to lose.\n"
+        "    power = tl.exp(x)\n"
+        "    near = (power != 1.0) & (tl.abs(x) < 0.5)\n"
+        "    logarithm = tl.where(near, tl.log(power), 1.0)\n"
+        "    return tl.where(power == 1.0, x, tl.where(near, (power - 1.0) * (x / logarithm), power - 1.0))",
+        (),
+    ),
+}
+"""The function's text, and the names of the functions that it calls."""
+
+
+def own_name(helper: str) -> str:
+    """What the function in place of a helper is called: the last one of its text."""
+    return FUNCTIONS[helper][0].rpartition("def ")[2].partition("(")[0]
+
+
+def texts(helpers: set[str]) -> list[str]:
+    """The texts of these functions and of those that they call, callees first."""
+    ordered: list[str] = []
+
+    def add(helper: str) -> None:
+        text, called = FUNCTIONS[helper]
+        for one in called:
+            add(one)
+        if text not in ordered:
+            ordered.append(text)
+
+    for helper in sorted(helpers):
+        add(helper)
+    return [f"@triton.jit\n{text}" for text in ordered]

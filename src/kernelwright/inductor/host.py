@@ -1,0 +1,185 @@
+"""The host function of a candidate: the steps of a generated `call`, with explicit grids."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import math
+from collections.abc import Mapping, Sequence
+
+from kernelwright.inductor.compare import Holes
+from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.kernels import Converted
+from kernelwright.inductor.reading import Kernel, Module
+from kernelwright.inductor.writing import called
+
+LIBRARY = {
+    "mm": "torch.mm", "bmm": "torch.bmm", "addmm": "torch.addmm", "baddbmm": "torch.baddbmm",
+    "addmv": "torch.addmv", "mv": "torch.mv", "dot": "torch.dot", "convolution": "torch.convolution",
+    "sort": "torch.sort", "topk": "torch.topk", "cumsum": "torch.cumsum", "cumprod": "torch.cumprod",
+}  # fmt: skip
+"""Library calls of generated code, by the operator's name, and the host code that makes them library steps."""
+
+MOST_ALONG_Y = 65535
+"""Programs of a grid's second axis: CUDA C++ Programming Guide 13.0, "Technical Specifications"."""
+
+
+class Host:
+    """Converts the steps one by one.
+
+    renamed: the candidate's names of the generated ones. found: the expressions of holes. sizes: how many sizes were
+    compared. dtypes: what replaces a dtype of the text.
+    """
+
+    def __init__(
+        self, module: Module, holes: Holes, found: Mapping[str, str], renamed: Mapping[str, str],
+        dtypes: Mapping[str, str], device: str, sizes: int,
+    ) -> None:  # fmt: skip
+        self.module, self.holes, self.found = module, holes, found
+        self.renamed, self.dtypes, self.device, self.sizes = dict(renamed), dtypes, device, sizes
+        self.lines: list[str] = []
+        self.extents: list[str] = []
+        """Elements of what is allocated."""
+        self.library: list[str] = []
+        """Operators that are called."""
+        self.launches: list[tuple[int, Kernel, list[ast.expr]]] = []
+        """Line, kernel and arguments of each launch, which are written when the kernels have names."""
+
+    def text(self, node: ast.AST) -> str:
+        return ast.unparse(_Renamed({**self.renamed, **self.found}, self.dtypes).visit(copy.deepcopy(node)))
+
+    def convert(self, steps: Sequence[ast.stmt]) -> None:
+        """Raises `NotConverted` for a step that is none of those that are known."""
+        for step in steps:
+            match step:
+                case ast.Assign(
+                    targets=[ast.Name(id=target)],
+                    value=ast.Call(func=ast.Name(id="empty_strided_cuda"), args=[shape, stride, dtype]),
+                ):
+                    self.lines.append(f"{target} = {self._empty(shape, stride, dtype)}")
+                case ast.Assign(targets=[ast.Name(id=target)], value=value) if (said := self._view(value)) is not None:
+                    self.renamed[target] = said
+                case ast.Expr(
+                    value=ast.Call(func=ast.Attribute(value=ast.Name(id=kernel), attr="run"), args=arguments)
+                ) if kernel in self.module.kernels:
+                    self.launches.append((len(self.lines), self.module.kernels[kernel], arguments))
+                    self.lines.append("")
+                case ast.Expr(value=ast.Call() as call) if (said := self._library(call)) is not None:
+                    self.lines.append(said)
+                case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call() as call) if (
+                    said := self._library(call)
+                ) is not None:
+                    self.lines.append(f"{target} = {said}")
+                case ast.Return(value=ast.Tuple(elts=outputs)):
+                    self.lines.append("return " + ", ".join(self._value(one) for one in outputs))
+                case _:
+                    raise NotConverted(f"a step of the host code: {' '.join(ast.unparse(step).split())[:120]}")
+
+    def _value(self, node: ast.expr) -> str:
+        said = self._view(node)
+        if said is None:
+            raise NotConverted(f"an output of the host code: {ast.unparse(node)[:120]}")
+        return said
+
+    def _empty(self, shape: ast.expr, stride: ast.expr, dtype: ast.expr) -> str:
+        self.extents.append(" * ".join(text for one in _elements(shape) if (text := self.text(one)) != "1"))
+        options = f"dtype={self.text(dtype)}, device={self.device}"
+        if self.is_contiguous(shape, stride):
+            return f"torch.empty({self.text(shape)}, {options})"
+        return f"torch.empty_strided({self.text(shape)}, {self.text(stride)}, {options})"
+
+    def _view(self, node: ast.expr) -> str | None:
+        """What is another name or view of a tensor; None for anything else."""
+        match node:
+            case ast.Name(id=name) if name not in self.found:
+                return self.renamed.get(name, name)
+            case ast.Subscript(value=ast.Name(), slice=ast.Constant(value=int())):
+                return self.text(node)
+            case ast.Call(func=ast.Name(id="reinterpret_tensor"), args=[tensor, shape, stride, offset]):
+                base = self._view(tensor)
+                if base is None:
+                    return None
+                start = self.text(offset)
+                return (
+                    f"{base}.as_strided({self.text(shape)}, {self.text(stride)}{'' if start == '0' else f', {start}'})"
+                )
+        return None
+
+    def _library(self, call: ast.Call) -> str | None:
+        """A call of the library; None for what is none. Raises `NotConverted` for one that no plan may hold."""
+        function = ast.unparse(call.func)
+        if function.startswith("extern_kernels."):
+            operator = function.removeprefix("extern_kernels.")
+        elif function.startswith("torch.ops.aten."):
+            operator = function.removeprefix("torch.ops.aten.").partition(".")[0]
+        else:
+            return None
+        self.library.append(f"aten.{operator}")
+        if operator not in LIBRARY:
+            raise NotConverted(f"it calls aten.{operator}, which is no library step")
+        given = [self._argument(one) for one in call.args]
+        named = {str(one.arg): self._argument(one.value) for one in call.keywords}
+        if operator == "convolution":
+            given = [*given, *(named[name] for name in CONVOLUTION)]
+            named = {}
+        return f"{LIBRARY[operator]}({', '.join([*given, *(f'{name}={one}' for name, one in named.items())])})"
+
+    def _argument(self, node: ast.expr) -> str:
+        said = self._view(node)
+        return self.text(node) if said is None else said
+
+    def is_contiguous(self, shape: ast.expr, stride: ast.expr) -> bool:
+        """Whether rows follow each other at all sizes; sides of one element do not count."""
+        lengths, steps = _elements(shape), _elements(stride)
+        for size in range(self.sizes):
+            at = [int(self.holes.at(one, size)) for one in lengths]
+            rows = [math.prod(at[place + 1 :]) for place in range(len(at))]
+            given = [self.holes.at(one, size) for one in steps]
+            if any(n != 1 and s != row for n, s, row in zip(at, given, rows, strict=True)):
+                return False
+        return True
+
+    def launch(
+        self, kernel: Kernel, made: Converted, arguments: Sequence[ast.expr], constants: Mapping[str, str]
+    ) -> str:
+        """A launch with an explicit grid: extents over blocks, along x, y and z. constants: the module's names of
+        blocks, num_warps and num_stages."""
+        given = [self._argument(one) for one in arguments]
+        if len(given) != len(made.pointers) + len(made.extents):
+            raise NotConverted(f"{kernel.name} is launched with other arguments than it has")
+        extents = dict(zip(made.extents, given[len(made.pointers) :], strict=True))
+        block = {**constants, **{name: str(value) for name, value in made.widths.items()}}
+        sides = [self.text(_Renamed(block, {}).visit(copy.deepcopy(one))) for one in kernel.grid] or [
+            f"triton.cdiv({extents[f'{axis}numel']}, {block[f'{axis.upper()}BLOCK']})"
+            for axis in "xyz" if f"{axis}numel" in extents]  # fmt: skip
+        if kernel.grid_type == "Grid2DWithYZOverflow":
+            over = f"triton.cdiv({sides[1]}, {MOST_ALONG_Y})"
+            sides = [sides[0], f"triton.cdiv({sides[1]}, {over})", over]
+        if not sides:
+            raise NotConverted(f"{kernel.name} has no extent along x")
+        sizes = {name: text.format(**extents) for name, text in made.sizes.items()}
+        passed = {**extents, **sizes, **{name: constants[name] for name in (*made.blocks, "num_warps", "num_stages")}}
+        words = [*given[: len(made.pointers)], *(f"{name}={value}" for name, value in passed.items())]
+        return called(f"{made.name}[({', '.join(sides)},)]", words, "    ")
+
+
+CONVOLUTION = ("bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups")
+"""Of `torch.convolution`, which takes them by place."""
+
+
+def _elements(node: ast.expr) -> list[ast.expr]:
+    if not isinstance(node, ast.Tuple):
+        raise NotConverted(f"a shape that is no tuple: {ast.unparse(node)[:120]}")
+    return node.elts
+
+
+class _Renamed(ast.NodeTransformer):
+    def __init__(self, names: Mapping[str, str], dtypes: Mapping[str, str]) -> None:
+        self.names, self.dtypes = names, dtypes
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.parse(self.names.get(node.id, node.id), mode="eval").body
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        text = ast.unparse(node)
+        return ast.parse(self.dtypes[text], mode="eval").body if text in self.dtypes else self.generic_visit(node)  # type: ignore[return-value]

@@ -1,0 +1,215 @@
+"""A generated kernel as a kernel of a candidate: readable names, own functions, sizes as parameters."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from kernelwright.inductor.compare import Holes
+from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.functions import FUNCTIONS, own_name
+from kernelwright.inductor.reading import Kernel
+from kernelwright.inductor.writing import called
+
+IN_TRITON = frozenset(
+    {"abs", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log2", "rsqrt", "sin", "sqrt"}
+)
+"""Elementwise functions that `triton.language` has under libdevice's names. The interpreter knows these alone."""
+
+KINDS = {"per": "rows", "red": "reduce", "poi": "map", "tem": "tiles"}
+"""What the second word of Inductor's name says of a kernel: persistent or looped reduction, pointwise, or template."""
+
+
+VIEWS = frozenset({"t", "view", "transpose", "permute", "expand", "squeeze", "unsqueeze", "slice", "clone"})
+"""Operations that a kernel is not named after."""
+
+
+@dataclass(frozen=True)
+class Converted:
+    """texts: of the kernel's functions and, last, of the kernel. pointers, extents: the arguments that the generated
+    launch passes. sizes: parameters and the host's expressions for them. blocks: those that the config gives. widths:
+    blocks that are numbers in the text. helpers: the own functions that it calls."""
+
+    name: str
+    texts: tuple[str, ...]
+    pointers: tuple[str, ...]
+    extents: tuple[str, ...]
+    sizes: Mapping[str, str]
+    blocks: tuple[str, ...]
+    widths: Mapping[str, int] = field(default_factory=dict)
+    helpers: frozenset[str] = frozenset()
+
+
+def readable_name(kernel: Kernel, taken: set[str]) -> str:
+    """`layer_norm_reduce` from "triton_red_fused_native_layer_norm_0"; a number behind it where that is taken."""
+    kind = kernel.name.removeprefix("triton_").partition("_")[0]
+    words = [re.sub(r"^(native_|_+|prepare_)+", "", one.rpartition(".")[2]).strip("_") for one in kernel.operations]
+    words = [word for word in words if word not in VIEWS] or words
+    plain = "_".join([*[*dict.fromkeys(word for word in words if word.isidentifier())][:3], KINDS.get(kind, kind)])
+    name = next(one for n in range(1, 1000) if (one := plain if n == 1 else f"{plain}_{n}") not in taken)
+    taken.add(name)
+    return name
+
+
+def convert_kernel(
+    kernel: Kernel, name: str, holes: Holes, found: Mapping[str, str], called: Sequence[str]
+) -> Converted:
+    """The kernel under a new name. found: the host's expressions for holes. called: what its launch passes for its
+    pointers, after which they are named."""
+    main = copy.deepcopy(kernel.main)
+    runtime = [one.arg for one in main.args.args if one.annotation is None]
+    blocks = tuple(one.arg for one in main.args.args if one.annotation is not None)
+    pointers = [one for one in runtime if "_ptr" in one]
+    extents = [one for one in runtime if one.endswith("numel")]
+    if runtime != [*pointers, *extents]:
+        raise NotConverted(f"{kernel.name} takes {', '.join({*runtime} - {*pointers, *extents})}")
+    body, widths, sizes = [], {}, {}
+    renamed = _pointer_names(pointers, called)
+    for statement in main.body:
+        match statement:
+            case ast.Assign(targets=[ast.Name(id=target)]) if target in extents:
+                continue  # the launch passes it
+            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(value))):
+                # A width that the text fixes is no tunable, so its name must not say BLOCK (`source/names.py`).
+                renamed[block] = _width(block)
+                if _extent(block, kernel, holes) in holes.values:
+                    sizes[_width(block)] = _power_above(block, kernel, holes, value)
+                    continue
+                widths[block] = value
+            case ast.AnnAssign(target=ast.Name(id=block), value=ast.Name(id=hole)) if hole in holes.values:
+                renamed[block] = _width(block)
+                sizes[_width(block)] = _power_above(block, kernel, holes, hole)
+                continue
+        body.append(statement)
+    main.body = body
+    for hole in _names_in(main) & found.keys():
+        renamed[hole] = _parameter(found[hole], sizes, {*_names_in(main), *runtime, *blocks, *renamed.values()})
+    functions = {one.name: f"{name}{one.name.removeprefix('_triton_helper_fn')}" for one in kernel.functions}
+    language = _Language({**renamed, **functions})
+    texts = []
+    for one in kernel.functions:
+        function = copy.deepcopy(one)
+        if _names_in(function) & holes.values.keys():
+            raise NotConverted(f"a function of {kernel.name} depends on sizes")
+        function.name, function.decorator_list = functions[one.name], []
+        texts.append(_text(language.visit(function)))
+    constexpr = ast.parse("tl.constexpr", mode="eval").body
+    main.args.args = [
+        *(ast.arg(one) for one in pointers),
+        *(ast.arg(one, constexpr) for one in [*extents, *sizes, *blocks]),
+    ]
+    main.name, main.decorator_list = name, []
+    main = language.visit(main)
+    _drop_unread(main)
+    texts.append(_text(main))
+    return Converted(
+        name, tuple(texts), tuple(pointers), tuple(extents), sizes, blocks, widths, frozenset(language.helpers)
+    )
+
+
+def _extent(block: str, kernel: Kernel, holes: Holes) -> str:
+    """The hole that is the extent of a reduction's block, or the text of its number; "" of another block."""
+    extent = f"{block.partition('_')[0].lower()}_numel"
+    found = [n.value for n in kernel.main.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == extent]
+    return ast.unparse(found[0]) if found else ""
+
+
+def _width(block: str) -> str:
+    return block.replace("BLOCK", "WIDTH")
+
+
+def _power_above(block: str, kernel: Kernel, holes: Holes, value: int | str) -> str:
+    """The width of a persistent reduction: the power of two that holds its extent, `{r0_numel}` in the launch."""
+    extent = _extent(block, kernel, holes)
+    for size, numel in enumerate(holes.values.get(extent, ())):
+        width = holes.values[value][size] if isinstance(value, str) else value
+        if width != 1 << (int(numel) - 1).bit_length():
+            raise NotConverted(f"{kernel.name} reduces in blocks of {width}, which is no power of two above its extent")
+    return f"triton.next_power_of_2({{{block.partition('_')[0].lower()}_numel}})"
+
+
+def _pointer_names(pointers: Sequence[str], called: Sequence[str]) -> dict[str, str]:
+    names = [f"{one.removeprefix('out').strip('_') or 'out'}_ptr" if one == "out" else f"{one}_ptr" for one in called]
+    if len(set(names)) != len(pointers) or not all(name.isidentifier() for name in names):
+        return {}
+    return dict(zip(pointers, names, strict=True))
+
+
+def _parameter(expression: str, sizes: dict[str, str], taken: set[str]) -> str:
+    """The parameter that is passed this expression."""
+    known = next((name for name, text in sizes.items() if text == expression), None)
+    if known is not None:
+        return known
+    plain = re.sub(r"\W+", "_", expression.replace("//", "over").replace("*", "by")).strip("_")
+    if not plain.isidentifier() or len(plain) > 40:
+        plain = "size"
+    name = next(one for n in range(1, 1000) if (one := plain if n == 1 else f"{plain}_{n}") not in {*taken, *sizes})
+    sizes[name] = expression
+    return name
+
+
+def _names_in(node: ast.AST) -> set[str]:
+    return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
+
+
+class _Language(ast.NodeTransformer):
+    """Replaces Inductor's names by those that a candidate may use. helpers: those that were met."""
+
+    def __init__(self, renamed: Mapping[str, str]) -> None:
+        self.renamed, self.helpers = renamed, set[str]()
+
+    def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
+        match node:
+            case ast.Attribute(value=ast.Name(id="libdevice" | "tl_math"), attr=function) if function in IN_TRITON:
+                return ast.Attribute(ast.Name("tl", ast.Load()), function, ast.Load())
+            case ast.Attribute(value=ast.Name(id="triton_helpers" | "libdevice" | "tl_math" as module), attr=function):
+                helper = f"{module.replace('tl_math', 'libdevice')}.{function}"
+                if helper not in FUNCTIONS:
+                    raise NotConverted(f"it uses {helper}, for which there is no function here")
+                self.helpers.add(helper)
+                return ast.Name(own_name(helper), ast.Load())
+        self.generic_visit(node)
+        return node
+
+    def visit_Name(self, node: ast.Name) -> ast.Name:
+        return ast.Name(self.renamed.get(node.id, node.id), node.ctx)
+
+    def visit_arg(self, node: ast.arg) -> ast.arg:
+        self.generic_visit(node)
+        return ast.arg(self.renamed.get(node.arg, node.arg), node.annotation)
+
+
+def _drop_unread(function: ast.FunctionDef) -> None:
+    """Remove assignments to names that nothing reads, and parameters likewise where they are sizes."""
+    while True:
+        read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
+        visitor = _Unread(read)
+        visitor.visit(function)
+        if not visitor.found:
+            return
+
+
+class _Unread(ast.NodeTransformer):
+    def __init__(self, read: set[str]) -> None:
+        self.read, self.found = read, False
+
+    def visit_Assign(self, node: ast.Assign) -> ast.stmt | None:
+        return self._kept(node, node.targets[0])
+
+    def visit_AnnAssign(self, node: ast.AnnAssign) -> ast.stmt | None:
+        return self._kept(node, node.target)
+
+    def _kept(self, node: ast.stmt, target: ast.expr) -> ast.stmt | None:
+        if isinstance(target, ast.Name) and target.id not in self.read:
+            self.found = True
+            return None
+        return node
+
+
+def _text(function: ast.FunctionDef) -> str:
+    head = called(f"def {function.name}", [ast.unparse(one) for one in function.args.args], "")
+    body = ast.unparse(ast.fix_missing_locations(ast.Module(function.body, [])))
+    return f"@triton.jit\n{head}:\n" + "\n".join(f"    {line}" for line in body.splitlines())

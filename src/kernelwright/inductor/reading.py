@@ -1,0 +1,145 @@
+"""Reads a module that Inductor generated: its kernels, and the steps of its `call`."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+
+from kernelwright.inductor.faults import NotConverted
+from kernelwright.inductor.templates import SIDES, Template, read_template
+
+
+@dataclass(frozen=True)
+class Kernel:
+    """name: Inductor's. functions: those beside the kernel, of its scans. operations: what it fuses, as "aten.relu".
+    grid_type: "Grid1D" and others. is_wide: whether its offsets have 64 bits. grid: a template's."""
+
+    name: str
+    main: ast.FunctionDef
+    functions: tuple[ast.FunctionDef, ...]
+    operations: tuple[str, ...]
+    grid_type: str
+    is_wide: bool
+    template: Template | None = None
+    grid: tuple[ast.expr, ...] = ()
+
+
+@dataclass(frozen=True)
+class Module:
+    """arguments: the names of what `call` takes, in order. steps: the statements of `call` that compute or allocate.
+    shapes: of what library calls give."""
+
+    kernels: Mapping[str, Kernel]
+    arguments: tuple[str, ...]
+    steps: tuple[ast.stmt, ...]
+    shapes: tuple[ast.expr, ...] = ()
+
+
+GRIDS = ("Grid1D", "Grid2D", "Grid3D", "Grid2DWithYZOverflow")
+
+OF_TEMPLATE = "FixedGrid"
+
+
+def read_module(text: str) -> Module:
+    """Raises `NotConverted` for text that is no module of Triton kernels and library calls."""
+    try:
+        tree = ast.parse(text)
+    except (SyntaxError, ValueError) as error:
+        raise NotConverted(f"the generated text does not parse: {error}") from None
+    kernels = {kernel.name: kernel for node in tree.body if (kernel := _kernel(node, text)) is not None}
+    call = next((n for n in ast.walk(tree) if isinstance(n, ast.FunctionDef) and n.name == "call"), None)
+    if call is None:
+        raise NotConverted("the generated text has no function call")
+    arguments: tuple[str, ...] = ()
+    steps: list[ast.stmt] = []
+    shapes: list[ast.expr] = []
+    for statement in _flat(call.body):
+        match statement:
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Name(id="args")):
+                arguments = tuple(ast.unparse(name) for name in names)
+            case ast.Expr(value=ast.Call(func=ast.Name(id="assert_size_stride"), args=[ast.Name(id=name), shape, *_])):
+                shapes += [shape] * (name not in arguments)
+            case ast.Expr(
+                value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run"), args=given) as launch
+            ) if name in kernels and (template := kernels[name].template) is not None:
+                kernels[name] = replace(kernels[name], grid=template.grid(given[-SIDES:]))
+                launch.args = given[:-SIDES]
+                steps.append(statement)
+            case _ if not _is_bookkeeping(statement):
+                steps.append(statement)
+    return Module(kernels, arguments, tuple(steps), tuple(shapes))
+
+
+def _kernel(node: ast.stmt, text: str) -> Kernel | None:
+    match node:
+        case ast.Assign(
+            targets=[ast.Name(id=name)],
+            value=ast.Call(func=ast.Attribute(value=ast.Name(id="async_compile"), attr=kind), args=arguments),
+        ):
+            pass
+        case _:
+            return None
+    match arguments:
+        case [_, ast.Constant(value=str(source)), *_] if kind == "triton":
+            return _kernel_of(name, source, _operations(name, text))
+    raise NotConverted(f"{name} is made by async_compile.{kind}")
+
+
+class _Unchecked(ast.NodeTransformer):
+    """Leaves out assertions on the device, which a launch does not carry out."""
+
+    def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
+        is_check = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "tl.device_assert"
+        return None if is_check else node
+
+
+def _kernel_of(name: str, source: str, operations: tuple[str, ...]) -> Kernel:
+    tree = _Unchecked().visit(ast.parse(source))
+    functions = [node for node in tree.body if isinstance(node, ast.FunctionDef)]
+    main = next((one for one in functions if one.name == name), None)
+    grid = re.search(r"'grid_type': '(\w+)'", source)
+    if main is None or grid is None:
+        raise NotConverted(f"{name} has no kernel of that name with a grid")
+    if grid[1] not in (*GRIDS, OF_TEMPLATE):
+        raise NotConverted(f"{name} has the grid {grid[1]}")
+    others = tuple(one for one in functions if one is not main)
+    if grid[1] != OF_TEMPLATE:
+        return Kernel(name, main, others, operations, grid[1], "numel': 'i64'" in source)
+    is_wide = "INDEX_DTYPE : tl.constexpr = tl.int64" in source
+    template = read_template(main)
+    return Kernel(name, template.main, others, operations, grid[1], is_wide, template)
+
+
+def _operations(name: str, text: str) -> tuple[str, ...]:
+    """What the comment above a kernel lists."""
+    above = text.partition(f"\n{name} = async_compile")[0]
+    found = re.findall(r"# Topologically Sorted Source Nodes: .*Original ATen: \[(.*)\]", above)
+    return tuple(one.strip() for one in found[-1].split(",")) if found else ()
+
+
+def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
+    for statement in body:
+        if isinstance(statement, ast.With):
+            yield from _flat(statement.body)
+        else:
+            yield statement
+
+
+def _is_bookkeeping(statement: ast.stmt) -> bool:
+    """Whether it is about devices, streams, alignment and the life of tensors only."""
+    match statement:
+        case ast.Delete() | ast.Assign(value=ast.Call(func=ast.Name(id="get_raw_stream"))):
+            return True
+        case ast.Assign(
+            targets=[ast.Name(id=target)],
+            value=ast.Call(func=ast.Name(id="copy_if_misaligned"), args=[ast.Name(id=source)]),
+        ):
+            return target == source
+        case ast.Expr(value=ast.Call(func=function)):
+            return ast.unparse(function) in BOOKKEEPING
+    return False
+
+
+BOOKKEEPING = ("args.clear", "torch.cuda.set_device", "assert_alignment")

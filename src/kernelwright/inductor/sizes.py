@@ -1,0 +1,338 @@
+"""Which expression of the arguments' shapes a number is, from its values at several sizes.
+
+A number is a product of dimensions, or a dimension after a window, or a product that is divided into parts. Where two
+expressions fit, or none does, the conversion ends: nothing is guessed. What all sizes have in common (a dimension is
+even, a product divides without a rest) may be why Inductor left a mask out, so other sizes are refused.
+"""
+
+from __future__ import annotations
+
+import keyword
+import math
+from collections.abc import Iterator, Mapping, Sequence, Set
+from dataclasses import dataclass
+
+from kernelwright.inductor.compare import Values
+from kernelwright.inductor.faults import NotConverted
+
+Whole = tuple[int, ...]
+
+MOST_DIVISOR = 8
+"""Of a dimension after windows: strides of convolutions and poolings, multiplied."""
+
+MOST_PARTS = 256
+"""Into which a product is divided without a rest."""
+
+MODULI = (32, 16, 8, 4, 2)
+"""Of which all values of a dimension may be multiples: 32 is into how many parts Inductor splits a reduction."""
+
+MOST_FIXED = 64
+"""Of a number that the problem file keeps at all sizes, such as a window's or that of groups, as a divisor."""
+
+MOST_SHIFT = 64
+"""What windows and paddings take from a dimension or add to it."""
+
+
+@dataclass(frozen=True)
+class Size:
+    """A whole number that the host code has by name. definition: how, "" for a dimension that is read off a shape."""
+
+    name: str
+    values: Whole
+    definition: str = ""
+
+
+class Sizes:
+    """What is known of one problem's sizes.
+
+    shapes: of each argument at each of the sizes. numbers: those of the problem file at each of the sizes, after which
+    dimensions are named.
+    """
+
+    def __init__(
+        self, shapes: Mapping[str, Sequence[Whole]], numbers: Sequence[Mapping[str, int]], constants: Set[int]
+    ) -> None:
+        self.known: list[Size] = []
+        self._taken = set(shapes)
+        self._divisors = sorted(one for one in constants if 1 < one <= 1 << 16)
+        self._fixed = sorted({one[name] for one in numbers[:1] for name in one if 1 < one[name] <= MOST_FIXED
+                              and len({each.get(name) for each in numbers}) == 1})  # fmt: skip
+        self._products: dict[Whole, str] = {}
+        self._rests: dict[str, tuple[int, int]] = {}
+        self.dimensions: dict[str, tuple[str, ...]] = {}
+        self._new: dict[str, list[int]] = {}
+        for argument, found in shapes.items():
+            if len({len(shape) for shape in found}) > 1:
+                raise NotConverted(f"{argument} has another number of dimensions at other sizes")
+            self._new[argument] = []
+            texts = []
+            for place, values in enumerate(zip(*found, strict=True)):
+                text = self._product(values)
+                if text is None:
+                    text = self._named(numbers, values) or f"{argument}_size{place}"
+                    self._add(Size(text, values))
+                    self._new[argument].append(place)
+                    if (shared := _shared_rest(values)) is not None:
+                        self._rests[text] = shared
+                texts.append(text)
+            self.dimensions[argument] = tuple(texts)
+
+    @property
+    def restrictions(self) -> int:
+        """How many sizes are fixed, are those of another dimension, or have to be multiples."""
+        texts = [text for dimensions in self.dimensions.values() for text in dimensions]
+        return len(self._rests) + sum(map(str.isdigit, texts))
+
+    def serve(self, shapes: Mapping[str, Whole]) -> bool:
+        """Whether the host code would take arguments of these shapes."""
+        known: dict[str, int] = {}
+        for argument, texts in self.dimensions.items():
+            if len(shapes[argument]) != len(texts):
+                return False
+            known |= {texts[place]: shapes[argument][place] for place in self._new[argument]}
+            if tuple(_value(text, known) for text in texts) != shapes[argument]:
+                return False
+        rests = [(_value(text, known), *rest) for text, rest in self._rests.items()]
+        return all(value is None or value % divisor == rest for value, divisor, rest in rests)
+
+    def lines(self) -> list[str]:
+        """Host code that reads dimensions off the shapes, and refuses shapes that the kernels do not serve."""
+        found = []
+        for argument, texts in self.dimensions.items():
+            new = self._new[argument]
+            if texts and len(new) == len(texts):
+                comma = "," if len(texts) == 1 else ""
+                found.append(f"{', '.join(texts)}{comma} = {argument}.shape")
+                continue
+            # A slice is no error where the dimension is missing; the comparison that follows is.
+            if new and len(new) < len(texts):
+                found.append(f"if {argument}.dim() != {len(texts)}:")
+                found.append(f'    raise ValueError("{argument} has {len(texts)} dimensions")')
+            found += [f"{texts[place]} = {argument}.shape[{place}]" for place in new]
+            shape = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
+            found.append(f"if tuple({argument}.shape) != {shape}:")
+            found.append(f'    raise ValueError("the kernels serve {argument} of shape {shape} only")')
+        found += [f"{one.name} = {one.definition}" for one in self.known if one.definition]
+        for text, (divisor, rest) in self._rests.items():
+            product = f"({text})" if " " in text else text
+            what = f"a multiple of {divisor}" if rest == 0 else "odd"
+            found.append(f"if {product} % {divisor} != {rest}:")
+            found.append(f'    raise ValueError("the kernels serve sizes where {text} is {what}")')
+        return found
+
+    def solve(self, holes: Mapping[str, Values]) -> dict[str, str]:
+        """An expression for each hole, in names of the host code. Raises `NotConverted`."""
+        found: dict[str, str] = {}
+        for search in (self._product, self._quotient, self._window, self._part, self._shifted):
+            for _ in holes:  # a dimension that was found may be a factor of another number
+                before = len(found)
+                for name, values in sorted(holes.items(), key=lambda one: abs(one[1][0])):
+                    whole = _whole(values)
+                    text = None if name in found or whole is None else self._product(whole) or search(whole)
+                    if text is not None:
+                        found[name] = text
+                if len(found) == before:
+                    break
+        for name, values in holes.items():
+            for root in (1, 2, 4):
+                if name not in found and (inverse := _inverse(values, root)) and (text := self._product(inverse)):
+                    found[name] = f"({text}) ** -{1 / root}"
+            if name not in found:
+                raise NotConverted(f"the number {' or '.join(map(str, values[:3]))} follows from no size that is known")
+        return found
+
+    def _divides(self, text: str, divisor: int) -> None:
+        """The kernels serve only sizes where this product is a multiple of the divisor."""
+        known, rest = self._rests.get(text, (1, 0))
+        self._rests[text] = (math.lcm(known, divisor), rest)
+
+    def _named(self, numbers: Sequence[Mapping[str, int]], values: Whole) -> str | None:
+        """The problem's own name of a number, where it has one that the host code can use."""
+        for name in numbers[0]:
+            is_free = name.isidentifier() and not keyword.iskeyword(name) and name not in {*self._taken, *RESERVED}
+            if is_free and tuple(one.get(name) for one in numbers) == values:
+                return name
+        return None
+
+    def _add(self, size: Size) -> str:
+        self._taken.add(size.name)
+        self.known.append(size)
+        return size.name
+
+    def _product(self, values: Whole) -> str | None:
+        """A product of known dimensions and a number; None where it is none. Raises where it is several."""
+        if min(values) < 1:
+            negative = tuple(-one for one in values)
+            text = self._product(negative) if max(values) < 0 else None
+            return None if text is None else f"-({text})"
+        if values not in self._products:
+            found = list(self._factors(values, 0))
+            if not found:
+                return None
+            fewest = min(len(factors) for factors, _ in found)
+            best = [one for one in found if len(one[0]) == fewest]
+            if len(best) > 1:
+                raise NotConverted(f"the number {values[0]} is {' or '.join(_joined(*one) for one in best[:2])}")
+            self._products[values] = _joined(*best[0])
+        return self._products[values]
+
+    def _factors(self, values: Whole, first: int) -> Iterator[tuple[tuple[str, ...], int]]:
+        """Names of known sizes, in order, and the number that is left."""
+        if len(set(values)) == 1:
+            yield (), values[0]
+            return
+        for place in range(first, len(self.known)):
+            size = self.known[place]
+            if all(value % one == 0 for value, one in zip(values, size.values, strict=True)):
+                left = tuple(value // one for value, one in zip(values, size.values, strict=True))
+                for names, number in self._factors(left, place):
+                    yield (size.name, *names), number
+
+    def _quotient(self, values: Whole) -> str | None:
+        """A product over a number that the file keeps, without a rest: channels of a group."""
+        for divisor in self._fixed:
+            whole = self._product(tuple(value * divisor for value in values))
+            if whole is not None and len(set(values)) > 1:
+                self._divides(whole, divisor)
+                return self._part_named(values, f"{whole} // {divisor}")
+        return None
+
+    def _shifted(self, values: Whole) -> str | None:
+        """A product in which a factor is shifted, plus or minus one at most: where a neighbour in the next row lies."""
+        for beside in (0, 1, -1):
+            found = self._of_shifted_factor(tuple(value - beside for value in values))
+            if len(found) > 1:
+                raise NotConverted(f"the number {values[0]} is {' or '.join(found[:2])}")
+            for text in found:
+                return text if beside == 0 else f"{text} {'-' if beside < 0 else '+'} 1"
+        return None
+
+    def _of_shifted_factor(self, values: Whole) -> list[str]:
+        found: dict[tuple[str, str], str] = {}
+        for size in self.known:
+            if any(value % one for value, one in zip(values, size.values, strict=True)):
+                continue
+            left = tuple(value // one for value, one in zip(values, size.values, strict=True))
+            for shift in (one for n in range(1, MOST_DIVISOR + 1) for one in (n, -n)):
+                moved = tuple(value - shift for value in left)
+                text = self._product(moved) if len(set(moved)) > 1 else None
+                if text is not None:
+                    found[size.name, text] = f"{size.name} * ({text} {'-' if shift < 0 else '+'} {abs(shift)})"
+        return list(found.values())
+
+    def _window(self, values: Whole) -> str | None:
+        """A dimension after windows: (multiplied, shifted), divided. It is given a name, and may be a factor then."""
+        return self._window_of([one for one in self.known if not one.definition], values) or self._window_of(
+            [one for one in self.known if one.definition], values
+        )
+
+    def _window_of(self, sizes: Sequence[Size], values: Whole) -> str | None:
+        found: list[tuple[str, str]] = []
+        unclear = ""
+        for size in sizes:
+            small = range(2, MOST_DIVISOR + 1)
+            for factor, divisor in [
+                (1, 1),
+                *((1, d) for d in sorted({*small, *self._fixed})),
+                *((f, 1) for f in small),
+            ]:
+                low = max(v * divisor - factor * s for v, s in zip(values, size.values, strict=True))
+                high = min(v * divisor - factor * s for v, s in zip(values, size.values, strict=True)) + divisor - 1
+                if low > high or high < -MOST_SHIFT or low > (MOST_SHIFT if divisor == 1 else divisor):
+                    continue  # a window adds no more than its stride: paddings are at most half of it
+                if low < high and low == 0 and divisor in self._divisors:
+                    # At every size the division leaves no rest, so what it is for others is not known.
+                    high = 0
+                    self._divides(size.name, divisor)
+                if low < high and low <= divisor - 1 <= high and divisor in self._divisors:
+                    # Rounded up: the parts of a number that is no multiple of how many they are.
+                    low = high = divisor - 1
+                own = [shift for shift in range(low, high + 1) if shift in self._windows(divisor)]
+                if len(own) == 1:
+                    low = high = own[0]
+                if low < high:
+                    unclear = f"the number {values[0]} may be ({size.name} + {low}) // {divisor}, or + {high}"
+                    continue
+                text = size.name if factor == 1 else f"{factor} * {size.name}"
+                text = f"{text} {'-' if low < 0 else '+'} {abs(low)}" if low else text
+                if divisor > 1:
+                    text = f"({text}) // {divisor}" if low else f"{text} // {divisor}"
+                found.append((size.name, text))
+        if not found and unclear:
+            raise NotConverted(unclear)
+        if not found:
+            return None
+        if len({base for base, _ in found}) > 1:
+            raise NotConverted(f"the number {values[0]} is {' or '.join(text for _, text in found[:2])}")
+        base, text = found[0]
+        name = next(f"{base}_{n}" for n in range(1, 1000) if f"{base}_{n}" not in self._taken)
+        return self._add(Size(name, values, text))
+
+    def _windows(self, stride: int) -> Set[int]:
+        """What windows of this stride add, whose sides and paddings are numbers that the file keeps."""
+        return {2 * padding - side + stride for side in (*self._fixed, stride) for padding in (0, *self._fixed)}
+
+    def _part(self, values: Whole) -> str | None:
+        """A product that is divided into a number of parts, rounded up, or shifted by one."""
+        found = []
+        for product, text in self._products.items():
+            shifts = {v - p for v, p in zip(values, product, strict=True)}
+            if shifts in ({1}, {-1}):
+                return f"{text} {'+' if shifts == {1} else '-'} 1"
+            for divisor in self._divisors:
+                if all(v * divisor == p for v, p in zip(values, product, strict=True)):
+                    found.append(f"{text} // {divisor}")
+                    self._divides(text, divisor)
+                elif all(v == -(-p // divisor) for v, p in zip(values, product, strict=True)):
+                    found.append(f"triton.cdiv({text}, {divisor})")
+        if not found:  # a part without a rest, as the channels of a group
+            for divisor in range(2, MOST_PARTS + 1):
+                whole = self._product(tuple(value * divisor for value in values))
+                if whole is not None:
+                    found = [f"{whole} // {divisor}"]
+                    self._divides(whole, divisor)
+                    break
+        if len(found) > 1:
+            raise NotConverted(f"the number {values[0]} is {' or '.join(found[:2])}")
+        if not found:
+            return None
+        return self._part_named(values, found[0])
+
+    def _part_named(self, values: Whole, text: str) -> str:
+        name = next(f"part_{n}" for n in range(1, 1000) if f"part_{n}" not in self._taken)
+        return self._add(Size(name, values, text))
+
+
+RESERVED = frozenset({"torch", "triton", "tl", "kernel_function", "max", "tuple"})
+
+
+def _whole(values: Values) -> Whole | None:
+    return tuple(int(one) for one in values) if all(math.isfinite(one) and one == int(one) for one in values) else None
+
+
+def _shared_rest(values: Whole) -> tuple[int, int] | None:
+    """The largest modulus of which all values are multiples, or (2, 1) where all are odd; None where sizes differ."""
+    return next(
+        ((m, 0) for m in MODULI if all(one % m == 0 for one in values)), (2, 1) if all(v % 2 for v in values) else None
+    )
+
+
+def _value(text: str, known: Mapping[str, int]) -> int | None:
+    """Of a product of names and numbers; None where a name is not known."""
+    factors = [int(one) if one.isdigit() else known.get(one) for one in text.split(" * ")]
+    whole = [one for one in factors if one is not None]
+    return math.prod(whole) if len(whole) == len(factors) else None
+
+
+def _inverse(values: Values, root: int) -> Whole | None:
+    """The whole numbers of whose roots these are the inverse, to the last digits of a double."""
+    if any(one <= 0 or not math.isfinite(one) for one in values):
+        return None
+    near = tuple(round(one**-root) for one in values)
+    is_near = all(n and abs(n ** (-1 / root) - one) <= 1e-14 * one for n, one in zip(near, values, strict=True))
+    return near if is_near else None
+
+
+def _joined(names: tuple[str, ...], number: int) -> str:
+    factors = [str(number)] * (number != 1 or not names) + list(names)
+    return " * ".join(factors)

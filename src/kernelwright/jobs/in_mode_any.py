@@ -1,0 +1,59 @@
+"""The kernels of torch.compile in library mode `any`, judged once beside a run that allows no products or convolutions.
+
+They are a reference: what the same fusions take with library calls. They are no trial, and in no ratio.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.folders import write_file
+from kernelwright.inductor import NotConverted, candidate_text
+from kernelwright.jobs.worker import Notify
+from kernelwright.model import Candidate, Evaluation, RunInfo
+from kernelwright.problems import problem_in_run
+from kernelwright.propose.inductor import AUTHOR
+from kernelwright.report.view import RunView
+from kernelwright.text.units import time_text
+
+FILE = "in_mode_any.py"
+
+
+def judge_in_mode_any(view: RunView, worker: Worker, notify: Notify) -> None:
+    """Write RUN/in_mode_any.py, where the run began with Triton templates in place of library calls, once.
+
+    worker: with the run's problem loaded; it has it in mode `any` afterwards. What came of it goes to `notify`.
+    """
+    info, file = view.info, view.folder / FILE
+    if info.problem.library == "any" or file.exists() or not any(one.proposal.author == AUTHOR for one in view.trials):
+        return
+    generated = worker.generate()
+    if not generated.templates:
+        return
+    try:
+        source = candidate_text(generated, "any")
+    except NotConverted as reason:
+        notify(f"for reference, in mode any: {reason}")
+        return
+    settings, problem = info.settings, problem_in_run(view.folder)
+    worker.load(str(problem.file), settings.dtype, library="any", which=settings.cases)
+    said = said_of(worker.evaluate(Candidate(source=source), "confirm"))
+    write_file(
+        view.folder,
+        FILE,
+        f"# {info.problem.name}, for reference, in mode any: {said}\n# {_command(info, file)}\n\n{source}",
+    )
+    notify(f"for reference, in mode any: {said}; {file}")
+
+
+def said_of(evaluation: Evaluation) -> str:
+    if evaluation.score_us is None:
+        return f"{evaluation.status.value}: {evaluation.reason}" if evaluation.reason else evaluation.status.value
+    if evaluation.timing_kind == "estimate":
+        return f"{evaluation.status.value}; library calls have a time on a GPU only"
+    return f"{evaluation.status.value}, {time_text(evaluation.score_us, evaluation.timing_kind)}"
+
+
+def _command(info: RunInfo, file: Path) -> str:
+    return f"kernelwright bench {info.settings.problem} {file} --library any"

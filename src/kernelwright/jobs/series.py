@@ -1,0 +1,147 @@
+"""Begins or resumes a search over several problems under one budget.
+
+result = optimize_series(["softmax", "rmsnorm"], minutes=30, start_worker=local_worker, notify=print)
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from kernelwright.errors import ProblemError, RequestError, RunFolderError
+from kernelwright.folders import fresh_folder, refuse_links
+from kernelwright.jobs.consent import Ask, path_wish, path_wishes, refuse, settle, typed_words, wishes_of
+from kernelwright.jobs.display import Display, lines_to
+from kernelwright.jobs.series_search import SeriesResult, SeriesSearch
+from kernelwright.jobs.series_state import (
+    Series,
+    SeriesProblem,
+    fresh_names,
+    is_series,
+    read_series,
+    write_series,
+)
+from kernelwright.jobs.settings import (
+    DEFAULTS,
+    LIMITS,
+    NO_FILE,
+    NO_LIMITS,
+    NO_OPTIONS,
+    RunOptions,
+    SettingsFile,
+    merge,
+    read_options,
+    settings_from,
+)
+from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.journal import NAME
+from kernelwright.model import Budget
+from kernelwright.problems import find_problem
+
+ROUNDS = 4
+"""Rounds of a problem that the default trials of one run are divided into. A round also starts a worker and confirms
+the best, which takes about as long as a few trials."""
+
+ONE_RUN = ("starter", "control")
+"""Options that fit one problem only."""
+
+
+def optimize_series(
+    problems: Sequence[str | Path],
+    *,
+    max_autotune: bool = False,
+    settings: SettingsFile = NO_FILE,
+    start_worker: StartWorker,
+    notify: Notify,
+    display: Display | None = None,
+    ask: Ask = refuse,
+    **options: Any,
+) -> SeriesResult:
+    """Search all `problems` until the budget is spent or no gain is expected.
+
+    problems: as for `optimize`, in the order of their first rounds. max_autotune: measure torch.compile's max-autotune
+    mode beside each best kernel, too. options: fields of `RunOptions`, for every run; limits are those of all runs
+    together, `out` is the folder of the runs. A problem's fault is in its row. Raises `RequestError` and `ConfigError`
+    for the request, `MachineError` where torch or Triton is missing, `ProviderError` where a model gives no answers.
+    """
+    given = read_options(options)
+    places = [str(Path(one).resolve()) if Path(one).exists() else str(one) for one in problems]
+    merged = merge(msgspec.structs.replace(given, problem=places[0]), settings.options)
+    for name in ONE_RUN:
+        if getattr(merged, name) is not None:
+            raise RequestError(f"--{name} fits one problem, and {len(places)} are named", "leave it out")
+    consent(places, given, merged, settings, ask=ask, notify=notify)
+    names = fresh_names([stem_of(place) for place in places])
+    trials = settings_from(msgspec.structs.replace(merged, **dict.fromkeys(LIMITS))).budget.trials or DEFAULTS.trials
+    series = Series(
+        problems=tuple(SeriesProblem(name=name, problem=place) for name, place in zip(names, places, strict=True)),
+        options=msgspec.structs.replace(merged, problem=None, out=None, **dict.fromkeys(LIMITS)),
+        budget=merged.limits if merged.limits != NO_LIMITS else Budget(trials=trials * len(places)),
+        round_trials=max(trials // ROUNDS, 1),
+        max_autotune=max_autotune,
+    )
+    folder = new_folder(merged.out)
+    write_series(folder, series)
+    notify(f"folder of the runs: {folder}")
+    return SeriesSearch(folder, series, given, start_worker, notify, display or lines_to(notify), ask).run()
+
+
+def resume_series(
+    folder: str | Path,
+    limits: Budget = NO_LIMITS,
+    *,
+    agreed: RunOptions = NO_OPTIONS,
+    start_worker: StartWorker,
+    notify: Notify,
+    display: Display | None = None,
+    ask: Ask = refuse,
+) -> SeriesResult:
+    """Go on with the search over several problems in `folder`; a problem that failed before is tried again.
+
+    limits: in place of the recorded ones, where given. agreed: options given again to consent to them. Raises
+    `RunFolderError` where there is none, and the errors of `optimize_series`.
+    """
+    path = Path(folder)
+    if path.is_dir():
+        refuse_links(path)
+    series = read_series(path)
+    given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
+    series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), failed={})
+    write_series(path, series)
+    return SeriesSearch(path, series, agreed, start_worker, notify, display or lines_to(notify), ask).run()
+
+
+def consent(
+    places: Sequence[str], given: RunOptions, merged: RunOptions, settings: SettingsFile, *, ask: Ask, notify: Notify
+) -> None:
+    """Get consent for what the settings file asks for, and remember the problems that were named, so that resuming runs
+    no others."""
+    near = (settings.path.resolve().parent, Path.cwd())
+    file = msgspec.structs.replace(settings.options, problem=None)
+    wishes = [*wishes_of(settings_from(merged)), *path_wishes(file, merged)]
+    settle(wishes, typed_words(given), str(settings.path), ask=ask, notify=notify, near=near)
+    named = [path_wish("", place, "run the problem") for place in places]
+    settle(named, {words for wish in named for words in wish.parts}, "the command", ask=ask, notify=notify)
+
+
+def stem_of(place: str) -> str:
+    """What the run of a problem is called."""
+    with contextlib.suppress(ProblemError):
+        return find_problem(place).name
+    return Path(place).stem or "problem"
+
+
+def new_folder(out: str | None) -> Path:
+    """A new folder for the runs; None: below ./runs. Raises `RunFolderError` where `out` holds a search already."""
+    if out is None:
+        return fresh_folder(Path("runs"), f"several-{time.strftime('%Y%m%d-%H%M%S', time.gmtime())}")
+    folder = Path(out)
+    if is_series(folder) or (folder / NAME).exists():
+        raise RunFolderError(f"{out} already holds a search", f"go on with it: --resume {out}, or name another")
+    folder.mkdir(parents=True, exist_ok=True)
+    return folder

@@ -1,0 +1,64 @@
+"""The table of a search over several problems, read from its runs and written into its folder as text and as a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from kernelwright.errors import RunFolderError
+from kernelwright.folders import write_file
+from kernelwright.jobs.series_state import Series
+from kernelwright.journal import NAME, Journal
+from kernelwright.report.files import PAGE
+from kernelwright.report.framework import framework_report
+from kernelwright.report.page.several import several_page
+from kernelwright.report.several import Line, State, line_of, several_text
+from kernelwright.report.view import read_run
+from kernelwright.text.escape import legible
+
+TEXT = "table.txt"
+HTML = "table.html"
+
+
+@dataclass
+class Table:
+    """A run's journal is read again only after `changed`. has_device: None where no run was begun."""
+
+    folder: Path
+    has_device: bool | None = None
+    _known: dict[str, Line] = field(default_factory=dict)
+
+    def changed(self, name: str) -> None:
+        """The run with this name has gone on."""
+        self._known.pop(name, None)
+
+    def lines(self, series: Series) -> tuple[Line, ...]:
+        """A row a problem, in their order."""
+        return tuple(self._line(one.name, series) for one in series.problems)
+
+    def write(self, series: Series) -> None:
+        """Write table.txt and table.html."""
+        lines = self.lines(series)
+        pages = {line.name for line in lines if (self.folder / line.name / PAGE).is_file()}
+        page = several_page(self.folder.name or "several problems", lines, pages, self.has_device)
+        write_file(self.folder, TEXT, legible(several_text(lines, self.has_device)) + "\n")
+        write_file(self.folder, HTML, page)
+
+    def _line(self, name: str, series: Series) -> Line:
+        reason = series.left.get(name) or series.failed.get(name, "")
+        if name in self._known:
+            return self._known[name]
+        if not (self.folder / name / NAME).exists():
+            state: State = "left" if name in series.left else "not judged" if reason else "not begun"
+            return Line(name=name, state=state, reason=reason)
+        try:
+            self._known[name] = self._read(name, reason)
+        except RunFolderError as error:
+            return Line(name=name, state="not judged", reason=str(error))
+        return self._known[name]
+
+    def _read(self, name: str, reason: str) -> Line:
+        with Journal.open(self.folder / name) as journal:
+            view = read_run(journal)
+            self.has_device = view.info.environment.device is not None
+            return line_of(name, view, framework_report(view), reason)

@@ -1,0 +1,109 @@
+"""Messages between a client and a worker: tagged records, a line of JSON each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from kernelwright.model.base import LibraryMode, Record
+from kernelwright.model.problem import WhichCases
+from kernelwright.model.proposal import Candidate
+from kernelwright.model.trial import Incumbent
+
+
+class Call(Record, frozen=True, kw_only=True, tag_field="verb", tag=True):
+    """Base of the calls, which `evaluator.protocol.Worker` describes. id: numbers them; the answer has the same."""
+
+    id: int = -1
+
+    @property
+    def verb(self) -> str:
+        """Its tag, for messages to people."""
+        return str(self.__struct_config__.tag)
+
+
+class DescribeEnvironment(Call, frozen=True, kw_only=True, tag="environment"):
+    pass
+
+
+class DescribeMachine(Call, frozen=True, kw_only=True, tag="machine"):
+    pass
+
+
+class LoadProblem(Call, frozen=True, kw_only=True, tag="load"):
+    path: str
+    dtype: str | None = None
+    cases: tuple[str, ...] = ()
+    narrow: bool = False
+    library: LibraryMode | None = None
+    which: WhichCases = "kept"
+
+
+class QualifyProblem(Call, frozen=True, kw_only=True, tag="qualify"):
+    every: bool
+
+
+class GenerateText(Call, frozen=True, kw_only=True, tag="generate"):
+    pass
+
+
+class CompileCandidate(Call, frozen=True, kw_only=True, tag="compile"):
+    candidate: Candidate
+    purpose: str
+
+
+class EvaluateCandidate(Call, frozen=True, kw_only=True, tag="evaluate"):
+    candidate: Candidate
+    purpose: str
+    incumbent: Incumbent | None = None
+
+
+class BenchCandidates(Call, frozen=True, kw_only=True, tag="bench"):
+    """framework: names of the framework's rows, such as "eager"; () where candidates are compared with `against`."""
+
+    candidates: dict[str, Candidate]
+    cases: tuple[str, ...]
+    framework: tuple[str, ...]
+    against: str | None = None
+
+
+class ProfileCandidate(Call, frozen=True, kw_only=True, tag="profile"):
+    candidate: Candidate
+    case: str
+    full: bool
+
+
+class ProfileFramework(Call, frozen=True, kw_only=True, tag="profile framework"):
+    """name: "eager" or "compile"."""
+
+    name: str
+    case: str
+    full: bool
+
+
+class Close(Call, frozen=True, kw_only=True, tag="close"):
+    """End the worker. There is no answer."""
+
+
+ToWorker = (
+    DescribeEnvironment | DescribeMachine | LoadProblem | QualifyProblem | GenerateText | CompileCandidate
+    | EvaluateCandidate | BenchCandidates | ProfileCandidate | ProfileFramework | Close
+)  # fmt: skip
+
+
+class Returned(Record, frozen=True, kw_only=True, tag_field="answer", tag="returned"):
+    """id: of the call; None for the first line of a worker, which says that it is ready. value: as plain data."""
+
+    id: int | None
+    value: Any
+
+
+class Raised(Record, frozen=True, kw_only=True, tag_field="answer", tag="raised"):
+    """kind: the name of a class in `errors`."""
+
+    id: int | None
+    error: str
+    kind: str
+    hint: str | None
+
+
+FromWorker = Returned | Raised

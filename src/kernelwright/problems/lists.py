@@ -1,0 +1,41 @@
+"""From what a user typed to several problems: folders of problems, and problems named one by one."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from kernelwright.problems.gallery import PROBLEM_FILE
+from kernelwright.problems.paths import problems_in
+from kernelwright.problems.sets import problem_file
+
+MODEL = re.compile(rb"^class Model\b", re.MULTILINE)
+"""What distinguishes the file of a problem from other Python files, also where its syntax is broken."""
+
+
+def problems_named(arguments: Sequence[str]) -> list[str]:
+    """The problems that these arguments name, each once, in their order. A folder that is no problem itself stands for
+    the problems in it: its folders that hold a `problem.py`, else its Python files that define Model."""
+    return list(dict.fromkeys(place for argument in arguments for place in expanded(argument)))
+
+
+def expanded(argument: str) -> list[str]:
+    """The problems of a folder of problems; the argument itself otherwise."""
+    folder = Path(argument).expanduser()
+    if not folder.is_dir() or (folder / PROBLEM_FILE).is_file() or problem_file(folder) is not None:
+        return [argument]
+    inside = [str(found.file.parent) for found in problems_in(argument)]
+    return (
+        inside or [str(file) for file in sorted(folder.glob("*.py"), key=by_number) if is_problem(file)] or [argument]
+    )
+
+
+def is_problem(file: Path) -> bool:
+    return file.is_file() and MODEL.search(file.read_bytes()) is not None
+
+
+def by_number(file: Path) -> tuple[int, str]:
+    """10_softmax.py comes after 2_matmul.py."""
+    found = re.match(r"\d+", file.name)
+    return int(found[0]) if found else -1, file.name

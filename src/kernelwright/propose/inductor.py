@@ -1,0 +1,74 @@
+"""The inductor proposer: without a starter, a run begins with what torch.compile generates.
+
+Its first kernel is converted from the text of Inductor (`kernelwright.inductor`); from there on it varies numbers, as
+the built-in proposer does. The text is the framework's own: the run keeps its hash and figures only.
+"""
+
+from __future__ import annotations
+
+from kernelwright import codec
+from kernelwright.inductor import NotConverted, candidate_text
+from kernelwright.model import Candidate, Operator, Proposal, Request
+from kernelwright.propose.builtin import Builtin
+from kernelwright.propose.protocol import Context, Proposer
+
+AUTHOR = "inductor"
+
+
+class Inductor:
+    """Stateless, hence thread-safe."""
+
+    author = AUTHOR
+    shows_profiles = False
+
+    def __init__(self, sampler: str = "model") -> None:
+        """sampler: as `Builtin` has it. Raises `ConfigError` likewise."""
+        self._builtin = Builtin(sampler)
+
+    def answers_at_once(self, request: Request) -> bool:
+        return request.operator is not Operator.SEED
+
+    def propose(self, request: Request, context: Context) -> Proposal:
+        if request.operator is not Operator.SEED:
+            return self._builtin.propose(request, context)
+        generated = context.generate()
+        try:
+            candidate = Candidate(source=candidate_text(generated, context.problem.library))
+        except NotConverted as reason:
+            return Proposal(author=AUTHOR, error=str(reason))
+        if candidate in [*context.in_flight, *(trial.proposal.candidate for trial in context.trials)]:
+            return Proposal(author=AUTHOR, error="what torch.compile generates was tried before")
+        texts = [one.text for one in generated.captures]
+        kernels, characters = candidate.source.count("# Fuses: "), sum(map(len, texts))
+        note = (
+            f"from what torch.compile of torch {generated.torch} generates: {kernels} kernels, {len(texts)} sizes "
+            f"compared, {characters:,} characters, sha256 {codec.sha(texts[0])[:12]}"
+        )
+        return Proposal(author=AUTHOR, candidate=candidate, note=note)
+
+    def close(self) -> None:
+        """Nothing to close."""
+
+
+class InductorFirst:
+    """A proposer that writes code, after a first kernel of Inductor's, which it is shown as the parent. It writes the
+    first one itself where none can be converted."""
+
+    def __init__(self, writer: Proposer) -> None:
+        self._writer, self._inductor = writer, Inductor()
+        self._has_refused = False
+        self.author, self.shows_profiles = writer.author, writer.shows_profiles
+
+    def answers_at_once(self, request: Request) -> bool:
+        return request.number > 0 and self._writer.answers_at_once(request)
+
+    def propose(self, request: Request, context: Context) -> Proposal | None:
+        if request.operator is Operator.SEED and request.number == 0 and not self._has_refused:
+            proposal = self._inductor.propose(request, context)
+            if proposal.candidate is not None:
+                return proposal
+            self._has_refused = True  # a request that waits for a reply comes back
+        return self._writer.propose(request, context)
+
+    def close(self) -> None:
+        self._writer.close()

@@ -1,0 +1,123 @@
+"""The best kernel of a run beside the framework's own: a measurement in the run's folder, and the ratio it comes to.
+
+The measurement is of one candidate. Where another one is the best now, it says nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from kernelwright import codec
+from kernelwright.folders import read_file, write_file
+from kernelwright.model import FRAMEWORK, BenchCase, BenchReport, Implementation, Record
+from kernelwright.report.series import row_named
+from kernelwright.report.view import RunView
+from kernelwright.stats import geometric_mean
+from kernelwright.text.units import times_text
+
+BENCH = "bench.json"
+"""In a run's folder."""
+
+BEST = "best"
+"""The row of the confirmed kernel in the measurement."""
+
+NAMES = {"eager": "eager PyTorch", "compile": "torch.compile", "compile_max_autotune": "torch.compile (max-autotune)"}
+
+
+class Measured(Record, frozen=True, kw_only=True):
+    """A measurement of a run's best beside the framework's own. candidate: its id, as another one may be best now."""
+
+    candidate: str
+    report: BenchReport
+
+
+@dataclass(frozen=True)
+class Against:
+    """The confirmed kernel beside the fastest of the framework's own, as geometric means over the timed cases."""
+
+    framework: str
+    framework_us: float
+    ratio: float
+    ci95: tuple[float, float]
+    is_faster: bool
+    """By the verdict of every timed case."""
+
+    def passes(self, times: float) -> bool:
+        """Whether it is surely more than `times` as fast."""
+        return self.is_faster and self.ci95[0] > times
+
+    @property
+    def is_slower(self) -> bool:
+        """Whether the whole interval says so."""
+        return self.ci95[1] < 1
+
+    @property
+    def name(self) -> str:
+        """Of the framework's fastest rows, for people."""
+        return " and ".join(NAMES[one] for one in self.framework.split(" and "))
+
+    @property
+    def interval_text(self) -> str:
+        return f"95 %: {self.ci95[0]:.2f} to {self.ci95[1]:.2f}"
+
+    @property
+    def text(self) -> str:
+        """ "1.45x as fast as torch.compile (95 %: 1.44 to 1.46)"."""
+        return f"{times_text(self.ratio)} as fast as {self.name} ({self.interval_text})"
+
+
+def read_measured(folder: Path) -> Measured | None:
+    """The measurement in a run's folder; None where there is none that can be read."""
+    content = read_file(folder, BENCH)
+    try:
+        return None if content is None else codec.decode(content, Measured)
+    except (msgspec.DecodeError, msgspec.ValidationError):
+        return None
+
+
+def write_measured(folder: Path, measured: Measured) -> None:
+    write_file(folder, BENCH, codec.encode(measured))
+
+
+def framework_report(view: RunView) -> BenchReport | None:
+    """The measurement of the run's best kernel; None where that was not measured beside the framework's own."""
+    candidate = view.best.proposal.candidate if view.best is not None else None
+    measured = read_measured(view.folder) if candidate is not None and view.folder.is_dir() else None
+    return measured.report if measured is not None and candidate and measured.candidate == candidate.id else None
+
+
+def against_framework(view: RunView) -> Against | None:
+    """The run's best kernel beside the framework's fastest; None where that was not measured."""
+    report = framework_report(view)
+    return against_of(report) if report is not None else None
+
+
+def against_of(report: BenchReport) -> Against | None:
+    """None unless the best was timed beside the framework's own on every timed case."""
+    pairs = [(case, row_named(case, BEST)) for case in report.cases if not case.held_out]
+    known = [(case, row) for case, row in pairs if row is not None and row.speedup is not None and row.speedup_ci95]
+    fastest = [fastest_of(case) for case, _ in known]
+    if not known or len(known) != len(pairs):
+        return None
+    return Against(
+        framework=" and ".join(dict.fromkeys(row.name for row in fastest)),
+        framework_us=geometric_mean([row.median_us for row in fastest if row.median_us is not None]),
+        ratio=geometric_mean([row.speedup for _, row in known if row.speedup is not None]),
+        ci95=(interval_end(known, 0), interval_end(known, 1)),
+        is_faster=all(row.verdict == "faster" for _, row in known),
+    )
+
+
+def interval_end(rows: Sequence[tuple[BenchCase, Implementation]], end: int) -> float:
+    """Of the mean: the mean of the ends, which is wider than the interval of independent cases."""
+    return geometric_mean([row.speedup_ci95[end] for _, row in rows if row.speedup_ci95 is not None])
+
+
+def fastest_of(case: BenchCase) -> Implementation:
+    """The framework's fastest row; a ratio was taken to it, so there is one."""
+    rows = [one for one in case.implementations if one.name in FRAMEWORK and one.median_us is not None]
+    return min(rows, key=lambda row: row.median_us or 0.0)

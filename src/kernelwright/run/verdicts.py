@@ -1,0 +1,133 @@
+"""Verdicts of earlier runs, which spare a search from judging what is known to fail.
+
+Only a failure is kept, and only where it follows from the candidate's text: wrong or rejected. A kernel
+that passed is always judged, and so are a starter and a known kernel; `verify`, `bench` and confirmations never come
+here. A failure that was not judged here is never a parent (`search.ranking.is_repairable`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from kernelwright import codec
+from kernelwright.cache import Cache
+from kernelwright.errors import RunFolderError
+from kernelwright.folders import read_file
+from kernelwright.model import Candidate, CaseInfo, Environment, Evaluation, ProblemInfo, Record, RunInfo, Status
+from kernelwright.problems import problem_in_run
+
+KEPT = frozenset({Status.WRONG, Status.REJECTED})
+"""What another try would find again. A time limit, a crash or a compiler that was killed may be the machine's fault."""
+
+VARIABLE = "KERNELWRIGHT_CACHE"
+"""Names the folder, or says "off"."""
+OFF = "off"
+
+MOST_BYTES = 256 << 20
+"""Some ten thousand verdicts with what the candidates printed."""
+
+BEFORE = "found by an earlier run: "
+"""Begins the reason of a verdict that was not found here."""
+
+
+class Kept(Record, frozen=True, kw_only=True):
+    """An entry. key: its own, so that one cannot be put in the place of another."""
+
+    key: str
+    evaluation: Evaluation
+
+
+def cache_folder(variables: Mapping[str, str] = os.environ) -> Path | None:
+    """Where verdicts are kept; None where that is turned off."""
+    named = variables.get(VARIABLE, "")
+    if named == OFF:
+        return None
+    if named:
+        return Path(named)
+    home = variables.get("XDG_CACHE_HOME", "")
+    return (Path(home) if os.path.isabs(home) else Path.home() / ".cache") / "kernelwright" / "verdicts"
+
+
+class Verdicts:
+    """Those of one run's problem on one kind of machine."""
+
+    def __init__(self, cache: Cache, info: RunInfo, files: Mapping[str, bytes]) -> None:
+        """files: of the problem, by their names: its text, its sidecar, its modules and values."""
+        self._cache = cache
+        self._place = [
+            "verdict",
+            {name: codec.sha(content) for name, content in sorted(files.items())},
+            problem_words(info.problem),
+            [info.settings.dtype, info.settings.unqualified],
+            machine_words(info.environment),
+        ]
+
+    def failure(self, candidate: Candidate) -> Evaluation | None:
+        """What an earlier run found of a candidate that fails; None where it has to be judged."""
+        key = self._key(candidate)
+        try:
+            kept = codec.record(self._cache.fetch(key), Kept)
+        except (msgspec.ValidationError, RecursionError):
+            return None
+        evaluation = kept.evaluation
+        if kept.key != key or not is_kept(evaluation):
+            return None
+        return msgspec.structs.replace(
+            evaluation, reason=f"{BEFORE}{evaluation.reason}", from_cache=True, stages_s={}, compiled=None
+        )
+
+    def keep(self, candidate: Candidate, evaluation: Evaluation) -> None:
+        """Keep what was found here, where it is a failure that another try would find again."""
+        if is_kept(evaluation) and not evaluation.from_cache:
+            key = self._key(candidate)
+            self._cache.store(key, Kept(key=key, evaluation=evaluation))
+
+    def close(self) -> None:
+        self._cache.close()
+
+    def _key(self, candidate: Candidate) -> str:
+        """A hash over everything that the verdict follows from; the cache adds kernelwright's own files and Python.
+
+        The whole text of the candidate is part of it, so every constant and import; what it may import are Triton and
+        torch, whose versions are part of it too.
+        """
+        return codec.sha(codec.encode([self._place, candidate.source, sorted(candidate.config.items())]))
+
+
+def is_kept(evaluation: Evaluation) -> bool:
+    """Whether a verdict follows from the candidate's text, and from no time."""
+    return evaluation.status in KEPT and not any(result.timing is not None for result in evaluation.results)
+
+
+def problem_words(problem: ProblemInfo) -> list[object]:
+    """What decides a verdict beside the problem's files: how it was read. The bound is no part of it."""
+    stated = [problem.format, problem.precision, problem.layouts, problem.gradients, problem.library]
+    return [*stated, [case_words(info) for info in problem.cases]]
+
+
+def case_words(info: CaseInfo) -> list[object]:
+    tensors = [info.inputs, info.outputs, info.parameters, info.init, info.mutates]
+    return [codec.plain(info.case), codec.plain(tensors)]
+
+
+def machine_words(environment: Environment) -> list[str | None]:
+    machine = [environment.device, environment.target, environment.driver]
+    return [*machine, environment.python, environment.torch, environment.triton, environment.kernelwright]
+
+
+def problem_files(folder: Path) -> dict[str, bytes]:
+    """The files of the problem's copy in a run's folder, by name. Raises `RunFolderError`."""
+    problem = problem_in_run(folder)
+    places = [problem.file, *([problem.sidecar] if problem.sidecar else []), *problem.beside]
+    found = {}
+    for place in places:
+        name = str(place.resolve().relative_to(folder.resolve()))
+        content = read_file(folder, name)
+        if content is None:
+            raise RunFolderError(f"{place} is not there any more", "restore the file")
+        found[name] = content
+    return found

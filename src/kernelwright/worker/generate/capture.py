@@ -1,0 +1,190 @@
+"""The text that Inductor generates for one case of a problem, and the configs that it would try first.
+
+Everything happens on fake tensors, so a case of any size takes no memory.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from dataclasses import replace
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch._guards import TracingContext, tracing
+from torch._inductor import compile_fx, config
+from torch._inductor.codegen.simd import SIMDScheduling
+from torch._inductor.codegen.triton import TritonKernel
+from torch._inductor.fx_passes import misc_patterns
+from torch._inductor.graph import GraphLowering
+from torch._inductor.ir import Reduction
+from torch._inductor.runtime import hints, triton_heuristics
+from torch._subclasses.fake_tensor import FakeTensorMode
+from torch.fx.experimental.proxy_tensor import make_fx
+
+from kernelwright.model import Capture, Case, TensorSpec
+from kernelwright.worker.generate.pools import POOLS
+from kernelwright.worker.generate.without_device import WithoutDevice
+from kernelwright.worker.reference.instance import Instance
+from kernelwright.worker.reference.load import LoadedProblem
+
+SETTINGS: dict[str, Any] = {
+    "compile_threads": 1,
+    "fx_graph_cache": False,
+    "force_disable_caches": True,
+    "layout_optimization": False,  # convolutions keep their layout
+    "shape_padding": False,  # a product of padded copies is of other sizes
+    "comprehensive_padding": False,  # so that buffers are contiguous
+    "joint_graph_constant_folding": False,  # it would compute on the device
+    "triton.cooperative_reductions": False,
+    "triton.mix_order_reduction": False,
+}
+
+
+class _Generated(BaseException):
+    """Carries the text out of Inductor, past everything that catches `Exception`."""
+
+
+class Choices:
+    """What Inductor chooses by size and no number of the text shows: in how many parts it cuts reductions, and whether
+    offsets have 32 bits. Its choices for the first size are kept for all others, so that they serve the first."""
+
+    def __init__(self) -> None:
+        self._kept = [_Kept(Reduction, "num_splits"), _Kept(SIMDScheduling, "can_use_32bit_indexing")]
+
+    def restart(self) -> None:
+        """Sizes of other code follow, the first one first."""
+        for one in self._kept:
+            one.answers.clear()
+
+    def begin(self) -> None:
+        """The next size."""
+        for one in self._kept:
+            one.asked = 0
+
+
+class _Kept:
+    """A function of Inductor whose n-th answer for the first size is that for every size. In place until the process
+    ends."""
+
+    def __init__(self, holder: Any, name: str) -> None:
+        self.own, self.answers, self.asked = getattr(holder, name), list[Any](), 0
+        setattr(holder, name, staticmethod(self._answer))
+
+    def _answer(self, *args: Any, **kwargs: Any) -> Any:
+        self.asked += 1
+        if self.asked > len(self.answers):
+            self.answers.append(self.own(*args, **kwargs))
+        return self.answers[self.asked - 1]
+
+
+def prepare() -> None:
+    """Make Inductor stop where it has its text, and leave no mask out. Once for a process, after `device.pretend`."""
+    for name, value in SETTINGS.items():
+        *parts, last = name.split(".")
+        holder = getattr(config, parts[0]) if parts else config
+        if hasattr(holder, last):  # versions of torch differ in which they have
+            setattr(holder, last, value)
+    on_cpu, torch_device = misc_patterns._misc_patterns_init, torch.device("cpu")
+    _replace(misc_patterns, "_misc_patterns_init", lambda *args, **kwargs: on_cpu(torch_device))
+
+    def stop(graph: GraphLowering, *args: Any, **kwargs: Any) -> Any:
+        code = graph.codegen()[0]
+        raise _Generated(code.value if hasattr(code, "value") else str(code))
+
+    _replace(GraphLowering, "compile_to_module", stop)
+    _replace(TritonKernel, "_has_constant_mask", lambda kernel, tree: False)
+
+
+def _replace(holder: Any, name: str, value: Any) -> None:
+    """Raises AttributeError where this version of torch has nothing of that name."""
+    getattr(holder, name)
+    setattr(holder, name, value)
+
+
+def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
+    """Raises `ProblemError`, and whatever Inductor raises."""
+    mode = FakeTensorMode(allow_non_fake_inputs=True)
+    with mode, torch.no_grad():
+        instance = problem.instance(case, seed=0, dtype=dtype)
+        held = dict([*instance.module.named_parameters(), *instance.module.named_buffers()])
+        inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
+        given = {name: value for name, value in {**inputs, **held}.items() if isinstance(value, Tensor)}
+        tensors = {name: _on_device(tensor) for name, tensor in given.items()}
+
+        def forward(*values: Tensor) -> Any:
+            passed = dict(zip(tensors, values, strict=True))
+            called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
+            return _called(called, {name: passed[name] for name in held})
+
+        graph = make_fx(forward, POOLS)(*tensors.values())
+    graph.graph.eliminate_dead_code()
+    try:
+        with torch.no_grad(), tracing(TracingContext(mode)):
+            compile_fx.compile_fx(graph, list(tensors.values()))
+    except _Generated as generated:
+        text = str(generated)
+    else:
+        raise RuntimeError("Inductor generated nothing")
+    return Capture(
+        text=text,
+        names=tuple(tensors),
+        tensors=tuple(
+            TensorSpec(shape=tuple(t.shape), dtype=str(t.dtype).removeprefix("torch."), stride=tuple(t.stride()))
+            for t in tensors.values()
+        ),
+        numbers=problem.numbers(case),
+        configs=likely_configs(text),
+    )
+
+
+def _on_device(tensor: Tensor) -> Tensor:
+    return torch.empty_strided(tensor.shape, tensor.stride(), dtype=tensor.dtype, device="cuda")
+
+
+def _called(instance: Instance, held: dict[str, Tensor]) -> Any:
+    args, named = instance.called()
+    with torch.device("cuda"), WithoutDevice():
+        return torch.func.functional_call(instance.module, held, tuple(args), named)
+
+
+def likely_configs(text: str) -> dict[str, dict[str, int]]:
+    """By kernel: blocks, num_warps and num_stages of one of the configs that Inductor's heuristics list to choose from
+    by timing: that in the middle, by how much of x a program takes."""
+    found: dict[str, dict[str, int]] = {}
+    for node in ast.walk(ast.parse(text)):
+        match node:
+            case ast.Call(
+                func=ast.Attribute(value=ast.Name(id="async_compile"), attr="triton"),
+                args=[ast.Constant(value=str(name)), ast.Constant(value=str(source)), *_],
+            ):
+                if (listed := sorted(_configs(name, source), key=_along_x)) != []:
+                    config = listed[len(listed) // 2]
+                    found[name] = {**config.kwargs, "num_warps": config.num_warps, "num_stages": config.num_stages}
+    return found
+
+
+def _along_x(config: Any) -> int:
+    return int(config.kwargs.get("XBLOCK", 1))
+
+
+def _configs(name: str, source: str) -> list[Any]:
+    """The configs of one kernel; none where its decorator lists none."""
+    kernel = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == name)
+    decorator = next((one for one in kernel.decorator_list if isinstance(one, ast.Call)), None)
+    if decorator is None or not isinstance(decorator.func, ast.Attribute):
+        return []
+    names = {**vars(hints), "__file__": "kernel.py"}
+    # The text is the framework's own.
+    given = {str(one.arg): eval(ast.unparse(one.value), dict(names)) for one in decorator.keywords}
+    seen: list[Any] = []
+    real = triton_heuristics.cached_autotune
+    triton_heuristics.cached_autotune = lambda size_hints, configs, **others: seen.extend(configs)
+    try:
+        getattr(triton_heuristics, decorator.func.attr)(**copy.deepcopy(given))
+    except TypeError:  # a template's decorator takes other arguments
+        return []
+    finally:
+        triton_heuristics.cached_autotune = real
+    return seen

@@ -1,0 +1,82 @@
+"""The generator: a trusted child that lets Inductor generate text for a problem, at several sizes, and runs none of it.
+
+It executes the user's problem file, as the judge does, and nothing of a candidate. The process is killed after use.
+"""
+
+from __future__ import annotations
+
+import os
+import traceback
+from typing import Any
+
+import torch
+
+from kernelwright import codec
+from kernelwright.devices import find_target
+from kernelwright.errors import ProblemError
+from kernelwright.model import Capture, Generated
+from kernelwright.worker.generate.messages import Generate
+from kernelwright.worker.plan.library import allow_tf32
+from kernelwright.worker.processes.channel import Channel, Done, Fault
+from kernelwright.worker.reference.derive import Search, load_with_cases
+from kernelwright.worker.reference.problem_module import words_of
+
+
+def main(channel: Channel, options: dict[str, Any]) -> None:
+    job = codec.record(channel.receive(30.0), Generate)
+    try:
+        channel.send(Done(value=codec.plain(generate(job))))
+    except ProblemError as error:
+        channel.send(Fault(message=str(error), of_problem=True))
+
+
+def generate(job: Generate) -> Generated:
+    """Captures of the problem at several sizes, or why there are none. Raises `ProblemError`."""
+    os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.cache
+    problem, _ = load_with_cases(job.path, "kept", job.cases)
+    base = next(case for case in problem.cases if case.timed)
+    if problem.gradients or problem.mutates:
+        return Generated(reason="its backward, or inputs that forward changes, are part of the problem")
+    outline = problem.outline(base, job.dtype)
+    if outline.arguments or problem.specs(base, job.dtype).returns:
+        return Generated(reason="inputs or outputs are nested in lists or dicts")
+    inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
+                   for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
+    # Inductor is imported here, and not by every fork server: it takes seconds.
+    from kernelwright.worker.generate.capture import Choices, capture, prepare
+    from kernelwright.worker.generate.device import pretend
+    from kernelwright.worker.generate.sizes import neighbours
+    from kernelwright.worker.generate.templates import in_templates
+
+    cases = [base, *neighbours(Search(problem, base))]
+    pretend(find_target(job.target))
+    prepare()
+    allow_tf32(problem.precision == "tf32")
+    choices = Choices()
+
+    def captured() -> tuple[Capture, ...]:
+        found = []
+        choices.restart()
+        for case in cases:
+            choices.begin()
+            found.append(capture(problem, case, job.dtype))
+        return tuple(found)
+
+    templates: tuple[Capture, ...] = ()
+    try:
+        captures = captured()
+        if calls_the_library_beside_kernels(captures[0].text):
+            with in_templates():
+                templates = captured()
+    except ProblemError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever Inductor raises ends the proposal, not the run
+        traceback.print_exc()
+        return Generated(
+            reason=f"Inductor raised {type(error).__name__}: {words_of(error).partition(chr(10))[0][:300]}"
+        )
+    return Generated(captures=captures, templates=templates, inputs=inputs, torch=str(torch.__version__))
+
+
+def calls_the_library_beside_kernels(text: str) -> bool:
+    return "extern_kernels." in text and "async_compile.triton(" in text

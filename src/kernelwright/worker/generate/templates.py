@@ -1,0 +1,70 @@
+"""Products and convolutions as Inductor's Triton templates, one config for all sizes.
+
+Inductor chooses between its templates and the library by timing them on the device. Here the template is taken, so that
+a problem whose library mode allows no such call has a first kernel, too. The tuner looks for its config.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import torch
+from torch._inductor import config
+from torch._inductor.select_algorithm import AlgorithmSelectorCache, TritonTemplate, TritonTemplateCaller
+
+TEMPLATES = ("mm", "bmm", "convolution2d", "convolution3d")
+"""Those that `kernelwright.inductor.templates` reads."""
+
+SETTINGS = {
+    "max_autotune_gemm": True, "max_autotune_gemm_backends": "TRITON,ATEN", "max_autotune_conv_backends": "TRITON,ATEN",
+}  # fmt: skip
+
+BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
+"""The first config of factors of 32 bits: 16 KiB a stage, which fits any target."""
+
+HALF_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
+"""That of half precision: 32 KiB a stage, and a tile that wgmma of sm_90 takes whole."""
+
+
+@contextmanager
+def in_templates() -> Iterator[None]:
+    """Take templates inside, where Inductor has one."""
+    choose, generate = AlgorithmSelectorCache.__call__, TritonTemplate.generate
+
+    def chosen(cache: Any, name: str, choices: list[Any], *args: Any, **kwargs: Any) -> Any:
+        own: list[Any] = [
+            one for one in choices if isinstance(one, TritonTemplateCaller) and _template(one) in TEMPLATES
+        ]
+        return choose(cache, name, own[:1] or choices[:1], *args, **kwargs)
+
+    def of_one_config(template: Any, *args: Any, **kwargs: Any) -> Any:
+        if "BLOCK_M" in kwargs:
+            is_half = kwargs["layout"].dtype in (torch.float16, torch.bfloat16)
+            kwargs |= HALF_BLOCKS if is_half else BLOCKS
+            kwargs |= {"num_warps": 8 if is_half else 4, "num_stages": 3}
+        if "EVEN_K" in kwargs:  # whether the last block is whole, which depends on the size and on the config
+            kwargs["EVEN_K"] = False
+        return generate(template, *args, **kwargs)
+
+    before = {name: getattr(config, name) for name in SETTINGS}
+    _set(config, SETTINGS)
+    _set(AlgorithmSelectorCache, {"__call__": chosen})
+    _set(TritonTemplate, {"generate": of_one_config})
+    try:
+        yield
+    finally:
+        _set(config, before)
+        _set(AlgorithmSelectorCache, {"__call__": choose})
+        _set(TritonTemplate, {"generate": generate})
+
+
+def _template(choice: TritonTemplateCaller) -> str:
+    """Of "triton_mm_3": mm."""
+    return choice.name.removeprefix("triton_").rpartition("_")[0]
+
+
+def _set(holder: Any, values: dict[str, Any]) -> None:
+    for name, value in values.items():
+        setattr(holder, name, value)

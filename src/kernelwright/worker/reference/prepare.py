@@ -1,0 +1,157 @@
+"""Model and inputs of one instance, as a file's functions give them: checked, named, moved to device and dtype.
+
+Parameters that the file sets to a constant are drawn again here, and gradients are switched off.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
+from torch.nn.parameter import is_lazy
+
+from kernelwright import codec
+from kernelwright.errors import ProblemError
+from kernelwright.worker.plan.structure import names_of, nested
+from kernelwright.worker.reference.instance import (
+    Input,
+    share_memory,
+    unusual,
+)
+
+REDRAWN_SPREAD = 0.1
+"""Standard deviation of the values added to a constant parameter: wide enough that leaving it out is far above
+any tolerance, small enough that a norm weight of one stays near one."""
+
+
+def settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> tuple[str, ...]:
+    """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time. Returns
+    the names of the parameters that are trained."""
+    module.eval()
+    trained = tuple(name for name, one in module.named_parameters() if one.requires_grad)
+    for holder in module.modules():
+        for name in [name for name, value in vars(holder).items() if _is_state(value)]:
+            value = vars(holder).pop(name)
+            holder.register_buffer(name, value.detach(), persistent=False)
+    for name, parameter in module.named_parameters():
+        if is_lazy(parameter):
+            raise ProblemError(f"{file}: {name} has no shape before the first call", "state the sizes of lazy modules")
+        parameter.requires_grad_(False)
+        has_values = not (parameter.is_meta or isinstance(parameter, FakeTensor)) and parameter.numel() > 0
+        if has_values and (parameter.is_floating_point() or parameter.is_complex()):
+            value = parameter.flatten()[0]
+            if bool((parameter == value).all()) and bool(value.isfinite()):
+                parameter.add_(torch.randn_like(parameter), alpha=REDRAWN_SPREAD)
+    for tensor in [*module.parameters(), *module.buffers()]:
+        tensor.data = tensor.data.to(device, wanted if tensor.is_floating_point() else None)
+    return trained
+
+
+def _is_state(value: object) -> bool:
+    """Whether an attribute holds real numbers that a candidate has to be given, as it is given buffers."""
+    return type(value) is Tensor and value.is_floating_point() and value.numel() > 1
+
+
+def prepared_input(file: Path, name: str, value: object, device: str, wanted: torch.dtype | None) -> Input:
+    if isinstance(value, Tensor):
+        if kind := unusual(value):
+            raise ProblemError(f"{file}: get_inputs gives {kind} for {name}", "expected a dense tensor")
+        return value.detach().to(device, wanted if value.is_floating_point() else None)
+    if value is None or isinstance(value, bool | int | float | str):
+        return value
+    raise ProblemError(
+        f"{file}: get_inputs gives a {type(value).__name__} for {name}, expected a tensor, a number or None",
+        "tensors and numbers may be nested in lists, tuples and dicts",
+    )
+
+
+def mutated_leaves(file: Path, listed: tuple[str, ...], inputs: dict[str, Input]) -> tuple[str, ...]:
+    """The inputs that MUTATES lists, by themselves or by the argument that they are nested in; refuses names of others,
+    and memory that a change would show in twice."""
+    for name in listed:
+        if not any(is_in(one, name) and isinstance(value, Tensor) for one, value in inputs.items()):
+            raise ProblemError(
+                f"{file}: MUTATES lists {name!r}, which is no tensor that get_inputs gives",
+                f"tensors: {', '.join(one for one, value in inputs.items() if isinstance(value, Tensor))}",
+            )
+    mutates = tuple(
+        one for one, value in inputs.items() if isinstance(value, Tensor) and any(is_in(one, name) for name in listed)
+    )
+    for name in mutates:
+        tensor = inputs[name]
+        assert isinstance(tensor, Tensor)
+        if any(stride == 0 and size > 1 for size, stride in zip(tensor.shape, tensor.stride(), strict=True)):
+            raise ProblemError(
+                f"{file}: the input {name} is expanded, so that forward cannot change it",
+                "give it memory: .contiguous()",
+            )
+        for other, value in inputs.items():
+            if other != name and isinstance(value, Tensor) and share_memory(tensor, value):
+                raise ProblemError(
+                    f"{file}: the inputs {name} and {other} share memory, and forward changes {name}",
+                    "give each its own memory: .clone()",
+                )
+    return mutates
+
+
+def is_in(leaf: str, argument: str) -> bool:
+    return leaf == argument or leaf.startswith(f"{argument}.")
+
+
+def refuse_unsendable(file: Path, name: str, value: object) -> None:
+    """A constructor argument goes to the recorder as JSON, a tensor as its shape and dtype."""
+    if isinstance(value, Tensor):
+        return
+    try:
+        codec.encode(value)
+    except (TypeError, ValueError, OverflowError, RecursionError) as error:
+        raise ProblemError(
+            f"{file}: get_init_inputs gives a {type(value).__name__} for {name}",
+            "expected numbers, text, None, tensors, or lists and dicts of numbers and text",
+        ) from error
+
+
+def bind_arguments(
+    file: Path, what: str, function: Callable[..., object], values: Sequence[object], named: Mapping[str, object]
+) -> tuple[tuple[str, ...], list[Any], tuple[str, ...]]:
+    """The arguments of `function`: their names, those of `*rest` being rest_0, rest_1, …; their values; and the names
+    of the last of them, which have to be passed by name."""
+    try:
+        bound = inspect.signature(function).bind(*values, **named)
+    except TypeError as error:
+        maker, count = "get_inputs" if what == "forward" else "get_init_inputs", len(values) + len(named)
+        raise ProblemError(f"{file}: {what} cannot take the {count} values of {maker}: {error}") from error
+    names: list[str] = []
+    for name, value in bound.arguments.items():
+        kind = bound.signature.parameters[name].kind
+        if kind is inspect.Parameter.VAR_POSITIONAL:
+            names += [f"{name}_{position}" for position in range(len(value))]
+        else:
+            names += list(value) if kind is inspect.Parameter.VAR_KEYWORD else [name]
+    return tuple(names), [*bound.args, *bound.kwargs.values()], tuple(bound.kwargs)
+
+
+def leaves_of(file: Path, names: tuple[str, ...], arguments: list[Any]) -> tuple[tuple[str, ...], list[Any], str]:
+    """The names and values of the leaves of forward's arguments, and how they are nested, "" where they are not."""
+    leaves: list[Any] = []
+    try:
+        structure = {name: nested(value, leaves) for name, value in zip(names, arguments, strict=True)}
+    except ValueError as error:
+        raise ProblemError(f"{file}: get_inputs gives {error}", "expected tensors and numbers") from error
+    found = tuple(leaf for name, one in structure.items() for leaf in names_of(name, one))
+    if len(set(found)) != len(found):
+        raise ProblemError(f"{file}: two inputs would have one name: {', '.join(found)}", "take the dots out of keys")
+    return found, leaves, "" if found == names else repr(structure)
+
+
+def refuse_own_seed(file: Path, what: str, given: int) -> None:
+    if torch.initial_seed() != given:
+        raise ProblemError(
+            f"{file}: {what} calls torch.manual_seed, so that every seed gives the same values",
+            "remove that call: kernelwright seeds, and needs values that a candidate cannot foresee",
+        )

@@ -1,0 +1,249 @@
+"""Generated texts at several sizes become one candidate, and what cannot be converted is refused with its name."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Callable
+from functools import partial
+
+import pytest
+
+from generated import LAUNCH, SIZES, Change, capture, unchanged
+from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
+from kernelwright.model import Capture, Generated, TensorSpec
+from kernelwright.source.tunables import default_config
+
+Bound = Callable[[int, int], int]
+
+
+def converted(change: Change = unchanged, sizes: tuple[tuple[int, int], ...] = SIZES, **options: str) -> str:
+    captures = tuple(capture(rows, width, change, **options) for rows, width in sizes)
+    return candidate_text(Generated(captures=captures, inputs=(("x", None),), torch="2.13"))
+
+
+@pytest.fixture(scope="module")
+def candidate() -> str:
+    return converted()
+
+
+def test_numbers_that_follow_from_shapes_are_computed(candidate: str) -> None:
+    ast.parse(candidate)
+    host = candidate.partition("def kernel_function")[2]
+    assert "rows, dim = x.shape" in host
+    assert "layer_norm_relu_reduce[(triton.cdiv(rows, XBLOCK),)](" in host
+    assert "torch.empty((rows, 1), dtype=torch.float32, device=x.device)" in host
+    assert "xnumel=rows, r0_numel=dim, dim=dim" in " ".join(host.split())
+    assert not re.search(r"40[789]\d|61|58", candidate)
+
+
+def test_a_kernel_has_a_readable_name_its_operations_and_own_functions(candidate: str) -> None:
+    assert "# Fuses: native_layer_norm, relu.\n@triton.jit\ndef layer_norm_relu_reduce(" in candidate
+    assert "x_ptr + (r0_index + dim * xindex)" in candidate
+    assert "larger(tmp0, 0.0)" in candidate
+    assert "def larger(a, b)" in candidate
+    assert "def smaller" not in candidate
+    for generated in ("unread", "triton_h", "stream", "async_compile", "hole_"):
+        assert generated not in candidate
+
+
+def test_blocks_and_warps_are_tunables_and_sizes_are_none(candidate: str) -> None:
+    assert default_config(candidate) == {"XBLOCK": 1, "R0_BLOCK": 2048, "NUM_WARPS": 16, "NUM_STAGES": 1}
+
+
+def test_shapes_that_the_comparison_never_saw_are_refused_by_the_candidate() -> None:
+    text = converted(sizes=((64, 4096), (61, 4096), (58, 4096)))
+    assert "if tuple(x.shape) != (rows, 4096):" in text
+    assert "raise ValueError" in text
+
+
+def test_offsets_of_32_bits_are_refused_where_they_do_not_reach(candidate: str) -> None:
+    assert ">= 2**31" in candidate
+    wide = converted(lambda text: text.replace("'grid_type'", "'xnumel': 'i64', 'grid_type'"))
+    assert "2**31" not in wide
+
+
+def test_a_buffer_of_half_precision_follows_the_input() -> None:
+    text = converted(lambda text: text.replace("torch.float32)", "torch.float16)"), dtype="float16")
+    assert "dtype=x.dtype" in text
+    assert "torch.float16" not in text
+
+
+def persistent(text: str) -> str:
+    text = text.replace(" = {width}\n", " = {width}\n    R0_BLOCK: tl.constexpr = 4096\n", 1)
+    return text.replace(", R0_BLOCK : tl.constexpr", "")
+
+
+def test_the_width_of_a_persistent_reduction_follows_its_extent_and_is_no_tunable() -> None:
+    text = converted(persistent)
+    assert "R0_WIDTH=triton.next_power_of_2(dim)" in text
+    assert all("R0" not in key for key in default_config(text))
+    with pytest.raises(NotConverted, match="power of two"):
+        converted(lambda text: persistent(text).replace("= 4096", "= 8192"))
+
+
+def test_sizes_of_windows_and_of_parts_are_expressions() -> None:
+    parts = converted(lambda text: text.replace("tl.range(0, r0_numel", "tl.range(0, ({width} + 35) // 36"))
+    assert "4096 + 35" not in parts
+    assert "(dim + 35) // 36" in parts
+    shifted = tuple((rows, width) for rows, width in SIZES)
+    texts = [capture(r, w, lambda t, w=w: t.replace("< r0_numel)", f"< {w - 2})")) for r, w in shifted]  # type: ignore[misc]
+    text = candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+    assert "dim_1 = dim - 2" in text
+
+
+def test_a_part_without_a_rest_is_a_quotient() -> None:
+    texts = [capture(r, 8 * w, lambda t, n=r * w: t.replace("< r0_numel)", f"< {n})"))  # type: ignore[misc]
+             for r, w in ((64, 512), (61, 509), (58, 502))]  # fmt: skip
+    assert "part_1 = rows * dim // 8" in candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+
+
+def test_sizes_that_share_a_divisor_are_refused_where_others_do_not() -> None:
+    text = converted(sizes=((64, 4096), (61, 4080), (58, 4070)))
+    assert "if dim % 2 != 0:" in text
+    assert "rows %" not in text
+    assert "is odd" in converted(sizes=((64, 4095), (61, 4083), (58, 4071)))
+
+
+def test_a_part_that_never_left_a_rest_is_not_rounded_up() -> None:
+    """Inductor leaves the mask of the last part out there, so that another size would read beyond the input."""
+    texts = [capture(r, w, lambda t, w=w: t.replace("< r0_numel)", f"< {w // 36} + 0 * 36)"))  # type: ignore[misc]
+             for r, w in ((64, 36 * 117), (61, 36 * 113), (58, 36 * 106))]  # fmt: skip
+    text = candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+    assert "cdiv(dim" not in text
+    assert "dim // 36" in text
+    assert "if dim % 36 != 0:" in text
+
+
+def test_kernels_that_do_not_serve_the_timed_case_are_none() -> None:
+    def otherwise(text: str) -> str:
+        return text.replace("tmp1 = ", "tmp1 = 1.0 * ")
+
+    texts = [capture(64, 4096, unchanged), *(capture(61, width, otherwise) for width in (4083, 4070, 4057))]
+    with pytest.raises(NotConverted, match="do not serve the timed case"):
+        candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+    texts += [capture(58, 4080, unchanged), capture(55, 4033, unchanged)]
+    assert "tmp1 = 1.0 *" not in candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+
+
+def test_a_number_that_may_be_two_expressions_is_not_guessed() -> None:
+    # At both sizes the width is twice the rows, so that 2 * rows and dim cannot be told apart.
+    texts = [capture(r, r, lambda t, r=r: t.replace("< r0_numel)", f"< {(r - 1) // 2})"), numbers={"n": r})  # type: ignore[misc]
+             for r in (64, 62)]  # fmt: skip
+    with pytest.raises(NotConverted, match="may be"):
+        candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+
+
+def bounded_by(bound: Bound, sizes: tuple[tuple[int, int], ...] = SIZES, **numbers: int) -> str:
+    """A candidate in which the mask's bound is that number of the sizes."""
+    made = []
+    for rows, width in sizes:
+        text = f"< {bound(rows, width)})"
+        change = partial(_replaced, "< r0_numel)", text)
+        made.append(capture(rows, width, change, numbers={"rows": rows, "dim": width, **numbers}))
+    return candidate_text(Generated(captures=tuple(made), inputs=(("x", None),)))
+
+
+def _replaced(old: str, new: str, text: str) -> str:
+    return text.replace(old, new)
+
+
+ROUND = ((64, 4096), (60, 4064), (56, 4032))
+"""At these sizes no remainder shows by what a window is shifted."""
+
+
+def test_numbers_that_the_file_keeps_say_which_window_it_is() -> None:
+    with pytest.raises(NotConverted, match="may be"):
+        bounded_by(lambda rows, width: (width - 7) // 4 + 1, ROUND)
+    assert "dim_1 = (dim - 3) // 4" in bounded_by(lambda rows, width: (width - 7) // 4 + 1, ROUND, side=11, padding=2)
+    assert "dim_1 = dim // 16" in bounded_by(lambda rows, width: (width - 16) // 16 + 1, side=16)
+
+
+def test_channels_of_groups_are_a_quotient() -> None:
+    assert "part_1 = dim // 8" in bounded_by(lambda rows, width: width // 8, ROUND, groups=8)
+
+
+def test_a_neighbour_in_the_next_row_is_a_shifted_product() -> None:
+    assert "rows * (dim + 1)" in bounded_by(lambda rows, width: rows * (width + 1))
+    assert "rows * (dim - 2) + 1" in bounded_by(lambda rows, width: rows * (width - 2) + 1)
+    assert "rows * (dim - 2)" in bounded_by(lambda rows, width: rows * (width - 2))
+
+
+def test_a_number_that_follows_from_no_size_ends_the_conversion() -> None:
+    texts = [capture(r, w, lambda t, n=n: t.replace("< r0_numel)", f"< {n})"))  # type: ignore[misc]
+             for n, (r, w) in zip((77777, 31, 52013), SIZES, strict=True)]  # fmt: skip
+    with pytest.raises(NotConverted, match="77777 or 31 or 52013"):
+        candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+
+
+def test_the_round_sizes_of_the_timed_case_may_be_an_exception() -> None:
+    """There Inductor leaves things out; the sizes around it count, where there are enough."""
+    texts = [capture(r, w, lambda t, r=r: t.replace("tmp1 = ", "tmp1 = 1.0 * ") if r == 64 else t)  # type: ignore[misc]
+             for r, w in (*SIZES, (55, 4057))]  # fmt: skip
+    text = candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
+    assert "tmp1 = 1.0 *" not in text
+    with pytest.raises(NotConverted, match="another structure at every size"):
+        candidate_text(Generated(captures=tuple(texts[:2]), inputs=(("x", None),)))
+
+
+def test_a_number_among_the_inputs_is_built_in_and_others_are_refused() -> None:
+    made = tuple(capture(rows, width, unchanged) for rows, width in SIZES)
+    text = candidate_text(Generated(captures=made, inputs=(("x", None), ("scale", "0.5"), ("mask", "None"))))
+    assert "def kernel_function(x, scale, mask):" in text
+    assert "if scale != 0.5:" in text
+    assert "if mask is not None:" in text
+
+
+def product(step: str) -> Change:
+    return lambda text: text.replace(LAUNCH, step)
+
+
+def test_a_library_call_becomes_a_library_step_where_the_problem_allows_it() -> None:
+    both = product("extern_kernels.mm(arg0_1, arg0_1, out=buf0)\n        " + LAUNCH)
+    captures = tuple(capture(rows, width, both) for rows, width in SIZES)
+    generated = Generated(captures=captures, inputs=(("x", None),))
+    text = candidate_text(generated, "any")
+    assert "torch.mm(x, x, out=buf0)" in text
+    assert "Library steps: aten.mm." in text
+    with pytest.raises(NotConverted, match=r"aten\.mm, which needs LIBRARY"):
+        candidate_text(generated, "finish")
+
+
+@pytest.mark.parametrize("library", ["none", "finish", "any"])
+def test_library_calls_alone_are_left(library: str) -> None:
+    captures = tuple(capture(r, w, product("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")) for r, w in SIZES)
+    with pytest.raises(LeaveIt, match=r"leave it: the library call is the computation \(aten\.mm\)"):
+        candidate_text(Generated(captures=captures, inputs=(("x", None),)), library)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "reason"),
+    [
+        ("maximum", "frexp", "triton_helpers.frexp"),
+        ("triton_helpers.maximum", "libdevice.j0", "libdevice.j0"),
+        ("Grid1D", "MixOrderReductionGrid", "MixOrderReductionGrid"),
+        (LAUNCH, "workspace_0.zero_()\n        " + LAUNCH, "workspace_0.zero_()"),
+        (LAUNCH, "buf1 = torch.ops.aten.nonzero.default(arg0_1)", "aten.nonzero, which is no library step"),
+        (", {rows}, {width}, stream", ", {rows}, stream", "other arguments"),
+        ("async_compile.triton", "async_compile.cpp", "async_compile.cpp"),
+        ("def call(", "def other(", "no function call"),
+    ],
+)
+def test_what_cannot_be_converted_is_named(old: str, new: str, reason: str) -> None:
+    with pytest.raises(NotConverted) as raised:
+        converted(lambda text: text.replace(old, new))
+    assert reason in str(raised.value)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_input_of_other_strides_is_named() -> None:
+    spec = TensorSpec(shape=(64, 4096), dtype="float32", stride=(1, 64))
+    captures = [capture(rows, width, unchanged) for rows, width in SIZES]
+    changed = Capture(text=captures[0].text, names=("x",), tensors=(spec,), numbers={}, configs=captures[0].configs)
+    with pytest.raises(NotConverted, match=r"x has strides \(1, 64\)"):
+        candidate_text(Generated(captures=(changed, *captures[1:]), inputs=(("x", None),)))
+
+
+def test_where_nothing_was_generated_the_reason_is_given() -> None:
+    with pytest.raises(NotConverted, match="nested"):
+        candidate_text(Generated(reason="inputs are nested"))

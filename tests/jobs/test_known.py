@@ -1,0 +1,149 @@
+"""Kernels that were there before a run: found by the problem's operators, judged, never taken over."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+
+from command_line import PROBLEM
+from fakes import PROBLEM as INFO
+from fakes import FakeWorker
+from kernelwright.errors import RequestError
+from kernelwright.jobs.optimize import optimize, resume
+from kernelwright.journal import Journal
+from kernelwright.model import Budget, ProblemInfo, RunInfo
+from samples import SOURCE
+from started import starting
+
+SOFTMAX = ("%1 = _softmax(x, -1, False) -> (4096, 4096) float32", "return %1")
+SMALL = ("%1 = _softmax(rows, -1, False) -> (7, 8) float16", "return %1")
+OTHER = ("%1 = relu(x) -> (4096, 4096) float32", "return %1")
+
+
+class Traced(FakeWorker):
+    """A problem calls what is written beside it, softmax where nothing is."""
+
+    def load(self, path: str, *args: Any, **given: Any) -> ProblemInfo:
+        beside = Path(path).with_name("calls.txt")
+        lines = tuple(beside.read_text().splitlines()) if beside.is_file() else SOFTMAX
+        self.problem = msgspec.structs.replace(INFO, operators=lines)
+        self.loaded = [*getattr(self, "loaded", []), Path(path).parent.name]
+        return self.problem
+
+
+def write(folder: str, block: int, operators: tuple[str, ...] | None, kernel: str = "best.py", more: str = "") -> None:
+    place = Path(folder)
+    place.mkdir(parents=True)
+    (place / "problem.py").write_text(PROBLEM)
+    (place / kernel).write_text(SOURCE.replace("BLOCK=1024", f"BLOCK={block}") + more)
+    if operators is not None:
+        (place / "operators.txt").write_text("\n".join(operators) + "\n")
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("kernelwright.report.files.draw_plots", lambda view: ())
+    monkeypatch.setattr("kernelwright.problems.gallery.shipped_gallery", lambda: None)
+    write("double", 64, None, "starter.py")
+
+
+def search(worker: FakeWorker | None = None, lines: list[str] | None = None, **options: Any) -> Any:
+    notes = [] if lines is None else lines
+    options = {"trials": 2, "in_flight": 1, "out": "run", **options}
+    return optimize("double", start_worker=starting(worker or Traced()), notify=notes.append, **options)
+
+
+def info_of(folder: str) -> RunInfo:
+    with Journal.open(Path(folder)) as journal:
+        return journal.info
+
+
+def test_a_kernel_of_the_gallery_for_the_same_operators_is_judged_and_confirmed() -> None:
+    write("gallery/softmax", 512, SMALL)
+    write("gallery/relu", 256, OTHER)
+    lines: list[str] = []
+    worker = Traced()
+    found = search(worker, lines)
+    assert [one.origin for one in info_of("run").known] == ["gallery/softmax/best.py"]
+    known = found.view.by_number[1]
+    assert known.proposal.author == "known kernel"
+    assert known.proposal.note == "known kernel, from gallery/softmax/best.py"
+    assert found.best is known
+    assert [purpose for key, purpose in worker.calls if key == known.proposal.candidate.id] == ["search", "confirm"]
+    assert any(line.startswith("known kernel, from gallery/softmax/best.py") for line in lines)
+
+
+def test_one_that_is_wrong_here_is_said_in_one_line_and_not_repaired() -> None:
+    write("gallery/softmax", 512, SMALL, more="# fails: wrong\n")
+    lines: list[str] = []
+    found = search(lines=lines, trials=4)
+    assert found.view.by_number[1].evaluation.status == "wrong"
+    assert all(trial.request.operator.value != "repair" for trial in found.view.trials)
+    assert [line for line in lines if "trial 1 evaluation" in line] == [
+        "trial 1 evaluation: wrong: the source says that it fails: wrong"
+    ]
+
+
+def test_it_is_not_taken_over_where_it_passes_once_and_no_more() -> None:
+    write("gallery/softmax", 512, SMALL, more="# fails confirm: wrong\n")
+    found = search()
+    assert found.best is found.view.by_number[0]
+    assert found.outcome.refused == (1,)
+
+
+def test_one_is_confirmed_also_where_it_is_the_first_that_passes() -> None:
+    write("gallery/softmax", 512, SMALL)
+    Path("double/starter.py").write_text(SOURCE + "# fails: wrong\n")
+    found = search()
+    assert found.best is found.view.by_number[1]
+    assert 1 in found.view.confirmed
+
+
+def test_the_best_of_earlier_runs_is_tried_first_and_the_problem_s_own_best_is_not() -> None:
+    (Path("double") / "best.py").write_text(SOURCE.replace("BLOCK=1024", "BLOCK=128"))
+    search(out="runs/before", trials=16, seed=3)
+    search(trials=3)
+    (known,) = info_of("run").known
+    assert known.origin.startswith("runs/before, trial ")
+
+
+def test_a_folder_of_problems_is_loaded_where_operators_are_not_written_down() -> None:
+    write("mine/same", 256, None)
+    write("mine/other", 128, None)
+    Path("mine/other/calls.txt").write_text("\n".join(OTHER))
+    worker = Traced()
+    search(worker, known="mine")
+    assert [one.origin for one in info_of("run").known] == ["mine/same/best.py"]
+    assert worker.loaded == ["double", "other", "same", "double"]
+
+
+def test_a_folder_with_neither_runs_nor_problems_is_refused() -> None:
+    Path("empty").mkdir()
+    with pytest.raises(RequestError, match="empty holds neither runs nor folders of problems"):
+        search(known="empty")
+
+
+def test_none_is_looked_for_where_the_user_says_so() -> None:
+    write("gallery/softmax", 512, SMALL)
+    search(no_known=True)
+    assert info_of("run").known == ()
+
+
+def test_there_is_a_limit_and_the_starter_is_none_of_them() -> None:
+    for number in range(6):
+        write(f"gallery/softmax{number}", 16 << number, SMALL)
+    lines: list[str] = []
+    search(lines=lines)
+    assert len(info_of("run").known) == 4
+    assert "1 more known kernel left out" in lines
+
+
+def test_a_run_with_known_kernels_is_resumed() -> None:
+    write("gallery/softmax", 512, SMALL)
+    search(trials=1)
+    found = resume("run", Budget(trials=3), start_worker=starting(Traced()), notify=lambda line: None)
+    assert found.view.by_number[1].proposal.author == "known kernel"

@@ -1,0 +1,109 @@
+"""The inductor proposer: the first kernel is converted, the others are tunings of it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from generated import of_rows
+from kernelwright.model import Candidate, Generated, Operator, Proposal, Request, Trial
+from kernelwright.propose import Context
+from kernelwright.propose.inductor import Inductor, InductorFirst
+from proposing import Blobs, context, passed
+
+SEED = Request(number=0, operator=Operator.SEED)
+
+
+def around(*trials: Trial, generated: Generated | None = None, blobs: Blobs | None = None) -> Context:
+    found = of_rows() if generated is None else generated
+    return replace(context(*trials, blobs=blobs), generate=lambda: found)
+
+
+def first() -> Trial:
+    proposal = Inductor().propose(SEED, around())
+    return Trial(request=SEED, proposal=proposal, evaluation=passed(100.0))
+
+
+def test_the_first_kernel_is_what_torch_compile_generates() -> None:
+    blobs = Blobs()
+    proposal = Inductor().propose(SEED, around(blobs=blobs))
+    assert proposal.author == "inductor"
+    assert proposal.candidate is not None
+    assert "def layer_norm_relu_reduce(" in proposal.candidate.source
+    assert "1 kernels, 3 sizes compared" in proposal.note
+    assert not blobs
+    assert "async_compile" not in proposal.note + proposal.candidate.source
+
+
+def test_after_that_its_numbers_are_varied() -> None:
+    trial = first()
+    tuned = Inductor().propose(Request(number=1, operator=Operator.IMPROVE, parents=(0,)), around(trial))
+    assert trial.proposal.candidate is not None
+    assert tuned.candidate is not None
+    assert tuned.candidate.source == trial.proposal.candidate.source
+    assert tuned.candidate.config != trial.proposal.candidate.config
+
+
+def test_it_is_not_proposed_twice() -> None:
+    again = Inductor().propose(Request(number=1, operator=Operator.SEED), around(first()))
+    assert again.candidate is None
+    assert again.error == "what torch.compile generates was tried before"
+
+
+def test_the_library_mode_of_the_problem_decides() -> None:
+    product = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")
+    proposal = Inductor().propose(SEED, around(generated=product))
+    assert proposal.error is not None
+    assert "aten.mm, which needs LIBRARY" in proposal.error
+
+
+def test_why_nothing_was_generated_is_the_error() -> None:
+    proposal = Inductor().propose(SEED, around(generated=Generated(reason="inputs are nested")))
+    assert (proposal.candidate, proposal.error) == (None, "inputs are nested")
+    assert Candidate(source="") != proposal.candidate
+
+
+class Writer:
+    author, shows_profiles = "writer", True
+
+    def __init__(self) -> None:
+        self.asked: list[Request] = []
+        self.is_closed = False
+
+    def answers_at_once(self, request: Request) -> bool:
+        return False
+
+    def propose(self, request: Request, context: Context) -> Proposal | None:
+        self.asked.append(request)
+        return Proposal(author=self.author, error="wrote nothing")
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def test_a_model_goes_on_from_the_first_kernel_of_torch_compile() -> None:
+    writer = Writer()
+    proposer = InductorFirst(writer)
+    seed = proposer.propose(SEED, around())
+    assert seed is not None
+    assert (seed.author, seed.error) == ("inductor", None)
+    others = [Request(number=1, operator=Operator.SEED), Request(number=2, operator=Operator.IMPROVE, parents=(0,))]
+    for request in others:
+        proposer.propose(request, around(first()))
+    assert writer.asked == others
+    proposer.close()
+    assert writer.is_closed
+    assert (proposer.author, proposer.shows_profiles) == ("writer", True)
+
+
+def test_a_model_writes_the_first_kernel_where_none_can_be_converted() -> None:
+    asked: list[int] = []
+
+    def refused() -> Generated:
+        asked.append(1)
+        return Generated(reason="inputs are nested")
+
+    writer = Writer()
+    proposer = InductorFirst(writer)
+    for _ in range(3):  # as a request that waits for a reply is proposed again
+        proposer.propose(SEED, replace(context(), generate=refused))
+    assert (writer.asked, asked) == ([SEED] * 3, [1])

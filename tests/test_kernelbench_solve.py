@@ -1,0 +1,136 @@
+"""The run over KernelBench's files: what becomes of each, from what the commands say, and means that mix no modes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+import scripts
+
+NEEDS_ANY = "error: act: it calls aten.convolution, which needs LIBRARY = 'any' (--library any)"
+
+
+@pytest.fixture(scope="module")
+def solving() -> ModuleType:
+    return scripts.script("kernelbench_solve")
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    for level in ("level1", "level2"):
+        (tmp_path / level).mkdir()
+        for number in range(6):
+            (tmp_path / level / f"{number}_problem.py").write_text("")
+    return tmp_path
+
+
+def benched(ratio: float | None, verdict: str | None) -> str:
+    ours = {
+        "name": "best",
+        "status": "passed",
+        "reason": "",
+        "median_us": 10.0,
+        "ci95_us": [9.5, 10.5],
+        "kind": "estimate" if ratio is None else "measured",
+        "speedup": ratio,
+        "verdict": verdict,
+        "speedup_ci95": None if ratio is None else [ratio - 0.1, ratio + 0.1],
+        "fraction_of_bound": 0.5,
+    }
+    theirs = {"name": "eager", "median_us": 12.0, "ci95_us": None}
+    return json.dumps({"cases": [{"implementations": [theirs, ours]}]})
+
+
+class Commands:
+    """Answers by the name of the file: 0 is solved, 1 is left, 2 needs library calls, 3 fails; others are solved."""
+
+    def __init__(self, ratio: float | None = 1.25, verdict: str | None = "faster") -> None:
+        self.ratio, self.verdict, self.asked = ratio, verdict, list[list[str]]()
+
+    def __call__(self, words: Sequence[str]) -> tuple[int, str, str]:
+        self.asked.append(list(words))
+        if words[0] == "bench":
+            return 0, benched(self.ratio, self.verdict), ""
+        number, is_any = Path(words[1]).name[0], "any" in words
+        if number == "1":
+            return 0, json.dumps({"reason": "left", "detail": "leave it: the library call is the computation"}), ""
+        if number == "3" or (number == "2" and not is_any):
+            return 2, "", NEEDS_ANY if number == "2" else "run folder: x\nerror: it reads no argument"
+        place = Path(words[list(words).index("--out") + 1])
+        place.mkdir(parents=True)
+        steps = "aten.convolution" if is_any else "no library step"
+        (place / "best_kernel.py").write_text(f"# library: {steps}; LIBRARY = 'finish'\n")
+        return 0, json.dumps({"best": {"status": "passed"}, "cost": {"total": {"gpu_s": 3.21}}}), ""
+
+
+def row(solving: ModuleType, number: int, commands: Commands | None = None) -> dict[str, Any]:
+    found: dict[str, Any] = solving.solve(Path(f"level1/{number}_x.py"), commands or Commands(), 25.0, 9, False)
+    return found
+
+
+def test_a_confirmed_kernel_is_solved_and_timed_in_its_own_mode(solving: ModuleType) -> None:
+    commands = Commands()
+    found = row(solving, 0, commands)
+    assert (found["outcome"], found["mode"], found["ratio"], found["gpu_s"]) == ("solved", "none", 1.25, 3.2)
+    assert [words[0] for words in commands.asked] == ["optimize", "bench"]
+    assert commands.asked[0][commands.asked[0].index("--gpu-seconds") + 1] == "17"
+
+
+def test_a_library_call_is_left_and_other_failures_say_why(solving: ModuleType) -> None:
+    assert row(solving, 1)["outcome"] == "left"
+    failed = row(solving, 3)
+    assert (failed["outcome"], failed["reason"], failed["mode"]) == ("failed", "it reads no argument", "")
+
+
+def test_what_needs_library_steps_is_tried_in_mode_any_and_counts_there(solving: ModuleType) -> None:
+    commands = Commands()
+    found = row(solving, 2, commands)
+    assert (found["outcome"], found["mode"], found["reason"]) == ("solved", "any", "")
+    assert all("any" in words for words in commands.asked[1:])
+
+
+def test_a_kernel_that_bench_finds_wrong_is_no_solution(solving: ModuleType) -> None:
+    class Wrong(Commands):
+        def __call__(self, words: Sequence[str]) -> tuple[int, str, str]:
+            status, out, err = super().__call__(words)
+            return status, out.replace('"passed", "reason": ""', '"wrong", "reason": "differs"'), err
+
+    assert row(solving, 0, Wrong())["reason"] == "bench: wrong: differs"
+
+
+def test_means_are_per_mode_and_leave_estimates_out(solving: ModuleType) -> None:
+    rows = [row(solving, 0), row(solving, 4, Commands(5.0)), row(solving, 2, Commands(0.5, "slower")),
+            row(solving, 5, Commands(None, None)), row(solving, 1)]  # fmt: skip
+    text = solving.summary(rows, 100)
+    assert "5 of 100 files were run." in text
+    assert "| none | 3 | 2 | 2.50 | 2 | 1 | 0 | 50% | 3.2 |" in text
+    assert "| any | 1 | 1 | 0.50 | 0 | 0 | 1 |" in text
+    assert "| finish | 0 | 0 | - |" in text
+    assert "10.0 (9.5 to 10.5) (estimate)" in text
+    assert "1.25 (1.15 to 1.35), faster" in text
+
+
+def test_a_part_that_was_broken_off_costs_no_other_row(solving: ModuleType, tmp_path: Path) -> None:
+    out = tmp_path / "rows.jsonl.gz"
+    for number in range(3):
+        with gzip.open(out, "at") as file:
+            file.write(json.dumps({"file": str(number)}) + "\n")
+    out.write_bytes(out.read_bytes()[:-9])
+    assert [one["file"] for one in solving.read(out)] in (["0", "1"], ["0", "1", "2"])
+    with gzip.open(out, "at") as file:
+        file.write(json.dumps({"file": "after"}) + "\n")
+    assert solving.read(out)[-1] == {"file": "after"}
+
+
+def test_files_of_level_2_are_drawn_by_their_names(solving: ModuleType, folder: Path) -> None:
+    names = [solving.name_of(file) for file in solving.chosen(folder, 2)]
+    assert len([name for name in names if name.startswith("level2/")]) == 2
+    assert len(names) == 8
+    assert set(solving.chosen(folder, 2)) < set(solving.chosen(folder, 4))
+    assert [solving.name_of(one) for one in solving.chosen(folder, 2, "level1/3")] == ["level1/3_problem.py"]

@@ -1,0 +1,129 @@
+"""Text that Inductor generates for a problem without a GPU, and the candidate that it becomes, on a real worker."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from evaluated import StartedWorker
+from kernelwright.inductor import LeaveIt, candidate_text
+from kernelwright.model import Candidate, Generated, Status
+
+PROBLEM = """
+import torch
+import torch.nn as nn
+
+rows, features = 4096, 3000
+
+class Model(nn.Module):
+    def __init__(self, features):
+        super().__init__()
+        self.bias = nn.Parameter(torch.randn(features))
+
+    def forward(self, x):
+        return {forward}
+
+def get_inputs():
+    return [torch.randn(rows, features)]
+
+def get_init_inputs():
+    return [features]
+
+CASES = [dict(name="large"), dict(name="small", small=True, rows=3, features=37),
+         dict(name="odd", small=True, held_out=True, rows=2, features=61)]
+"""
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("generated")
+
+
+def generated(worker: StartedWorker, folder: Path, name: str, forward: str) -> Generated:
+    file = folder / f"{name}.py"
+    file.write_text(PROBLEM.replace("{forward}", forward))
+    worker().load(str(file))
+    return worker().generate()
+
+
+@pytest.fixture(scope="module")
+def of_rows(shared_worker: StartedWorker, folder: Path) -> Generated:
+    return generated(shared_worker, folder, "rows", "torch.relu(x + self.bias).mean(1)")
+
+
+def test_sizes_differ_and_the_timed_one_is_first(of_rows: Generated) -> None:
+    assert [one.numbers["rows"] for one in of_rows.captures[:1]] == [4096]
+    assert len({tuple(one.numbers.values()) for one in of_rows.captures}) == len(of_rows.captures) >= 4
+    assert of_rows.captures[0].names == ("x", "bias")
+    assert all("async_compile.triton(" in one.text and one.configs for one in of_rows.captures)
+
+
+def test_the_candidate_is_right_on_sizes_that_were_not_generated(
+    of_rows: Generated, shared_worker: StartedWorker, folder: Path
+) -> None:
+    source = candidate_text(of_rows, "finish")
+    worker = shared_worker()
+    worker.load(str(folder / "rows.py"))
+    found = worker.evaluate(Candidate(source=source), "verify")
+    assert found.status in (Status.PASSED, Status.NOT_VERIFIED), found.reason
+    small = {case.case: case.status for case in found.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}
+
+
+def test_a_product_alone_is_left_to_the_library(shared_worker: StartedWorker, folder: Path) -> None:
+    found = generated(shared_worker, folder, "product", "x @ x.T")
+    with pytest.raises(LeaveIt, match=r"aten\.mm"):
+        candidate_text(found, "finish")
+
+
+def test_a_product_with_more_is_a_template_where_no_library_call_is_allowed(
+    shared_worker: StartedWorker, folder: Path
+) -> None:
+    found = generated(shared_worker, folder, "activated", "torch.relu(x @ self.bias.outer(self.bias[:24]))")
+    assert "extern_kernels.mm(" in found.captures[0].text
+    assert "torch.mm(" in candidate_text(found, "any")
+    source = candidate_text(found, "none")
+    assert "tl.dot(" in source
+    worker = shared_worker()
+    worker.load(str(folder / "activated.py"), library="none")
+    result = worker.evaluate(Candidate(source=source), "verify")
+    small = {case.case: case.status for case in result.results if case.case in ("small", "odd")}
+    assert small == {"small": Status.PASSED, "odd": Status.PASSED}, result.reason
+
+
+def test_a_number_made_a_tensor_needs_no_device(shared_worker: StartedWorker, folder: Path) -> None:
+    found = generated(shared_worker, folder, "number", "torch.minimum(x, torch.tensor(0.5, device=x.device))")
+    assert "minimum" in candidate_text(found, "none")
+
+
+def test_offsets_have_64_bits_at_all_sizes_where_the_timed_case_needs_them(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    file = tmp_path / "wide.py"
+    file.write_text(
+        PROBLEM.replace("{forward}", "(x + self.bias).mean(1)").replace(
+            "rows, features = 4096", "rows, features = 2**20"
+        )
+    )
+    shared_worker().load(str(file))
+    found = shared_worker().generate()
+    assert all("'xnumel': 'i64'" in one.text for one in found.captures)
+    assert "2**31" not in candidate_text(found, "none")
+
+
+def test_sizes_that_the_kernels_do_not_serve_are_a_property_that_the_dispatcher_knows(
+    shared_worker: StartedWorker, tmp_path: Path
+) -> None:
+    file = tmp_path / "plain.py"
+    file.write_text(PROBLEM.partition("CASES = ")[0].replace("{forward}", "torch.relu(x + self.bias).mean(1)"))
+    worker = shared_worker()
+    worker.load(str(file), which="derived")
+    made = worker.generate()
+    alike = tuple(one for one in made.captures if one.numbers["features"] % 2 == 0)
+    source = candidate_text(msgspec.structs.replace(made, captures=alike), "finish")
+    assert "features % " in source
+    found = worker.evaluate(Candidate(source=source), "verify")
+    assert [(one.name, one.shown_by) for one in found.serves] == [("sized", "refused")], found.reason
+    assert "the kernels serve sizes where" in found.serves[0].detail
