@@ -11,9 +11,9 @@ from kernelwright.inductor.faults import LeaveIt, NotConverted
 from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
+from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
-from kernelwright.inductor.writing import called
 from kernelwright.model import Capture, Generated, LibraryMode
 
 IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
@@ -102,8 +102,9 @@ def _candidate(generated: Generated, captures: Sequence[Capture], modules: Seque
     found = sizes.solve(_needed(module, holes))
     half = next((name for name in used if tensors[name][0].dtype in HALF), None)
     dtypes = {f"torch.{tensors[half][0].dtype}": f"{half}.dtype"} if half else {}
-    host = Host(module, holes, found, dict(zip(module.arguments, names, strict=True)), dtypes,
-                f"{used[0]}.device", len(captures))  # fmt: skip
+    renamed = dict(zip(module.arguments, names, strict=True))
+    dimensions = {own: sizes.dimensions[name] for own, name in renamed.items() if name in used}
+    host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
     host.convert(module.steps)
     if not host.launches:
         raise LeaveIt(f"leave it: the library call is the computation ({', '.join(dict.fromkeys(host.library))})")
@@ -117,7 +118,7 @@ def _candidate(generated: Generated, captures: Sequence[Capture], modules: Seque
 def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
     """The holes that have to become expressions: not the widths of persistent reductions, which follow from extents,
     and the strides of contiguous buffers."""
-    nodes: list[ast.AST] = [*module.shapes]
+    nodes: list[ast.AST] = [*module.shapes.values()]
     for step in module.steps:
         match step:
             case ast.Assign(value=ast.Call(func=ast.Name(id="empty_strided_cuda"), args=[shape, stride, _])):
@@ -186,13 +187,7 @@ def _main(generated: Generated, signature: list[str], used: list[str], sizes: Si
                 f'    raise ValueError("the kernels are generated for {name} = {literal.replace(chr(34), "")}")',
             ]
     lines += sizes.lines()
-    if not all(kernel.is_wide for _, kernel, _ in host.launches):
-        most = [*(f"{name}.numel()" for name in used), *host.extents]
-        most = [one for one in dict.fromkeys(most) if one and not one.replace(" * ", "").isdigit()]
-        lines += [
-            f"if {called('max', [*most, '0'], '    ')} >= 2**31:",
-            '    raise ValueError("the kernels have offsets of 32 bits")',
-        ]
+    lines += guard(host.reached)
     lines += [f"{name} = {name}.contiguous()" for name in used]
     body = "\n    ".join([*lines, *host.lines])
     return f"def kernel_function({', '.join(signature)}):\n    {body}"

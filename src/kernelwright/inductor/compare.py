@@ -45,7 +45,9 @@ class Holes:
 def structure(module: Module) -> str:
     """What two modules have in common that differ in numbers alone."""
     trees = [tree for kernel in module.kernels.values() for tree in (kernel.main, *kernel.functions, *kernel.grid)]
-    texts = [ast.dump(_Numberless().visit(copy.deepcopy(tree))) for tree in (*trees, *module.steps, *module.shapes)]
+    texts = [
+        ast.dump(_Numberless().visit(copy.deepcopy(tree))) for tree in (*trees, *module.steps, *module.shapes.values())
+    ]
     return "\n".join([*module.kernels, *module.arguments, *texts])
 
 
@@ -67,9 +69,9 @@ def compared(modules: Sequence[Module]) -> tuple[Module, Holes]:
         grid = tuple(merged(list(each), holes) for each in zip(*[one.grid for one in same], strict=True))
         is_wide = all(one.is_wide for one in same)
         kernels[name] = replace(kernel, main=main, functions=functions, is_wide=is_wide, grid=grid)
-    if len({(len(one.steps), len(one.shapes)) for one in modules}) > 1:
+    if len({(len(one.steps), tuple(one.shapes)) for one in modules}) > 1:
         raise NotConverted("the host code has other steps at other sizes")
-    shapes = tuple(merged(list(each), holes) for each in zip(*[one.shapes for one in modules], strict=True))
+    shapes = {name: merged([one.shapes[name] for one in modules], holes) for name in first.shapes}
     steps = tuple(merged(list(each), holes) for each in zip(*[one.steps for one in modules], strict=True))
     return Module(kernels, first.arguments, steps, shapes), holes
 

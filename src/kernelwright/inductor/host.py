@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.kernels import Converted
+from kernelwright.inductor.offsets import Reach, product
 from kernelwright.inductor.reading import Kernel, Module
 from kernelwright.inductor.writing import called
 
@@ -28,18 +29,21 @@ class Host:
     """Converts the steps one by one.
 
     renamed: the candidate's names of the generated ones. found: the expressions of holes. sizes: how many sizes were
-    compared. dtypes: what replaces a dtype of the text.
+    compared. dtypes: what replaces a dtype of the text. dimensions: of the arguments, by the generated name.
     """
 
     def __init__(
         self, module: Module, holes: Holes, found: Mapping[str, str], renamed: Mapping[str, str],
-        dtypes: Mapping[str, str], device: str, sizes: int,
+        dimensions: Mapping[str, Sequence[str]], dtypes: Mapping[str, str], device: str, sizes: int,
     ) -> None:  # fmt: skip
         self.module, self.holes, self.found = module, holes, found
         self.renamed, self.dtypes, self.device, self.sizes = dict(renamed), dtypes, device, sizes
         self.lines: list[str] = []
-        self.extents: list[str] = []
-        """Elements of what is allocated."""
+        self.elements = {name: product(sides) for name, sides in dimensions.items()}
+        """Of each tensor, by the generated name."""
+        self.elements |= {name: self._product(shape) for name, shape in module.shapes.items()}
+        self.reached: list[Reach] = []
+        """How far offsets of 32 bits reach."""
         self.library: list[str] = []
         """Operators that are called."""
         self.launches: list[tuple[int, Kernel, list[ast.expr]]] = []
@@ -56,9 +60,11 @@ class Host:
                     targets=[ast.Name(id=target)],
                     value=ast.Call(func=ast.Name(id="empty_strided_cuda"), args=[shape, stride, dtype]),
                 ):
+                    self.elements[target] = self._product(shape)
                     self.lines.append(f"{target} = {self._empty(shape, stride, dtype)}")
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if (said := self._view(value)) is not None:
                     self.renamed[target] = said
+                    self.elements.setdefault(target, self._elements_of(value))
                 case ast.Expr(
                     value=ast.Call(func=ast.Attribute(value=ast.Name(id=kernel), attr="run"), args=arguments)
                 ) if kernel in self.module.kernels:
@@ -82,11 +88,20 @@ class Host:
         return said
 
     def _empty(self, shape: ast.expr, stride: ast.expr, dtype: ast.expr) -> str:
-        self.extents.append(" * ".join(text for one in _elements(shape) if (text := self.text(one)) != "1"))
         options = f"dtype={self.text(dtype)}, device={self.device}"
         if self.is_contiguous(shape, stride):
             return f"torch.empty({self.text(shape)}, {options})"
         return f"torch.empty_strided({self.text(shape)}, {self.text(stride)}, {options})"
+
+    def _product(self, shape: ast.expr) -> Reach:
+        return product(self.text(one) for one in _elements(shape))
+
+    def _elements_of(self, tensor: ast.expr) -> Reach:
+        """How many elements the tensor has that this is the name or a view of."""
+        for one in ast.walk(tensor):
+            if isinstance(one, ast.Name) and one.id in self.elements:
+                return self.elements[one.id]
+        raise NotConverted(f"the size of {ast.unparse(tensor)[:120]} is not known")
 
     def _view(self, node: ast.expr) -> str | None:
         """What is another name or view of a tensor; None for anything else."""
@@ -148,6 +163,8 @@ class Host:
         if len(given) != len(made.pointers) + len(made.extents):
             raise NotConverted(f"{kernel.name} is launched with other arguments than it has")
         extents = dict(zip(made.extents, given[len(made.pointers) :], strict=True))
+        if not kernel.is_wide:
+            self.reached += [product(extents.values()), *map(self._elements_of, arguments[: len(made.pointers)])]
         block = {**constants, **{name: str(value) for name, value in made.widths.items()}}
         sides = [self.text(_Renamed(block, {}).visit(copy.deepcopy(one))) for one in kernel.grid] or [
             f"triton.cdiv({extents[f'{axis}numel']}, {block[f'{axis.upper()}BLOCK']})"

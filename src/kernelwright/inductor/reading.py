@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.templates import SIDES, Template, read_template
@@ -29,12 +29,12 @@ class Kernel:
 @dataclass(frozen=True)
 class Module:
     """arguments: the names of what `call` takes, in order. steps: the statements of `call` that compute or allocate.
-    shapes: of what library calls give."""
+    shapes: of what library calls give, by name."""
 
     kernels: Mapping[str, Kernel]
     arguments: tuple[str, ...]
     steps: tuple[ast.stmt, ...]
-    shapes: tuple[ast.expr, ...] = ()
+    shapes: Mapping[str, ast.expr] = field(default_factory=dict)
 
 
 GRIDS = ("Grid1D", "Grid2D", "Grid3D", "Grid2DWithYZOverflow")
@@ -54,13 +54,14 @@ def read_module(text: str) -> Module:
         raise NotConverted("the generated text has no function call")
     arguments: tuple[str, ...] = ()
     steps: list[ast.stmt] = []
-    shapes: list[ast.expr] = []
+    shapes: dict[str, ast.expr] = {}
     for statement in _flat(call.body):
         match statement:
             case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Name(id="args")):
                 arguments = tuple(ast.unparse(name) for name in names)
             case ast.Expr(value=ast.Call(func=ast.Name(id="assert_size_stride"), args=[ast.Name(id=name), shape, *_])):
-                shapes += [shape] * (name not in arguments)
+                if name not in arguments:
+                    shapes[name] = shape
             case ast.Expr(
                 value=ast.Call(func=ast.Attribute(value=ast.Name(id=name), attr="run"), args=given) as launch
             ) if name in kernels and (template := kernels[name].template) is not None:
@@ -69,7 +70,7 @@ def read_module(text: str) -> Module:
                 steps.append(statement)
             case _ if not _is_bookkeeping(statement):
                 steps.append(statement)
-    return Module(kernels, arguments, tuple(steps), tuple(shapes))
+    return Module(kernels, arguments, tuple(steps), shapes)
 
 
 def _kernel(node: ast.stmt, text: str) -> Kernel | None:

@@ -1,0 +1,60 @@
+"""Which sizes kernels serve whose offsets have 32 bits.
+
+A kernel reaches its offsets in the tensors that it is launched with, over the product of its extents; nothing else of
+the problem matters. This is Inductor's own test (`can_use_32bit_indexing` in `torch/_inductor/codegen/simd.py`, torch
+2.13), so that the timed case always passes it.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from kernelwright.inductor.writing import called
+
+
+@dataclass(frozen=True)
+class Reach:
+    """A product of a number and expressions of the host code."""
+
+    number: int
+    factors: tuple[str, ...]
+
+    def is_within(self, other: Reach) -> bool:
+        """Whether the other is never less, where all sizes are at least 1."""
+        return self.number <= other.number and Counter(self.factors) <= Counter(other.factors)
+
+    def text(self) -> str:
+        return " * ".join([*([str(self.number)] if self.number != 1 or not self.factors else []), *self.factors])
+
+
+def product(texts: Iterable[str]) -> Reach:
+    """texts: expressions of the host code, which may be numbers and products themselves."""
+    found = [one for text in texts for one in _factors(ast.parse(text, mode="eval").body)]
+    numbers = [int(one) for one in found if one.isdigit()]
+    return Reach(math.prod(numbers), tuple(one for one in found if not one.isdigit()))
+
+
+def _factors(node: ast.expr) -> list[str]:
+    match node:
+        case ast.BinOp(left=left, op=ast.Mult(), right=right):
+            return [*_factors(left), *_factors(right)]
+        case ast.BinOp():
+            return [f"({ast.unparse(node)})"]
+    return [ast.unparse(node)]
+
+
+def guard(reached: Sequence[Reach]) -> list[str]:
+    """Host code that refuses sizes at which one of these is more than an offset of 32 bits reaches."""
+    most: list[Reach] = []
+    for one in reached:
+        if one.factors and not any(one.is_within(other) for other in most):
+            most = [*(other for other in most if not other.is_within(one)), one]
+    if not most:
+        return []
+    texts = [one.text() for one in most]
+    largest = texts[0] if len(texts) == 1 else called("max", texts, "    ")
+    return [f"if {largest} >= 2**31:", '    raise ValueError("the kernels have offsets of 32 bits")']
