@@ -25,6 +25,7 @@ API = {
     "export": "kernelwright.api.verbs",
     "open_run": "kernelwright.api.run",
     "optimize": "kernelwright.api.search",
+    "optimize_all": "kernelwright.api.search",
     "profile": "kernelwright.api.verbs",
     "tune": "kernelwright.api.search",
     "verify": "kernelwright.api.verbs",

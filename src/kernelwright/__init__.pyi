@@ -1,5 +1,6 @@
 from kernelwright.api.run import open_run as open_run
 from kernelwright.api.search import optimize as optimize
+from kernelwright.api.search import optimize_all as optimize_all
 from kernelwright.api.search import tune as tune
 from kernelwright.api.verbs import bench as bench
 from kernelwright.api.verbs import check as check

@@ -60,3 +60,39 @@ def test_a_tuning_gives_its_outcome_and_its_text(home: Path) -> None:
     assert found.folder == home / "tuned"
     assert str(found).strip() == (home / "tuned" / "report.txt").read_text().strip()
     assert found._repr_html_().startswith("<p><b>")
+
+
+def two_problems(home: Path) -> Path:
+    """A folder with two problems and their starters."""
+    for name in ("one", "two"):
+        (home / "all" / name).mkdir(parents=True)
+        (home / "all" / name / "problem.py").write_text(PROBLEM)
+        (home / "all" / name / "starter.py").write_text(SOURCE.replace("BLOCK=1024", "BLOCK=64"))
+    return home / "all"
+
+
+def test_all_problems_of_a_folder_share_a_budget(home: Path) -> None:
+    said: list[str] = []
+    found = kernelwright.optimize_all(
+        two_problems(home), trials=12, in_flight=1, out=home / "runs", start_worker=starting(), notify=said.append
+    )
+    assert [line.name for line in found.lines] == ["one", "two"]
+    assert sum(line.trials for line in found.lines) <= 12
+    assert found.failed == ()
+    assert found.folder == home / "runs"
+    assert said[0] == f"folder of the runs: {found.folder}"
+    assert kernelwright.open_run(found.folder / "one").best is not None
+    assert str(found) == (home / "runs" / "table.txt").read_text() + f"\nstopped: {found.detail}"
+    assert found._repr_html_().startswith("<p><b>2 problems: ")
+
+
+def test_several_problems_may_be_named_in_a_list_and_one_at_fault_is_a_line(home: Path) -> None:
+    named = [kernelwright.Problem.find("double"), "nothing-of-that-name", two_problems(home) / "two"]
+    found = kernelwright.optimize_all(named, trials=9, in_flight=1, start_worker=starting(), out=home / "runs")
+    assert [line.name for line in found.lines] == ["double", "nothing-of-that-name", "two"]
+    assert found.failed == ("nothing-of-that-name",)
+    assert "no problem" in found.lines[1].reason
+    with pytest.raises(RequestError, match="these options cannot be used"):
+        kernelwright.optimize_all("all", trials=0, start_worker=pytest.fail)
+    with pytest.raises(RequestError, match="no problem is named"):
+        kernelwright.optimize_all([], start_worker=pytest.fail)

@@ -15,6 +15,7 @@ import msgspec
 
 from kernelwright.jobs.check import ProblemCheck
 from kernelwright.jobs.profile import ProfileReport
+from kernelwright.jobs.series_search import SeriesResult
 from kernelwright.jobs.verify import Verification
 from kernelwright.model import BenchReport, Status
 from kernelwright.report.bench import bench_text, case_text
@@ -22,8 +23,10 @@ from kernelwright.report.bounds import bounds_text
 from kernelwright.report.evaluation import evaluation_text, headline, results_table
 from kernelwright.report.profiled import document, profiled_text
 from kernelwright.report.qualification import qualification_text, verdict
+from kernelwright.report.several import several_text
 from kernelwright.report.stated import stated_text
 from kernelwright.report.tuning import heading, tuning_text
+from kernelwright.text.units import count_text
 from kernelwright.tune import Outcome
 
 R = TypeVar("R", bound=msgspec.Struct)
@@ -110,3 +113,14 @@ class Tuned:
 
     def _repr_html_(self) -> str:
         return html(heading(self.outcome).partition("\n")[0], [tuning_text(self.outcome)])
+
+
+@dataclass(frozen=True)
+class SearchedAll(SeriesResult):
+    """A search over several problems: a line for each, in their order, and the folder that holds their runs by name."""
+
+    def __str__(self) -> str:
+        return f"{several_text(self.lines, self.has_device)}\n\nstopped: {self.detail}"
+
+    def _repr_html_(self) -> str:
+        return html(f"{count_text(len(self.lines), 'problem')}: {self.detail}", [str(self)])

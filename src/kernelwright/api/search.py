@@ -1,4 +1,4 @@
-"""The verbs that search, as functions: `optimize` for kernels, `tune` for the config of one."""
+"""The verbs that search, as functions: `optimize` for kernels, of one problem or of all in a folder, and `tune`."""
 
 from __future__ import annotations
 
@@ -7,13 +7,16 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from kernelwright.api import notebook
-from kernelwright.api.results import Tuned
+from kernelwright.api.results import SearchedAll, Tuned
 from kernelwright.api.run import Run, open_run
 from kernelwright.api.verbs import AnyPath, log, text_of
 from kernelwright.jobs import optimize as optimize_job
+from kernelwright.jobs import series as series_job
 from kernelwright.jobs import tune as tune_job
+from kernelwright.jobs.display import Display
 from kernelwright.jobs.worker import Notify, StartWorker, local_worker
 from kernelwright.model import LibraryMode, Scalar, WhichCases
+from kernelwright.problems.lists import problems_named
 from kernelwright.tune import Settings
 
 
@@ -62,7 +65,7 @@ def optimize(
     """
     found = optimize_job.optimize(
         os.fspath(problem), start_worker=start_worker, notify=notify,
-        display=notebook.show if notify is log and notebook.is_notebook() else None,
+        display=_display(notify),
         starter=text_of(starter), lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
         no_cache=no_cache,
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
@@ -71,6 +74,62 @@ def optimize(
         no_source=no_source, library=library, target=target, max_autotune=max_autotune,
     )  # fmt: skip
     return open_run(found.folder)
+
+
+def optimize_all(
+    problems: AnyPath | Sequence[AnyPath],
+    *,
+    trials: int | None = None,
+    minutes: float | None = None,
+    tokens: int | None = None,
+    usd: float | None = None,
+    gpu_seconds: float | None = None,
+    strategy: str | None = None,
+    option: Mapping[str, Scalar] | None = None,
+    proposer: str | None = None,
+    proposer_option: Mapping[str, Scalar] | None = None,
+    model: str | None = None,
+    base_url: str | None = None,
+    seed: int | None = None,
+    in_flight: int | None = None,
+    thinking: int | None = None,
+    dtype: str | None = None,
+    cases: Literal["stated", "derived"] | None = None,
+    lessons: AnyPath | None = None,
+    unqualified: bool | None = None,
+    no_source: bool | None = None,
+    known: AnyPath | None = None,
+    no_known: bool | None = None,
+    no_cache: bool | None = None,
+    library: LibraryMode | None = None,
+    out: AnyPath | None = None,
+    target: str | None = None,
+    max_autotune: bool = False,
+    start_worker: StartWorker = local_worker,
+    notify: Notify = log,
+) -> SearchedAll:
+    """Search several problems under one budget: the next round goes to the problem with the largest gain to expect.
+
+    problems: a folder of problems, or a sequence of files, folders, names in the gallery and `Problem`s. The options
+    are those of `optimize`, for every run; limits are those of all runs together. out: a new folder with one run for
+    each problem and the table, None for one under ./runs. A problem that cannot be judged, or has nothing to win, is a
+    line with its reason; raises what `optimize` raises for the options and the machine.
+    """
+    named = [problems] if isinstance(problems, str | os.PathLike) else problems
+    found = series_job.optimize_series(
+        problems_named([os.fspath(one) for one in named]), start_worker=start_worker, notify=notify,
+        display=_display(notify), lessons=text_of(lessons), out=text_of(out), known=text_of(known), no_known=no_known,
+        no_cache=no_cache, trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds,
+        strategy=strategy, option=option, proposer=proposer, proposer_option=proposer_option, model=model,
+        base_url=base_url, seed=seed, in_flight=in_flight, thinking=thinking, dtype=dtype, cases=cases,
+        unqualified=unqualified, no_source=no_source, library=library, target=target, max_autotune=max_autotune,
+    )  # fmt: skip
+    return SearchedAll(**vars(found))
+
+
+def _display(notify: Notify) -> Display | None:
+    """A table in a notebook, unless the caller takes the lines."""
+    return notebook.show if notify is log and notebook.is_notebook() else None
 
 
 def tune(

@@ -69,6 +69,8 @@ def optimize_series(
     together, `out` is the folder of the runs. A problem's fault is in its row. Raises `RequestError` and `ConfigError`
     for the request, `MachineError` where torch or Triton is missing, `ProviderError` where a model gives no answers.
     """
+    if not problems:
+        raise RequestError("no problem is named", "name files, folders or problems of the gallery")
     given = read_options(options)
     places = [str(Path(one).resolve()) if Path(one).exists() else str(one) for one in problems]
     merged = merge(msgspec.structs.replace(given, problem=places[0]), settings.options)
