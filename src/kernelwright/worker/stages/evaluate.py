@@ -48,16 +48,17 @@ def _evaluated(
     results: list[CaseResult] = []
     try:
         subject.prepare([case.name for case in ordered])
-        if purpose == "confirm":
-            session.processes.renew()
-        for case in ordered:
-            if any(result.status not in GOOD and case.name.startswith(f"{result.case}/") for result in results):
-                continue  # wrong as its inputs are: laid out otherwise they say nothing more
-            results.append(judged(subject, case, purpose, incumbent))
-            if results[-1].status not in GOOD and purpose not in WHOLE:
-                break
-        if any(result.below_bound for result in results) and all(result.status in GOOD for result in results):
-            results = once_more(subject, results)
+        with subject.undisturbed():
+            if purpose == "confirm":
+                session.processes.renew()
+            for case in ordered:
+                if any(result.status not in GOOD and case.name.startswith(f"{result.case}/") for result in results):
+                    continue  # wrong as its inputs are: laid out otherwise they say nothing more
+                results.append(judged(subject, case, purpose, incumbent))
+                if results[-1].status not in GOOD and purpose not in WHOLE:
+                    break
+            if any(result.below_bound for result in results) and all(result.status in GOOD for result in results):
+                results = once_more(subject, results)
     except Ended as ended:
         return evaluation(subject, ended.status, ended.reason, results), ended.lost
     return evaluation(subject, *conclusion(results, list(subject.unfinished.values())), results), False

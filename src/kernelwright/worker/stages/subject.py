@@ -12,7 +12,7 @@ import math
 import time
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 import msgspec
 
@@ -50,6 +50,7 @@ class Subject:
         self.source = tunables.render(candidate.source, candidate.config)
         self.stages_s: dict[str, float] = {}
         self.replayed_s = 0.0
+        self.kept: ExitStack | None = None
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.unfinished: dict[str, CaseResult] = {}
@@ -85,11 +86,21 @@ class Subject:
         with self.stage("wait"):
             self.processes.lease.acquire()
         try:
+            if self.kept is not None:
+                self.kept.enter_context(self.processes.lease)
             self.processes.replay_for(self)
             with self.stage(name):
                 yield
         finally:
             self.processes.lease.release()
+
+    @contextmanager
+    def undisturbed(self) -> Iterator[None]:
+        """Without a GPU, keeps the lease from the first replay inside to the last: a candidate in between would end
+        this one's interpreter, and a new one takes longer to start than most replays do."""
+        with ExitStack() as kept:
+            self.kept = None if self.processes.on_gpu else kept
+            yield
 
     # --- static, record, compile -----------------------------------------------------------------------------
 

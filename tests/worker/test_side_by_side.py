@@ -1,0 +1,76 @@
+"""Candidates that are judged side by side: each has one interpreter, and the judge computes each reference once."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+
+import pytest
+
+from kernelwright.model import Candidate, Status
+from kernelwright.worker.processes.lease import Lease
+from kernelwright.worker.session import Session
+from kernelwright.worker.stages.evaluate import evaluate
+from on_site import CANDIDATE, opened, watch
+
+COUNTED = """
+import pathlib
+
+import torch
+
+CASES = [dict(name="small", n=64, small=True), dict(name="odd", n=33, small=True), dict(name="timed", n=4096)]
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        with (pathlib.Path(__file__).parent / "calls").open("a") as file:
+            file.write(".")
+        return x * 2
+
+
+def get_inputs(n):
+    return [torch.randn(n)]
+
+
+def get_init_inputs():
+    return []
+"""
+"""A problem whose reference leaves a mark for each of its calls."""
+
+
+@pytest.fixture(scope="module")
+def session(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Session]:
+    with opened(tmp_path_factory.mktemp("site"), COUNTED) as made:
+        yield made
+
+
+def test_candidates_in_turn_start_one_interpreter_each(session: Session, monkeypatch: pytest.MonkeyPatch) -> None:
+    if session.processes.on_gpu:
+        pytest.skip("a GPU's bench serves every candidate")
+    started: Counter[str] = Counter()
+    acquire = Lease.acquire
+
+    def politely(lease: Lease) -> None:
+        time.sleep(0.02)  # lets the other candidate have it first
+        acquire(lease)
+
+    candidates = [Candidate(source=CANDIDATE.replace("double_kernel", name)) for name in ("one_kernel", "other_kernel")]
+    with monkeypatch.context() as patch, ThreadPoolExecutor() as threads:
+        watch(session, patch, lambda child: started.update([child.role]))
+        patch.setattr(Lease, "acquire", politely)
+        found = list(threads.map(lambda candidate: evaluate(session, candidate, "verify"), candidates))
+    assert [one.status for one in found] == [Status.PASSED] * 2
+    assert started["interpreter"] == 2
+    assert all(one.stages_s["wait"] >= 0 and one.stages_s["verify"] > 0 for one in found)
+
+
+def test_a_second_candidate_costs_the_reference_no_call(session: Session) -> None:
+    calls = session.processes.scratch / "calls"
+    assert evaluate(session, Candidate(source=CANDIDATE), "verify").status is Status.PASSED
+    before = calls.stat().st_size
+    later = Candidate(source=CANDIDATE.replace("double_kernel", "later_kernel"))
+    assert evaluate(session, later, "verify").status is Status.PASSED
+    assert before > 0
+    assert calls.stat().st_size == before
