@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import gc
 import math
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 import torch
 from torch import Tensor, nn
+from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.worker.judge import elementwise
 from kernelwright.worker.reference.instance import Instance
@@ -25,8 +28,12 @@ class Made(nn.Module):
         return self.made(x)
 
 
+def given(module: nn.Module, x: Tensor) -> Instance:
+    return Instance(module.requires_grad_(False), (x,), (), ("x",), (), Path("made.py"))
+
+
 def sensitivity(forward: Callable[[Tensor], Tensor], x: Tensor) -> Tensor | None:
-    instance = Instance(Made(forward), (x.double(),), (), ("x",), (), Path("made.py"))
+    instance = given(Made(forward), x.double())
     return elementwise.sensitivities(instance, (forward(x.double()),), seed=5)[0]
 
 
@@ -89,8 +96,7 @@ def test_parameters_are_moved_and_put_back() -> None:
     layer = nn.Linear(6, 3).double().requires_grad_(False)
     weight, before = layer.weight, layer.weight.clone()
     x = torch.zeros(4, 6, dtype=torch.float64)
-    instance = Instance(layer, (x,), (), ("x",), (), Path("made.py"))
-    found = elementwise.sensitivities(instance, (layer(x),), seed=1)[0]
+    found = elementwise.sensitivities(given(layer, x), (layer(x),), seed=1)[0]
     assert found is not None
     assert bool((found > 0).all()), "the bias is rounded, too"
     assert layer.weight is weight
@@ -187,3 +193,56 @@ def test_in_half_precision_stored_results_are_explained_and_three_bits_are_not(d
     ]
     assert float(left[0].square().mean().sqrt()) < 0.5 * torch.finfo(dtype).eps
     assert float(left[1].square().mean().sqrt()) > 2 * torch.finfo(dtype).eps
+
+
+class Held(TorchDispatchMode):
+    """The most bytes that tensors held at once after an operator, beside those that the collector has frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.most = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        storages = [one.untyped_storage() for one in gc.get_objects() if type(one) is Tensor]
+        self.most = max(self.most, sum({one.data_ptr(): one.nbytes() for one in storages}.values()))
+        return made
+
+
+def test_a_large_case_is_moved_without_another_copy_in_float64(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its inputs, the largest intermediate result, and parts."""
+    monkeypatch.setattr(elementwise, "CHUNK", 1 << 10)
+    x = normal(64, 1024)
+    exact = [x.double() / (x.double() ** 2).mean(1, keepdim=True).sqrt()]
+    instance = given(Made(lambda t: t / (t**2).mean(1, keepdim=True).sqrt()), x)
+    gc.collect()
+    gc.freeze()
+    try:
+        with Held() as held:
+            found = elementwise.scales_moved(instance, exact, [torch.float32], 7)
+    finally:
+        gc.unfreeze()
+    in_float64 = 2 * x.nbytes
+    assert 2 * in_float64 <= held.most < 2.2 * in_float64
+    assert 0.5 < found[0].largest < 50
+
+
+def test_the_moved_tensors_are_never_the_callers() -> None:
+    x = normal(4, 8).double()
+    before, weight = x.clone(), nn.Linear(8, 3).double()
+    kept = weight.weight.clone()
+    instance = given(weight, x)
+    elementwise.scales_moved(instance, [weight(x)], [torch.float64], 7)
+    assert torch.equal(x, before)
+    assert torch.equal(weight.weight, kept)
+
+
+@pytest.mark.parametrize("shape", [(0, 3), (1, 5000), (3000, 2), ()])
+def test_parts_of_a_tensor_are_views_that_make_it_up(shape: tuple[int, ...], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(elementwise, "CHUNK", 1 << 10)
+    whole = torch.zeros(shape)
+    parts = elementwise._parts(whole)
+    for part in parts:
+        part += 1
+    assert bool((whole == 1).all())
+    assert all(part.numel() <= 1 << 11 for part in parts)

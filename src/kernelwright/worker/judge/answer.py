@@ -181,8 +181,7 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
 
 def with_scales_moved(answer: Answer, seed: int) -> Answer:
     """The same draw, knowing of each output how far rounding may move the largest and the typical element."""
-    wide = cast(answer.instance, "float64")
-    moved = elementwise.scales_moved(wide, answer.expected, answer.dtypes, seed)
+    moved = elementwise.scales_moved(answer.instance, answer.expected, answer.dtypes, seed)
     return replace(answer, own=[replace(own, moved=scale) for own, scale in zip(answer.own, moved, strict=True)])
 
 

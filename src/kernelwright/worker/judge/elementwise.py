@@ -19,7 +19,7 @@ from torch import Tensor
 from kernelwright.errors import ProblemError
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole, real
-from kernelwright.worker.reference.instance import Input, Instance, outputs
+from kernelwright.worker.reference.instance import Instance, cast, outputs
 
 MULTIPLE = 48.0
 """Units allowed, and times the framework's own largest error in units, where that is above 1. Of honest kernels on the
@@ -48,8 +48,10 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
     kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
     try:
         for direction in range(DIRECTIONS):
-            own_seed = random.Random(f"{seed} direction {direction}").getrandbits(62)
-            made = _moved_outputs(wide, kept, own_seed)
+            inputs = tuple(v.clone() if isinstance(v, Tensor) else v for v in wide.inputs)
+            for tensor, data in kept:
+                tensor.data = data.clone()
+            made = _moved_outputs(replace(wide, inputs=inputs), f"{seed} direction {direction}")
             if made is None:
                 return [None] * len(exact)
             for known, moved, output in zip(largest, made, exact, strict=True):
@@ -61,24 +63,20 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
     return list(largest)
 
 
-def scales_moved(wide: Instance, exact: list[Tensor], dtypes: list[torch.dtype], seed: int) -> list[Scale]:
+def scales_moved(instance: Instance, exact: list[Tensor], dtypes: list[torch.dtype], seed: int) -> list[Scale]:
     """For each output the largest and the rms of how far its elements move, along one direction, and where forward's
     numbers are float32: what a case that is too large for `sensitivities` affords. 0 where the reference refuses a
-    moved input, or gives nothing finite. dtypes: of the outputs as the problem has them."""
-    kept = [(tensor, tensor.data) for tensor in (*wide.module.parameters(), *wide.module.buffers())]
-    try:
-        made = _moved_outputs(wide, kept, random.Random(f"{seed} direction").getrandbits(62))
-    finally:
-        for tensor, data in kept:
-            tensor.data = data
+    moved input, or gives nothing finite. dtypes: of the outputs as the problem has them. Beside `instance` and `exact`,
+    its inputs are held in float64 once."""
+    made = _moved_outputs(_copied(instance), f"{seed} direction")
     found = [Scale(0.0, 0.0)] * len(exact)
     if made is not None:
         found = [_scale_moved(moved, before, STEP) for moved, before in zip(made, exact, strict=True)]
     del made
-    if (narrow := rounding.with_narrow_numbers(wide)) is None:
+    if (narrow := rounding.with_narrow_numbers(instance)) is None:
         return found
     also = [_scale_moved(moved, before, 1.0 if is_whole(dtype) else torch.finfo(real(dtype)).eps)
-            for moved, before, dtype in zip(outputs(narrow), exact, dtypes, strict=True)]  # fmt: skip
+            for moved, before, dtype in zip(outputs(cast(narrow, "float64")), exact, dtypes, strict=True)]  # fmt: skip
     return [Scale(max(one.largest, other.largest), max(one.rms, other.rms))
             for one, other in zip(found, also, strict=True)]  # fmt: skip
 
@@ -93,25 +91,47 @@ def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
     return Scale(largest, math.sqrt(total / moved.numel()))
 
 
-def _moved_outputs(wide: Instance, kept: list[tuple[Tensor, Tensor]], seed: int) -> tuple[Tensor, ...] | None:
-    """Outputs after a step along one random direction; None where the reference refuses it."""
+def _copied(instance: Instance) -> Instance:
+    """In float64, and no tensor is the instance's own."""
+    wide = cast(instance, "float64")
+    inputs = (one.clone() if isinstance(one, Tensor) and one is given else one
+              for one, given in zip(wide.inputs, instance.inputs, strict=True))  # fmt: skip
+    return replace(wide, inputs=tuple(inputs))
+
+
+def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
+    """Outputs after a step along one random direction, by which inputs, parameters and buffers are moved in place; None
+    where the reference refuses it."""
+    number = random.Random(seed).getrandbits(62)
     generators: dict[torch.device, torch.Generator] = {}
-
-    def moved(value: Tensor) -> Tensor:
-        if is_whole(value.dtype) or (value.is_floating_point() and bool((value == value.round()).all())):
-            return value  # labels and masks are not known up to rounding, but exactly
-        generator = generators.setdefault(value.device, torch.Generator(device=value.device).manual_seed(seed))
-        return value + STEP * value * torch.randn(value.shape, generator=generator, device=value.device).to(value.dtype)
-
-    inputs: tuple[Input, ...] = tuple(moved(v) if isinstance(v, Tensor) else v for v in wide.inputs)
-    for tensor, data in kept:
-        tensor.data = moved(data)
+    inputs = [one for one in wide.inputs if isinstance(one, Tensor)]
+    for one in (*inputs, *(tensor.data for tensor in (*wide.module.parameters(), *wide.module.buffers()))):
+        if one.device not in generators:
+            generators[one.device] = torch.Generator(device=one.device).manual_seed(number)
+        _step(one, generators[one.device])
     try:
-        return outputs(replace(wide, inputs=inputs))
+        return outputs(wide)
     except ProblemError as error:
         if isinstance(error.__cause__, torch.OutOfMemoryError):
             raise
         return None
+
+
+def _step(value: Tensor, generator: torch.Generator) -> None:
+    """Move the elements, by a step relative to each. Labels and masks are not known up to rounding, but exactly."""
+    parts = _parts(value)
+    if is_whole(value.dtype) or (value.is_floating_point() and all(bool((p == p.round()).all()) for p in parts)):
+        return
+    for part in parts:
+        part += STEP * part * torch.randn(part.shape, generator=generator, device=part.device).to(part.dtype)
+
+
+def _parts(value: Tensor) -> list[Tensor]:
+    """Views of about CHUNK elements that make up the tensor, so that what is computed from it takes little memory."""
+    if value.numel() <= CHUNK:
+        return [value]
+    longest = max(range(value.dim()), key=lambda dim: value.shape[dim])
+    return list(value.split(math.ceil(value.shape[longest] * CHUNK / value.numel()), longest))
 
 
 def typical(expected: Tensor) -> float:

@@ -43,8 +43,8 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
     dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
     shifted: list[Tensor] = []
     readings = [roughly(instance, dtype, seed + number, shifted) for number in range(READINGS)]
-    narrow = with_narrow_numbers(cast(instance, "float64"))
-    for made in readings if narrow is None else [*readings, outputs(narrow)]:
+    narrow = with_narrow_numbers(instance)
+    for made in readings if narrow is None else [*readings, outputs(cast(narrow, "float64"))]:
         for position, one in enumerate(made):
             if dtypes[position].is_floating_point and one.shape == exact[position].shape:
                 moved = (one.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
@@ -52,11 +52,11 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
     return found
 
 
-def with_narrow_numbers(wide: Instance) -> Instance | None:
+def with_narrow_numbers(instance: Instance) -> Instance | None:
     """The same with forward's numbers in float32, as a kernel gets them; None where float32 has them exactly."""
-    inputs = tuple(_narrow(value) if isinstance(value, float) else value for value in wide.inputs)
-    same = all(one is other or one == other for one, other in zip(inputs, wide.inputs, strict=True))
-    return None if same else replace(wide, inputs=inputs)
+    inputs = tuple(_narrow(value) if isinstance(value, float) else value for value in instance.inputs)
+    same = all(one is other or one == other for one, other in zip(inputs, instance.inputs, strict=True))
+    return None if same else replace(instance, inputs=inputs)
 
 
 def _narrow(number: float) -> float:
