@@ -17,10 +17,11 @@ from kernelwright.worker.bench.race import BEHIND, KNOWN, LOST
 from kernelwright.worker.plan.plan import Buffer, Plan
 from kernelwright.worker.processes.channel import Message
 from kernelwright.worker.stages import evaluate
-from kernelwright.worker.stages.measure import LET_GO, TOO_SLOW, measure
+from kernelwright.worker.stages.measure import KEY, LET_GO, TOO_SLOW, measure
 from kernelwright.worker.stages.subject import Subject
 
 CASE = "timed"
+BEST_US = 100.0
 PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outputs=(), single=True)
 PASSED = CaseResult(case=CASE, status=Status.PASSED)
 TRICK = CaseResult(case=CASE, status=Status.WRONG, reason="the timed code left the output of the first call")
@@ -49,13 +50,16 @@ class FakeProcesses:
             return {"steady_us": [self.us] * 6, "method": "graph", "sets": 2}
         if verb == "race":
             self.raced = True
-            return {"ours_us": [self.us] * 6, "stopped": self.stopped, "gained": self.stopped == KNOWN}
+            gained = self.stopped == KNOWN
+            return {"ours_us": [self.us] * 6, "theirs_us": [BEST_US] * 6, "stopped": self.stopped, "gained": gained}
         if verb == "forgetting":
             return {"as_left_us": [self.us], "anew_us": [self.us]}
         if verb == "keep":
             return bool(message.key)
         self.kept = self.kept or verb == "rename"
-        return {"sample": [self.us] * getattr(message, "count", 0), "call": (90.0, 5.0)}.get(verb)
+        if verb == "sample":
+            return [self.us if message.key == KEY else BEST_US] * message.count
+        return (90.0, 5.0) if verb == "call" else None
 
 
 @dataclass
@@ -79,7 +83,7 @@ class FakeSubject:
         yield
 
 
-INCUMBENT = Incumbent(candidate=Candidate(source="best"), times_us={CASE: 100.0})
+INCUMBENT = Incumbent(candidate=Candidate(source="best"), times_us={CASE: BEST_US})
 
 
 def measured(processes: FakeProcesses, incumbent: Incumbent | None = INCUMBENT) -> CaseResult:

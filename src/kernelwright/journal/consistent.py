@@ -121,6 +121,8 @@ def figures_fault(evaluation: Evaluation) -> str:
         timing = result.timing
         if timing is not None and not (timing.median_us > 0 and all(end > 0 for end in timing.ci95_us or ())):
             return f"the time of case {result.case} is {timing.median_us} µs, between {timing.ci95_us}"
+        if timing is not None and not timing.scale > 0:
+            return f"the time of case {result.case} is scaled by {timing.scale}"
     return ""
 
 

@@ -22,6 +22,7 @@ from kernelwright.model import (
     Trial,
     Usage,
     incumbent_of,
+    may_lead,
 )
 
 LONGEST_GAP_S = 3600.0
@@ -65,7 +66,7 @@ class RunState:
     _evaluated: dict[str, int] = field(init=False, default_factory=dict)
     """By the candidate's identity, the first trial in which it was evaluated."""
     _best: tuple[float, int] | None = field(init=False, default=None)
-    """The lowest score and its trial."""
+    """The lowest score of what may lead, and its trial."""
     _trials: tuple[Trial, ...] | None = field(init=False, default=None)
     """What `trials` gives; None where it is to be made again."""
     _at_work_s: float = 0.0
@@ -122,7 +123,7 @@ class RunState:
         candidate = self.candidate(number)
         if candidate is not None:
             self._evaluated.setdefault(candidate.id, number)
-        if evaluation.score_us is not None:
+        if evaluation.score_us is not None and may_lead(evaluation):
             self._best = min(self._best or (evaluation.score_us, number), (evaluation.score_us, number))
 
     def _take_time(self, event: Event) -> None:
@@ -169,7 +170,8 @@ class RunState:
         return proposal.candidate if proposal else None
 
     def incumbent(self) -> Incumbent | None:
-        """The candidate with the lowest score so far, the earlier of two equal ones; None while nothing has passed."""
+        """The candidate with the lowest score of those that may lead, the earlier of two equal ones; None while nothing
+        has passed."""
         if self._best is None:
             return None
         _, best = self._best

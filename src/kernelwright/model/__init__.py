@@ -70,7 +70,7 @@ from kernelwright.model.proposal import (
 )
 from kernelwright.model.qualification import CaseQualification, QualificationReport, TrivialAnswer
 from kernelwright.model.run import BUDGET_LIMITS, Budget, BudgetLimit, KnownKernel, RunInfo, RunSettings
-from kernelwright.model.trial import Incumbent, Trial, incumbent_of
+from kernelwright.model.trial import Incumbent, Trial, incumbent_of, may_lead
 
 __all__ = [
     "BUDGET_LIMITS",
@@ -150,4 +150,5 @@ __all__ = [
     "WhichCases",
     "clocks_over",
     "incumbent_of",
+    "may_lead",
 ]

@@ -53,7 +53,8 @@ class LibraryShare(Record, frozen=True, kw_only=True):
 class Timing(Record, frozen=True, kw_only=True):
     """How long one call takes.
 
-    kind "measured": device time, cold cache, median over blocks, on the device named by the environment.
+    kind "measured": device time, cold cache, median over blocks, on the device named by the environment; beside an
+    incumbent scaled to the time that it has in the run, so that times of two GPUs of a kind can be compared.
     kind "estimate": a formula over resources (`roofline.estimate`); no interval, no samples; nothing ran.
     call_us: host time of one synchronised call, launch overhead included; issue_us: of issuing it. None for one that
     was dropped because it is slower than the best so far.
@@ -69,6 +70,16 @@ class Timing(Record, frozen=True, kw_only=True):
     stopped: str = ""
     """Why sampling stopped."""
     clocks: Clocks | None = None
+    scale: float = 1.0
+    """What the clock's times were multiplied by to give these: the incumbent's time in the request, over its time in
+    the same race. 1 for what was timed alone, and in older records."""
+    gained: bool | None = None
+    """Whether it was surely faster than the incumbent of the request; None where there was none."""
+
+    @property
+    def clock_us(self) -> float:
+        """The median as the clock of its GPU gave it."""
+        return self.median_us / self.scale
 
 
 class Property(Record, frozen=True, kw_only=True):
@@ -147,5 +158,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     does nothing for the kernels, and with refusals in place of branches that no judged case took."""
     from_cache: bool = False
     """Whether this failure was found by an earlier run, and not judged in this one."""
+    gpu: str = ""
+    """The UUID of the GPU that timed it; "" for estimates and in older records."""
     unjudged: tuple[str, ...] = ()
     """Where these branches are, as "line N: when it is taken"."""

@@ -8,7 +8,7 @@ from kernelwright.model.proposal import Candidate, Proposal, Request
 
 
 class Incumbent(Record, frozen=True, kw_only=True):
-    """The best candidate so far, which later ones race against. times_us: its measured median, by timed case."""
+    """The best candidate so far, which later ones race against. times_us: its median in the run, by timed case."""
 
     candidate: Candidate
     times_us: dict[str, float]
@@ -18,6 +18,13 @@ def incumbent_of(candidate: Candidate, evaluation: Evaluation) -> Incumbent:
     """A candidate that passed, by the times of its evaluation."""
     times_us = {result.case: result.timing.median_us for result in evaluation.results if result.timing is not None}
     return Incumbent(candidate=candidate, times_us=times_us)
+
+
+def may_lead(evaluation: Evaluation) -> bool:
+    """Whether later candidates may race against it: it was timed alone, or surely faster than what it raced against on
+    some case. With a tie that was lucky as the next measure, luck would add up from one race to the next."""
+    gained = [result.timing.gained for result in evaluation.results if result.timing is not None]
+    return any(gained) or all(one is None for one in gained)
 
 
 class Trial(Record, frozen=True, kw_only=True):

@@ -24,6 +24,7 @@ from kernelwright.model import (
     ProblemInfo,
     Status,
     incumbent_of,
+    may_lead,
 )
 from kernelwright.spaces.recorded import RecordedDevice, RecordedSpace, places
 from kernelwright.spaces.space import Config
@@ -93,8 +94,9 @@ class LiveDevice:
         """Timed against the fastest config so far."""
         evaluation = self.worker.evaluate(candidate, "tune", self.incumbent)
         with self.lock:
-            if evaluation.score_us is not None and evaluation.score_us < self.best_us:
-                self.incumbent, self.best_us = incumbent_of(candidate, evaluation), evaluation.score_us
+            score_us = evaluation.score_us
+            if score_us is not None and score_us < self.best_us and may_lead(evaluation):
+                self.incumbent, self.best_us = incumbent_of(candidate, evaluation), score_us
         return evaluation
 
     def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:

@@ -28,10 +28,14 @@ PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outpu
 
 
 class FakeProcesses:
-    """A bench that knows the plans of `prepared`, by name, and whose races end as told."""
+    """A bench that knows the plans of `prepared`, by name, and whose races end as told. slow: times of this GPU over
+    those of the GPU on which the incumbent was first timed; ours_us: of the candidate there."""
 
-    def __init__(self, prepared: list[str], raced: dict[str, Any] | None = None) -> None:
+    def __init__(
+        self, prepared: list[str], raced: dict[str, Any] | None = None, slow: float = 1.0, ours_us: float = 10.0
+    ) -> None:
         self.prepared, self.raced = prepared, raced
+        self.slow, self.ours_us = slow, ours_us
         self.asked: list[Message] = []
 
     def ask_bench(self, message: Message, timeout_s: float = 0.0, plan: Any = None) -> Any:
@@ -42,7 +46,7 @@ class FakeProcesses:
                 return bool(self.prepared)
             case "prepare":
                 self.prepared.append(message.key)
-                return {"method": "graph", "sets": 1, "steady_us": [10.0] * 4}
+                return {"method": "graph", "sets": 1, "steady_us": [self.slow * self.ours_us] * 4}
             case "rename":
                 self.prepared[self.prepared.index(message.key)] = message.name
             case "forget":
@@ -52,7 +56,7 @@ class FakeProcesses:
             case "call":
                 return (12.0, 3.0)
             case "sample":
-                return [10.0] * message.count
+                return [self.slow * (self.ours_us if message.key == measure.KEY else 10.0)] * message.count
         return None
 
     def verbs(self) -> list[str]:
@@ -127,6 +131,36 @@ def test_an_incumbent_that_the_bench_lacks_is_recorded_and_prepared_before_the_c
     name = measure.bench_name(BEST, "large")
     assert [message.key for message in processes.asked if message.verb == "prepare"] == [name, measure.KEY]
     assert "race" in processes.verbs()
+
+
+@pytest.mark.parametrize("slow", [1.0, 1.04, 2.0])
+def test_a_candidate_has_the_same_time_on_a_slower_gpu(monkeypatch: pytest.MonkeyPatch, slow: float) -> None:
+    race = {"ours_us": [slow * 9.0] * 6, "theirs_us": [slow * 10.0] * 6, "stopped": KNOWN, "gained": True}
+    timing = settled(monkeypatch, FakeProcesses([], race, slow, 9.0), INCUMBENT).timing
+    assert timing is not None
+    assert timing.median_us == pytest.approx(9.0)
+    assert timing.samples_us == pytest.approx([9.0] * 6)
+    assert timing.ci95_us == pytest.approx((9.0, 9.0))
+    assert timing.clock_us == pytest.approx(slow * 9.0)
+    assert timing.gained
+
+
+@pytest.mark.parametrize(("ours_us", "stopped"), [(14.0, KNOWN), (16.0, measure.TOO_SLOW)])
+def test_how_much_slower_is_hopeless_does_not_depend_on_the_gpu(
+    monkeypatch: pytest.MonkeyPatch, ours_us: float, stopped: str
+) -> None:
+    """The clock of this GPU says 28 and 32 µs, and the incumbent took 10 where it was first timed."""
+    race = {"ours_us": [2 * ours_us] * 6, "theirs_us": [20.0] * 6, "stopped": KNOWN, "gained": False}
+    timing = settled(monkeypatch, FakeProcesses([], race, 2.0, ours_us), INCUMBENT).timing
+    assert timing is not None
+    assert (timing.stopped, timing.gained) == (stopped, False)
+    assert timing.median_us == pytest.approx(ours_us)
+
+
+def test_what_is_timed_alone_is_not_scaled(monkeypatch: pytest.MonkeyPatch) -> None:
+    timing = settled(monkeypatch, FakeProcesses([], slow=2.0), None).timing
+    assert timing is not None
+    assert (timing.median_us, timing.scale, timing.gained) == (20.0, 1.0, None)
 
 
 def test_what_loses_its_race_is_forgotten(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -104,9 +104,9 @@ def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseRes
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
     least = next(info.bound for info in subject.session.loaded().cases if info.case.name == result.case)
-    if reason := impossible(least, timing.median_us):
+    if reason := impossible(least, timing.clock_us):
         return CaseResult(case=result.case, status=Status.REJECTED, reason=reason, timing=timing)
-    return msgspec.structs.replace(result, timing=timing, below_bound=below_bound(least, timing.median_us))
+    return msgspec.structs.replace(result, timing=timing, below_bound=below_bound(least, timing.clock_us))
 
 
 def check_timed(subject: Subject, case: str, key: str, message: Check) -> CaseResult:
@@ -182,32 +182,40 @@ def bench_name(candidate: Candidate, case: str) -> str:
 
 
 def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str | None) -> Timing:
-    """rival: the incumbent's plan on the bench."""
+    """rival: the incumbent's plan on the bench. What was timed beside it is scaled to the incumbent's time in the
+    request, so that the clock of this GPU at this moment is in no comparison between candidates."""
     processes = subject.processes
     clocks: Clocks | None = None
     sent = subject.replayable(subject.plans[case])
     prepare = to_bench.Prepare(key=KEY, case=case, plan=sent.name, restored=subject.restored(case))
     prepared = processes.ask_bench(prepare, plan=sent)
     samples: list[float] = prepared["steady_us"]
-    if incumbent is not None and stats.median(samples) > HOPELESS * incumbent.times_us[case]:
+    theirs_us: list[float] = []
+    if rival is not None:
+        theirs_us = processes.ask_bench(to_bench.Sample(key=rival, count=len(samples)))
+    gained = None if incumbent is None else False
+    if incumbent is not None and stats.median(samples) > HOPELESS * stats.median(
+        theirs_us or [incumbent.times_us[case]]
+    ):
         stopped = TOO_SLOW
     elif rival is not None:
         most = rounds_within(RACE_US, stats.median(samples) * prepared["sets"])
         before = clocks_now(processes, KEY)
         raced = processes.ask_bench(to_bench.Race(key=KEY, against=rival, most=most))
         clocks = clocks_over([before, clocks_now(processes, KEY)])
-        samples, stopped = raced["ours_us"], raced["stopped"]
+        samples, theirs_us, stopped, gained = (raced[what] for what in ("ours_us", "theirs_us", "stopped", "gained"))
     else:
         stopped, clocks = _sample_alone(subject, samples)
         if clocks is not None and clocks.is_forced:  # once more: it may have passed
             samples = []
             stopped, clocks = _sample_alone(subject, samples)
     call_us, issue_us = (None, None) if stopped in LET_GO else processes.ask_bench(to_bench.Call(key=KEY))
+    scale = incumbent.times_us[case] / stats.median(theirs_us) if incumbent is not None and theirs_us else 1.0
+    scaled_us = [scale * sample_us for sample_us in samples]
     return Timing(
-        kind="measured", median_us=stats.median(samples), ci95_us=stats.bootstrap_ci(samples, stats.median),
-        samples_us=tuple(samples), call_us=call_us, issue_us=issue_us, stopped=stopped,
-        method=described(prepared),
-        clocks=clocks,
+        kind="measured", median_us=stats.median(scaled_us), ci95_us=stats.bootstrap_ci(scaled_us, stats.median),
+        samples_us=tuple(scaled_us), call_us=call_us, issue_us=issue_us, stopped=stopped,
+        method=described(prepared), clocks=clocks, scale=scale, gained=gained,
     )  # fmt: skip
 
 
