@@ -185,6 +185,9 @@ class FakeWorker:
     def generate(self) -> Generated:
         return self.generated
 
+    def elsewhere(self) -> None:
+        return None
+
     def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
         found = self.answer(candidate, "verify")
         if found.status is Status.PASSED:

@@ -11,6 +11,7 @@ request, the machine or kernelwright itself is at fault, and the command line tu
     ├── NothingToWin       an answer, not a fault: the framework's library call is the computation
     ├── MachineError       this machine lacks something (a GPU, torch, Triton)
     ├── WorkerError        the worker died or broke its protocol: our failure
+    │   └── WorkerLost         its process, or the way to it, is gone: another worker could do the same
     └── ProviderError      a model provider gave no usable answer after its retries
 """
 
@@ -55,6 +56,13 @@ class MachineError(KernelwrightError):
 
 class WorkerError(KernelwrightError):
     """The worker died or broke its protocol."""
+
+
+class WorkerLost(WorkerError):
+    """The process of a worker, or the way to it, is gone; another worker could do the same."""
+
+    from_outside = False
+    """Whether it was asked to end, so that nothing that it did can be the cause."""
 
 
 class ProviderError(KernelwrightError):

@@ -19,10 +19,12 @@ from pathlib import Path
 import pytest
 
 from busy import scaled
-from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError
+from kernelwright import __version__, codec
+from kernelwright.errors import ConfigError, MachineError, ProblemError, WorkerError, WorkerLost
+from kernelwright.evaluator import client
 from kernelwright.evaluator.client import ProcessWorker
 from kernelwright.evaluator.launch import start_worker
-from kernelwright.model import Candidate, Evaluation, Status
+from kernelwright.model import PROTOCOL, Candidate, Evaluation, Hello, Returned, Status
 
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
@@ -527,7 +529,18 @@ def test_what_answers_otherwise_than_a_worker_is_an_error_that_quotes_it(program
     assert words in str(error.value)
 
 
-READY = 'import sys\nprint(\'{"answer": "returned", "id": null, "value": "ready"}\', flush=True)\n'
+HELLO = Hello(
+    protocol=PROTOCOL, kernelwright="0", host="here", device=None, gpu=None, target="sm_90", driver=None, torch="2",
+    triton="3", cores=1,
+)  # fmt: skip
+
+
+def saying(value: object) -> str:
+    """A worker that says this first."""
+    return f"import sys\nprint({json.dumps(codec.plain(Returned(id=None, value=value)))!r}, flush=True)\n"
+
+
+READY = saying(codec.plain(HELLO))
 
 
 @pytest.mark.parametrize(
@@ -546,10 +559,57 @@ def test_a_worker_that_breaks_its_protocol_is_not_waited_for(answer: str) -> Non
         worker.close()
 
 
+@pytest.mark.parametrize("value", ["ready", codec.plain(HELLO) | {"protocol": PROTOCOL + 1}, {}, None])
+def test_a_worker_of_another_protocol_is_refused_with_both_versions(value: object) -> None:
+    with pytest.raises(MachineError, match=f"speaks otherwise than this one .{__version__}") as error:
+        start_worker(python(saying(value) + "sys.stdin.readline()"))
+    assert error.value.hint == "install the same version on both sides"
+
+
+@pytest.mark.parametrize("reads", [True, False], ids=["it reads", "it does not even read"])
+def test_a_worker_that_gives_no_sign_of_life_is_given_up(monkeypatch: pytest.MonkeyPatch, reads: bool) -> None:
+    monkeypatch.setattr(client, "PING_S", 0.1)
+    program = READY + ("for line in sys.stdin: pass" if reads else "import time\ntime.sleep(3600)")
+    worker = start_worker(python(program))
+    try:
+        with pytest.raises(WorkerLost, match="no sign of life") as error:
+            worker.load("/" + "x" * 1_000_000)  # more than a pipe holds
+        assert not error.value.from_outside
+    finally:
+        worker.close()
+
+
+def test_a_worker_that_is_busy_gives_signs_of_life(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(client, "PING_S", 0.2)
+    program = READY + (
+        "import json\npings = 0\nfor line in sys.stdin:\n    request = json.loads(line)\n"
+        "    pings += request['verb'] == 'ping'\n"
+        "    first = request['id'] if request['verb'] == 'load' else locals().get('first')\n"
+        "    done = {'answer': 'returned', 'id': request['id'], 'value': None}\n"
+        "    if request['verb'] == 'ping':\n        print(json.dumps(done), flush=True)\n"
+        "    if pings == 8:\n        done = {'answer': 'raised', 'id': first, 'error': 'done', 'hint': None}\n"
+        "        print(json.dumps(done | {'kind': 'ProblemError'}), flush=True)\n"
+    )
+    with start_worker(python(program)) as worker, pytest.raises(ProblemError, match="done"):
+        worker.load("/a")
+
+
+@pytest.mark.parametrize(
+    ("by", "from_outside"), [(signal.SIGTERM, True), (signal.SIGHUP, True), (signal.SIGKILL, False)]
+)
+def test_a_worker_that_was_asked_to_end_is_told_from_one_that_died(by: signal.Signals, from_outside: bool) -> None:
+    worker = start_worker(python(READY + f"import os\nsys.stdin.readline()\nos.kill(os.getpid(), {by.value})"))
+    with pytest.raises(WorkerLost) as error:
+        worker.load("/a")
+    assert error.value.from_outside is from_outside
+    worker.close()
+
+
 def test_answers_find_who_asked_in_whatever_order_they_come() -> None:
     program = READY + (
         "import json\nasked = []\nfor line in sys.stdin:\n    asked.append(json.loads(line))\n"
         "    if asked[-1]['verb'] == 'close':\n        break\n"
+        "    if asked[-1]['verb'] == 'ping':\n        del asked[-1]\n        continue\n"
         "    if len(asked) == 3:\n        for request in reversed(asked):\n"
         "            answer = {'answer': 'raised', 'id': request['id'], 'error': request['path'], 'hint': None}\n"
         "            answer['kind'] = 'ProblemError'\n"
@@ -602,7 +662,7 @@ def test_nothing_but_answers_is_on_a_workers_standard_output(problem: str, tmp_p
     assert "from the import" in evaluation.log
     assert "from the call" in evaluation.log
     lines = [json.loads(line) for line in seen.read_text().splitlines()]
-    assert [line["id"] for line in lines] == [None, 0, 1]
+    assert [line["id"] for line in lines if line["id"] != client.PING] == [None, 0, 1]
 
 
 def test_importing_the_client_imports_no_torch() -> None:

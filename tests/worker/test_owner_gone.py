@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 
+from kernelwright.model import PROTOCOL
 from kernelwright.worker.processes.scratch import LOCK, PREFIX, make_scratch, remove, remove_stale
 from on_device import left_in
 
@@ -32,7 +33,7 @@ class Supervisor:
 
     def ready(self) -> None:
         assert self.process.stdout is not None
-        assert json.loads(self.process.stdout.readline())["value"] == "ready"
+        assert json.loads(self.process.stdout.readline())["value"]["protocol"] == PROTOCOL
 
     def hang(self, folder: Path) -> None:
         """Have it do what takes an hour, and wait until it does."""

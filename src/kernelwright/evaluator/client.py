@@ -9,17 +9,21 @@ import contextlib
 import itertools
 import json
 import os
+import select
+import signal
 import subprocess
 import threading
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
+from concurrent.futures import TimeoutError as NoAnswer  # the builtin one from Python 3.11 on
 from types import TracebackType
 from typing import Any, TypeVar
 
 import msgspec
 
-from kernelwright import codec, errors
+from kernelwright import __version__, codec, errors
 from kernelwright.model import (
+    PROTOCOL,
     BenchCandidates,
     BenchReport,
     Candidate,
@@ -33,10 +37,12 @@ from kernelwright.model import (
     FromWorker,
     Generated,
     GenerateText,
+    Hello,
     Incumbent,
     LibraryMode,
     LoadProblem,
     Machine,
+    Ping,
     ProblemInfo,
     Profile,
     ProfileCandidate,
@@ -48,33 +54,62 @@ from kernelwright.model import (
     ToWorker,
     WhichCases,
 )
+from kernelwright.text.escape import legible
 
 T = TypeVar("T")
 
+PING_S = 10.0
+"""Between two signs of life. A worker answers from a thread that does nothing but read."""
+
+PINGS_MISSED = 3
+"""In a row; then it is given up. Counted, because a coordinator that was stopped itself has missed one at most."""
+
+PING = -1
+"""The number of every ping: there is one at a time."""
+
+GONE_S = 2.0
+"""Until the exit status of a worker that closed its answers is there; one that is killed takes milliseconds."""
+
+OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
+"""Signals that ask a process to end. The kernel sends none of them to one that is out of memory."""
+
 
 class ProcessWorker:
-    """A worker behind an argv. Use as a context manager, or call `close`."""
+    """A worker behind an argv. Use as a context manager, or call `close`. hello: what it said first."""
 
-    def __init__(self, argv: Sequence[str], target: str | None = None, limits: dict[str, float] | None = None) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        target: str | None = None,
+        limits: dict[str, float] | None = None,
+        cores: int | None = None,
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         """argv: what starts a worker. target: compile target on a machine without a GPU. limits: seconds, by the names
-        of the worker's `limits.py`. Raises MachineError where torch or Triton is missing."""
+        of the worker's `limits.py`. cores: to compile on; None: all. environment: variables beside those of this
+        process. Raises MachineError where torch or Triton is missing."""
         command = [*argv]
         command += [*(["--target", target] if target else []), "--limits", json.dumps(limits or {})]
+        command += ["--cores", str(cores)] if cores is not None else []
         try:
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
+                env={**os.environ, **(environment or {})},
             )  # fmt: skip
         except OSError as error:
             raise errors.MachineError(f"cannot start a worker by {command[0]}: {error.strerror}") from error
-        self.ended: errors.WorkerError | None = None
+        self.ended: errors.WorkerLost | None = None
+        self.silent = ""
+        self.closing = threading.Event()
         self.numbers = itertools.count()
         self.lock = threading.Lock()
         self.waiting: dict[int | None, Future[Any]] = {None: Future()}
         ready = self.waiting[None]
-        threading.Thread(target=self._read, daemon=True).start()
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
         try:
-            ready.result()
+            self.hello = greeted(ready.result())
         except errors.KernelwrightError:
             self.close()
             raise
@@ -82,6 +117,7 @@ class ProcessWorker:
             self.process.terminate()
             self.close()
             raise
+        threading.Thread(target=self._ping, daemon=True).start()
 
     def environment(self) -> Environment:
         return self._ask(DescribeEnvironment(), Environment)
@@ -134,9 +170,14 @@ class ProcessWorker:
             return self._ask(ProfileFramework(name=implementation, case=case, full=full), Profile)
         return self._ask(ProfileCandidate(candidate=implementation, case=case, full=full), Profile)
 
+    def elsewhere(self) -> None:
+        """There is one GPU."""
+        return None
+
     def close(self) -> None:
         assert self.process.stdin is not None
         assert self.process.stdout is not None
+        self.closing.set()
         with contextlib.suppress(OSError, ValueError):
             self._write(Close())
         with contextlib.suppress(OSError):
@@ -165,30 +206,80 @@ class ProcessWorker:
         try:
             self._write(msgspec.structs.replace(call, id=number))
         except (OSError, ValueError) as error:  # ValueError: the stream is closed
-            raise self.ended or errors.WorkerError(f"the worker ended before {call.verb}") from error
+            self.reader.join(2 * GONE_S)  # it knows why
+            raise self.ended or errors.WorkerLost(f"the worker ended before {call.verb}") from error
         if self.ended is not None and not future.done():
             raise self.ended
         return codec.record(future.result(), answer)
 
     def _write(self, call: ToWorker) -> None:
-        assert self.process.stdin is not None
         with self.lock:
-            self.process.stdin.write(json.dumps(codec.plain(call)) + "\n")
-            self.process.stdin.flush()
+            self._send(call)
+
+    def _send(self, call: ToWorker) -> None:
+        """By who has the lock."""
+        assert self.process.stdin is not None
+        self.process.stdin.write(json.dumps(codec.plain(call)) + "\n")
+        self.process.stdin.flush()
 
     def _read(self) -> None:
         """Deliver each answer to the call that waits for it; when the worker ends, fail the calls that still wait."""
         assert self.process.stdout is not None
-        why = "the worker ended without an answer"
+        why = ""
         with contextlib.suppress(ValueError):  # the stream was closed under us by `close`
             for line in self.process.stdout:
                 if not self._answered(line):
                     why = f"the worker said {line.strip()[:200]!r}, which is no answer"
                     break
-        self.ended = errors.WorkerError(why, "see its messages above")
+        self.ended = errors.WorkerLost(
+            why or self.silent or "the worker ended without an answer", "see its messages above"
+        )
+        self.ended.from_outside = not why and not self.silent and self._was_asked_to_end()
         for future in list(self.waiting.values()):
             if not future.done():
                 future.set_exception(self.ended)
+
+    def _was_asked_to_end(self) -> bool:
+        try:
+            status = self.process.wait(GONE_S)
+        except subprocess.TimeoutExpired:
+            return False
+        return -status in OUTSIDE or status - 128 in OUTSIDE
+
+    def _ping(self) -> None:
+        """Until it ends, or gave no sign of life for too long; then it is killed."""
+        missed = 0
+        while self.ended is None and not self.closing.wait(0 if missed else PING_S):
+            missed = 0 if self._is_there() else missed + 1
+            if missed == PINGS_MISSED:
+                self.silent = f"the worker gave no sign of life for {missed * PING_S:g} s"
+                self.process.kill()
+                return
+
+    def _is_there(self) -> bool:
+        """Whether a ping is answered in time. Waits no longer where requests fill its pipe, because nobody reads."""
+        assert self.process.stdin is not None
+        answer: Future[Any] = Future()
+        self.waiting[PING] = answer
+        if not self.lock.acquire(timeout=PING_S):
+            return False
+        try:
+            writable = select.poll()
+            writable.register(self.process.stdin, select.POLLOUT)
+            if not writable.poll(PING_S * 1000):
+                return False
+            self._send(Ping(id=PING))
+        except (OSError, ValueError):  # it ended, or was closed, which the reader or the closer knows
+            return True
+        finally:
+            self.lock.release()
+        try:
+            answer.result(PING_S)
+        except NoAnswer:
+            return False
+        except errors.WorkerError:  # it ended
+            return True
+        return True
 
     def _answered(self, line: str) -> bool:
         """Hand an answer on; False where the line is none."""
@@ -205,6 +296,22 @@ class ProcessWorker:
             case Raised():
                 future.set_exception(error_of(answer))
         return True
+
+
+def greeted(value: Any) -> Hello:
+    """What a worker said first; raises MachineError for one that speaks otherwise than this client."""
+    try:
+        hello: Hello = codec.record(value, Hello)
+    except msgspec.ValidationError:
+        hello = None  # type: ignore[assignment]
+    if hello is None or hello.protocol != PROTOCOL:
+        theirs = value.get("kernelwright") if isinstance(value, dict) else None
+        raise errors.MachineError(
+            f"the worker is kernelwright {legible(str(theirs or 'of another version'))[:40]}, which speaks otherwise "
+            f"than this one ({__version__})",
+            "install the same version on both sides",
+        )
+    return hello
 
 
 def error_of(raised: Raised) -> errors.KernelwrightError:

@@ -7,7 +7,7 @@ one for `ssh`, `srun` or a container.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from kernelwright.evaluator.client import ProcessWorker
 
@@ -23,7 +23,11 @@ LAUNCHERS: dict[str, Launcher] = {"local": local}
 
 
 def start_worker(
-    argv: Sequence[str] | None = None, target: str | None = None, limits: dict[str, float] | None = None
+    argv: Sequence[str] | None = None,
+    target: str | None = None,
+    limits: dict[str, float] | None = None,
+    cores: int | None = None,
+    environment: Mapping[str, str] | None = None,
 ) -> ProcessWorker:
     """A worker on this machine, or behind `argv` (see `ProcessWorker`)."""
-    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits)
+    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, cores, environment)

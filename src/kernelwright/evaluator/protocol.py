@@ -93,6 +93,11 @@ class Worker(Protocol):
         """
         ...
 
+    def elsewhere(self) -> Worker | None:
+        """A worker on another GPU of the same kind with the same problem loaded, to repeat what was found; None where
+        there is one GPU."""
+        ...
+
     def close(self) -> None:
         """End the worker and everything it started."""
         ...

@@ -80,18 +80,50 @@ class ProfileFramework(Call, frozen=True, kw_only=True, tag="profile framework")
     full: bool
 
 
+class Ping(Call, frozen=True, kw_only=True, tag="ping"):
+    """Answered at once, whatever is under way."""
+
+
 class Close(Call, frozen=True, kw_only=True, tag="close"):
     """End the worker. There is no answer."""
 
 
 ToWorker = (
     DescribeEnvironment | DescribeMachine | LoadProblem | QualifyProblem | GenerateText | CompileCandidate
-    | EvaluateCandidate | BenchCandidates | ProfileCandidate | ProfileFramework | Close
+    | EvaluateCandidate | BenchCandidates | ProfileCandidate | ProfileFramework | Ping | Close
 )  # fmt: skip
 
 
+PROTOCOL = 1
+"""Changes with every message that an older client or worker cannot read."""
+
+
+class Hello(Record, frozen=True, kw_only=True):
+    """The first answer of a worker: who it is. A client asks nothing of one with another `protocol`.
+
+    gpu: its UUID; None, like device, without one. cores: how many it compiles on.
+    """
+
+    protocol: int
+    kernelwright: str
+    host: str
+    device: str | None
+    gpu: str | None
+    target: str
+    driver: str | None
+    torch: str
+    triton: str
+    cores: int
+
+    @property
+    def kind(self) -> dict[str, str | None]:
+        """What has to be the same of all workers of one run, by name."""
+        names = ("device", "target", "driver", "torch", "triton", "kernelwright")
+        return {name: getattr(self, name) for name in names}
+
+
 class Returned(Record, frozen=True, kw_only=True, tag_field="answer", tag="returned"):
-    """id: of the call; None for the first line of a worker, which says that it is ready. value: as plain data."""
+    """id: of the call; None for the first line of a worker, whose value is its `Hello`. value: as plain data."""
 
     id: int | None
     value: Any

@@ -11,6 +11,7 @@ import contextlib
 import json
 import os
 import signal
+import socket
 import sys
 import threading
 import traceback
@@ -22,10 +23,11 @@ from typing import Any, NoReturn, TextIO
 
 import msgspec
 
-from kernelwright import codec
+from kernelwright import __version__, codec
 from kernelwright.cache import Cache
 from kernelwright.errors import ConfigError, KernelwrightError, WorkerError
 from kernelwright.model import (
+    PROTOCOL,
     BenchCandidates,
     Close,
     CompileCandidate,
@@ -34,7 +36,9 @@ from kernelwright.model import (
     EvaluateCandidate,
     FromWorker,
     GenerateText,
+    Hello,
     LoadProblem,
+    Ping,
     ProfileCandidate,
     ProfileFramework,
     QualifyProblem,
@@ -45,7 +49,7 @@ from kernelwright.model import (
 from kernelwright.worker.machine import machine
 from kernelwright.worker.processes.children import kill_all
 from kernelwright.worker.processes.forkserver import adopt_orphans
-from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.limits import Limits, usable_cores
 from kernelwright.worker.processes.logs import keep_short
 from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.processes.scratch import make_scratch, remove
@@ -57,8 +61,9 @@ from kernelwright.worker.stages.generate import generate
 from kernelwright.worker.stages.precompile import precompile
 from kernelwright.worker.stages.qualify import qualify
 
-AT_ONCE = max(16, os.cpu_count() or 1)
-"""Requests under way; each waits for compilers or the lease most of its time, and every core should have a compiler."""
+AT_ONCE = 16
+"""The least number of requests under way; each waits for compilers or the lease most of its time. There are as many as
+cores where those are more, so that every core has a compiler."""
 
 
 CACHE_VARIABLE = "KERNELWRIGHT_COMPILE_CACHE"
@@ -74,9 +79,10 @@ def main() -> NoReturn:
     keep_short(ending.scratch)
     signal.signal(signal.SIGTERM, ending.signalled)
     requests: SimpleQueue[Any] = SimpleQueue()
-    threading.Thread(target=read, args=(requests, ending), daemon=True).start()
+    out = Answers(answers)
+    threading.Thread(target=read, args=(requests, ending, out), daemon=True).start()
     try:
-        ending.end(supervise(answers, requests, ending, options))
+        ending.end(supervise(out, requests, ending, options))
     except Exception:  # noqa: BLE001 - our own fault, reported before this process ends
         traceback.print_exc()
         ending.end(2)
@@ -108,35 +114,71 @@ class Ending:
             self.end(128 + number)
 
 
-def read(requests: SimpleQueue[Any], ending: Ending) -> None:
-    """Every request, until the last."""
+class Answers:
+    """Where answers go, a line each. Thread-safe."""
+
+    def __init__(self, stream: TextIO) -> None:
+        self._stream = stream
+        self._lock = threading.Lock()
+
+    def send(self, answer: FromWorker) -> None:
+        with self._lock, contextlib.suppress(BrokenPipeError):  # the client has ended; `read` notices
+            self._stream.write(json.dumps(codec.plain(answer)) + "\n")
+            self._stream.flush()
+
+
+def read(requests: SimpleQueue[Any], ending: Ending, answers: Answers) -> None:
+    """Every request, until the last. A ping is answered here, so that the answer says nothing but that we are here."""
     for line in sys.stdin:
         request = json.loads(line)
         if request["verb"] == Close().verb:
             break
-        requests.put(request)
+        if request["verb"] == Ping().verb:
+            answers.send(Returned(id=request["id"], value=None))
+        else:
+            requests.put(request)
     ending.end(0)
 
 
-def supervise(answers: TextIO, requests: SimpleQueue[Any], ending: Ending, options: argparse.Namespace) -> int:
+def supervise(answers: Answers, requests: SimpleQueue[Any], ending: Ending, options: argparse.Namespace) -> int:
     """Answer requests until `ending`; the exit status where it cannot begin. options: see `arguments`."""
-    lock = threading.Lock()
     try:
         cache = Cache(options.compile_cache) if options.compile_cache else None
-        session = Session(Processes(ending.scratch, options.target, limits_of(options.limits), cache))
+        processes = Processes(ending.scratch, options.target, limits_of(options.limits), cache, options.cores)
     except KernelwrightError as error:
-        send(answers, lock, failure(None, error))
+        answers.send(failure(None, error))
         return 2
-    send(answers, lock, Returned(id=None, value="ready"))
-    threads = ThreadPoolExecutor(max_workers=AT_ONCE)
+    session = Session(processes)
+    answers.send(Returned(id=None, value=codec.plain(hello(processes))))
+    threads = ThreadPoolExecutor(max_workers=max(AT_ONCE, options.cores))
     while True:
-        threads.submit(serve, session, requests.get(), answers, lock)
+        threads.submit(serve, session, requests.get(), answers)
+
+
+def hello(processes: Processes) -> Hello:
+    machine, versions = processes.machine, processes.compilers.ready()
+    return Hello(
+        protocol=PROTOCOL, kernelwright=__version__, host=socket.gethostname(), device=machine["device"],
+        gpu=machine["uuid"], target=processes.target.name, driver=machine["driver"], torch=versions["torch"],
+        triton=versions["triton"], cores=processes.cores,
+    )  # fmt: skip
+
+
+def cores(text: str) -> int:
+    """A number of cores as typed; raises ValueError."""
+    count = int(text)
+    if count < 1:
+        raise ValueError
+    return count
 
 
 def arguments() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="python -m kernelwright.worker", description=__doc__)
     parser.add_argument("--target", help="compile target on a machine without a GPU, such as sm_90")
     parser.add_argument("--limits", default="{}", help='JSON of time limits, such as {"replay_s": 5}')
+    parser.add_argument(
+        "--cores", type=cores, default=usable_cores(), metavar="N", help="compile on so many cores (default: all)"
+    )
     cache = os.environ.get(CACHE_VARIABLE)
     parser.add_argument(
         "--compile-cache", type=Path, metavar="DIR", default=Path(cache) if cache else None,
@@ -154,7 +196,7 @@ def limits_of(text: str) -> Limits:
         raise ConfigError(f"--limits {text}: {error}", f"expected seconds by name; known: {known}") from error
 
 
-def serve(session: Session, request: dict[str, Any], answers: TextIO, lock: threading.Lock) -> None:
+def serve(session: Session, request: dict[str, Any], answers: Answers) -> None:
     """Answer one call. request: as it was read."""
     number = request["id"]
     try:
@@ -164,7 +206,7 @@ def serve(session: Session, request: dict[str, Any], answers: TextIO, lock: thre
     except Exception as error:  # noqa: BLE001 - the coordinator must hear of our own faults, not wait for ever
         traceback.print_exc()
         answer = failure(number, WorkerError(f"{type(error).__name__} in {request['verb']}: {error}"))
-    send(answers, lock, answer)
+    answers.send(answer)
 
 
 def called(request: dict[str, Any]) -> ToWorker:
@@ -198,15 +240,9 @@ def respond(session: Session, call: ToWorker) -> Any:
             return profile(session, candidate, case, full)
         case ProfileFramework(name=name, case=case, full=full):
             return profile(session, name, case, full)
-        case Close():
-            raise WorkerError("the worker is ending")
+        case Ping() | Close():
+            raise WorkerError("the worker answers this when it reads it")
 
 
 def failure(number: int | None, error: KernelwrightError) -> Raised:
     return Raised(id=number, error=Exception.__str__(error), kind=type(error).__name__, hint=error.hint)
-
-
-def send(answers: TextIO, lock: threading.Lock, answer: FromWorker) -> None:
-    with lock, contextlib.suppress(BrokenPipeError):  # the client has ended; `read` notices
-        answers.write(json.dumps(codec.plain(answer)) + "\n")
-        answers.flush()

@@ -25,6 +25,7 @@ from kernelwright.errors import MachineError, WorkerError
 from kernelwright.text.escape import legible
 from kernelwright.worker.confine.allowance import ALLOWANCES
 from kernelwright.worker.processes.channel import Channel, ChannelClosed, ChannelTimeout, Message
+from kernelwright.worker.processes.limits import usable_cores
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH",
                   "TRITON_PTXAS_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "CC", "CXX")  # fmt: skip
@@ -165,11 +166,13 @@ def kill_all() -> None:
 class ForkServer:
     """One fork server. interpret: its Triton runs kernels in the CPU interpreter instead of compiling them.
 
-    children: the number of children of the server in whose place and folder this one starts.
+    children: the number of children of the server in whose place and folder this one starts. cores: how many torch
+    may compute on.
     """
 
-    def __init__(self, scratch: Path, interpret: bool = False, children: int = 0) -> None:
+    def __init__(self, scratch: Path, interpret: bool = False, children: int = 0, cores: int | None = None) -> None:
         self.scratch, self.interpret = scratch, interpret
+        self.cores = cores or usable_cores()
         self.lock = threading.Lock()
         self.children = children
         ours, theirs = socket.socketpair()
@@ -180,7 +183,7 @@ class ForkServer:
         with self.log.open("ab") as log:
             server = [sys.executable, "-m", "kernelwright.worker.processes.forkserver"]
             self.process = subprocess.Popen(
-                [*server, str(theirs.fileno()), str(os.getpid())],
+                [*server, str(theirs.fileno()), str(os.getpid()), str(self.cores)],
                 pass_fds=[theirs.fileno()], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
                 env=environment, cwd=scratch, start_new_session=True,
             )  # fmt: skip
@@ -199,7 +202,7 @@ class ForkServer:
             raise WorkerError("the worker is ending")
         self.close()
         SERVERS.remove(self)
-        return ForkServer(self.scratch, self.interpret, self.children)
+        return ForkServer(self.scratch, self.interpret, self.children, self.cores)
 
     def ready(self) -> dict[str, str]:
         """Versions of torch and Triton, once imported; raises MachineError where they cannot be."""

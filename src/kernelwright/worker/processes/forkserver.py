@@ -2,8 +2,8 @@
 
 A fresh process pays about 4.5 s for these imports, a fork milliseconds. It runs nothing of a problem or a
 candidate itself. It reads commands from its control socket (file descriptor given in argv, before the process id of
-the supervisor): a `spawn` comes with the child's own socket as an ancillary descriptor, a `poll` collects a child's
-exit status.
+the supervisor and the number of cores to compute on): a `spawn` comes with the child's own socket as an ancillary
+descriptor, a `poll` collects a child's exit status.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ def main(argv: list[str]) -> int:
         importlib.import_module(module)
     if threading.active_count() != 1:
         raise RuntimeError(f"forking needs one thread, found {threading.active_count()} after the imports")
-    torch.set_num_threads(max(1, (os.cpu_count() or 2) // 2))
+    torch.set_num_threads(max(1, int(argv[2]) // 2))
     gc.freeze()  # else each child's collections go through, and so copy, all that was imported
     gc.enable()
     adopt_orphans()

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 from kernelwright.model import Record
 
 
@@ -41,3 +43,8 @@ class Limits(Record, frozen=True, kw_only=True):
 
     baseline_s: float = 900.0
     """torch.compile with max-autotune of a large convolution has taken minutes."""
+
+
+def usable_cores() -> int:
+    """The cores that this process may run on, which are fewer than the machine's in many containers."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

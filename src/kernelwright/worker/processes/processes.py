@@ -30,7 +30,7 @@ from kernelwright.worker.processes import answers
 from kernelwright.worker.processes.channel import Done, Failure, Fault
 from kernelwright.worker.processes.children import Child, ChildDied, ChildTimeout, ForkServer, ServerEnded
 from kernelwright.worker.processes.lease import Lease
-from kernelwright.worker.processes.limits import Limits
+from kernelwright.worker.processes.limits import Limits, usable_cores
 from kernelwright.worker.processes.memory import SharedMemory
 from kernelwright.worker.processes.outcome import Ended
 
@@ -55,13 +55,17 @@ def peaks_file(machine: dict[str, Any]) -> Path:
 
 
 class Processes:
-    def __init__(self, scratch: Path, target: str | None, limits: Limits, cache: Cache | None = None) -> None:
-        """scratch: an empty folder, which the caller removes. cache: compiled launches of other workers."""
+    def __init__(
+        self, scratch: Path, target: str | None, limits: Limits, cache: Cache | None = None, cores: int | None = None
+    ) -> None:
+        """scratch: an empty folder, which the caller removes. cache: compiled launches of other workers. cores: to
+        compile on; None: all that this process may use."""
+        self.cores = cores or usable_cores()
         self.limits = limits
         self.cache = cache
         self.scratch = scratch
         self.code = scratch / "code"
-        self.compilers = ForkServer(self.scratch)
+        self.compilers = ForkServer(self.scratch, cores=self.cores)
         try:
             probe = self.compilers.spawn("probe")  # waits for the import of torch
         except BaseException:  # an interrupt, too: no fork server stays
@@ -79,9 +83,9 @@ class Processes:
         self.judges_lost = 0
         if not self.on_gpu:
             (self.scratch / "interpreter").mkdir()
-            self.interpreters = ForkServer(self.scratch / "interpreter", interpret=True)
+            self.interpreters = ForkServer(self.scratch / "interpreter", interpret=True, cores=self.cores)
         self.lease = Lease(self.machine["uuid"], begins=self._drop_ended)
-        self.threads = ThreadPoolExecutor(max_workers=os.cpu_count() or 2)
+        self.threads = ThreadPoolExecutor(max_workers=self.cores)
         self.compiled: dict[str, Future[Outcome]] = {}
         self.compiled_lock = threading.Lock()
         self.children: dict[str, Child] = {}
