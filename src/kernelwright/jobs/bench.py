@@ -52,7 +52,7 @@ class BenchSettings:
         return tuple(one.case.name for one in info.cases if one.case.timed)
 
 
-DEFAULTS = BenchSettings()
+DEFAULTS: BenchSettings = BenchSettings()
 
 
 def bench(
