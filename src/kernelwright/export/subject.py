@@ -50,8 +50,8 @@ class Subject:
 
     @property
     def autotune(self) -> dict[str, int]:
-        """Which config each autotuned kernel was judged with: the stated one, else the first."""
-        chosen = autotune_choices(self.candidate.config)
+        """Which config each autotuned kernel was judged with: the stated one, else the first that fits the device."""
+        chosen = self.evaluation.autotune_moved | autotune_choices(self.candidate.config)
         return {kernel: chosen.get(kernel, 0) for kernel in self.evaluation.autotune}
 
     def provenance(self) -> dict[str, Any]:

@@ -139,6 +139,8 @@ class Evaluation(Record, frozen=True, kw_only=True):
     compiled: str | None = None
     autotune: dict[str, int] = {}
     """Number of configs under `triton.autotune`, by kernel; config key "autotune:<kernel>" picks one."""
+    autotune_moved: dict[str, int] = {}
+    """Index of the config that was judged where none was picked and the first ones need more than the device has."""
     stages_s: dict[str, float] = {}
     confinement: dict[str, str] = {}
     log: str = ""

@@ -201,3 +201,48 @@ def test_a_number_reaches_a_kernel_in_float32(tmp_path: Path, case: str) -> None
             beta = torch.tensor(0.999, dtype=dtype).float()
             found = made._compared(case, draw, 0, x / (1 - beta))
             assert bool(found.reason) != is_honest, (dtype, found.reason)
+
+
+DECAYED = """
+import torch
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def forward(self, state, x, dt, b):
+        step = F.softplus(dt)
+        return state * torch.exp(-step) + step * x * b
+
+CASES = [dict(name="small", small=True, n=1500), dict(name="timed", n=1501)]
+
+def get_inputs(n=1500):
+    return [torch.randn(n), torch.randn(n), torch.randn(n), torch.randn(n)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def softplus(x: Tensor) -> Tensor:
+    """As kernels have it: small results are as precise as 1 is."""
+    return torch.where(x <= 20, torch.log(torch.exp(x) + 1), x)
+
+
+def coarse_softplus(x: Tensor) -> Tensor:
+    """With the exponential in half precision."""
+    return torch.where(x <= 10, torch.log(torch.exp(x).half().float() + 1), x)
+
+
+def test_a_softplus_by_its_formula_is_right_where_its_small_results_are_multiplied(tmp_path: Path) -> None:
+    file = tmp_path / "problem.py"
+    file.write_text(DECAYED)
+    made = Judge("cpu")
+    made.load(str(file), None)
+    found: dict[str, set[bool]] = {"honest": set(), "coarse": set()}
+    for draw in made.draws_for("small"):
+        state, x, dt, b = (one for one in made.answer("small", draw).instance.inputs if isinstance(one, Tensor))
+        for name, function in (("honest", softplus), ("coarse", coarse_softplus)):
+            step = function(dt)
+            reason = made._compared("small", draw, 0, state * torch.exp(-step) + step * x * b).reason
+            found[name].add(bool(reason))
+    assert found["honest"] == {False}
+    assert True in found["coarse"]

@@ -185,3 +185,28 @@ def test_a_function_is_kept_without_what_torch_compile_reads_above_it() -> None:
         made = normal_form(KERNEL.replace("def kernel_function", f"@{above}\ndef kernel_function"))
         assert above not in made
         assert findings(made) == []
+
+
+@pytest.mark.parametrize("line", ["tl.static_print('block', BLOCK)", "tl.static_print(f'{x_ptr.dtype}')"])
+def test_what_a_kernel_prints_while_it_is_compiled_is_left_out(line: str) -> None:
+    source = KERNEL.replace("    tl.store", f"    {line}\n    tl.store")
+    assert findings(source) != []
+    assert findings(normal_form(source)) == []
+
+
+@pytest.mark.parametrize("line", ["torch.manual_seed(1)", "torch.set_printoptions(precision=3)"])
+def test_what_scripts_set_first_is_left_out_at_module_level_only(line: str) -> None:
+    assert findings(normal_form(KERNEL.replace("\n@triton.jit", f"\n{line}\n\n@triton.jit"))) == []
+    assert findings(normal_form(KERNEL.replace("    out = torch", f"    {line}\n    out = torch"))) != []
+
+
+@pytest.mark.parametrize("above", ["functools.lru_cache", "functools.lru_cache(maxsize=None)", "functools.cache"])
+def test_a_question_that_is_cached_is_asked_again_and_a_cached_launch_is_refused(above: str) -> None:
+    asked = (
+        f"@{above}\ndef sms():\n    return torch.cuda.get_device_properties(0).multi_processor_count\n\ndef kernel_f"
+    )
+    source = "import functools\n" + KERNEL.replace("def kernel_f", asked).replace("copy[(1,)]", "copy[(sms(),)]")
+    assert findings(source) != []
+    assert findings(normal_form(source)) == []
+    cached = "import functools\n" + KERNEL.replace("def kernel_function", f"@{above}\ndef kernel_function")
+    assert findings(normal_form(cached)) != []

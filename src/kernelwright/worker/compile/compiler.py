@@ -39,6 +39,7 @@ from kernelwright.worker.compile.messages import (
     ReadBranches,
     Specialised,
     ToCompiler,
+    TooLarge,
 )
 from kernelwright.worker.compile.target import install
 from kernelwright.worker.plan import plan as plans
@@ -89,7 +90,7 @@ def compiled(
     if resources.shared_bytes > target.shared_bytes_per_block:
         reason = (f"{launch.kernel} needs {resources.shared_bytes} bytes of shared memory per block, {target.name} has "
                   f"{target.shared_bytes_per_block}: use smaller blocks or fewer stages")  # fmt: skip
-        return Failure(status=Status.COMPILE_ERROR, reason=reason)
+        return TooLarge(status=Status.COMPILE_ERROR, reason=reason)
     untrue = tuple(untrue_on_interpreter(binary.asm["ttir"]))
     return Compiled(code=machine_code_of(binary), resources=resources, untrue=untrue, branches=tuple(report))
 

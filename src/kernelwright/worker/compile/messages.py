@@ -71,7 +71,11 @@ class InstructionsCounted(Answer, frozen=True, kw_only=True, tag="instructions")
     counters: tuple[Counter, ...]
 
 
-FromCompiler = Compiled | BranchesRead | InstructionsCounted | Failure
+class TooLarge(Failure, frozen=True, kw_only=True, tag="too large"):
+    """A launch that compiles and that no device of the target can run. Triton's autotuner goes on to another config."""
+
+
+FromCompiler = Compiled | BranchesRead | InstructionsCounted | TooLarge | Failure
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):

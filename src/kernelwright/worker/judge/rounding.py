@@ -4,7 +4,7 @@ A fused multiply-add, or a sum made twice in different orders, gives two readers
 differ by a rounding error. Where scores are about 1e12, that error is 1e5, and the exponential of a score minus the
 largest one overflows in an honest kernel. So the reference is computed in float64 while each read of an intermediate
 result is off by up to one eps of itself. What the dtype holds exactly (inputs, whole numbers, maxima of inputs) no
-kernel has to round, and it stays as it is.
+kernel has to round, and it stays as it is. Functions that kernels make of others are as precise as 1 is.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ class _Rough(TorchDispatchMode):
         super().__init__()
         self.shifted, self.asked = shifted, 0
         self.eps = torch.finfo(dtype).eps
+        self.composed_eps = min(self.eps, torch.finfo(torch.float32).eps)
         self.held = torch.float32 if dtype == torch.float64 else dtype  # nothing wider tells what float64 rounds
         self.seed = seed
         self.generators: dict[torch.device, torch.Generator] = {}
@@ -87,6 +88,8 @@ class _Rough(TorchDispatchMode):
                 return SHIFTED[name](args[0], other, *args[1:], **kwargs)
         args, kwargs = tree_map(self._read, args), tree_map(self._read, kwargs)
         made = func(*args, **kwargs)
+        if name in COMPOSED and made.dtype == torch.float64:
+            return torch.where(self._is_exact(made), made, made + self.composed_eps * self._part(made))
         return self._summed(made, *FACTORS[name](*args)) if name in FACTORS else made
 
     def _made_before(self, x: Tensor) -> Tensor:
@@ -152,3 +155,7 @@ FACTORS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
     "addmm": lambda _, one, other, *__: (one, other), "baddbmm": lambda _, one, other, *__: (one, other),
 }  # fmt: skip
 """The factors of a product among an operator's arguments."""
+
+COMPOSED = frozenset({"softplus", "log1p", "expm1", "tanh"})
+"""Functions that Triton does not have and honest kernels make of exp and log: log(1 + exp(x)), exp(x) - 1,
+2 sigmoid(2 x) - 1. A small result is then off by what rounding makes of 1."""

@@ -14,3 +14,11 @@ class Ended(Exception):
         the evaluation is tried again before the candidate is blamed."""
         super().__init__(reason)
         self.status, self.reason, self.lost, self.whole = status, legible(reason), lost, whole or lost
+
+
+class TooLargeFor(Ended):
+    """A launch needs more than the device has. kernel: its name."""
+
+    def __init__(self, kernel: str, reason: str) -> None:
+        super().__init__(Status.COMPILE_ERROR, reason)
+        self.kernel = kernel

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import ast
 import copy
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Set
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
@@ -16,6 +16,7 @@ from kernelwright.source.edits import Edit, block, edited
 from kernelwright.source.kernels import DECORATORS, jit_functions
 from kernelwright.worker.rules.folding import NotConstant, literal, value_of
 from kernelwright.worker.rules.installed import is_installed
+from kernelwright.worker.rules.spelling import constexpr_functions, other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, may_import
 
 ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})
@@ -26,18 +27,27 @@ SILENT = frozenset({"logging", "warnings"})
 
 IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 
+SETTINGS = frozenset({"torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed",
+                      "torch.cuda.manual_seed_all", "torch.set_printoptions", "random.seed", "numpy.random.seed",
+                      "numpy.set_printoptions"})  # fmt: skip
+"""What scripts call first, for numbers that they draw and print: left out at module level."""
+
+PRINTS = frozenset({"triton.language.static_print"})
+
 WRAPPERS = frozenset({"torch.library.wrap_triton"})
 
 FOR_TRACERS = frozenset({"torch.compiler.disable", "torch.compiler.allow_in_graph", "torch._dynamo.disable"})
 """Decorators that only say how `torch.compile` takes a function."""
+
+CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 MOST_ROUNDS = 20
 """Each round removes something; more are not needed by anything that people write."""
 
 
 def normal_form(source: str) -> str:
-    """`source` with its guarded imports decided, its constants computed, and without statements that only speak,
-    definitions that nothing reaches, and imports that nothing uses. Raises SyntaxError."""
+    """`source` with one spelling of Triton's language, its guarded imports decided, its constants computed, and without
+    statements that only speak, definitions that nothing reaches, and imports that nothing uses. Raises SyntaxError."""
     for _ in range(MOST_ROUNDS):
         before = source
         for step in STEPS:
@@ -149,11 +159,21 @@ def _spoken(tree: ast.Module) -> list[Edit]:
             silent |= {target.id for target in node.targets if isinstance(target, ast.Name)}
     kernels = {id(function.node) for function in jit_functions(tree)}
     nodes = (node for top in tree.body if id(top) not in kernels for node in ast.walk(top))
-    return [
-        Edit(node, node, "pass")
-        for node in nodes
-        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and _root(node.value) in silent
-    ]
+    return [Edit(node, node, "pass") for node in nodes if isinstance(node, ast.Expr) and _root(node.value) in silent]
+
+
+def _settled(tree: ast.Module) -> list[Edit]:
+    """Calls of SETTINGS at module level, and what kernels print while they are compiled."""
+    inside = (node for function in jit_functions(tree) for node in ast.walk(function.node))
+    return [*_calls_of(SETTINGS, tree.body, tree), *_calls_of(PRINTS, inside, tree)]
+
+
+def _calls_of(names: Set[str], nodes: Iterable[ast.AST], tree: ast.Module) -> Iterator[Edit]:
+    """Statements that are nothing but a call of one of `names`, left out."""
+    paths = imported_paths(tree)
+    for node in nodes:
+        if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in names:
+            yield Edit(node, node, "pass")
 
 
 def _root(node: ast.expr) -> str | None:
@@ -259,20 +279,36 @@ def _traced(tree: ast.Module) -> list[Edit]:
     ]  # fmt: skip
 
 
-def _untraced(tree: ast.Module) -> list[Edit]:
-    """Functions without the decorators that only `torch.compile` reads."""
+def _bared(tree: ast.Module) -> list[Edit]:
+    """Functions without the decorators that only `torch.compile` reads; those that only ask also without CACHES:
+    what they answer (a number of multiprocessors) is asked for again in each call."""
     paths = imported_paths(tree)
     found = []
     for node in tree.body:
         if isinstance(node, ast.FunctionDef):
-            named = [one.func if isinstance(one, ast.Call) and not one.args else one for one in node.decorator_list]
-            pairs = zip(node.decorator_list, named, strict=True)
-            kept = [one for one, name in pairs if dotted(name, paths) not in FOR_TRACERS]
+            left_out = FOR_TRACERS | CACHES if _only_asks(node, paths) else FOR_TRACERS
+            kept = [one for one in node.decorator_list if dotted(_bare(one), paths) not in left_out]
             if len(kept) < len(node.decorator_list):
                 made = copy.copy(node)
                 made.decorator_list = kept
                 found.append(Edit(node, node, ast.unparse(made)))
     return found
+
+
+def _bare(decorator: ast.expr) -> ast.expr:
+    """A decorator less its arguments, where they are constants."""
+    if not isinstance(decorator, ast.Call):
+        return decorator
+    arguments = [*decorator.args, *(keyword.value for keyword in decorator.keywords)]
+    return decorator.func if all(isinstance(one, ast.Constant) for one in arguments) else decorator
+
+
+def _only_asks(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
+    """Whether a function makes no tensor and has no call that may be a launch."""
+    calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
+    of_torch = [path for call in calls if (path := dotted(call, paths) or "").startswith("torch.")]
+    launches = any(isinstance(call, ast.Subscript) for call in calls)
+    return node.name not in ENTRIES and not launches and all(path.startswith("torch.cuda.") for path in of_torch)
 
 
 def _decorated(tree: ast.Module) -> list[Edit]:
@@ -301,5 +337,6 @@ def _decorated(tree: ast.Module) -> list[Edit]:
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    _decided, _computed, _spoken, _traced, _untraced, _decorated, _unreached, _raises,
+    other_modules, other_names, constexpr_functions, _decided, _computed, _spoken, _settled, _traced,
+    _bared, _decorated, _unreached, _raises,
 )  # fmt: skip

@@ -32,6 +32,8 @@ ALLOWED_IMPORTS_OF = {
     "operator": ("add", "sub", "mul", "floordiv", "mod", "neg", "lt", "le", "eq", "ne", "ge", "gt"),
     "numpy": ("prod", "sqrt", "log", "log2", "ceil", "floor", "pi", "e", "inf"),
     "typing_extensions": ("Literal", "TypeAlias", "Self"), "numbers": ("Number",),
+    "triton.language.standard": ("_log2", "_is_power_of_two"),
+    "torch._prims_common": ("is_boolean_dtype", "is_complex_dtype", "is_float_dtype", "is_integer_dtype"),
 }  # fmt: skip
 """What a candidate may import of modules that hold more than it needs: no more of them is used either."""
 

@@ -149,6 +149,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         kernels=distinct(subject.resources),
         compiled=subject.identity(),
         autotune=subject.autotune,
+        autotune_moved=subject.autotune_moved,
         stages_s=subject.stages_s,
         confinement=subject.confinement,
         log=subject.log,

@@ -24,12 +24,20 @@ from kernelwright.source.branches import branches, without_untaken
 from kernelwright.source.languages import TRITON, language_of
 from kernelwright.worker.bench.messages import AddPlan, AddText
 from kernelwright.worker.compile import machine_code
-from kernelwright.worker.compile.messages import Branches, BranchesRead, Compile, Outcome, ReadBranches, Stored
+from kernelwright.worker.compile.messages import (
+    Branches,
+    BranchesRead,
+    Compile,
+    Outcome,
+    ReadBranches,
+    Stored,
+    TooLarge,
+)
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
 from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, launch_identity
 from kernelwright.worker.processes.channel import Failure
-from kernelwright.worker.processes.outcome import Ended
+from kernelwright.worker.processes.outcome import Ended, TooLargeFor
 from kernelwright.worker.record.messages import RecordCases
 from kernelwright.worker.rules.extract import Finding, Kernels
 from kernelwright.worker.rules.languages import Rules, rules_for
@@ -46,7 +54,8 @@ class Subject:
         self.session = session
         self.processes = session.processes
         self.candidate = candidate
-        self.autotune_choice = tunables.autotune_choices(candidate.config)
+        self.autotune_stated = tunables.autotune_choices(candidate.config)
+        self.autotune_moved: dict[str, int] = {}
         self.source = tunables.render(candidate.source, candidate.config)
         self.stages_s: dict[str, float] = {}
         self.replayed_s = 0.0
@@ -108,10 +117,26 @@ class Subject:
         """Everything up to compiled kernels, without touching a GPU; raises Ended."""
         with self.stage("static"):
             self._check(cases)
-        with self.stage("record"):
-            self._record(cases)
-        with self.stage("compile"):
-            self._compile()
+        while True:
+            with self.stage("record"):
+                self._record(cases)
+            try:
+                with self.stage("compile"):
+                    self._compile()
+                return
+            except TooLargeFor as ended:
+                self._take_next_config(ended)
+
+    def _take_next_config(self, ended: TooLargeFor) -> None:
+        """Have an autotuned kernel for which no config is stated take the next one, as Triton's tuner passes over what
+        does not fit; raises `ended` where there is none."""
+        kernel = ended.kernel
+        index, count = self.autotune_moved.get(kernel, 0) + 1, self.autotune.get(kernel, 0)
+        if kernel in self.autotune_stated or index >= count:
+            raise ended if count < 2 else Ended(ended.status, f"{ended.reason} (config {index - 1} of {count})")
+        self.autotune_moved[kernel] = index
+        for found in (self.plans, self.unplanned, self.taken, self.resources, self.code, self.untrue, self.branches):
+            found.clear()
 
     def _check(self, cases: list[str]) -> None:
         try:
@@ -165,7 +190,7 @@ class Subject:
     def _recorded(self, source: str, cases: list[str]) -> Recorded:
         """What the recorder says of every case; raises Ended where it says nothing that can be read."""
         job = RecordCases(
-            source=source, autotune=self.autotune_choice, target=self.processes.target.name,
+            source=source, autotune=self.autotune_stated | self.autotune_moved, target=self.processes.target.name,
             cases=self._shapes(cases), library=self.session.loaded().library,
         )  # fmt: skip
 
@@ -246,6 +271,8 @@ class Subject:
         failed: dict[str, Ended] = {}
         for key, future in pending.items():
             match future.result():
+                case TooLarge(reason=reason):
+                    failed[key] = TooLargeFor(launches[key].kernel, reason)
                 case Failure(status=status, reason=reason):
                     failed[key] = Ended(status, reason)
                 case Stored() as made:

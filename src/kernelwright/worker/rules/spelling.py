@@ -1,0 +1,121 @@
+"""Triton's language written in the one way that the rules know: steps of the normal form. Pure syntax.
+
+The parts of `triton.language` are modules too (`triton.language.core`), a kernel may have a second name, and Python
+functions that Triton calls while it compiles are written like kernels.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+
+from kernelwright.source.bindings import Imported, bindings, dotted, imported, imported_paths
+from kernelwright.source.edits import Edit
+from kernelwright.source.kernels import jit_functions
+from kernelwright.worker.rules.installed import is_installed
+
+LANGUAGE = "triton.language"
+
+PARTS = frozenset({f"{LANGUAGE}.core", f"{LANGUAGE}.standard"})
+"""Modules whose public names `triton.language` has too."""
+
+CONSTEXPR_FUNCTIONS = frozenset({f"{LANGUAGE}.constexpr", f"{LANGUAGE}.core.constexpr", "triton.constexpr_function",
+                                 f"{LANGUAGE}.constexpr_function"})  # fmt: skip
+"""Decorators of functions that Triton calls while it compiles."""
+
+
+def other_modules(tree: ast.Module) -> list[Edit]:
+    """Imports of PARTS, and names reached through them, as those of `triton.language`."""
+    found = []
+    paths = imported_paths(tree)
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Import | ast.ImportFrom):
+            made = [_without_part(node, name) for name in imported(node)]
+            if any(one is not None for one in made):
+                kept = [_one(node, name.alias) for name in imported(node)]
+                text = "; ".join(new or old for new, old in zip(made, kept, strict=True))
+                found.append(Edit(node, node, text))
+        elif isinstance(node, ast.Attribute):
+            part, last = node.value, node.attr
+            if isinstance(part, ast.Attribute) and dotted(part, paths) in PARTS and _is_public(last):
+                found.append(Edit(node, node, f"{ast.unparse(part.value)}.{last}"))
+    return found
+
+
+def _without_part(node: ast.Import | ast.ImportFrom, name: Imported) -> str | None:
+    """The import of one name with `triton.language` in place of its part, None where that is not the same."""
+    part, _, last = name.path.rpartition(".")
+    if name.path in PARTS:
+        return f"import {LANGUAGE} as {name.name}"
+    if isinstance(node, ast.ImportFrom) and part in PARTS and _is_public(last):
+        return f"from {LANGUAGE} import {ast.unparse(name.alias)}"
+    return None
+
+
+def _one(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
+    """The import of one of its names."""
+    made = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
+    return ast.unparse(made)
+
+
+def _is_public(name: str) -> bool:
+    return not name.startswith("_") and name != "*" and is_installed(LANGUAGE, name)
+
+
+def other_names(tree: ast.Module) -> list[Edit]:
+    """Kernels that are called by a second name (`softplus = softplus_fast` at module level), by their own."""
+    kernels = {function.name for function in jit_functions(tree)}
+    bound: dict[str, list[ast.expr | None]] = {}
+    for binding in bindings(tree):
+        bound.setdefault(binding.name, []).append(binding.value)
+    second = {
+        name: value.id
+        for name, (value, *others) in bound.items()
+        if isinstance(value, ast.Name) and not others and value.id in kernels and len(bound[value.id]) == 1
+    }
+    found = []
+    for function in jit_functions(tree):
+        own = {binding.name for statement in function.node.body for binding in bindings(statement)}
+        own |= {argument.arg for argument in ast.walk(function.node.args) if isinstance(argument, ast.arg)}
+        found += [
+            Edit(node, node, second[node.id])
+            for statement in function.node.body
+            for node in ast.walk(statement)
+            if isinstance(node, ast.Name) and node.id in second and not {node.id, second[node.id]} & own
+        ]
+    return found
+
+
+def constexpr_functions(tree: ast.Module) -> list[Edit]:
+    """Functions under `tl.constexpr` or `triton.constexpr_function` as kernels, whose bodies the rules check."""
+    paths = imported_paths(tree)
+    triton = next((name for name, path in paths.items() if path == "triton"), None)
+    return [
+        Edit(node, node, ast.unparse(_as_kernel(node, triton)))
+        for node in tree.body
+        if isinstance(node, ast.FunctionDef) and triton and len(node.decorator_list) == 1
+        and dotted(node.decorator_list[0], paths) in CONSTEXPR_FUNCTIONS
+    ]  # fmt: skip
+
+
+def _as_kernel(node: ast.FunctionDef, triton: str) -> ast.FunctionDef:
+    """The function under `@triton.jit`. Its arguments and what it returns are constants, as Triton has them."""
+    made = copy.deepcopy(node)
+    made.decorator_list = [ast.parse(f"{triton}.jit", mode="eval").body]
+    constexpr = ast.parse(f"{triton}.language.constexpr", mode="eval").body
+    for inner in ast.walk(made):
+        if isinstance(inner, ast.arg):
+            inner.annotation = constexpr
+        elif isinstance(inner, ast.Return) and inner.value is not None:
+            inner.value = ast.Call(constexpr, [inner.value], [])
+    made.body = _nested(made.body)
+    return made
+
+
+def _nested(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements with what follows an `if` that returns under its `else`: of a kernel Triton reads both."""
+    for position, node in enumerate(body):
+        if isinstance(node, ast.If) and node.body and isinstance(node.body[-1], ast.Return):
+            node.body, node.orelse = _nested(node.body), _nested([*node.orelse, *body[position + 1 :]])
+            return body[: position + 1]
+    return body
