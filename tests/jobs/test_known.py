@@ -9,12 +9,23 @@ import msgspec
 import pytest
 
 from command_line import PROBLEM
+from fakes import ENVIRONMENT, FakeWorker
 from fakes import PROBLEM as INFO
-from fakes import FakeWorker
-from kernelwright.errors import RequestError
+from generated import LAUNCH, SIZES, capture
+from kernelwright import codec
+from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.jobs.optimize import optimize, resume
 from kernelwright.journal import Journal
-from kernelwright.model import Budget, ProblemInfo, RunInfo
+from kernelwright.model import (
+    BenchCase,
+    BenchReport,
+    Budget,
+    Generated,
+    Implementation,
+    ProblemInfo,
+    RunInfo,
+    Status,
+)
 from samples import SOURCE
 from started import starting
 
@@ -147,3 +158,38 @@ def test_a_run_with_known_kernels_is_resumed() -> None:
     search(trials=1)
     found = resume("run", Budget(trials=3), start_worker=starting(Traced()), notify=lambda line: None)
     assert found.view.by_number[1].proposal.author == "known kernel"
+
+
+def left(ratio: float, more: str = "") -> Traced:
+    """A worker for a problem without starter, which is a library call alone."""
+    Path("double/starter.py").unlink()
+    write("gallery/softmax", 512, SMALL, more=more)
+    measured("gallery/softmax", ratio)
+    captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"))
+                     for size in SIZES)  # fmt: skip
+    return Traced(generated=Generated(captures=captures, inputs=(("x", None),)))
+
+
+def measured(folder: str, ratio: float) -> None:
+    """What the best kernel of a problem was measured at beside the framework's own."""
+    eager = Implementation(name="eager", status=Status.PASSED, median_us=100.0)
+    best = Implementation(name="best", status=Status.PASSED, median_us=100.0 / ratio, speedup=ratio,
+                          speedup_ci95=(ratio, ratio), verdict="faster")  # fmt: skip
+    case = BenchCase(case="large", held_out=False, bound_us=50.0, bound_by="bytes", implementations=(eager, best))
+    report = BenchReport(problem="softmax", environment=ENVIRONMENT, cases=(case,))
+    (Path(folder) / "results").mkdir()
+    (Path(folder) / "results" / "nvidia-h200.json").write_bytes(codec.encode(report))
+
+
+def test_a_library_call_is_not_left_where_a_known_kernel_was_faster() -> None:
+    lines: list[str] = []
+    found = search(left(4.06), lines)
+    assert found.best is not None
+    assert found.best.proposal.author == "known kernel"
+    assert any("leave it" in line and "gallery/softmax/best.py was 4.06x as fast" in line for line in lines)
+
+
+@pytest.mark.parametrize(("ratio", "more"), [(1.01, ""), (4.06, "# fails: wrong\n")])
+def test_it_is_left_where_the_known_kernel_won_nothing_or_is_wrong_here(ratio: float, more: str) -> None:
+    with pytest.raises(NothingToWin, match="leave it"):
+        search(left(ratio, more))

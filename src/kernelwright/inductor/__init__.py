@@ -2,7 +2,8 @@
 
 Texts of one problem at several sizes are compared (`compare`); numbers that differ become expressions of the shapes
 of arguments (`sizes`). Kernels get readable names and functions of our own (`kernels`, `functions`), the host code
-explicit grids (`host`). What cannot be converted ends the conversion with its name.
+explicit grids (`host`). Where the library is the computation there is no candidate (`left`). What cannot be converted
+ends the conversion with its name.
 """
 
 from __future__ import annotations

@@ -11,6 +11,7 @@ from kernelwright.inductor.faults import LeaveIt, NotConverted
 from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
+from kernelwright.inductor.left import reason_to_leave
 from kernelwright.inductor.offsets import guard
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
@@ -22,13 +23,17 @@ HALF = ("float16", "bfloat16")
 
 
 def candidate_text(generated: Generated, library: LibraryMode = "any") -> str:
-    """The source of a candidate. Raises `NotConverted`; there is no partial candidate.
+    """The source of a candidate. Raises `LeaveIt` where the library is the computation, `NotConverted` where the text
+    cannot be converted; there is no partial candidate.
 
     library: which library steps the problem allows. Where it allows no products and convolutions, Triton templates take
     their place.
     """
     if not generated.captures:
         raise NotConverted(generated.reason)
+    timed = generated.captures[0]
+    if (reason := reason_to_leave(read_module(timed.text), timed, generated.precision)) is not None:
+        raise LeaveIt(reason)
     text, operators = _converted(generated, generated.captures)
     if operators and library != "any" and generated.templates:
         text, operators = _converted(generated, generated.templates)
@@ -106,8 +111,6 @@ def _candidate(generated: Generated, captures: Sequence[Capture], modules: Seque
     dimensions = {own: sizes.dimensions[name] for own, name in renamed.items() if name in used}
     host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
     host.convert(module.steps)
-    if not host.launches:
-        raise LeaveIt(f"leave it: the library call is the computation ({', '.join(dict.fromkeys(host.library))})")
     kernels, tunables = _kernels(host, holes, found, {**first.configs, **timed.configs})
     signature = [*inputs, *(name for name in used if name not in inputs)]
     parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]

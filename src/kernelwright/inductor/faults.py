@@ -8,4 +8,4 @@ class NotConverted(Exception):
 
 
 class LeaveIt(NotConverted):
-    """The generated code is library calls alone: there is nothing for a kernel to do."""
+    """The library is the computation: there is nothing for a kernel to win (`left`)."""

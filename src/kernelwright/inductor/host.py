@@ -10,6 +10,7 @@ from collections.abc import Mapping, Sequence
 from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.kernels import Converted
+from kernelwright.inductor.left import operator_of
 from kernelwright.inductor.offsets import Reach, product
 from kernelwright.inductor.reading import Kernel, Module
 from kernelwright.inductor.writing import called
@@ -122,12 +123,7 @@ class Host:
 
     def _library(self, call: ast.Call) -> str | None:
         """A call of the library; None for what is none. Raises `NotConverted` for one that no plan may hold."""
-        function = ast.unparse(call.func)
-        if function.startswith("extern_kernels."):
-            operator = function.removeprefix("extern_kernels.")
-        elif function.startswith("torch.ops.aten."):
-            operator = function.removeprefix("torch.ops.aten.").partition(".")[0]
-        else:
+        if not (operator := operator_of(call)):
             return None
         self.library.append(f"aten.{operator}")
         if operator not in LIBRARY:

@@ -11,6 +11,7 @@ import keyword
 import math
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
+from fractions import Fraction
 
 from kernelwright.inductor.compare import Values
 from kernelwright.inductor.faults import NotConverted
@@ -35,11 +36,13 @@ MOST_SHIFT = 64
 
 @dataclass(frozen=True)
 class Size:
-    """A whole number that the host code has by name. definition: how, "" for a dimension that is read off a shape."""
+    """A whole number that the host code has by name. definition: how, "" for a dimension that is read off a shape.
+    part_of: the product and the divisor of one that is divided without a rest at all sizes that are served."""
 
     name: str
     values: Whole
     definition: str = ""
+    part_of: tuple[str, int] | None = None
 
 
 class Sizes:
@@ -171,7 +174,7 @@ class Sizes:
                 return None
             fewest = min(len(factors) for factors, _ in found)
             best = [one for one in found if len(one[0]) == fewest]
-            if len(best) > 1:
+            if len({self._plain(*one) for one in best}) > 1:
                 raise NotConverted(f"the number {values[0]} is {' or '.join(_joined(*one) for one in best[:2])}")
             self._products[values] = _joined(*best[0])
         return self._products[values]
@@ -188,13 +191,23 @@ class Sizes:
                 for names, number in self._factors(left, place):
                     yield (size.name, *names), number
 
+    def _plain(self, names: Sequence[str], number: int) -> tuple[Fraction, tuple[str, ...]]:
+        """The product in what parts are parts of: where that is the same, products are equal at all sizes."""
+        value, plain = Fraction(number), list[str]()
+        for name in names:
+            product, divisor = next(one.part_of for one in self.known if one.name == name) or (name, 1)
+            factors = product.split(" * ")
+            value *= Fraction(math.prod(int(one) for one in factors if one.isdigit()), divisor)
+            plain += [one for one in factors if not one.isdigit()]
+        return value, tuple(sorted(plain))
+
     def _quotient(self, values: Whole) -> str | None:
         """A product over a number that the file keeps, without a rest: channels of a group."""
         for divisor in self._fixed:
             whole = self._product(tuple(value * divisor for value in values))
             if whole is not None and len(set(values)) > 1:
                 self._divides(whole, divisor)
-                return self._part_named(values, f"{whole} // {divisor}")
+                return self._part_named(values, f"{whole} // {divisor}", (whole, divisor))
         return None
 
     def _shifted(self, values: Whole) -> str | None:
@@ -227,7 +240,7 @@ class Sizes:
         )
 
     def _window_of(self, sizes: Sequence[Size], values: Whole) -> str | None:
-        found: list[tuple[str, str]] = []
+        found: list[tuple[str, str, int]] = []
         unclear = ""
         for size in sizes:
             small = range(2, MOST_DIVISOR + 1)
@@ -257,16 +270,18 @@ class Sizes:
                 text = f"{text} {'-' if low < 0 else '+'} {abs(low)}" if low else text
                 if divisor > 1:
                     text = f"({text}) // {divisor}" if low else f"{text} // {divisor}"
-                found.append((size.name, text))
+                found.append((size.name, text, 1 if low or factor > 1 else divisor))
         if not found and unclear:
             raise NotConverted(unclear)
         if not found:
             return None
-        if len({base for base, _ in found}) > 1:
-            raise NotConverted(f"the number {values[0]} is {' or '.join(text for _, text in found[:2])}")
-        base, text = found[0]
+        if len({base for base, _, _ in found}) > 1:
+            raise NotConverted(f"the number {values[0]} is {' or '.join(text for _, text, _ in found[:2])}")
+        base, text, divisor = found[0]
         name = next(f"{base}_{n}" for n in range(1, 1000) if f"{base}_{n}" not in self._taken)
-        return self._add(Size(name, values, text))
+        modulus, rest = self._rests.get(base, (1, 0))
+        has_no_rest = divisor > 1 and rest == 0 and modulus % divisor == 0
+        return self._add(Size(name, values, text, (base, divisor) if has_no_rest else None))
 
     def _windows(self, stride: int) -> Set[int]:
         """What windows of this stride add, whose sides and paddings are numbers that the file keeps."""
@@ -274,33 +289,33 @@ class Sizes:
 
     def _part(self, values: Whole) -> str | None:
         """A product that is divided into a number of parts, rounded up, or shifted by one."""
-        found = []
+        found: list[tuple[str, tuple[str, int] | None]] = []
         for product, text in self._products.items():
             shifts = {v - p for v, p in zip(values, product, strict=True)}
             if shifts in ({1}, {-1}):
                 return f"{text} {'+' if shifts == {1} else '-'} 1"
             for divisor in self._divisors:
                 if all(v * divisor == p for v, p in zip(values, product, strict=True)):
-                    found.append(f"{text} // {divisor}")
+                    found.append((f"{text} // {divisor}", (text, divisor)))
                     self._divides(text, divisor)
                 elif all(v == -(-p // divisor) for v, p in zip(values, product, strict=True)):
-                    found.append(f"triton.cdiv({text}, {divisor})")
+                    found.append((f"triton.cdiv({text}, {divisor})", None))
         if not found:  # a part without a rest, as the channels of a group
             for divisor in range(2, MOST_PARTS + 1):
                 whole = self._product(tuple(value * divisor for value in values))
                 if whole is not None:
-                    found = [f"{whole} // {divisor}"]
+                    found = [(f"{whole} // {divisor}", (whole, divisor))]
                     self._divides(whole, divisor)
                     break
         if len(found) > 1:
-            raise NotConverted(f"the number {values[0]} is {' or '.join(found[:2])}")
+            raise NotConverted(f"the number {values[0]} is {' or '.join(text for text, _ in found[:2])}")
         if not found:
             return None
-        return self._part_named(values, found[0])
+        return self._part_named(values, *found[0])
 
-    def _part_named(self, values: Whole, text: str) -> str:
+    def _part_named(self, values: Whole, text: str, part_of: tuple[str, int] | None) -> str:
         name = next(f"part_{n}" for n in range(1, 1000) if f"part_{n}" not in self._taken)
-        return self._add(Size(name, values, text))
+        return self._add(Size(name, values, text, part_of))
 
 
 RESERVED = frozenset({"torch", "triton", "tl", "kernel_function", "max", "tuple"})

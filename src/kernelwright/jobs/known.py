@@ -9,19 +9,25 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kernelwright.errors import RequestError, RunFolderError
+from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.worker import Notify
 from kernelwright.journal import NAME, Journal
-from kernelwright.model import Candidate, KnownKernel, ProblemInfo
+from kernelwright.model import BenchReport, Candidate, KnownKernel, ProblemInfo, Status
 from kernelwright.problems import ProblemPath, problems_in
 from kernelwright.problems.alike import signature, written_operators
 from kernelwright.problems.gallery import GALLERY, gallery_problems
 from kernelwright.problems.paths import problem_at
+from kernelwright.report.framework import against_of, framework_report
+from kernelwright.report.gallery import AUTOTUNED, RESULTS, recorded
 from kernelwright.report.view import read_run, share_of_bound
-from kernelwright.text.units import count_text
+from kernelwright.text.units import count_text, times_text
 
 MOST = 4
 """Known kernels that a search begins with: each takes a trial, and a default run has 40."""
+
+WORTH = 1.1
+"""How much faster than the framework a known kernel has to have been for its library call not to be left."""
 
 RUNS = Path("runs")
 
@@ -86,7 +92,9 @@ def from_runs(folder: Path, wanted: Signature) -> list[KnownKernel]:
                     if best is not None and best.number in view.confirmed and best.proposal.candidate is not None:
                         share = share_of_bound(view.confirmed[best.number], view.info.problem.cases) or 0.0
                         origin = f"{place}, trial {best.number}"
-                        found.append((share, KnownKernel(candidate=best.proposal.candidate, origin=origin)))
+                        kernel = KnownKernel(candidate=best.proposal.candidate, origin=origin,
+                                             ratio=ratio_of(framework_report(view)))  # fmt: skip
+                        found.append((share, kernel))
         except RunFolderError:
             continue
     return [kernel for _, kernel in sorted(found, key=lambda one: -one[0])]
@@ -111,6 +119,27 @@ def from_problems(
             if found is None and operators is not None:
                 found = operators(problem)
             if found is not None and signature(found) == wanted:
-                yield KnownKernel(candidate=read_candidate(place), origin=str(folder / problem.name / place.name))
+                results = problem.file.parent / "results"
+                report = recorded(results / AUTOTUNED / RESULTS) or recorded(results / RESULTS)
+                yield KnownKernel(
+                    candidate=read_candidate(place), origin=str(folder / problem.name / place.name),
+                    ratio=ratio_of(report) if place == problem.best else None,
+                )  # fmt: skip
         except RequestError as error:
             notify(f"no known kernel from {problem.name}: {error}")
+
+
+def ratio_of(report: BenchReport | None) -> float | None:
+    against = against_of(report) if report is not None else None
+    return against.ratio if against is not None else None
+
+
+def faster_known(worker: Worker, known: Sequence[KnownKernel]) -> str:
+    """The first known kernel that beat the framework where it was measured, and is right for the loaded problem, with
+    its ratio there; "" where there is none."""
+    for one in known:
+        if one.ratio is None or one.ratio < WORTH:
+            continue
+        if worker.evaluate(one.candidate, "verify").status in (Status.PASSED, Status.NOT_VERIFIED):
+            return f"{one.origin} was {times_text(one.ratio)} as fast where it was measured"
+    return ""

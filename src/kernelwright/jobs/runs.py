@@ -92,7 +92,7 @@ def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator
         known = find_known(worker, run, problem, notify)
         require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
         if run.settings.proposer == "inductor" and run.starter is None:
-            require_generated(worker, problem, run.problem)
+            require_generated(worker, problem, run.problem, known, notify)
         now = datetime.now(timezone.utc)
         info = RunInfo(
             schema_version=SCHEMA_VERSION,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 from kernelwright.model.base import Record
 from kernelwright.model.problem import TensorSpec
 
@@ -27,11 +29,12 @@ class Generated(Record, frozen=True, kw_only=True):
 
     templates: the same sizes with Triton templates in place of products and convolutions, where the captures call the
     library beside kernels. inputs: forward's arguments in order, each with None for a tensor, else the Python literal
-    of its value.
+    of its value. precision: in which products of float32 are computed.
     """
 
     captures: tuple[Capture, ...] = ()
     templates: tuple[Capture, ...] = ()
     inputs: tuple[tuple[str, str | None], ...] = ()
+    precision: Literal["ieee", "tf32"] = "ieee"
     torch: str = ""
     reason: str = ""

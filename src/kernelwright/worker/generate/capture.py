@@ -24,6 +24,7 @@ from torch._subclasses.fake_tensor import FakeTensorMode
 from torch.fx.experimental.proxy_tensor import make_fx
 
 from kernelwright.model import Capture, Case, TensorSpec
+from kernelwright.worker.generate.depthwise import DEPTHWISE
 from kernelwright.worker.generate.pools import POOLS
 from kernelwright.worker.generate.without_device import WithoutDevice
 from kernelwright.worker.reference.instance import Instance
@@ -118,7 +119,7 @@ def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
             called = replace(instance, inputs=tuple(passed.get(name, one) for name, one in inputs.items()))
             return _called(called, {name: passed[name] for name in held})
 
-        graph = make_fx(forward, POOLS)(*tensors.values())
+        graph = make_fx(forward, {**POOLS, **DEPTHWISE})(*tensors.values())
     graph.graph.eliminate_dead_code()
     try:
         with torch.no_grad(), tracing(TracingContext(mode)):

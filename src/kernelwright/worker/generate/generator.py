@@ -75,7 +75,8 @@ def generate(job: Generate) -> Generated:
         return Generated(
             reason=f"Inductor raised {type(error).__name__}: {words_of(error).partition(chr(10))[0][:300]}"
         )
-    return Generated(captures=captures, templates=templates, inputs=inputs, torch=str(torch.__version__))
+    return Generated(captures=captures, templates=templates, inputs=inputs, precision=problem.precision,
+                     torch=str(torch.__version__))  # fmt: skip
 
 
 def calls_the_library_beside_kernels(text: str) -> bool:

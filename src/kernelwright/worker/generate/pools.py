@@ -1,6 +1,8 @@
-"""Average pools of large windows as pools along one side after the other.
+"""Average pools of large windows as pools along one side after the other, each window divided by a number.
 
-Inductor leaves windows of over 25 elements to the framework, whose kernel reads each element once for every window.
+Inductor leaves windows of over 25 elements to the framework, whose kernel reads each element once for every window. And
+it computes for every output how many elements its window has, where there is padding: always all of them, where the
+padding counts.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ MOST_ELEMENTS = 25
 
 
 def _along_sides(pool: Callable[..., Tensor], sides: int) -> Callable[..., Any]:
-    """The decomposition of `pool`; NotImplemented where the mean over a window is no mean of means."""
+    """The decomposition of `pool`; NotImplemented where it stays, or windows differ in how many elements count."""
 
     def decomposed(
         x: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),
@@ -25,11 +27,15 @@ def _along_sides(pool: Callable[..., Tensor], sides: int) -> Callable[..., Any]:
     ) -> Any:  # fmt: skip
         window, steps, added = _each(kernel_size, sides), _each(stride or kernel_size, sides), _each(padding, sides)
         is_mean = divisor_override is None and not ceil_mode and (count_include_pad or not any(added))
-        if math.prod(window) <= MOST_ELEMENTS or max(window) > MOST_ELEMENTS or not is_mean:
+        if max(window) > MOST_ELEMENTS or not is_mean:
             return NotImplemented
+        if (elements := math.prod(window)) <= MOST_ELEMENTS:
+            return pool(x, window, steps, added, False, True, elements) if any(added) else NotImplemented
+        one, none = [1] * sides, [0] * sides
         for side in reversed(range(sides)):
-            one = [1] * sides
-            x = pool(x, _at(one, side, window), _at(one, side, steps), _at([0] * sides, side, added))
+            x = pool(
+                x, _at(one, side, window), _at(one, side, steps), _at(none, side, added), False, True, window[side]
+            )
         return x
 
     return decomposed

@@ -1,0 +1,104 @@
+"""What is left to the library: its calls alone, or with kernels that move elements in a small part of their time."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+
+from generated import LAUNCH, SIZES, capture
+from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
+from kernelwright.model import Generated, LibraryMode
+
+CALL = "extern_kernels.mm(arg0_1, arg0_1, out=buf0)"
+
+MASK = """
+import triton
+import triton.language as tl
+
+@triton_heuristics.pointwise(size_hints={{'x': 64}}, inductor_meta={{'grid_type': 'Grid1D'}})
+@triton.jit
+def triton_poi_fused_triu_0(in_out_ptr0, xnumel, XBLOCK : tl.constexpr):
+    xnumel = {rows} * {rows}
+    xindex = tl.program_id(0) * XBLOCK + tl.arange(0, XBLOCK)
+    xmask = xindex < xnumel
+    tmp0 = tl.load(in_out_ptr0 + xindex, xmask)
+    tmp1 = (xindex % {rows} - xindex // {rows}).to(tl.int64)
+    tmp2 = tl.where(tmp1 >= 0, tmp0, 0.0).to(tl.bfloat16)
+    tl.store(in_out_ptr0 + xindex, tmp2, xmask)
+"""
+
+TEXT = f"""
+# Topologically Sorted Source Nodes: [x], Original ATen: [aten.triu]
+triton_poi_fused_triu_0 = async_compile.triton('triton_poi_fused_triu_0', '''{MASK}''')
+
+def call(args):
+    arg0_1, = args
+    buf0 = empty_strided_cuda(({{rows}}, {{rows}}), ({{rows}}, 1), torch.float32)
+    extern_kernels.mm(arg0_1, reinterpret_tensor(arg0_1, ({{width}}, {{rows}}), (1, {{width}}), 0), out=buf0)
+    buf1 = buf0; del buf0  # reuse
+    triton_poi_fused_triu_0.run(buf1, {{square}}, stream=raw_stream0)
+    return (buf1, )
+"""
+
+
+def of_mask(rows: int, width: int, old: str = "", new: str = "", **changed: str) -> Generated:
+    """triu(x @ x.T), with `new` in place of `old` in the text."""
+    template = TEXT.replace(old, new) if old else TEXT
+    assert template != TEXT or not old
+    sizes = ((rows, width), (rows - 3, width - 13), (rows - 6, width - 26))
+    made = []
+    for one in sizes:
+        base = capture(*one, lambda text: text, dtype=changed.get("dtype", "float32"))
+        text = template.format(rows=one[0], width=one[1], square=one[0] ** 2)
+        configs = {"triton_poi_fused_triu_0": {"XBLOCK": 64, "num_warps": 4, "num_stages": 1}}
+        made.append(msgspec.structs.replace(base, text=text, configs=configs))
+    return Generated(captures=tuple(made), inputs=(("x", None),), precision=changed.get("precision", "ieee"))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("library", ["none", "finish", "any"])
+def test_library_calls_alone_are_left(library: LibraryMode) -> None:
+    captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, CALL)) for size in SIZES)
+    with pytest.raises(LeaveIt) as raised:
+        candidate_text(Generated(captures=captures, inputs=(("x", None),)), library)
+    assert str(raised.value) == "leave it: the library call is the computation (aten.mm)"
+
+
+def test_a_call_that_could_be_no_library_step_is_left_too() -> None:
+    call = "buf1 = torch.ops.aten._scaled_dot_product_flash_attention.default(arg0_1)"
+    captures = tuple(capture(*size, lambda text: text.replace(LAUNCH, call)) for size in SIZES)
+    with pytest.raises(LeaveIt, match=r"aten\._scaled_dot_product_flash_attention"):
+        candidate_text(Generated(captures=captures, inputs=(("x", None),)), "none")
+
+
+@pytest.mark.parametrize("library", ["none", "any"])
+def test_a_mask_behind_a_large_product_is_left(library: LibraryMode) -> None:
+    with pytest.raises(LeaveIt, match=r"\(aten\.mm\), and the kernels beside it only move elements"):
+        candidate_text(of_mask(4096, 4096), library)
+
+
+def test_a_mask_behind_a_small_product_is_not_left() -> None:
+    """4096 x 4096 elements are moved in 32 µs; a product of depth 512 takes 337 µs, and one of TF32 of 4096 280 µs."""
+    assert "triu_map" in candidate_text(of_mask(4096, 512), "any")
+    assert "triu_map" in candidate_text(of_mask(4096, 4096, precision="tf32"), "any")
+    assert "triu_map" in candidate_text(of_mask(4096, 2048, dtype="float16"), "any")
+
+
+@pytest.mark.parametrize(
+    ("old", "new"),
+    [
+        ("tmp0, 0.0)", "2.0 * tmp0, 0.0)"),
+        ("tl.where(tmp1 >= 0", "tl.where(tmp0 >= 0"),
+        ("tl.load(in_out_ptr0 + xindex,", "tl.load(in_out_ptr0 + tl.load(in_out_ptr0 + xindex),"),
+        ("    tl.store(", "    for k in range(0, 2):\n        tmp2 += tmp0\n    tl.store("),
+    ],
+)
+def test_a_kernel_that_computes_is_not_left(old: str, new: str) -> None:
+    assert "triu_map" in candidate_text(of_mask(4096, 4096, old, new), "any")
+
+
+def test_a_kernel_whose_tensors_have_no_known_size_is_not_left() -> None:
+    """Nothing is known of what the call gives, so nothing is said of the time that moving it takes."""
+    made = of_mask(4096, 4096, "buf1 = buf0; del buf0  # reuse", "buf1 = extern_kernels.sort(arg0_1)")
+    with pytest.raises(NotConverted) as raised:
+        candidate_text(made, "any")
+    assert not isinstance(raised.value, LeaveIt)
