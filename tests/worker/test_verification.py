@@ -376,3 +376,66 @@ def test_an_output_that_no_step_is_given_needs_no_replay() -> None:
     assert not leaves_unwritten(plan(Fill(view=VIEW, value="0")))
     assert not leaves_unwritten(plan(Copy(target=VIEW, source=INPUT)))
     assert not leaves_unwritten(Plan(buffers=BUFFERS, steps=(), outputs=(INPUT,), single=True))
+
+
+LESS = """\
+import torch
+import torch.nn as nn
+
+
+class Model(nn.Module):
+    def forward(self, x, y):
+        return x - 2 * y
+
+
+CASES = [dict(name="small", dtype="float32", rows=6, small=True), dict(name="large", dtype="float32", rows=4096)]
+
+
+def get_inputs(rows):
+    return [torch.randn(rows, 100), torch.randn(rows, 100)]
+
+
+def get_init_inputs():
+    return []
+"""
+
+LESS_KERNEL = """\
+import torch
+import triton
+import triton.language as tl
+
+
+@triton.jit
+def less(x_ptr, y_ptr, out_ptr, cols, stride_x, stride_y, stride_out, BLOCK: tl.constexpr):
+    row, lanes = tl.program_id(0), tl.arange(0, BLOCK)
+    inside = lanes < cols
+    x = tl.load(x_ptr + row * stride_x + lanes, mask=inside)
+    y = tl.load(y_ptr + row * stride_y + lanes, mask=inside)
+    tl.store(out_ptr + row * stride_out + lanes, x - 2 * y, mask=inside)
+
+
+def kernel_function(x, y):
+    rows, cols = x.shape
+    out = torch.empty((rows, cols), dtype=x.dtype, device=x.device)
+    less[(rows,)](x, y, out, cols, STRIDES, BLOCK=128)
+    return out
+"""
+
+
+@pytest.mark.parametrize(
+    ("strides", "expected"),
+    [
+        ("x.stride(0), cols, cols", Status.PASSED),
+        ("cols, y.stride(0), cols", Status.PASSED),
+        ("x.stride(0), y.stride(0) + (not y.is_contiguous()), cols", Status.WRONG),
+        ("x.stride(0), cols, x.stride(0)", Status.WRONG),
+    ],
+)
+def test_some_inputs_may_be_read_by_their_strides_and_others_as_dense(
+    worker: ProcessWorker, tmp_path: Path, strides: str, expected: Status
+) -> None:
+    (tmp_path / "less.py").write_text(LESS)
+    evaluation = verified(worker, tmp_path / "less.py", Candidate(source=LESS_KERNEL.replace("STRIDES", strides)))
+    assert evaluation.status is expected, evaluation.reason
+    assert of(evaluation, "small").status is Status.PASSED
+    assert shown_by(evaluation) == ([("dense", "read as dense")] if expected is Status.PASSED else [])

@@ -33,7 +33,7 @@ from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
 from kernelwright.worker.reference.instance import Specs, cast, compulsory_bytes
 from kernelwright.worker.reference.load import LoadedProblem
-from kernelwright.worker.reference.strided import as_dense, strided
+from kernelwright.worker.reference.strided import as_dense, readings, strided
 
 AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
 """Up to here a case that is not small meets every distribution too: its reference takes milliseconds on a GPU."""
@@ -69,8 +69,10 @@ PERIOD = len(values.DISTRIBUTIONS)
 FOLLOWING = {AGAIN_FEW: values.FEW, AGAIN: values.PARTLY}
 """What follows draw 0, in this order, and how it is made from its inputs."""
 
-DERIVED = (*FOLLOWING, AS_DENSE)
-"""Every draw that is made from the inputs of draw 0."""
+
+def is_derived(draw: int) -> bool:
+    """Whether a draw is made from the inputs of draw 0."""
+    return draw < 0
 
 
 STRIDED = "strided"
@@ -162,15 +164,17 @@ class Draws:
         """Which draws follow draw 0; of a large case one, because of what each takes."""
         return [AGAIN] if self.is_large(case) else list(FOLLOWING)
 
-    def read_as_dense(self, case: str) -> list[int]:
-        """The draw of inputs that are padded and read as dense; none where the reference does not bear them."""
+    def read_as_dense(self, case: str, reading: int) -> tuple[list[int], int]:
+        """The draw of inputs that are padded and in this reading read as dense, none where the reference does not bear
+        them; and the number of readings."""
+        draw, count = AS_DENSE - 2 * reading, len(readings(self.specs[case]))
         try:
-            answer = self.answer(case, AS_DENSE)
+            answer = self.answer(case, draw)
         except ProblemError as error:
             if out_of_memory(error):
                 raise
-            return []
-        return [AS_DENSE] if all(map(usable, answer.own, answer.dtypes)) else []
+            return [], count
+        return ([draw] if all(map(usable, answer.own, answer.dtypes)) else []), count
 
     def answer(self, case: str, draw: int) -> Answer:
         """Inputs and expected outputs of one draw, from memory or made now."""
@@ -211,8 +215,8 @@ class Draws:
         if draw in FOLLOWING:
             seed, distribution = self.secret, FOLLOWING[draw]
         try:
-            if draw == AS_DENSE:
-                return as_described(self._read_as_dense(case), case, self.specs[case])
+            if draw <= AS_DENSE:
+                return as_described(self._read_as_dense(case, draw), case, self.specs[case])
             if draw == 0:
                 refuse_random(
                     self.problem.instance(known, seed=seed, device=self.device, dtype=dtype), self.operators[case]
@@ -232,10 +236,11 @@ class Draws:
             ) from error
         return as_described(made, case, self.specs[case])
 
-    def _read_as_dense(self, case: str) -> Answer:
+    def _read_as_dense(self, case: str, draw: int) -> Answer:
         known, dtype = self.cases[case]
         given = self.problem.instance(known, seed=self.secret, device=self.device, dtype=dtype)
-        read, memory = as_dense(given, strided(self.specs[case]), self.secret)
+        by_strides = readings(self.specs[case])[(AS_DENSE - draw) // 2]
+        read, memory = as_dense(given, strided(self.specs[case]), self.secret, by_strides)
         return replace(with_sensitivity(judged(read), self.secret, self.floors[case]), memory=memory)
 
     def _gains(self, case: str) -> dict[str, float]:
@@ -274,15 +279,15 @@ class Draws:
 
     def own_units(self, case: str, draw: int, output: int) -> float:
         """The framework's largest error in units of its element, on the same draws as `limit`."""
-        others = [0] if draw in DERIVED else [(draw + PERIOD) % (2 * PERIOD)]
+        others = [0] if is_derived(draw) else [(draw + PERIOD) % (2 * PERIOD)]
         for other in others:
             self._errors(case, other)
-        pooled = [one for one in others if draw in DERIVED or self.errors[case, one][0] == self.errors[case, draw][0]]
+        pooled = [one for one in others if is_derived(draw) or self.errors[case, one][0] == self.errors[case, draw][0]]
         return max(self.units[case, one][output] for one in [draw, *pooled])
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
         """The framework's errors on this draw and on another of its distribution (as given, for what follows 0)."""
-        if draw in DERIVED:
+        if is_derived(draw):
             return [self._errors(case, draw)[output], *self._own(case, 0, output)]
         pooled = [draw]
         if not self.is_large(case) or math.prod(self.specs[case].outputs[output].shape) < FEW_OUTPUTS:

@@ -334,8 +334,8 @@ def respond(judge: Judge, message: messages.ToJudge) -> Any:
             return peaks.measured(Path(file))
         case messages.Draws(case=case):
             return judge.draws_for(case)
-        case messages.AsDense(case=case):
-            return judge.draws.read_as_dense(judge.strided[case])
+        case messages.AsDense(case=case, reading=reading):
+            return judge.draws.read_as_dense(judge.strided[case], reading)
         case messages.Again(case=case):
             return judge.draws.following(judge.strided.get(case, case))
         case messages.Qualify(case=case):

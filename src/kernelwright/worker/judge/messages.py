@@ -42,10 +42,11 @@ class Again(Message, frozen=True, kw_only=True, tag="again"):
 
 
 class AsDense(Message, frozen=True, kw_only=True, tag="as_dense"):
-    """The numbers of the draws that expect what dense memory gives, of a case whose inputs are laid out otherwise; none
-    where the reference cannot tell."""
+    """The numbers of the draws that expect what dense memory gives, of a case whose inputs are laid out otherwise (none
+    where the reference cannot tell), and the number of readings. reading: which inputs are read as dense, 0 for all."""
 
     case: str
+    reading: int = 0
 
 
 class Qualify(Message, frozen=True, kw_only=True, tag="qualify"):

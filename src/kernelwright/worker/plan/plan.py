@@ -27,7 +27,8 @@ AGAIN, AGAIN_FEW = -2, -4
 a few, have changed. Even, as is draw 0, so that the guard zones hold the same poison."""
 
 AS_DENSE = -6
-"""The number of the draw whose inputs are laid out otherwise, expected is what the same memory read as dense gives."""
+"""The number of the draw whose inputs are laid out otherwise, expected is what the same memory read as dense gives.
+In the even numbers below it some of the inputs are read by their strides all the same."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):

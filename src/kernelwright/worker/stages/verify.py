@@ -139,11 +139,23 @@ def _strided(subject: Subject, case: Case) -> CaseResult:
         return result
     if result.status is Status.WRONG:
         with subject.leased("verify"):
-            for draw in subject.processes.ask_judge(AsDense(case=case.name)):
-                dense = replayed(subject, case.name, subject.plans[case.name], draw)
-                if dense.status is Status.PASSED:
-                    return msgspec.structs.replace(dense, serves=(Property(name="dense", shown_by="read as dense"),))
+            dense = _read_as_dense(subject, case)
+        if dense is not None:
+            return msgspec.structs.replace(dense, serves=(Property(name="dense", shown_by="read as dense"),))
     return msgspec.structs.replace(result, reason=f"{READ_WRONGLY} ({result.reason})")
+
+
+def _read_as_dense(subject: Subject, case: Case) -> CaseResult | None:
+    """The result where the memory of all inputs, or of some of them, was read as dense; None if that is wrong too."""
+    reading, count = 0, 1
+    while reading < count:
+        draws, count = subject.processes.ask_judge(AsDense(case=case.name, reading=reading))
+        reading += 1
+        for draw in draws:
+            result = replayed(subject, case.name, subject.plans[case.name], draw)
+            if result.status is Status.PASSED:
+                return result
+    return None
 
 
 def closeness(result: CaseResult) -> float:
