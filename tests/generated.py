@@ -78,6 +78,17 @@ def of_rows(step: str = "", launched: bool = True) -> Generated:
     return Generated(captures=captures, inputs=(("x", None),), torch="2.13")
 
 
+def of_even_rows() -> Generated:
+    """Six sizes. Where both are multiples of 16, as at the first, the kernel is another one."""
+    sizes = (SIZES[0], *SIZES[1:], (55, 4057), (48, 4064), (32, 4032))
+
+    def change(rows: int) -> Change:
+        return lambda text: text.replace("tmp1 = ", "tmp1 = 1.0 * ") if rows % 16 == 0 else text
+
+    captures = tuple(capture(rows, width, change(rows)) for rows, width in sizes)
+    return Generated(captures=captures, inputs=(("x", None),), torch="2.13")
+
+
 TEMPLATE = """
 import triton
 import triton.language as tl

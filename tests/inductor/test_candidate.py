@@ -7,10 +7,11 @@ import re
 from collections.abc import Callable
 from functools import partial
 
+import msgspec
 import pytest
 
-from generated import LAUNCH, SIZES, Change, capture, unchanged
-from kernelwright.inductor import NotConverted, candidate_text
+from generated import LAUNCH, SIZES, Change, capture, of_even_rows, of_rows, unchanged
+from kernelwright.inductor import NotConverted, candidate_text, candidate_texts
 from kernelwright.model import Capture, Generated, TensorSpec
 from kernelwright.source.tunables import default_config
 
@@ -190,6 +191,22 @@ def test_the_round_sizes_of_the_timed_case_may_be_an_exception() -> None:
     assert "tmp1 = 1.0 *" not in text
     with pytest.raises(NotConverted, match="another structure at every size"):
         candidate_text(Generated(captures=tuple(texts[:2]), inputs=(("x", None),)))
+
+
+def test_what_serves_the_most_sizes_comes_first_and_the_timed_case_s_own_after_it() -> None:
+    general, special = candidate_texts(of_even_rows())
+    assert "tmp1 = 1.0 *" not in general
+    assert "a multiple of" not in general
+    assert "tmp1 = 1.0 *" in special
+    assert "the kernels serve sizes where rows is a multiple of 16" in special
+    assert candidate_text(of_even_rows()) == general
+
+
+def test_templates_come_after_library_calls_where_both_are_allowed() -> None:
+    calls = of_rows("extern_kernels.mm(arg0_1, arg0_1, out=buf0)")
+    both = msgspec.structs.replace(calls, templates=of_rows().captures)
+    assert ["torch.mm(" in one for one in candidate_texts(both, "any")] == [True, False]
+    assert ["torch.mm(" in one for one in candidate_texts(both, "none")] == [False]
 
 
 def test_a_number_among_the_inputs_is_built_in_and_others_are_refused() -> None:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from generated import of_rows
+import msgspec
+
+from generated import of_even_rows, of_rows
 from kernelwright.model import Candidate, Generated, Operator, Proposal, Request, Trial
 from kernelwright.propose import Context
 from kernelwright.propose.inductor import Inductor, InductorFirst
@@ -41,6 +43,23 @@ def test_after_that_its_numbers_are_varied() -> None:
     assert tuned.candidate is not None
     assert tuned.candidate.source == trial.proposal.candidate.source
     assert tuned.candidate.config != trial.proposal.candidate.config
+
+
+def test_the_first_improvement_is_what_inductor_writes_where_sizes_divide() -> None:
+    both = of_even_rows()
+    seed = Inductor().propose(SEED, around(generated=both))
+    trial = Trial(request=SEED, proposal=seed, evaluation=passed(100.0))
+    request = Request(number=1, operator=Operator.IMPROVE, parents=(0,), round=1)
+    special = Inductor().propose(request, around(trial, generated=both))
+    assert seed.candidate is not None
+    assert special.candidate is not None
+    assert (special.author, "a multiple of" in special.candidate.source) == ("inductor", True)
+    assert "a multiple of" not in seed.candidate.source
+    done = Trial(request=request, proposal=special, evaluation=passed(90.0))
+    tuned = Inductor().propose(msgspec.structs.replace(request, number=2), around(trial, done, generated=both))
+    assert tuned.author == "builtin"
+    later = Request(number=3, operator=Operator.IMPROVE, parents=(0,), round=2)
+    assert Inductor().propose(later, around(trial, generated=both)).author == "builtin"
 
 
 def test_it_is_not_proposed_twice() -> None:

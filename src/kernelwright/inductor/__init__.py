@@ -8,7 +8,7 @@ ends the conversion with its name.
 
 from __future__ import annotations
 
-from kernelwright.inductor.candidate import candidate_text
+from kernelwright.inductor.candidate import candidate_text, candidate_texts
 from kernelwright.inductor.faults import LeaveIt, NotConverted
 
-__all__ = ["LeaveIt", "NotConverted", "candidate_text"]
+__all__ = ["LeaveIt", "NotConverted", "candidate_text", "candidate_texts"]

@@ -23,49 +23,58 @@ HALF = ("float16", "bfloat16")
 
 
 def candidate_text(generated: Generated, library: LibraryMode = "any") -> str:
-    """The source of a candidate. Raises `LeaveIt` where the library is the computation, `NotConverted` where the text
-    cannot be converted; there is no partial candidate.
+    """The first of `candidate_texts`."""
+    return candidate_texts(generated, library)[0]
 
-    library: which library steps the problem allows. Where it allows no products and convolutions, Triton templates take
-    their place.
+
+def candidate_texts(generated: Generated, library: LibraryMode = "any") -> list[str]:
+    """The sources of candidates, of which the first serves the most sizes: the others are what Inductor writes where
+    sizes divide, and refuse all other sizes, or have Triton templates in place of library calls. Raises `LeaveIt` where
+    the library is the computation, `NotConverted` where no text can be converted; there is no partial candidate.
+
+    library: which library steps the problem allows. Where it allows no products and convolutions, only candidates with
+    templates in their place are left.
     """
     if not generated.captures:
         raise NotConverted(generated.reason)
     timed = generated.captures[0]
     if (reason := reason_to_leave(read_module(timed.text), timed, generated.precision)) is not None:
         raise LeaveIt(reason)
-    text, operators = _converted(generated, generated.captures)
-    if operators and library != "any" and generated.templates:
-        text, operators = _converted(generated, generated.templates)
-    if operators and library != "any":
-        raise NotConverted(f"it calls {operators[0]}, which needs LIBRARY = 'any' (--library any)")
-    return text
+    made = _converted(generated, generated.captures)
+    if generated.templates:
+        try:
+            made += _converted(generated, generated.templates)
+        except NotConverted:
+            if library != "any":
+                raise
+    allowed = [one.text for one in made if library == "any" or not one.library]
+    if not allowed:
+        raise NotConverted(f"it calls {made[0].library[0]}, which needs LIBRARY = 'any' (--library any)")
+    return list(dict.fromkeys(allowed))
 
 
-def _converted(generated: Generated, captures: Sequence[Capture]) -> tuple[str, list[str]]:
-    """The source, and the operators of its library steps."""
+def _converted(generated: Generated, captures: Sequence[Capture]) -> list[_Made]:
+    """A candidate for each structure that several captures have, the one that serves the most sizes first."""
     modules = [read_module(one.text) for one in captures]
     alike: dict[str, list[int]] = {}
     for number, module in enumerate(modules):
         alike.setdefault(structure(module), []).append(number)
     if all(len(group) == 1 for group in alike.values()) and len(modules) > 1:
         raise NotConverted("the generated code has another structure at every size")
-    found: list[tuple[int, int, str, list[str]]] = []
+    found: list[_Made] = []
     failed: list[NotConverted] = []
     for group in sorted(alike.values(), key=len, reverse=True):
         if len(group) == 1 and len(modules) > 1:
             continue
         try:
             kept = tuple(captures[number] for number in group)
-            made = _candidate(generated, kept, [modules[number] for number in group], captures[0])
-            found.append((made.restrictions, -len(group), made.text, made.library))
+            found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0]))
         except NotConverted as reason:
             failed.append(reason)
     if not found:
         raise failed[0]
-    # Where a size is a round number, or a multiple of another, Inductor may leave things out: the most general decides.
-    _, _, text, operators = min(found)
-    return text, operators
+    # Where a size is a round number, or a multiple of another, Inductor may leave things out.
+    return sorted(found, key=lambda made: made.restrictions)
 
 
 @dataclass(frozen=True)

@@ -1,13 +1,14 @@
 """The inductor proposer: without a starter, a run begins with what torch.compile generates.
 
-Its first kernel is converted from the text of Inductor (`kernelwright.inductor`); from there on it varies numbers, as
-the built-in proposer does. The text is the framework's own: the run keeps its hash and figures only.
+Its first kernel is converted from the text of Inductor (`kernelwright.inductor`). The first improvements of that are
+what else Inductor writes: for sizes that divide, or with templates in place of library calls. From there on it varies
+numbers, as the built-in proposer does. The text is the framework's own: the run keeps its hash and figures only.
 """
 
 from __future__ import annotations
 
 from kernelwright import codec
-from kernelwright.inductor import NotConverted, candidate_text
+from kernelwright.inductor import NotConverted, candidate_texts
 from kernelwright.model import Candidate, Operator, Proposal, Request
 from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.protocol import Context, Proposer
@@ -26,17 +27,28 @@ class Inductor:
         self._builtin = Builtin(sampler)
 
     def answers_at_once(self, request: Request) -> bool:
-        return request.operator is not Operator.SEED
+        return request.operator is not Operator.SEED  # what is generated is kept by the worker
 
     def propose(self, request: Request, context: Context) -> Proposal:
-        if request.operator is not Operator.SEED:
-            return self._builtin.propose(request, context)
+        if request.operator is Operator.SEED:
+            return self._generated(context)
+        seeds = {trial.number for trial in context.trials if trial.proposal.author == AUTHOR}
+        if request.round == 1 and not seeds.isdisjoint(request.parents):
+            other = self._generated(context)
+            if other.candidate is not None:
+                return other
+        return self._builtin.propose(request, context)
+
+    def _generated(self, context: Context) -> Proposal:
+        """The first of what is generated that was not tried."""
         generated = context.generate()
         try:
-            candidate = Candidate(source=candidate_text(generated, context.problem.library))
+            texts = candidate_texts(generated, context.problem.library)
         except NotConverted as reason:
             return Proposal(author=AUTHOR, error=str(reason))
-        if candidate in [*context.in_flight, *(trial.proposal.candidate for trial in context.trials)]:
+        tried = [one.source for one in (*context.in_flight, *(t.proposal.candidate for t in context.trials)) if one]
+        candidate = next((Candidate(source=one) for one in texts if one not in tried), None)
+        if candidate is None:
             return Proposal(author=AUTHOR, error="what torch.compile generates was tried before")
         texts = [one.text for one in generated.captures]
         kernels, characters = candidate.source.count("# Fuses: "), sum(map(len, texts))
