@@ -37,7 +37,7 @@ class Paid:
     def __init__(self, log: Path) -> None:
         self._log = log
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         with self._log.open("a") as file:
             file.write(f"pay {prompt}\n")
         return Reply(f"reply to {prompt}", Usage(input_tokens=10, cost_usd=0.01, requests=1), "stop")

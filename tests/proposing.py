@@ -65,6 +65,7 @@ def context(
     environment: Environment = ENVIRONMENT,
     blobs: Blobs | None = None,
     profiles: Mapping[int, tuple[Profile, ...]] | None = None,
+    siblings: int = 0,
 ) -> Context:
     kept = Blobs() if blobs is None else blobs
     return Context(
@@ -77,6 +78,7 @@ def context(
         put_blob=kept.put,
         blob=kept.__getitem__,
         profiles=profiles or {},
+        siblings=siblings,
     )
 
 

@@ -159,7 +159,7 @@ def program(tmp_path: Path, text: str) -> str:
 
 def test_the_provider_hands_a_prompt_to_the_program_and_its_answer_back(command: Made, tmp_path: Path) -> None:
     line = program(tmp_path, "import sys; print(sys.stdin.read().upper())")
-    reply = command.provider(line).complete("be brief", "why?")
+    reply = command.provider(line).complete(("be brief",), "why?")
     assert reply.text == "BE BRIEF\n\nWHY?\n"
     assert reply.usage.requests == 1
     assert not reply.truncated
@@ -171,12 +171,12 @@ def test_the_provider_hands_a_prompt_to_the_program_and_its_answer_back(command:
 )
 def test_a_program_that_fails_is_no_answer(command: Made, tmp_path: Path, text: str, why: str) -> None:
     with pytest.raises(ProviderError, match=why):
-        command.provider(program(tmp_path, text)).complete("", "")
+        command.provider(program(tmp_path, text)).complete(("",), "")
 
 
 def test_a_program_that_is_not_there_is_no_answer(command: Made) -> None:
     with pytest.raises(ProviderError, match="gave no answer"):
-        command.provider("no-such-program-at-all").complete("", "")
+        command.provider("no-such-program-at-all").complete(("",), "")
 
 
 def test_the_provider_writes_kernels_through_the_proposer(command: Made, tmp_path: Path) -> None:

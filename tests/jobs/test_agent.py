@@ -101,6 +101,13 @@ def test_replies_are_judged_and_nothing_is_printed(capfd: pytest.CaptureFixture[
     assert (better["trial"], better["status"], better["score_us"]) == (1, "passed", 100.0)
     assert "source" not in str(better)
     assert found["state"]["waiting"] == [2]
+    again = agent.next_request()["prompt"]
+    assert again.startswith("The rules and the problem are those of the first prompt")
+    assert "# Make `double` faster" in again
+    assert "Twice the input." not in again
+    whole = agent.next_request(whole=True)["prompt"]
+    assert whole.endswith(again.partition("\n\n")[2])
+    assert whole.partition("\n\n---\n\n")[0] == asked["prompt"].partition("\n\n---\n\n")[0]
     agent.finish()
     state = settled(agent)["state"]
     assert (state["over"], state["stopped"]) == (True, "finish was called")

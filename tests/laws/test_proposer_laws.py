@@ -64,7 +64,7 @@ def written(text: str) -> str:
 class Writer:
     """A provider that writes what `written` says."""
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         return Reply(written(prompt), Usage(input_tokens=len(prompt), requests=1), "stop")
 
     def close(self) -> None:

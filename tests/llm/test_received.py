@@ -19,7 +19,7 @@ from kernelwright.llm.http import JsonClient, Patience
 from kernelwright.llm.openai import OpenAI
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import Reply
-from kernelwright.llm.received import LARGEST_TEXT, assumed, usage_of
+from kernelwright.llm.received import LARGEST_TEXT, Counts, assumed, usage_of
 from kernelwright.model import Budget, Usage
 from kernelwright.propose import build_proposer
 from kernelwright.report.cost import run_usage
@@ -33,8 +33,8 @@ CLIENT = JsonClient(Patience(attempts=1, attempt_s=20.0, deadline_s=20.0))
 PRICE = Price(2.0, 10.0)
 Ask = Callable[[str], Reply]
 ASK: dict[str, Ask] = {
-    "openai": lambda url: OpenAI(CLIENT, "m", url, price=PRICE).complete("s", "p"),
-    "anthropic": lambda url: Anthropic(CLIENT, "m", "k" * 9, url, price=PRICE).complete("s", "p"),
+    "openai": lambda url: OpenAI(CLIENT, "m", url, price=PRICE).complete(("s",), "p"),
+    "anthropic": lambda url: Anthropic(CLIENT, "m", "k" * 9, url, price=PRICE).complete(("s",), "p"),
 }
 
 
@@ -127,7 +127,7 @@ def test_a_cost_that_is_none_is_not_believed(figure: str) -> None:
 
 
 def test_counts_may_be_written_as_floats() -> None:
-    assert usage_of([1e3, None], 2.0, None, PRICE, 0.0, 1) == (
+    assert usage_of(Counts([1e3, None], 2.0), PRICE, 0.0, 1) == (
         Usage(input_tokens=1000, output_tokens=2, cost_usd=1000 * 2e-6 + 2 * 10e-6, requests=1),
         "",
     )
@@ -213,7 +213,7 @@ def test_a_key_that_the_server_sends_back_is_shown_nowhere(
     document = f'{{"choices": [{{"message": {{"content": "{"." * before}{echo}"}}}}]}}'.encode()
     with llm_server(Scripted(status, document)) as server:
         try:
-            said = OpenAI(CLIENT, "m", server.url, key=SECRET).complete("s", "p").text
+            said = OpenAI(CLIENT, "m", server.url, key=SECRET).complete(("s",), "p").text
         except ProviderError as error:
             said = str(error)
     assert "sk-q" not in said + caplog.text or echo.startswith("\\u")

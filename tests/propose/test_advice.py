@@ -62,11 +62,11 @@ def test_a_script_answers_with_its_first_reply_and_the_mailbox_later(tmp_path: P
     file = tmp_path / "script.jsonl"
     file.write_text('{"reply": "[]", "usage": {"input_tokens": 5, "requests": 1}}\n')
     advisor, author = build_advisor("script", {"file": str(file)}, {})
-    reply = advisor.complete("", "")
+    reply = advisor.complete(("",), "")
     assert reply is not None
     assert (author, reply.text, reply.usage.input_tokens) == ("script", "[]", 5)
     advisor, author = build_advisor("mailbox", {}, {})
-    assert (author, advisor.complete("", "")) == ("mailbox", None)
+    assert (author, advisor.complete(("",), "")) == ("mailbox", None)
 
 
 def test_a_script_without_a_reply_is_refused(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_a_script_without_a_reply_is_refused(tmp_path: Path) -> None:
 def test_a_model_is_asked_over_http_and_its_cost_is_known() -> None:
     with llm_server(chat(json.dumps(ROWS), prompt_tokens=900, completion_tokens=40)) as server:
         advisor, author = build_advisor("openai", {"model": "small", "base_url": server.url}, {})
-        reply = advisor.complete("system", "question")
+        reply = advisor.complete(("system",), "question")
         advisor.close()
         (seen,) = server.seen
     assert author == "openai:small"

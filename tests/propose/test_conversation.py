@@ -28,7 +28,7 @@ class Scripted:
         self.asked: list[str] = []
         self._answer = answer
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         self.asked.append(prompt)
         return Reply(self._answer(prompt), Usage(input_tokens=10, output_tokens=5, cost_usd=0.5, requests=1), "stop")
 
@@ -100,7 +100,7 @@ def test_a_diff_is_applied_to_the_kernel_that_was_shown() -> None:
     assert proposal.candidate == Candidate(source=KERNEL.replace("BLOCK = 256", "BLOCK = 1024"))
     assert (proposal.edit, proposal.note, proposal.expected) == ("applied", "wider.", 1.5)
     assert len(asked) == 1
-    assert "a unified diff against trial 0 exactly as shown" in blobs[proposal.prompt or ""]
+    assert "Answer with a diff against trial 0." in blobs[proposal.prompt or ""]
 
 
 @pytest.mark.parametrize("second", [DIFF, REPLY], ids=["a diff", "the whole module"])
@@ -161,7 +161,7 @@ def test_what_was_paid_for_is_kept_where_the_provider_fails_after_it() -> None:
 
 def test_a_diff_in_a_reply_that_was_cut_off_is_not_applied() -> None:
     class CutOff(Scripted):
-        def complete(self, system: str, prompt: str) -> Reply:
+        def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
             return Reply(DIFF, Usage(output_tokens=9), "max_tokens")
 
     proposal = ModelProposer(CutOff(lambda prompt: ""), "openai:m", "diff").propose(IMPROVE, context(starter()))

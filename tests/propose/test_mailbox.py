@@ -13,7 +13,7 @@ import pytest
 from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.model import Operator, Request
 from kernelwright.propose import deposit_reply, prompt_path, waiting
-from kernelwright.propose.mailbox import Mailbox, write_whole
+from kernelwright.propose.mailbox import Mailbox, without_shared, write_whole
 from proposing import KERNEL, OTHER, REPLY, Blobs, context, passed, starter, trial
 
 IMPROVE = Request(number=7, operator=Operator.IMPROVE, parents=(0,))
@@ -223,6 +223,7 @@ def test_a_prompt_asks_about_a_surprise_and_the_reply_may_hold_a_lesson_beside_t
     text = prompt_path(tmp_path, IMPROVE.number).read_text(encoding="utf-8")
     assert text.index("# Why was trial 1 a surprise?") < text.index("# Make `double` faster")
     assert "Answer this first, above your note" in text
+    assert "words only, without a code block" not in text, "the same reply holds the kernel"
     answer = (
         f"author: Ada\n\nIt waits.\nLesson: do not wait.\nClaim: registers up\n\nNote: adds.\n\n```python\n{OTHER}```\n"
     )
@@ -239,3 +240,16 @@ def test_a_byte_order_mark_is_no_part_of_a_reply(tmp_path: Path) -> None:
     module = tmp_path / "b.py"
     module.write_text(KERNEL, encoding="utf-8-sig")
     assert deposit_reply(tmp_path, 7, module).read_text(encoding="utf-8") == KERNEL
+
+
+def test_a_prompt_is_cut_to_its_request_only_where_an_earlier_one_began_alike() -> None:
+    first, second = "rules\n\n---\n\n# One\n\n---\n\nmore\n", "rules\n\n---\n\n# Two\n"
+    assert without_shared(second, first).endswith("gives them again.\n\n# Two\n")
+    assert without_shared(first, second).endswith("\n\n# One\n\n---\n\nmore\n")
+    assert without_shared(second, "other rules\n\n---\n\n# One\n") == second
+    assert without_shared("no parts", first) == "no parts"
+
+
+def test_the_rules_of_a_mailbox_allow_the_bare_module_that_it_takes(tmp_path: Path) -> None:
+    text = asked(tmp_path).read_text(encoding="utf-8")
+    assert "Or the bare module" in text

@@ -27,7 +27,7 @@ class FakeProvider:
     asked: list[tuple[str, str]] = field(default_factory=list)
     closed: bool = False
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         self.asked.append((system, prompt))
         return self.answer(system, prompt)
 
@@ -56,7 +56,7 @@ def test_the_provider_is_asked_system_and_prompt_apart() -> None:
     provider = FakeProvider()
     ModelProposer(provider, "openai:m").propose(IMPROVE, context(starter()))
     ((system, prompt),) = provider.asked
-    assert system.startswith("You write GPU kernels in Triton")
+    assert system[0].startswith("You write GPU kernels in Triton")
     assert prompt.startswith("# Make `double` faster")
 
 

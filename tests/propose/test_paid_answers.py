@@ -40,7 +40,7 @@ class Provider:
         self.asked: list[str] = []
         self._dies, self._kernel = dies, kernel
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         kind = {"Why": "reflect", "Plan": "plan", "Your": "mend"}.get(prompt.split()[1], "kernel")
         if kind == self._dies:
             raise Killed
@@ -107,7 +107,7 @@ def killed_after_the_plan(folder: Path) -> None:
 
 
 class SuicidalProvider(Provider):
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         if prompt.split()[1] != "Plan":
             os.kill(os.getpid(), 9)
         return super().complete(system, prompt)

@@ -28,14 +28,19 @@ from kernelwright.model import (
     Trial,
 )
 from kernelwright.propose import sections
+from kernelwright.propose.conversation import whole
 from kernelwright.propose.prompt import (
+    Answer,
     NoPrompt,
+    Prompt,
     mend_prompt,
     plan_prompt,
     prompt_for,
     reflect_prompt,
     render,
+    system,
     template,
+    with_plan,
 )
 from kernelwright.propose.sections import kernel, problem
 from kernelwright.propose.shown import shown_source
@@ -74,13 +79,18 @@ RUN = (
 TEMPLATES = sorted(
     file.name[:-3] for file in resources.files("kernelwright.prompts").iterdir() if file.name.endswith(".md")
 )
+PROFILE = profile_of(Candidate(source="BLOCK = 64"), "big", False)
 WRITERS = (Operator.SEED, Operator.IMPROVE, Operator.REPAIR, Operator.REWRITE_SIMPLY, Operator.MERGE)
 PARENTS = {Operator.SEED: (), Operator.REPAIR: (2, 1), Operator.MERGE: (0, 1)}
 
 
 def prompt_text(operator: Operator, **more: object) -> str:
+    return whole(prompt(operator, **more))
+
+
+def prompt(operator: Operator, **more: object) -> Prompt:
     request = Request(number=4, operator=operator, parents=PARENTS.get(operator, (1,)))
-    return prompt_for(request, context(*RUN, **more)).text  # type: ignore[arg-type]
+    return prompt_for(request, context(*RUN, **more))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("operator", WRITERS)
@@ -124,11 +134,25 @@ def test_a_problem_is_shown_without_its_list_of_cases() -> None:
         "CASES = [\n    dict(name='a', n=1),\n    dict(name='secret', held_out=True, n=7777),\n]\n"
         "CASES += [dict(name='b', held_out=True, n=n) for n in SIZES]\n\n\nclass Model:\n    pass  # the end\n"
     )
-    text = prompt_for(
-        Request(number=0, operator=Operator.SEED), context(problem=msgspec.structs.replace(PROBLEM, source=source))
-    ).text
+    text = problem(msgspec.structs.replace(PROBLEM, source=source))
     assert "7777" not in text
-    assert "SIZES = (3, 5)\n# CASES: see the table below.\n\n\nclass Model:\n    pass  # the end\n```" in text
+    assert "import torch\n\n# CASES: see the table below.\n\n\nclass Model:\n    pass  # the end\n```" in text
+
+
+def test_what_only_the_list_of_cases_uses_is_not_shown_since_it_may_hold_their_sizes() -> None:
+    source = (
+        "WIDTH = 64\nSIZES = [(3, WIDTH), (7777, WIDTH)]\n'Which sizes.'\n\n\n"
+        "def _case(rows, cols):\n    return dict(rows=rows, cols=cols, held_out=rows in ODD)\n\n\n"
+        "ODD = [7777]\nUNUSED = 1\nCASES = [_case(*size) for size in SIZES]\n\n\n"
+        "def get_inputs(rows=3, cols=WIDTH):\n    return []\n"
+    )
+    shown = shown_source(source)
+    rest = "WIDTH = 64 UNUSED = 1 # CASES: see the table below. def get_inputs(rows=3, cols=WIDTH): return []"
+    assert " ".join(shown.split()) == rest
+
+
+def test_the_library_mode_of_the_source_is_not_shown_because_a_run_may_override_it() -> None:
+    assert shown_source('LIBRARY = "none"  # own kernels\n\nclass Model:\n    pass\n') == "\nclass Model:\n    pass\n"
 
 
 def test_modules_of_a_problem_are_shown_with_it_and_empty_ones_are_not() -> None:
@@ -145,14 +169,19 @@ def test_a_source_without_cases_or_that_does_not_parse_is_shown_as_it_is() -> No
 
 def test_requests_that_start_from_the_same_kernel_are_told_apart() -> None:
     texts = [
-        prompt_for(Request(number=number, operator=Operator.IMPROVE, parents=(1,)), context(*RUN)).text
+        prompt_for(Request(number=number, operator=Operator.IMPROVE, parents=(1,)), context(*RUN, siblings=1)).text
         for number in range(4, 8)
     ]
     assert len(set(texts)) == 4
+    assert all("Others are changing this kernel at the same time" in text for text in texts)
+
+
+def test_a_request_that_is_alone_is_not_told_of_others() -> None:
+    assert "Others" not in prompt(Operator.IMPROVE).text.partition("## Moves")[0]
 
 
 def test_the_system_prompt_says_what_a_candidate_must_and_must_not_be() -> None:
-    system = prompt_for(Request(number=0, operator=Operator.SEED), context()).system
+    system, _ = prompt_for(Request(number=0, operator=Operator.SEED), context()).system
     for word in (
         "ModelNew",
         "kernel_function",
@@ -169,7 +198,7 @@ def test_the_system_prompt_says_what_a_candidate_must_and_must_not_be() -> None:
 @pytest.mark.parametrize("operator", [Operator.IMPROVE, Operator.REWRITE_SIMPLY, Operator.MERGE])
 def test_a_timed_parent_comes_with_its_times_and_the_gap(operator: Operator) -> None:
     text = prompt_text(operator)
-    assert "| big | 100 µs | 50 | 2.00× | bytes |" in text
+    assert "| big | 100 µs | 2.00× |" in text
     assert "80 µs (measured)" in text
     assert OTHER.strip() in text
 
@@ -178,7 +207,7 @@ def test_a_timed_parent_comes_with_its_times_and_the_gap(operator: Operator) -> 
 def test_a_parent_comes_with_what_the_compiler_says_and_the_moves(operator: Operator) -> None:
     text = prompt_text(operator)
     assert "| `double_kernel` | 40 | 0 | 2048 | 4 | 3 | 75 % (by registers) |" in text
-    assert "Not available: explicit shared memory" in text
+    assert "Not available in Triton: explicit shared memory" in text
 
 
 def test_an_improvement_is_given_one_bottleneck_and_the_last_change() -> None:
@@ -239,7 +268,7 @@ def test_without_a_gpu_every_time_is_called_an_estimate() -> None:
     nowhere = msgspec.structs.replace(ENVIRONMENT, device=None)
     run = (starter(passed(100.0, "estimate")), trial(1, OTHER, evaluation=passed(80.0, "estimate"), parents=(0,)))
     request = Request(number=2, operator=Operator.IMPROVE, parents=(1,))
-    text = prompt_for(request, context(*run, environment=nowhere)).text
+    text = whole(prompt_for(request, context(*run, environment=nowhere)))
     assert "No GPU here: kernels are compiled for sm_90" in text
     for line in text.splitlines():
         if re.search(r"\b(100|80) µs", line):
@@ -262,7 +291,7 @@ def test_strides_are_shown_where_they_are_not_dense() -> None:
     spec = TensorSpec(shape=(8, 16), dtype="float16", stride=(1, 8))
     info = CaseInfo(case=Case(name="big"), inputs=(spec, 3, None), outputs=(SPEC,), bytes=1, flop=1, bound=BOUND)
     problem = msgspec.structs.replace(PROBLEM, cases=(info,), parameters={"weight": (4, 4), "scale": ()})
-    text = prompt_for(Request(number=0, operator=Operator.SEED), context(problem=problem)).text
+    text = whole(prompt_for(Request(number=0, operator=Operator.SEED), context(problem=problem)))
     assert "| (8, 16) float16, strides (1, 8); 3; None | (64, 64) float32 |" in text
     assert "| `weight` | 4×4 |" in text
     assert "| `scale` | scalar |" in text
@@ -270,7 +299,7 @@ def test_strides_are_shown_where_they_are_not_dense() -> None:
 
 def test_peaks_of_the_machine_are_shown_with_where_they_come_from() -> None:
     where = msgspec.structs.replace(ENVIRONMENT, peaks={"copy_bytes_per_s": 4.28e12}, peaks_source="measured today")
-    text = prompt_for(Request(number=0, operator=Operator.SEED), context(environment=where)).text
+    text = whole(prompt_for(Request(number=0, operator=Operator.SEED), context(environment=where)))
     assert "Peaks (measured today): copy bytes/s 4.28e+12." in text
 
 
@@ -345,14 +374,16 @@ def test_what_is_asked_beside_a_kernel_leaves_nothing_unfilled_and_wants_words()
     slower = trial(4, OTHER + "x = 1\n", evaluation=msgspec.structs.replace(GOOD, score_us=300.0), parents=(0,))
     told = context(*RUN, slower)
     task = prompt_for(Request(number=5, operator=Operator.IMPROVE, parents=(1,)), told, "diff")
-    plan, why = plan_prompt(task), reflect_prompt(slower, told)
+    plan, why = plan_prompt(task), reflect_prompt(slower, told, "diff")
     again = mend_prompt(task, KERNEL, "-x\n+y\n", "hunk 1 of the diff fits nowhere")
     for prompt in (plan, why, again):
-        assert not re.search(r"\{\{|\}\}", prompt.system + prompt.text)
+        assert not re.search(r"\{\{|\}\}", whole(prompt))
+        assert prompt.system == task.system
     assert task.text in plan.text
-    assert "Write no code block" in plan.system
-    assert "Write no code block" in why.system
-    assert "a unified diff against trial 1 exactly as shown" in again.system
+    assert "without a code block" in plan.text
+    assert "without a code block" in why.text
+    assert "Answer with a diff against trial 1." in task.text
+    assert "a unified diff against the kernel exactly as shown" in again.system[0]
     assert "| `registers` | 40 | 40 |" in why.text
     assert "```diff\n-x\n+y\n```" in again.text
 
@@ -413,3 +444,48 @@ def test_a_prompt_says_what_is_changed_in_place_and_whether_it_is_returned() -> 
 def test_a_problem_with_gradients_asks_for_a_backward() -> None:
     assert "kernel_backward" not in sections.cases(PROBLEM)
     assert "kernel_backward" in sections.cases(msgspec.structs.replace(PROBLEM, gradients=True))
+
+
+@pytest.mark.parametrize("answer", ["whole", "diff", "mailbox"])
+def test_every_prompt_of_a_run_begins_with_the_same_rules_and_problem(answer: Answer) -> None:
+    slower = trial(4, OTHER + "x = 1\n", evaluation=msgspec.structs.replace(GOOD, score_us=300.0), parents=(0,))
+    early, late = context(*RUN), context(*RUN, slower, siblings=2, profiles={1: (PROFILE,)})
+    prompts = [
+        prompt_for(Request(number=number, operator=operator, parents=PARENTS.get(operator, (1,))), now, answer)
+        for number, now in ((4, early), (9, late))
+        for operator in WRITERS
+    ]
+    prompts += [plan_prompt(prompts[1]), reflect_prompt(slower, late, answer)]
+    prompts += [with_plan(prompts[1], "wider"), mend_prompt(prompts[1], KERNEL, "-x", "it fits nowhere")]
+    assert len({one.system for one in prompts}) == 1
+    rules, problem = prompts[0].system
+    assert all(whole(one).startswith(f"{rules.strip()}\n\n{problem.strip()}\n\n---\n\n") for one in prompts)
+    assert not re.search(r"\btrial\b|\d µs", rules + problem)
+    others = msgspec.structs.replace(PROBLEM, name="another", library="any", precision="tf32", gradients=True)
+    assert system(context(problem=others), answer)[0] == rules, "the rules are the same for every problem, too"
+
+
+def test_a_prompt_has_no_words_on_what_the_problem_lacks() -> None:
+    info = msgspec.structs.replace(PROBLEM, kinds={"_softmax": "other"})
+    text = prompt_text(Operator.IMPROVE, problem=info)
+    for word in ("library", "gradient", "TF32", "tl.dot", "tensor core", "changes `", "nested"):
+        assert not re.search(word, text, re.IGNORECASE), word
+    assert "input_precision" in prompt_text(
+        Operator.SEED, problem=msgspec.structs.replace(info, kinds={"mm": "product"})
+    )
+
+
+def test_moves_that_the_problem_has_no_place_for_are_not_shown_whatever_the_bottleneck() -> None:
+    info = msgspec.structs.replace(PROBLEM, kinds={"mul": "pointwise"})
+    profiled = {1: (PROFILE,)}
+    menu = prompt_text(Operator.IMPROVE, profiles=profiled, problem=info).partition("## Moves")[2]
+    assert "**wider loads.**" in menu
+    assert "several outputs a program" not in menu
+    assert "several outputs a program" in prompt_text(Operator.IMPROVE, profiles=profiled)
+
+
+def test_sections_without_content_are_left_out() -> None:
+    text = prompt_for(Request(number=1, operator=Operator.IMPROVE, parents=(0,)), context(starter(passed(9.0)))).text
+    for heading in ("What the last change did", "What was counted", "What the compiler says", "What surprises"):
+        assert heading not in text, heading
+    assert prompt_for(Request(number=0, operator=Operator.SEED), context()).text.endswith("then write the module.\n")

@@ -66,4 +66,4 @@ def test_tunings_share_a_line_with_what_they_were_worth() -> None:
 
 def test_the_writer_is_told_that_repeats_are_refused() -> None:
     assert "Code that is in this run already, comments and layout aside, is refused." in history([starter()])
-    assert history([]) == "Nothing yet."
+    assert history([]) == ""

@@ -12,7 +12,7 @@ from kernelwright.report.cost import cost_document, cost_text, costs, diffs_text
 from samples import failed, passed, run_view, trial
 
 STAGES_S = {"record": 9.0, "compile": 2.0, "verify": 1.0, "time": 3.0}
-USAGE = Usage(input_tokens=100, output_tokens=20, cost_usd=0.5, seconds=7.0, requests=1)
+USAGE = Usage(input_tokens=100, cached_tokens=60, output_tokens=20, cost_usd=0.5, seconds=7.0, requests=1)
 
 
 def took(evaluation: Evaluation) -> Evaluation:
@@ -40,6 +40,8 @@ def test_a_line_per_operator_and_shares_per_trial_and_per_gain() -> None:
         "passed",
         "gains",
         "tokens",
+        "from",
+        "cache",
         "USD",
         "model",
         "(s)",
@@ -48,11 +50,11 @@ def test_a_line_per_operator_and_shares_per_trial_and_per_gain() -> None:
         "GPU",
         "(s)",
     ]
-    assert row(text, "improve") == ["2", "1", "1", "240", "1.0000", "14.0", "4.0", "8.0"]
-    assert row(text, "repair") == ["1", "1", "0", "120", "0.5000", "7.0", "2.0", "4.0"]
-    assert row(text, "all") == ["5", "4", "2", "480", "2.0000", "28.0", "10.0", "20.0"]
-    assert row(text, "per trial") == ["96", "0.4000", "5.6", "2.0", "4.0"]
-    assert row(text, "per gain") == ["240", "1.0000", "14.0", "5.0", "10.0"]
+    assert row(text, "improve") == ["2", "1", "1", "240", "120", "1.0000", "14.0", "4.0", "8.0"]
+    assert row(text, "repair") == ["1", "1", "0", "120", "60", "0.5000", "7.0", "2.0", "4.0"]
+    assert row(text, "all") == ["5", "4", "2", "480", "240", "2.0000", "28.0", "10.0", "20.0"]
+    assert row(text, "per trial") == ["96", "48", "0.4000", "5.6", "2.0", "4.0"]
+    assert row(text, "per gain") == ["240", "120", "1.0000", "14.0", "5.0", "10.0"]
 
 
 def test_a_run_without_a_gain_has_no_price_of_one() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import msgspec
 
 from kernelwright.model import Exchange, Reflection, Usage
-from kernelwright.report.trials import tally, trial_text, trials_table
+from kernelwright.report.trials import tally, tokens_text, trial_text, trials_table
 from samples import BLOCK, passed, run_view, short_run, trial
 
 
@@ -36,6 +36,12 @@ def test_one_trial_is_shown_whole() -> None:
     assert "confirmation, in a fresh process" in text
     assert "31.00 µs (estimate)" in text
     assert "BLOCK=2048" in text
+
+
+def test_what_a_cache_served_is_shown_with_what_was_written_to_it() -> None:
+    usage = Usage(input_tokens=900, cached_tokens=700, cache_written_tokens=50, output_tokens=80)
+    assert tokens_text(usage) == "900 tokens in (700 from the cache, 50 written to it), 80 out, price unknown"
+    assert tokens_text(Usage(input_tokens=9)) == "9 tokens in, 0 out, price unknown"
 
 
 def test_a_config_that_does_not_fit_is_said_above_the_source() -> None:

@@ -120,11 +120,11 @@ def add_answers(made: MCPServer, agent: AgentSession) -> None:
 
     @made.tool(annotations=READS)
     @said
-    def next_request(number: int | None = None) -> dict[str, Any]:
-        """The prompt of the next request that waits, or of the one named: the problem, the kernel to start from, where
-        its time goes, what was tried. since: trials that were finished after the prompt was written. Answer it with
-        submit."""
-        return agent.next_request(number)
+    def next_request(number: int | None = None, whole: bool = False) -> dict[str, Any]:
+        """The prompt of the next request that waits, or of the one named: the kernel to start from, where its time
+        goes, what was tried. The first one of a run begins with the rules and the problem; whole gives them again.
+        since: trials that were finished after the prompt was written. Answer it with submit."""
+        return agent.next_request(number, whole)
 
     @made.tool(annotations=WRITES)
     @said

@@ -18,7 +18,8 @@ def dry_run_text(found: DryRun) -> str:
     parts += found.remarks
     if found.document is not None:
         messages = found.document["messages"]
-        texts = [("system", found.document["system"])] if "system" in found.document else []
+        system = found.document.get("system", ())
+        texts = [("system", "\n\n".join(block["text"] for block in system))] if system else []
         texts += [(message["role"], message["content"]) for message in messages]
         parts += [f"--- first prompt, {role} ---\n\n{text}" for role, text in texts]
     if found.file is not None:

@@ -6,14 +6,19 @@ and cannot be asked for; what it takes from a kernel is shapes, orders, hints an
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from kernelwright.diagnosis.traits import Trait
 from kernelwright.model import Limit, Record
 
 
 class Move(Record, frozen=True, kw_only=True):
-    """against: the limits that it addresses. sketch: Triton, with names that a reader fills in."""
+    """against: the limits that it addresses. needs: traits without which a problem has no place for it. sketch: Triton,
+    with names that a reader fills in."""
 
     name: str
     against: tuple[Limit, ...]
+    needs: tuple[Trait, ...] = ()
     what: str
     when: str
     when_not: str
@@ -34,6 +39,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="several outputs a program",
         against=(Limit.CACHE, Limit.EXCESS_BYTES, Limit.INSTRUCTIONS),
+        needs=(Trait.OVERLAPS,),
         what="Let one program compute neighbouring outputs, so that overlapping inputs are loaded once and reused.",
         when="Stencils, windows and convolutions: outputs share inputs, L1 or L2 is busier than DRAM.",
         when_not="Outputs share nothing, or the accumulators would spill.",
@@ -75,6 +81,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="order for L2",
         against=(Limit.EXCESS_BYTES, Limit.CACHE, Limit.TENSOR),
+        needs=(Trait.OVERLAPS,),
         what="Number programs so that those that share inputs run at the same time.",
         when="Blocks that share rows or columns of an input are far apart in the grid; L2 hit rate is low.",
         when_not="Nothing is shared between programs.",
@@ -86,6 +93,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="eviction hints",
         against=(Limit.DRAM, Limit.EXCESS_BYTES),
+        needs=(Trait.LOOPS,),
         what="Say what is read once and what is shared, so that the caches keep the right lines.",
         when="Streams and reused data go through one cache; DRAM is near its peak already.",
         when_not="All data is read once, or all fits L2: then it changes nothing.",
@@ -96,6 +104,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="as much at a time as L2 holds",
         against=(Limit.EXCESS_BYTES, Limit.DRAM),
+        needs=(Trait.REDUCES,),
         what="Let fewer programs be at work at once, so that what each reads twice is still in L2 the second time.",
         when="A row is walked twice, and resident programs times bytes of a row are more than L2.",
         when_not="Nothing is read twice, or fewer programs leave too few bytes under way.",
@@ -106,7 +115,7 @@ MOVES: tuple[Move, ...] = (
         against=(Limit.SPILLS, Limit.OCCUPANCY, Limit.GRID),
         what="Halve a block's side: fewer registers a thread, more blocks.",
         when="Registers spill, or registers or shared memory allow few blocks on a multiprocessor.",
-        when_not="The tile feeds tl.dot and reuse would suffer more: try more warps first.",
+        when_not="Programs share inputs, and reuse would suffer more: try more warps first.",
         sketch="kernel[(triton.cdiv(n, 64),)](x, y, n, BLOCK=64, num_warps=4)  # was BLOCK=128",
     ),
     Move(
@@ -120,6 +129,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="shorter lives",
         against=(Limit.SPILLS,),
+        needs=(Trait.LOOPS,),
         what="Compute values where they are used, accumulate at once, load in a loop rather than all at the start.",
         when="A static loop holds every tap's values before it adds them up.",
         when_not="The values are used again later.",
@@ -129,6 +139,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="split the reduction",
         against=(Limit.GRID, Limit.LATENCY),
+        needs=(Trait.LOOPS,),
         what="Let several programs share a long reduction: partial results, then a small second kernel or atomic adds.",
         when="Fewer programs than multiprocessors, each with a long loop.",
         when_not="There are enough programs, or the order of additions must be fixed (atomics change it).",
@@ -138,6 +149,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="fill the last wave",
         against=(Limit.GRID,),
+        needs=(Trait.LOOPS,),
         what="Choose the block so that the grid is a little under a whole number of waves, or let programs loop.",
         when="The grid is one to four waves and the last one is mostly empty.",
         when_not="There are dozens of waves: the tail is then a small part.",
@@ -147,6 +159,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="use the tensor cores",
         against=(Limit.TENSOR_UNUSED,),
+        needs=(Trait.TENSOR_CORES,),
         what="Write the sum of products as tl.dot of tiles with sides of at least 16 and a float32 accumulator.",
         when="Half-precision sums of products: convolutions become products of gathered patches and weights.",
         when_not="float32 inputs whose products must be exact (TF32 is not), or one factor is a vector.",
@@ -158,15 +171,17 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="skip known zeros",
         against=(Limit.TENSOR_UNUSED, Limit.INSTRUCTIONS, Limit.TENSOR, Limit.CACHE),
+        needs=(Trait.ZEROS,),
         what="Leave out work whose result is known: taps in the padding, outputs that a stride never reaches.",
         when="The problem has structure: strides, dilation, masks, triangles.",
         when_not="Finding out costs more than the work, or neighbouring threads would branch apart.",
         sketch="if tile_n * BLOCK_N <= (tile_m + 1) * BLOCK_M:  # only tiles that touch the lower triangle\n"
-        "    acc = tl.dot(a, b, acc)",
+        "    acc = step(acc, tile_m, tile_n)",
     ),
     Move(
         name="larger tensor tiles",
         against=(Limit.TENSOR,),
+        needs=(Trait.TENSOR_CORES,),
         what="128 × 128 or 128 × 256 tiles with 8 warps: more products for each byte that goes through shared memory.",
         when="Tensor cores wait for operands, and there are enough tiles for all multiprocessors.",
         when_not="The grid would fall under one wave.",
@@ -175,6 +190,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="descriptors",
         against=(Limit.TENSOR, Limit.INSTRUCTIONS),
+        needs=(Trait.LOOPS, Trait.COPY_ENGINE),
         what="Load tiles through tensor descriptors: the copy engine computes addresses and bounds, not the threads.",
         when="Tiles of dense matrices whose rows are multiples of 16 bytes.",
         when_not="Gathers, ragged rows, or before Hopper.",
@@ -184,11 +200,11 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="loads ahead of use",
         against=(Limit.LATENCY, Limit.TENSOR),
+        needs=(Trait.LOOPS,),
         what="Pipeline the loop over tiles: the next loads start before this tile's arithmetic ends.",
         when="A loop loads and computes in turn, and warps wait for memory (long scoreboard).",
         when_not="There is no loop, or shared memory for the stages would cut occupancy.",
-        sketch="for k in tl.range(0, K, BLOCK_K, num_stages=4):\n"
-        "    acc = tl.dot(tl.load(a_ptrs + k), tl.load(b_ptrs + k * N), acc)",
+        sketch="for start in tl.range(0, n, BLOCK, num_stages=4):\n    acc = step(acc, tl.load(x_ptr + start + lanes))",
     ),
     Move(
         name="more bytes in flight",
@@ -211,6 +227,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="cheaper functions",
         against=(Limit.INSTRUCTIONS,),
+        needs=(Trait.FUNCTIONS,),
         what="exp2 with the factor folded in, a reciprocal instead of many divisions, fewer conversions.",
         when="The special-function or conversion pipes are busy; or issue slots are, and each value takes a "
         "tl.exp, which is an exp2 with a comparison and two multiplications around it.",
@@ -220,6 +237,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="a reference near the maximum",
         against=(Limit.INSTRUCTIONS,),
+        needs=(Trait.EXPONENTIALS,),
         what="Sum exponentials beside the first block's maximum in place of a running one: nothing to correct.",
         when="Issue slots are busy in a loop that keeps a running maximum for a sum of exponentials.",
         when_not="The sum may overflow and there is no second walk, with the true maximum, for where it did.",
@@ -230,6 +248,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="reduce the axis a thread holds",
         against=(Limit.SHARED,),
+        needs=(Trait.REDUCES,),
         what="Loop over the reduced axis, each thread adding up its own column: no value leaves its thread.",
         when="The reduced axis is the strided one in memory, or short.",
         when_not="The reduced axis is the contiguous one: neighbouring threads then have to meet.",
@@ -241,6 +260,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="fewer reductions across warps",
         against=(Limit.SYNCHRONISATION, Limit.SHARED),
+        needs=(Trait.REDUCES,),
         what="Reduce along the axis that a thread holds, once at the end of the loop rather than in every step.",
         when="Warps wait at barriers; there is a reduction inside a loop.",
         when_not="The next step needs the reduced value.",
@@ -252,6 +272,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="fewer warps for the tile",
         against=(Limit.SYNCHRONISATION, Limit.SHARED),
+        needs=(Trait.REDUCES,),
         what="A row per one or two warps needs no barrier, or a cheap one.",
         when="Rows are short, programs have 8 or more warps.",
         when_not="A row does not fit the registers of few threads.",
@@ -260,6 +281,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="one launch",
         against=(Limit.LAUNCH,),
+        needs=(Trait.SHORT,),
         what="One kernel instead of several; no zeroed scratch, no contiguous copies, few arguments.",
         when="Calls are short: starting kernels costs the host more than they run.",
         when_not="The parts have different grids and each is long.",
@@ -268,6 +290,7 @@ MOVES: tuple[Move, ...] = (
     Move(
         name="more work a launch",
         against=(Limit.LAUNCH,),
+        needs=(Trait.SHORT,),
         what="Several rows a program do not help the host; one launch for several tensors or heads does.",
         when="The caller launches the same kernel in a loop.",
         when_not="There is one launch already: then only the caller can help, with a CUDA graph around its calls.",
@@ -279,6 +302,11 @@ MOVES: tuple[Move, ...] = (
 
 def moves_against(limit: Limit) -> tuple[Move, ...]:
     return tuple(move for move in MOVES if limit in move.against)
+
+
+def fitting(traits: frozenset[Trait], moves: Iterable[Move] = MOVES) -> tuple[Move, ...]:
+    """Those that a problem with these traits has a place for."""
+    return tuple(one for one in moves if traits.issuperset(one.needs))
 
 
 def move(name: str) -> Move:

@@ -16,8 +16,8 @@ from kernelwright.text.escape import legible
 
 COLUMNS = (
     "trial", "round", "operator", "parents", "author", "status", "confirmed", "library", "case", "kind", "median_us",
-    "ci95_low_us", "ci95_high_us", "call_us", "score_us", "config", "candidate", "input_tokens", "output_tokens",
-    "cost_usd", "reason", "note",
+    "ci95_low_us", "ci95_high_us", "call_us", "score_us", "config", "candidate", "input_tokens", "cached_tokens",
+    "cache_written_tokens", "output_tokens", "cost_usd", "reason", "note",
 )  # fmt: skip
 
 
@@ -64,6 +64,8 @@ def common_of(trial: Trial) -> dict[str, object]:
         "config": json.dumps(candidate.config) if candidate is not None else "",
         "candidate": candidate.id if candidate is not None else "",
         "input_tokens": usage.input_tokens,
+        "cached_tokens": usage.cached_tokens,
+        "cache_written_tokens": usage.cache_written_tokens,
         "output_tokens": usage.output_tokens,
         "cost_usd": "" if usage.cost_usd is None else usage.cost_usd,
         "reason": legible(" ".join(why(trial).split())),

@@ -28,7 +28,7 @@ from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import EventKind, Journal
 from kernelwright.model import Budget, Scalar, Trial
-from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw, without_orders
+from kernelwright.propose import deposit_reply, prompt_path, waiting, withdraw, without_orders, without_shared
 from kernelwright.propose.reply import blocks
 from kernelwright.report.commands import KERNEL
 from kernelwright.report.profiled import profiled, profiled_text
@@ -55,13 +55,15 @@ of the one before."""
 @dataclass
 class Opened:
     """The run that the agent works on. things: closes its journal and its worker. outcome: of its last session. known:
-    the trials whose verdict the agent has. line: the last of the session's progress."""
+    the trials whose verdict the agent has. line: the last of the session's progress. prompt: the first one that the
+    agent was given, "" before that."""
 
     run: OpenRun
     things: ExitStack
     outcome: Outcome | None = None
     known: set[int] = field(default_factory=set)
     line: str = ""
+    prompt: str = ""
 
     @property
     def journal(self) -> Journal:
@@ -142,9 +144,9 @@ class AgentSession:
 
     # --- working on it ----------------------------------------------------------------------------------------
 
-    def next_request(self, number: int | None = None) -> dict[str, Any]:
+    def next_request(self, number: int | None = None, whole: bool = False) -> dict[str, Any]:
         """The prompt of a request that waits: that one, or the first. since: what became of trials that were finished
-        after it was written."""
+        after it was written. whole: with the rules and the problem, although an earlier prompt had them."""
         with self._lock:
             run = self._opened()
             open_numbers = waiting(run.journal.folder)
@@ -154,12 +156,14 @@ class AgentSession:
                     f"no request {'' if number is None else number} waits; waiting: {waits}", self._what_now()
                 )
             chosen = open_numbers[0] if number is None else number
-            prompt = prompt_path(run.journal.folder, chosen).read_text(encoding="utf-8")
+            prompt = without_orders(prompt_path(run.journal.folder, chosen).read_text(encoding="utf-8"))
+            is_known = bool(run.prompt) and not whole
+            run.prompt = run.prompt or prompt
             return {
                 "number": chosen,
                 "waiting": list(open_numbers),
                 "since": self._since(chosen),
-                "prompt": without_orders(prompt),
+                "prompt": without_shared(prompt, run.prompt) if is_known else prompt,
             }
 
     def _since(self, number: int) -> list[dict[str, Any]]:

@@ -24,7 +24,7 @@ from kernelwright.text.escape import legible
 HARMLESS = frozenset(
     {
         "model", "max_tokens", "temperature", "timeout_s", "edits", "plan", "reflect", "attempts", "settle_s",
-        "input_usd_per_mtok", "output_usd_per_mtok", "sampler",
+        "input_usd_per_mtok", "output_usd_per_mtok", "cached_usd_per_mtok", "sampler",
     }
 )  # fmt: skip
 """Options of proposers that decide no address, no key and no file. A new option needs consent until it is put here."""

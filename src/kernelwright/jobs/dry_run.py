@@ -171,7 +171,7 @@ def limits_of(settings: RunSettings, shown: Shown | None) -> dict[str, str]:
         length = f" of at most {shown.max_tokens} tokens" if shown.max_tokens is not None else ""
         found["tokens"] = f"no limit; at most {requests} answers{length}, and their prompts"
     if budget.usd is None and price is not None and most_tokens is not None:
-        found["USD"] = f"{most_tokens * max(price.input_usd_per_mtok, price.output_usd_per_mtok) / 1e6:.2f}"
+        found["USD"] = f"{most_tokens * price.highest_usd_per_mtok / 1e6:.2f}"
     return found
 
 

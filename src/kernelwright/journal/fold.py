@@ -16,6 +16,7 @@ from kernelwright.model import (
     Candidate,
     Evaluation,
     Incumbent,
+    Operator,
     Profile,
     Proposal,
     Request,
@@ -153,6 +154,12 @@ class RunState:
     def open_requests(self) -> list[Request]:
         """Those that wait for a proposal."""
         return [request for number, request in self.requests.items() if number not in self.proposals]
+
+    def siblings(self, number: int) -> int:
+        """How many other open requests to write a kernel start from the same one."""
+        parents = self.requests[number].parents[:1]
+        others = [self.requests[other] for other in self._open if other != number]
+        return sum(one.parents[:1] == parents and one.operator is not Operator.TUNE for one in others)
 
     def trials(self) -> tuple[Trial, ...]:
         """Those whose result the strategy has, by number."""

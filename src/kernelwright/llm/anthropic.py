@@ -13,13 +13,17 @@ from kernelwright.errors import ProviderError
 from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import ProviderRequest, Reply
-from kernelwright.llm.received import received, usage_of
+from kernelwright.llm.received import Counts, received, usage_of
 
 ANTHROPIC_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
 """The `anthropic-version` header (Anthropic's API reference, "Versions")."""
 DEFAULT_MAX_TOKENS = 32_000
 """The interface demands a limit, and it counts the model's thinking too. A long kernel module takes about 6,000."""
+
+CACHED = {"type": "ephemeral"}
+"""Ends a part that is cached with all before it, for five minutes from its last use (the same reference, "Prompt
+caching"). A part that is too short for the model's cache is not cached, and costs nothing more."""
 
 
 class Anthropic:
@@ -43,11 +47,12 @@ class Anthropic:
         if temperature is not None:
             self._fixed["temperature"] = temperature
 
-    def request(self, system: str, prompt: str) -> ProviderRequest:
+    def request(self, system: tuple[str, ...], prompt: str) -> ProviderRequest:
         messages = [{"role": "user", "content": prompt}]
-        return ProviderRequest(self._url, {**self._fixed, "system": system, "messages": messages})
+        blocks = [{"type": "text", "text": part.strip(), "cache_control": CACHED} for part in system]
+        return ProviderRequest(self._url, {**self._fixed, "system": blocks, "messages": messages})
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         start_s = time.monotonic()
         answer = self._client.post(self._url, self._headers, self.request(system, prompt).document)
         body = answer.body
@@ -55,14 +60,19 @@ class Anthropic:
             text = "".join(block["text"] for block in body["content"] if block["type"] == "text")
             finish = body.get("stop_reason")
             counted = body["usage"]
-            kinds = ("input_tokens", "cache_creation_input_tokens", "cache_read_input_tokens")
-            figures = [counted.get(kind) for kind in kinds], counted["output_tokens"], None
+            written, cached = (counted.get(f"cache_{kind}_input_tokens") for kind in ("creation", "read"))
+            counts = Counts(
+                input=[counted.get("input_tokens"), written, cached],
+                cached=cached,
+                written=written,
+                output=counted["output_tokens"],
+            )
         except (KeyError, TypeError, AttributeError) as error:
             raise ProviderError(
                 f"{self._url} answered with JSON that is no message ({type(error).__name__}: {error}): {quoted(body)}",
                 "check that base_url names a server with Anthropic's Messages interface",
             ) from error
-        usage, doubt = usage_of(*figures, self._price, time.monotonic() - start_s, answer.attempts)
+        usage, doubt = usage_of(counts, self._price, time.monotonic() - start_s, answer.attempts)
         return received(text, finish, usage, doubt)
 
     def close(self) -> None:

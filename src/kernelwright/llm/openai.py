@@ -1,7 +1,7 @@
 """Models behind OpenAI's chat completions interface: OpenAI itself, gateways, and local servers that speak it.
 
 No streaming, no tools: one prompt, one text. Only what every such server understands is sent, and an
-option the user did not give is not sent at all.
+option the user did not give is not sent at all. Servers cache prompts by their beginning, unasked.
 """
 
 from __future__ import annotations
@@ -12,8 +12,8 @@ from typing import Any
 from kernelwright.errors import ProviderError
 from kernelwright.llm.http import JsonClient, quoted
 from kernelwright.llm.prices import Price
-from kernelwright.llm.protocol import ProviderRequest, Reply
-from kernelwright.llm.received import received, usage_of
+from kernelwright.llm.protocol import ProviderRequest, Reply, joined
+from kernelwright.llm.received import Counts, received, usage_of
 
 OPENAI_URL = "https://api.openai.com/v1"
 
@@ -43,11 +43,11 @@ class OpenAI:
         if temperature is not None:
             self._fixed["temperature"] = temperature
 
-    def request(self, system: str, prompt: str) -> ProviderRequest:
-        messages = [{"role": "system", "content": system}, {"role": "user", "content": prompt}]
+    def request(self, system: tuple[str, ...], prompt: str) -> ProviderRequest:
+        messages = [{"role": "system", "content": joined(system)}, {"role": "user", "content": prompt}]
         return ProviderRequest(self._url, {**self._fixed, "messages": messages})
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         start_s = time.monotonic()
         answer = self._client.post(self._url, self._headers, self.request(system, prompt).document)
         body = answer.body
@@ -55,14 +55,22 @@ class OpenAI:
             choice = body["choices"][0]
             text, finish = choice["message"].get("content"), choice.get("finish_reason")
             counted = body.get("usage") or {}
-            figures = [counted.get("prompt_tokens")], counted.get("completion_tokens"), counted.get("cost")
+            given = counted.get("prompt_tokens_details")
+            details = given if isinstance(given, dict) else {}  # what a server adds here is not in the interface
+            counts = Counts(
+                input=[counted.get("prompt_tokens")],
+                cached=details.get("cached_tokens"),
+                written=details.get("cache_write_tokens"),
+                output=counted.get("completion_tokens"),
+                stated_usd=counted.get("cost"),
+            )
         except (KeyError, IndexError, TypeError, AttributeError) as error:
             raise ProviderError(
                 f"{self._url} answered with JSON that is no chat completion ({type(error).__name__}: {error}): "
                 f"{quoted(body)}",
                 "check that base_url names an OpenAI-compatible server",
             ) from error
-        usage, doubt = usage_of(*figures, self._price, time.monotonic() - start_s, answer.attempts)
+        usage, doubt = usage_of(counts, self._price, time.monotonic() - start_s, answer.attempts)
         return received(text, finish, usage, doubt)
 
     def close(self) -> None:

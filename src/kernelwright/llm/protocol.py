@@ -1,4 +1,4 @@
-"""The contract of a model provider: a system text and a prompt in, a reply with its cost out.
+"""The contract of a model provider: a system text in parts and a prompt in, a reply with its cost out.
 
 It knows nothing of kernels. What the model answered is a `Reply`, however useless; only an answer
 that never came is a `ProviderError`.
@@ -38,8 +38,9 @@ TRUNCATED = frozenset({"length", "max_tokens", "model_context_window_exceeded"})
 class Provider(Protocol):
     """Thread-safe: several `complete` calls may be under way at once."""
 
-    def complete(self, system: str, prompt: str) -> Reply:
-        """One answer; retries are within. Raises `ProviderError` when none came."""
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
+        """One answer; retries are within. system: parts of a text, the first the one that changes least often; other
+        requests of a run begin with the same ones. Raises `ProviderError` when no answer came."""
         ...
 
     def close(self) -> None:
@@ -58,7 +59,7 @@ class ProviderRequest:
 class HttpProvider(Provider, Protocol):
     """A provider that can say what it would send."""
 
-    def request(self, system: str, prompt: str) -> ProviderRequest:
+    def request(self, system: tuple[str, ...], prompt: str) -> ProviderRequest:
         """What `complete` sends."""
         ...
 
@@ -77,8 +78,13 @@ class Withholding:
     def __init__(self, provider: HttpProvider) -> None:
         self._provider = provider
 
-    def complete(self, system: str, prompt: str) -> NoReturn:
+    def complete(self, system: tuple[str, ...], prompt: str) -> NoReturn:
         raise NothingSent(self._provider.request(system, prompt))
 
     def close(self) -> None:
         self._provider.close()
+
+
+def joined(system: tuple[str, ...]) -> str:
+    """The parts as one text."""
+    return "\n\n".join(part.strip() for part in system)

@@ -7,6 +7,7 @@ finite number in a sane range or it is none, and a reply whose figures are none 
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 
 from kernelwright.llm.prices import Price
 from kernelwright.llm.protocol import Reply
@@ -31,26 +32,41 @@ def received(text: object, finish: object, usage: Usage, doubt: str = "") -> Rep
     return Reply(said, usage, ended, doubt)
 
 
-def usage_of(
-    inputs: list[object], output: object, stated_usd: object, price: Price | None, seconds: float, requests: int
-) -> tuple[Usage, str]:
-    """The usage, and why its figures cannot be used; "" where they can. inputs, output, stated_usd: as the server sent
-    them, None where it sent none. A cost that it states wins over the price."""
-    counts = [tokens(value) for value in [*inputs, output]]
-    doubts = [f"{value!r:.40} tokens" for value, count in zip([*inputs, output], counts, strict=True) if count is None]
-    known = [count for count in counts if count is not None] if not doubts else [0, 0]
+@dataclass(frozen=True)
+class Counts:
+    """The figures of a reply as the server sent them, None where it sent none. input: its parts, which add up to all
+    input. cached and written: the parts of all input that a cache was read for and written with. stated_usd: the
+    cost, which wins over the price."""
+
+    input: list[object]
+    output: object
+    cached: object = None
+    written: object = None
+    stated_usd: object = None
+
+
+def usage_of(counts: Counts, price: Price | None, seconds: float, requests: int) -> tuple[Usage, str]:
+    """The usage, and why its figures cannot be used; "" where they can."""
+    sent = [*counts.input, counts.output, counts.cached, counts.written]
+    known = [tokens(value) for value in sent]
+    doubts = [f"{value!r:.40} tokens" for value, count in zip(sent, known, strict=True) if count is None]
+    *inputs, output, cached, written = [count or 0 for count in known] if not doubts else [0] * len(sent)
+    if cached + written > sum(inputs):
+        doubts.append(f"{cached + written} cached of {sum(inputs)} tokens")
+        cached = written = 0
     cost_usd = None
-    if price is not None and not doubts and any(known):
-        cost_usd = price.cost_usd(sum(known[:-1]), known[-1])
-    if stated_usd is not None:
-        stated = money(stated_usd)
+    if price is not None and not doubts and (any(inputs) or output):
+        cost_usd = price.cost_usd(sum(inputs), output, cached, written)
+    if counts.stated_usd is not None:
+        stated = money(counts.stated_usd)
         cost_usd = cost_usd if stated is None else stated
         if stated is None:
-            doubts.append(f"{stated_usd!r:.40} USD")
+            doubts.append(f"{counts.stated_usd!r:.40} USD")
     usage = Usage(
-        input_tokens=sum(known[:-1]), output_tokens=known[-1], cost_usd=cost_usd, seconds=seconds, requests=requests
-    )
-    return usage, ", ".join(doubts)
+        input_tokens=sum(inputs), output_tokens=output, cost_usd=cost_usd, seconds=seconds, requests=requests,
+        cached_tokens=cached, cache_written_tokens=written,
+    )  # fmt: skip
+    return usage, ", ".join(dict.fromkeys(doubts))
 
 
 def tokens(value: object) -> int | None:

@@ -13,6 +13,10 @@ WhichCases = Literal["stated", "kept", "derived"]
 """Which cases a problem is loaded with: those that are stated; those in its files, derived ones that a sidecar keeps
 too; or these and derived ones where small or held-out cases are lacking."""
 
+OperatorKind = Literal["copy", "pointwise", "vector product", "product", "other"]
+"""What an operator does to elements. copy: it only moves or views them. pointwise: each output follows from the
+elements at the same place. product: it sums products, a vector product those with a vector. other: such as sums."""
+
 
 class Case(Record, frozen=True, kw_only=True):
     """One concrete size of a problem.
@@ -169,3 +173,5 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     """What candidates may call of the framework; older journals allowed nothing."""
     operators: tuple[str, ...] = ()
     """The operators of one call on the first timed case, a line each, without any of the problem's text."""
+    kinds: dict[str, OperatorKind] = {}
+    """The kinds of these operators, by their names; empty in older journals."""

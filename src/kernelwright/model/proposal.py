@@ -58,6 +58,7 @@ class Usage(Record, frozen=True, kw_only=True):
     """What a proposal cost. cost_usd is None where the price is not known."""
 
     input_tokens: int = 0
+    """All of them, those that a cache was read for or written with included."""
     output_tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
@@ -65,10 +66,14 @@ class Usage(Record, frozen=True, kw_only=True):
     """HTTP requests made, retries included."""
     assumed: int = 0
     """Answers whose figures are not their own: those that came without usable ones, and those that were abandoned."""
+    cached_tokens: int = 0
+    """Of input_tokens those that the provider read from its cache; 0 in older journals, as is the next."""
+    cache_written_tokens: int = 0
+    """Of input_tokens those that it wrote to its cache, where that has a price."""
 
     @property
     def tokens(self) -> int:
-        """Both ways, as a budget counts them."""
+        """Both ways, as a budget counts them: a cached token is one as well."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, other: Usage) -> Usage:
@@ -82,6 +87,8 @@ class Usage(Record, frozen=True, kw_only=True):
             seconds=self.seconds + other.seconds,
             requests=self.requests + other.requests,
             assumed=self.assumed + other.assumed,
+            cached_tokens=self.cached_tokens + other.cached_tokens,
+            cache_written_tokens=self.cache_written_tokens + other.cache_written_tokens,
         )
 
 

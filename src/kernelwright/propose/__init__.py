@@ -5,7 +5,7 @@ To add one: a file, a record of options, and a line in the table; `tests/laws` t
 
 from __future__ import annotations
 
-from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw, without_orders
+from kernelwright.propose.mailbox import deposit_reply, prompt_path, waiting, withdraw, without_orders, without_shared
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.table import PROPOSERS, build_proposer, varies_numbers, writes_code
 
@@ -20,5 +20,6 @@ __all__ = [
     "waiting",
     "withdraw",
     "without_orders",
+    "without_shared",
     "writes_code",
 ]

@@ -35,7 +35,7 @@ def advice_prompt(source: str, space: Space, problem: ProblemInfo | str, environ
         "count": str(COUNT),
         "example": json.dumps({one.name: one.default for one in space.parameters}),
     }
-    return Prompt(system=SYSTEM, text=render(template("configs"), values, "configs.md"))
+    return Prompt(system=(SYSTEM,), text=render(template("configs"), values, "configs.md"))
 
 
 def rows_in(text: str) -> list[dict[str, Any]]:

@@ -20,14 +20,15 @@ MOST_ATTEMPTS = 3
 
 
 def change(trial: Trial, trials: Sequence[Trial]) -> str:
-    """The diff from what the code of a trial was made from to the trial, its tuned numbers included, with its worth."""
+    """The diff from what the code of a trial was made from to the trial, its tuned numbers included, with its worth; ""
+    where there is no earlier version."""
     by_number = {one.number: one for one in trials}
     root = written(trial, by_number)
     before = next((by_number[number] for number in root.request.parents if number in by_number), None)
     if before is None and root is not trial:
         before = root
     if before is None or before.proposal.candidate is None or trial.proposal.candidate is None:
-        return "There is no earlier version of this kernel."
+        return ""
     lines = diff_lines(before, trial)
     if not lines:
         return f"Nothing: it is the same as trial {before.number}."

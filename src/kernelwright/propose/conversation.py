@@ -10,7 +10,7 @@ import logging
 from dataclasses import replace
 from typing import Literal
 
-from kernelwright.llm.protocol import Provider, Reply
+from kernelwright.llm.protocol import Provider, Reply, joined
 from kernelwright.llm.received import assumed
 from kernelwright.model import Answered, Exchange, Usage
 from kernelwright.propose.prompt import Prompt
@@ -85,4 +85,4 @@ class Conversation:
 
 def whole(prompt: Prompt) -> str:
     """A prompt as it is kept: what the model saw, in one text."""
-    return f"{prompt.system.rstrip()}\n\n---\n\n{prompt.text}"
+    return f"{joined(prompt.system)}\n\n---\n\n{prompt.text}"

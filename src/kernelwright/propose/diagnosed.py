@@ -6,7 +6,7 @@ of worries fixes none of them; where the evidence comes from is said, and that t
 
 from __future__ import annotations
 
-from kernelwright.diagnosis import MOVES, diagnoses, move
+from kernelwright.diagnosis import diagnoses, fitting, move, traits
 from kernelwright.diagnosis.format import longest, shown_counters, value_text
 from kernelwright.diagnosis.moves import Move
 from kernelwright.model import Diagnosis, Finding, Limit, Profile, Trial
@@ -18,6 +18,9 @@ LAUNCHES = 3
 
 IN_FULL = 3
 """Moves with a sketch; of others one line."""
+
+FAVOURED = "Take the first of these whose condition holds in this kernel:"
+NOT_FAVOURED = "No figure favours one of these, so let the source decide:"
 
 
 def furthest(trial: Trial, context: Context) -> Diagnosis | None:
@@ -77,7 +80,7 @@ def counters(trial: Trial, context: Context) -> str:
     """Of each launch of the profiled call."""
     profiles = context.profiles.get(trial.number, ())
     if not profiles:
-        return "None were read."
+        return ""
     return "\n\n".join(launches(profile) for profile in profiles)
 
 
@@ -92,14 +95,20 @@ def launches(profile: Profile) -> str:
     return "\n\n".join(parts)
 
 
-def moves(trial: Trial, context: Context) -> tuple[str, str]:
-    """The likeliest moves in full, and the others that could be meant, a line each."""
+def moves(trial: Trial, context: Context) -> str:
+    """Of the moves that the problem has a place for: the likeliest in full, and a line each of the others that could be
+    meant. All of them, a line each, where no figure favours one."""
+    place = fitting(traits(context.problem, context.environment.target))
     found = furthest(trial, context)
-    if found is None or not found.bottleneck.moves:
-        return "None of them is favoured by a figure.", "\n".join(line(one) for one in MOVES)
-    names = list(dict.fromkeys(name for one in (found.bottleneck, *found.alternatives) for name in one.moves))
-    likeliest = [move(name) for name in names[:IN_FULL]]
-    return "\n\n".join(map(in_full, likeliest)), "\n".join(line(move(name)) for name in names[IN_FULL:])
+    limits = (found.bottleneck, *found.alternatives) if found is not None and found.bottleneck.moves else ()
+    names = dict.fromkeys(name for one in limits for name in one.moves)
+    favoured = [one for name in names if (one := move(name)) in place]
+    if not favoured:
+        return f"{NOT_FAVOURED}\n\n" + "\n".join(map(line, place))
+    parts = [FAVOURED, *map(in_full, favoured[:IN_FULL])]
+    if others := favoured[IN_FULL:]:
+        parts += ["Others, if the source says otherwise:", "\n".join(map(line, others))]
+    return "\n\n".join(parts)
 
 
 def in_full(one: Move) -> str:

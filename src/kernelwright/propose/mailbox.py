@@ -15,9 +15,10 @@ from pathlib import Path
 
 from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.folders import read_file, write_file
+from kernelwright.llm.protocol import joined
 from kernelwright.model import Operator, Proposal, Reflection, Request
 from kernelwright.propose.builtin import tune
-from kernelwright.propose.prompt import NoPrompt, prompt_for, reflect_prompt, render, template
+from kernelwright.propose.prompt import NoPrompt, prompt_for, reflect_question, render, template
 from kernelwright.propose.protocol import Context
 from kernelwright.propose.reflection import counters_of, reflection_in, surprising
 from kernelwright.propose.reply import (
@@ -47,6 +48,11 @@ ABOVE = "Answer this first, above your note, in the same reply. Then:"
 """Put below a question about a surprise: a person who answers prompts by hand gets one file, not two."""
 
 
+SEPARATOR = "\n\n---\n\n"
+"""Between what every prompt of a run begins with and the request."""
+
+KNOWN_RULES = "The rules and the problem are those of the first prompt; `whole` gives them again."
+
 ASKED = re.compile(r"^# Why was trial (\d+) a surprise\?$", re.M)
 
 
@@ -69,7 +75,7 @@ class Mailbox:
         path = prompt_path(context.folder, request.number)
         if not path.exists():
             try:
-                prompt = prompt_for(request, context)
+                prompt = prompt_for(request, context, "mailbox")
             except NoPrompt as error:
                 return Proposal(author=AUTHOR, error=str(error))
             markdown, module = reply_paths(context.folder, request.number)
@@ -81,9 +87,9 @@ class Mailbox:
                 "run": context.folder.name,
                 "reply": markdown.name,
                 "bare": module.name,
-                "system": prompt.system.strip(),
+                "system": joined(prompt.system),
                 "prompt": prompt.text.strip(),
-                "reflect": f"{reflect_prompt(about, context).text}\n{ABOVE}\n\n---\n\n" if about else "",
+                "reflect": f"{reflect_question(about, context)}\n{ABOVE}\n\n---\n\n" if about else "",
             }
             text = render(template("mailbox"), values, "mailbox.md")
             write_file(context.folder, f"{FOLDER}/{path.name}", text, durable=True)
@@ -170,6 +176,12 @@ def without_orders(prompt: str) -> str:
     return re.sub(r"\A<!--.*?-->\s*", "", prompt, flags=re.S)
 
 
+def without_shared(prompt: str, earlier: str) -> str:
+    """A prompt without the rules and the problem, where an earlier prompt of its run has the same."""
+    shared, _, request = prompt.partition(SEPARATOR)
+    return f"{KNOWN_RULES}\n\n{request}" if earlier.startswith(shared + SEPARATOR) else prompt
+
+
 def reply_paths(run: Path, number: int) -> tuple[Path, Path]:
     """Where a reply may lie: as Markdown, or as the bare module."""
     return run / FOLDER / f"{number:03d}.reply.md", run / FOLDER / f"{number:03d}.reply.py"
@@ -239,7 +251,7 @@ def read_kept(run: Path, path: Path) -> str:
 class MailboxAdvisor:
     """The question is a file, and so will be the answer."""
 
-    def complete(self, system: str, prompt: str) -> None:
+    def complete(self, system: tuple[str, ...], prompt: str) -> None:
         return None
 
     def close(self) -> None:

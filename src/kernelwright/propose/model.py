@@ -155,7 +155,7 @@ class ModelProposer:
                 return None
             about = open_ones[0]
             self._reflected.add(about.number)
-        answer = conversation.ask("reflect", reflect_prompt(about, context), about.number)
+        answer = conversation.ask("reflect", reflect_prompt(about, context, self._edits), about.number)
         return reflection_in(answer.text, about.number, *counters_of(about, context.trials, context.profiles))
 
 

@@ -58,3 +58,5 @@ class ModelOptions(Record, frozen=True, kw_only=True):
     input_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
     output_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
     """The price, where the built-in table does not know it or is out of date. Both or neither."""
+    cached_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
+    """With these two, the price of input that is read from a cache; None: that of other input."""

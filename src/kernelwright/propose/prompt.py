@@ -1,7 +1,8 @@
 """Templates filled in: from a request and its context to the text that a model is given.
 
-What each variable says is `sections.py`. A variable that is missing, or that the template does not use,
-is an error, so a template and its variables cannot drift apart.
+What comes first is the same for every request of a run, so that providers serve it from their caches: the rules, then
+the problem. What each variable says is `sections.py`. A variable that is missing, or that the template does not use, is
+an error, so a template and its variables cannot drift apart.
 """
 
 from __future__ import annotations
@@ -22,6 +23,16 @@ from kernelwright.text.markdown import fenced
 
 Edits = Literal["whole", "diff"]
 """Whether a kernel that exists is to be changed by writing the whole module again, or by a diff."""
+Answer = Literal["whole", "diff", "mailbox"]
+"""Which answers the rules ask for: the forms of `Edits`, and that of a mailbox, which takes a bare module too."""
+
+DIFF = "Answer with a diff against trial {number}."
+IN_WORDS = "Answer in words only, without a code block."
+
+TIMES = "### Its times, and the bounds"
+RESOURCES = "### What the compiler says"
+CHANGE = {Operator.IMPROVE: "## What the last change did", Operator.REPAIR: "## What was changed before it failed"}
+"""Headings of sections that are left out where there is nothing to say."""
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 
@@ -32,7 +43,9 @@ class NoPrompt(Exception):
 
 @dataclass(frozen=True)
 class Prompt:
-    system: str
+    """system: the rules, and the problem where the prompt is about one; the same in every prompt of a run."""
+
+    system: tuple[str, ...]
     text: str
 
 
@@ -51,7 +64,7 @@ def render(text: str, values: Mapping[str, str], name: str = "the template") -> 
     return VARIABLE.sub(lambda match: values[match[1]], text)
 
 
-def prompt_for(request: Request, context: Context, edits: Edits = "whole") -> Prompt:
+def prompt_for(request: Request, context: Context, answer: Answer = "whole") -> Prompt:
     """What a model is asked. Raises `NoPrompt` where the request names parents that are not there."""
     operator = request.operator
     parents = known_parents(request, context)
@@ -59,29 +72,36 @@ def prompt_for(request: Request, context: Context, edits: Edits = "whole") -> Pr
         raise NoPrompt(f"a merge needs two parents with candidates, and request {request.number} has {len(parents)}")
     if operator is Operator.TUNE:
         raise NoPrompt("tuning is a matter of numbers, not of writing")
-    values = {
-        "name": context.problem.name,
-        "problem": sections.problem(context.problem),
-        "cases": sections.cases(context.problem),
-        "machine": sections.machine(context.environment),
-        "history": history(context.trials),
-    }
+    tried = history(context.trials)
+    values = {"name": context.problem.name}
     if operator is not Operator.SEED:
-        values |= parent_values(operator, request.number, parents, context)
-        values["history"] += changes.attempts(parents[0], context.trials)
+        values |= parent_values(request, parents, context)
+        tried += changes.attempts(parents[0], context.trials)
+    values["history"] = section("## What was tried", tried)
     if operator is not Operator.REPAIR:
-        values["lessons"] = sections.lessons(context.trials, context.lessons)
-    name = operator.value
-    if edits == "diff" and is_editable(operator):
-        answer = render(template("answer_diff"), {"parent_number": str(parents[0].number)}, "answer_diff.md")
-    else:
-        answer = template("answer_whole")
-    return Prompt(system=system(answer), text=render(template(name), values, f"{name}.md"))
+        values["lessons"] = section("## What surprises have taught", sections.lessons(context.trials, context.lessons))
+    text = render(template(operator.value), values, f"{operator.value}.md").rstrip()
+    if answer == "diff" and is_editable(operator):
+        text += "\n\n" + DIFF.format(number=parents[0].number)
+    return Prompt(system(context, answer), text + "\n")
 
 
-def system(answer: str) -> str:
-    """The system prompt; answer: the form that is asked for."""
-    return render(template("system"), {"answer": answer.strip()}, "system.md")
+def section(heading: str, body: str) -> str:
+    """A part of a template that may be missing, up to what follows it; "" where there is nothing to say."""
+    return f"{heading}\n\n{body.strip()}\n\n" if body else ""
+
+
+def system(context: Context, answer: Answer) -> tuple[str, str]:
+    """The rules, and the problem. They depend on nothing that a run changes."""
+    info, environment = context.problem, context.environment
+    values = {
+        "name": info.name,
+        "problem": sections.problem(info),
+        "cases": sections.cases(info),
+        "machine": sections.machine(environment),
+    }
+    rules = render(template("system"), {"answer": template(f"answer_{answer}").strip()}, "system.md")
+    return rules, render(template("problem"), values, "problem.md")
 
 
 def is_editable(operator: Operator) -> bool:
@@ -91,7 +111,7 @@ def is_editable(operator: Operator) -> bool:
 
 def plan_prompt(prompt: Prompt) -> Prompt:
     """To be asked before `prompt`: what to do, in words."""
-    return Prompt(system(template("answer_words")), render(template("plan"), {"task": prompt.text}, "plan.md"))
+    return Prompt(prompt.system, render(template("plan"), {"task": prompt.text}, "plan.md"))
 
 
 def with_plan(prompt: Prompt, plan: str) -> Prompt:
@@ -104,8 +124,13 @@ def mend_prompt(prompt: Prompt, source: str, diff: str, fault: str) -> Prompt:
     return Prompt(prompt.system, render(template("mend"), values, "mend.md"))
 
 
-def reflect_prompt(trial: Trial, context: Context) -> Prompt:
-    """Why a trial was the surprise that it was; it was made from another one that is known."""
+def reflect_prompt(trial: Trial, context: Context, answer: Answer) -> Prompt:
+    """Why a trial was the surprise that it was, asked by itself."""
+    return Prompt(system(context, answer), f"{reflect_question(trial, context)}\n{IN_WORDS}\n")
+
+
+def reflect_question(trial: Trial, context: Context) -> str:
+    """The question alone; the trial was made from another one that is known."""
     before = parent_of(trial, {one.number: one for one in context.trials})
     assert before is not None
     old, new = counters_of(trial, context.trials, context.profiles)
@@ -114,10 +139,10 @@ def reflect_prompt(trial: Trial, context: Context) -> Prompt:
         "before": str(before.number),
         "surprise": surprise(before, trial),
         "note": trial.proposal.note or "nothing",
-        "change": changes.change(trial, context.trials),
+        "change": changes.change(trial, context.trials) or "Nothing.",
         "counters": sections.counter_table(old, new, (before.number, trial.number)),
     }
-    return Prompt(system(template("answer_words")), render(template("reflect"), values, "reflect.md"))
+    return render(template("reflect"), values, "reflect.md")
 
 
 def known_parents(request: Request, context: Context) -> list[Trial]:
@@ -133,30 +158,29 @@ def known_parents(request: Request, context: Context) -> list[Trial]:
     return parents
 
 
-def parent_values(operator: Operator, number: int, parents: list[Trial], context: Context) -> dict[str, str]:
+def parent_values(request: Request, parents: list[Trial], context: Context) -> dict[str, str]:
     """The variables about the parents that the operator's template uses."""
-    parent = parents[0]
+    operator, parent = request.operator, parents[0]
     values = {"parent_number": str(parent.number), "parent": sections.kernel(parent)}
     if operator in (Operator.IMPROVE, Operator.REWRITE_SIMPLY, Operator.MERGE):
-        values["results"] = sections.results(parent, context.problem)
+        values["results"] = section(TIMES, sections.results(parent, context.problem))
     if operator in (Operator.IMPROVE, Operator.REPAIR, Operator.MERGE):
-        values["resources"] = sections.compiler_resources(parent)
+        values["resources"] = section(RESOURCES, sections.compiler_resources(parent))
     if operator is Operator.IMPROVE:
-        values["focus"] = sections.focus(number)
+        focus = sections.focus(request.number) if context.siblings else ""
+        values["focus"] = f"\n\n{focus}" if focus else ""
         values["diagnosis"] = diagnosed.diagnosis(parent, context)
-        values["counters"] = diagnosed.counters(parent, context)
+        values["counters"] = section("### What was counted", diagnosed.counters(parent, context))
     if operator is Operator.REPAIR:
         values["failure"] = sections.failure(parent, context.problem)
     if operator in (Operator.IMPROVE, Operator.REPAIR):
-        values["change"] = changes.change(parent, context.trials)
+        values["change"] = section(CHANGE[operator], changes.change(parent, context.trials))
     if operator in (Operator.IMPROVE, Operator.MERGE):
-        likeliest, others = diagnosed.moves(parent, context)
-        menu = {"likeliest": likeliest, "others": others or "- none"}
-        values["moves"] = render(template("moves"), menu, "moves.md").strip()
+        values["moves"] = render(template("moves"), {"moves": diagnosed.moves(parent, context)}, "moves.md")
     if operator is Operator.MERGE:
         other = parents[1]
         values["other_number"] = str(other.number)
         values["other"] = sections.kernel(other)
-        values["other_results"] = sections.results(other, context.problem)
-        values["other_resources"] = sections.compiler_resources(other)
+        values["other_results"] = section(TIMES, sections.results(other, context.problem))
+        values["other_resources"] = section(RESOURCES, sections.compiler_resources(other))
     return values

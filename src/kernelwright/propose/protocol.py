@@ -36,7 +36,8 @@ class Context:
     them, where the proposer shows them). lessons: of earlier runs, a line each. put_blob stores a text and gives its
     hash, blob gives the text of a hash, keep_answer records an answer that was paid for; all may be called from any
     thread. answers: those recorded, by request; what an earlier session paid for is not asked again. dearest: the most
-    that answers of this run cost. generate: what torch.compile would run for the problem, as text, which takes seconds.
+    that answers of this run cost. siblings: how many other open requests start from the same kernel. generate: what
+    torch.compile would run for the problem, as text, which takes seconds.
     """
 
     problem: ProblemInfo
@@ -52,13 +53,14 @@ class Context:
     answers: Mapping[int, tuple[Answered, ...]] = field(default_factory=dict)
     keep_answer: Callable[[Answered], None] = lambda answered: None
     dearest: Usage = field(default_factory=Usage)
+    siblings: int = 0
     generate: Callable[[], Generated] = lambda: Generated(reason="nothing generates text here")
 
 
 class Advisor(Protocol):
     """Whom `tune` asks for configs to begin with; what is asked and read is `advice`."""
 
-    def complete(self, system: str, prompt: str) -> Reply | None:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply | None:
         """The answer; None: it will be put beside the question as a file. Raises `ProviderError` when none came."""
         ...
 

@@ -130,7 +130,7 @@ class ScriptAdvisor:
             raise ConfigError(f"the first line of the script {file} is no reply", 'write {"reply": "…"}')
         self._reply = Reply(text=first.reply, usage=first.usage, finish="stop")
 
-    def complete(self, system: str, prompt: str) -> Reply:
+    def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
         return self._reply
 
     def close(self) -> None:

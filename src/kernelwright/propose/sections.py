@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
+from kernelwright.diagnosis.traits import multiplies_float32
 from kernelwright.errors import ConfigError
 from kernelwright.model import (
     Candidate,
@@ -59,7 +60,11 @@ LAYOUTS = {
     "any": "Inputs of any strides have to be served: pass their strides or call `.contiguous()`.",
 }
 """What a problem asks of layouts."""
-TF32_ALLOWED = " Factors of float32 products may be rounded to TF32."
+FLOAT32_PRODUCTS = {
+    "ieee": ' For float32 inputs pass `input_precision="ieee"` to `tl.dot`: its TF32 is not exact enough here.',
+    "tf32": " Factors of float32 products may be rounded to TF32, as `tl.dot` does.",
+}
+"""What a problem asks of products of float32, where it has any."""
 GRADIENTS = (
     "The backward belongs to the task: inputs `grad_N` are the gradients of forward's floating-point outputs, and the "
     "gradients of the floating-point inputs and of the trained parameters come after the outputs. Define "
@@ -72,7 +77,7 @@ MOST_LESSONS = 8
 """Of this run; the latest."""
 FOCUSES = (
     "how the work is split: which index a program owns, the shape of its blocks, how many programs there are",
-    "the limit named below, by the shortest way",
+    "what holds it back, by the shortest way",
     "how memory is read and written: order, width, reuse, how often, how many loads are under way",
     "doing less: fewer passes, fewer instructions per element, no work on padding, masks or addresses",
 )
@@ -84,7 +89,8 @@ FOCUSES = (
 def problem(info: ProblemInfo) -> str:
     """The reference's text with what it reaches in its modules; where the text is withheld, its operators."""
     if info.source:
-        parts = [info.docstring.strip(), fenced(shown_source(info.source))]
+        text, docstring = shown_source(info.source), info.docstring.strip()
+        parts = ["" if docstring in text else docstring, fenced(text)]
         modules = reached(info.source, info.modules)
         parts += [f"It imports `sources/{path}`:\n\n{fenced(text)}" for path, text in modules.items() if text.strip()]
     else:
@@ -118,7 +124,7 @@ def cases(info: ProblemInfo) -> str:
         text += (
             f"\n\nThe bound is the least time for the work that the reference does or states (peaks: "
             f"{timed[0].bound.peaks}). Other sizes, strides and alignments are checked too, so mask what may be ragged."
-            f" {LAYOUTS[info.layouts]}{TF32_ALLOWED if info.precision == 'tf32' else ''}"
+            f" {LAYOUTS[info.layouts]}{FLOAT32_PRODUCTS[info.precision] if multiplies_float32(info) else ''}"
         )
     if called := call(info):
         text += f"\n\n{called}"
@@ -191,9 +197,12 @@ def machine(environment: Environment) -> str:
 
 
 def focus(number: int) -> str:
-    """What a request is to look at first. Requests from one kernel are often written at the same time, and without
-    this they are the same prompt."""
-    return FOCUSES[number % len(FOCUSES)]
+    """What a request is to look at first, where others are written from the same kernel at the same time: without this
+    they are the same prompt."""
+    return (
+        f"Others are changing this kernel at the same time. So that two do not make the same change, think first of "
+        f"{FOCUSES[number % len(FOCUSES)]}. If nothing there is worth trying, choose something else."
+    )
 
 
 # --- a trial ------------------------------------------------------------------------------------------------
@@ -225,7 +234,7 @@ def kernel(trial: Trial) -> str:
 
 
 def results(trial: Trial, info: ProblemInfo) -> str:
-    """Per timed case: the time with its kind, the bound and the gap between them."""
+    """Per timed case: the time with its kind, and how many times the bound it is."""
     evaluation = trial.evaluation
     if evaluation is None or evaluation.score_us is None:
         return f"It was not timed ({outcome(trial)})."
@@ -234,14 +243,12 @@ def results(trial: Trial, info: ProblemInfo) -> str:
         [
             result.case,
             time(result.timing),
-            f"{bounds[result.case].bound_us:.3g}",
             f"{result.timing.median_us / bounds[result.case].bound_us:.2f}×",
-            bounds[result.case].bound_by,
         ]
         for result in shown_results(evaluation, info)
         if result.timing is not None and result.case in bounds and bounds[result.case].bound_us > 0
     ]
-    text = table(["case", "time", "bound (µs)", "gap", "bound set by"], rows)
+    text = table(["case", "time", "times the bound"], rows)
     kind = "an estimate, nothing ran on a GPU" if evaluation.timing_kind == "estimate" else "measured"
     return f"{text}\n\nGeometric mean over the timed cases: {evaluation.score_us:.4g} µs ({kind})."
 
@@ -249,9 +256,9 @@ def results(trial: Trial, info: ProblemInfo) -> str:
 def compiler_resources(trial: Trial) -> str:
     evaluation = trial.evaluation
     if evaluation is None or not evaluation.kernels:
-        return "Nothing was compiled."
-    rows = [
-        [
+        return ""
+    rows = {
+        (
             f"`{one.kernel}`",
             str(one.registers),
             str(one.spill_bytes),
@@ -259,9 +266,9 @@ def compiler_resources(trial: Trial) -> str:
             str(one.num_warps),
             str(one.num_stages),
             f"{100 * one.occupancy:.0f} % (by {one.limited_by})",
-        ]
+        ): None
         for one in evaluation.kernels
-    ]
+    }
     header = [
         "kernel",
         "registers/thread",
@@ -271,7 +278,7 @@ def compiler_resources(trial: Trial) -> str:
         "stages",
         "occupancy",
     ]
-    return table(header, rows)
+    return table(header, list(rows))
 
 
 def failure(trial: Trial, info: ProblemInfo) -> str:
@@ -296,13 +303,13 @@ def failure(trial: Trial, info: ProblemInfo) -> str:
 
 
 def lessons(trials: Sequence[Trial], cards: Sequence[str]) -> str:
-    """Lessons from surprises of this run and of earlier ones, as one section; "" where there is none."""
+    """Lessons from surprises of this run and of earlier ones; "" where there is none."""
     found = [trial.proposal.reflection for trial in trials if trial.proposal.reflection is not None]
     # Of several who were asked about the same trial the first whose claims hold speaks.
     valid = {one.trial: one for one in reversed(found) if one.claims_hold}
     here = [f"{valid[number].lesson} (trial {number})" for number in sorted(valid)]
     lines = [f"- {line}" for line in (*here[-MOST_LESSONS:], *cards)]
-    return "## What surprises have taught\n\n" + "\n".join(lines) + "\n" if lines else ""
+    return "\n".join(lines)
 
 
 def counter_table(before: Mapping[str, float], after: Mapping[str, float], names: tuple[int, int]) -> str:

@@ -203,14 +203,22 @@ def address(proposer: str, url: str) -> str:
 
 def price(proposer: str, chosen: ModelOptions) -> Price | None:
     """The stated price, else the table's; None: not known."""
-    from kernelwright.llm.prices import Price, price_of
+    from kernelwright.llm.prices import ANTHROPIC_WRITES, Price, price_of
 
     given, written = chosen.input_usd_per_mtok, chosen.output_usd_per_mtok
     if (given is None) != (written is None):
         raise ConfigError(
             f"proposer {proposer} was given half a price", "give both input_usd_per_mtok and output_usd_per_mtok"
         )
-    return Price(given, written) if given is not None and written is not None else price_of(chosen.model)
+    if given is None and chosen.cached_usd_per_mtok is not None:
+        raise ConfigError(
+            f"proposer {proposer} was given the price of cached input alone",
+            "give input_usd_per_mtok and output_usd_per_mtok too",
+        )
+    if given is None or written is None:
+        return price_of(chosen.model)
+    writes = ANTHROPIC_WRITES if proposer == "anthropic" else 1.0
+    return Price(given, written, cached_usd_per_mtok=chosen.cached_usd_per_mtok, written=writes)
 
 
 def model_entry(name: str, provider: Callable[[ModelOptions, Variables], HttpProvider]) -> Entry[ModelOptions]:

@@ -22,9 +22,10 @@ MOST_MOVED = 4
 
 
 def history(trials: Sequence[Trial]) -> str:
-    """One line per trial: the best ones and the latest ones where there are many. Tunings share one line per kernel."""
+    """One line per trial: the best ones and the latest ones where there are many. Tunings share one line per kernel. ""
+    where there is none."""
     if not trials:
-        return "Nothing yet."
+        return ""
     by_number = {trial.number: trial for trial in trials}
     written = [trial for trial in trials if trial.request.operator is not Operator.TUNE]
     scored = sorted((trial.score_us, trial.number) for trial in trials if trial.score_us is not None)

@@ -228,6 +228,8 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
     found.append(Figure("Search", duration_text(view.at_work_s), count_text(len(view.trials), "trial")))
     if usage.cost_usd is not None:
         tokens = f"{usage.tokens:,} tokens".replace(",", " ")
+        if usage.cached_tokens:
+            tokens += f", {share_text(usage.cached_tokens / usage.input_tokens)} of the input from a cache"
         found.append(Figure("Cost", f"{usage.cost_usd:.2f} USD", tokens))
     elif usage.tokens:
         tokens = f"{usage.tokens:,}".replace(",", " ")

@@ -180,6 +180,8 @@ def sum_of(usages: Sequence[Usage]) -> Usage:
         seconds=sum(usage.seconds for usage in usages),
         requests=sum(usage.requests for usage in usages),
         assumed=sum(usage.assumed for usage in usages),
+        cached_tokens=sum(usage.cached_tokens for usage in usages),
+        cache_written_tokens=sum(usage.cache_written_tokens for usage in usages),
     )
 
 
@@ -188,7 +190,7 @@ def cost_grid(view: RunView) -> Grid | None:
     if not view.trials:
         return None
     every = cost_of(view.trials, [trial.number for trial in gains(view.trials)], view.profiles)
-    header = ("", "asked", "passed", "gains", "tokens", "USD", "model (s)", "compiler (s)", _gpu(view))
+    header = ("", "asked", "passed", "gains", "tokens", "from cache", "USD", "model (s)", "compiler (s)", _gpu(view))
     rows = [_row(name.replace("_", " "), cost) for name, cost in costs(view).items()]
     rows.append(_row("all", every))
     rows.append(_row("per trial", every, every.asked, counts=False))
@@ -205,7 +207,7 @@ def _row(name: str, cost: Cost, share: int = 1, counts: bool = True) -> list[str
     money = "-" if usage.cost_usd is None else f"{usage.cost_usd / share:.4f}"
     counted = [str(cost.asked), str(cost.passed), str(cost.gained)] if counts else ["", "", ""]
     seconds = [f"{one / share:.1f}" for one in (usage.seconds, cost.compile_s, cost.gpu_s)]
-    return [name, *counted, f"{usage.tokens / share:.0f}", money, *seconds]
+    return [name, *counted, f"{usage.tokens / share:.0f}", f"{usage.cached_tokens / share:.0f}", money, *seconds]
 
 
 def _gpu(view: RunView) -> str:

@@ -148,11 +148,17 @@ def readable_source(trial: Trial, view: RunView | None = None) -> str:
 
 def usage_text(usage: Usage) -> str:
     """What a proposal, or all of them, cost."""
-    cost = "price unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-    return (
-        f"{usage.input_tokens} tokens in, {usage.output_tokens} out, {cost}, {usage.seconds:.1f} s, "
-        f"{usage.requests} HTTP requests" + (f", {usage.assumed} of them at an assumed cost" if usage.assumed else "")
+    return f"{tokens_text(usage)}, {usage.seconds:.1f} s, {usage.requests} HTTP requests" + (
+        f", {usage.assumed} of them at an assumed cost" if usage.assumed else ""
     )
+
+
+def tokens_text(usage: Usage) -> str:
+    """Tokens both ways, with what a provider's cache was read for and written with, and their price."""
+    cost = "price unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
+    cache = ((usage.cached_tokens, "from the cache"), (usage.cache_written_tokens, "written to it"))
+    parts = ", ".join(f"{count} {what}" for count, what in cache if any(count for count, _ in cache))
+    return f"{usage.input_tokens} tokens in{f' ({parts})' if parts else ''}, {usage.output_tokens} out, {cost}"
 
 
 def _short(text: str, limit: int = 72) -> str:

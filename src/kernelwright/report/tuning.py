@@ -10,6 +10,7 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.report.evaluation import mode_text, unqualified_text
+from kernelwright.report.trials import tokens_text
 from kernelwright.spaces.space import Config, Space, product_size, size
 from kernelwright.text.table import indented, table
 from kernelwright.text.units import number_text, unit_for
@@ -64,8 +65,7 @@ def advice_text(advice: Advice, tried: Sequence[Tried]) -> str:
         said += f"; the best of them takes {min(named_us) / best_us:.3f} times as long as the best found"
     usage = advice.usage
     if usage.requests:
-        price = "price unknown" if usage.cost_usd is None else f"{usage.cost_usd:.4f} USD"
-        said += f"; {usage.input_tokens} tokens in, {usage.output_tokens} out, {price}"
+        said += f"; {tokens_text(usage)}"
     return said
 
 

@@ -421,6 +421,7 @@ class Loop:
             answers=dict(self.state.answers),
             keep_answer=self._keep_answer,
             dearest=self.state.dearest,
+            siblings=self.state.siblings(number),
             generate=self._worker.generate,
         )
         return without_source(context) if self._settings.no_source else context

@@ -9,7 +9,7 @@ from torch import Tensor
 
 from kernelwright.worker.bounds.demand import Demand, Wanted, either, shrunk
 from kernelwright.worker.bounds.indices import REARRANGING, picked_logits, put, rearranged, rows
-from kernelwright.worker.bounds.rules import OVERWRITING, Rule, elementwise, whole
+from kernelwright.worker.bounds.rules import OVERWRITING, Rule, elementwise, reads_only_shape, whole
 from kernelwright.worker.bounds.tape import COPIES, Step, View
 
 
@@ -29,8 +29,8 @@ def follow(step: Step, demand: Demand) -> float:
     if targets and (is_out or step.name in OVERWRITING):
         for target in targets:
             demand.overwrite(target)
-    if step.name.endswith("_like") or step.name.startswith(("new_", "empty")):
-        return 1.0  # only the shape is read
+    if reads_only_shape(step.name):
+        return 1.0
     rule = rule_for(step.name.rstrip("_") if targets and not is_out else step.name, step.is_pointwise)
     if step.name in FIRST_COUNTS and wanted[0] is not None:
         rule(step, wanted[0], demand)

@@ -23,6 +23,11 @@ def elementwise(step: Step, wanted: Wanted, demand: Demand) -> None:
         demand.add(view, wanted if wanted is None or wanted is True else shrunk(wanted, view.shape))
 
 
+def reads_only_shape(name: str) -> bool:
+    """Whether an operator takes from its first argument nothing but shape and dtype."""
+    return name.endswith("_like") or name.startswith(("new_", "empty"))
+
+
 def sources(step: Step) -> list[View]:
     """What a step reads: not what it only writes to."""
     is_only_written = step.name in OVERWRITING or "out" in step.written

@@ -8,13 +8,14 @@ of the operators that forward itself calls.
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from torch import Tensor
 
-from kernelwright.model import TensorRead
+from kernelwright.model import OperatorKind, TensorRead
 from kernelwright.worker.bounds.demand import Demand
 from kernelwright.worker.bounds.indices import NONE_IGNORED, READ_ALIKE, WRITTEN_APART, changed
+from kernelwright.worker.bounds.kinds import kinds
 from kernelwright.worker.bounds.needs import follow
 from kernelwright.worker.bounds.tape import Tape, View
 from kernelwright.worker.reference.instance import Instance, given, mutated, ran
@@ -24,13 +25,14 @@ from kernelwright.worker.reference.instance import Instance, given, mutated, ran
 class Work:
     """reads: one for each input, parameter and buffer. flop: by the dtype of the operands. assumed: what was taken for
     granted, because values were not there. reads_changed: whether forward reads an input that it changes in place, so
-    that a call depends on the one before it."""
+    that a call depends on the one before it. kinds: of its operators, by name."""
 
     reads: tuple[TensorRead, ...]
     written_bytes: int
     flop: dict[str, int]
     assumed: tuple[str, ...]
     reads_changed: bool = False
+    kinds: dict[str, OperatorKind] = field(default_factory=dict)
 
     @property
     def bytes(self) -> int:
@@ -94,6 +96,7 @@ def least_work(call: Taped) -> Work:
         reads=reads, written_bytes=written_bytes,
         flop={dtype: count for dtype, count in flop.items() if count}, assumed=tuple(demand.assumed),
         reads_changed=any(read.bytes > 0 and read.name in call.mutates for read in reads),
+        kinds=kinds(tape.steps),
     )  # fmt: skip
 
 

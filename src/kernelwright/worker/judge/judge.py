@@ -75,6 +75,7 @@ class Judge:
                 **described_work(self.draws.work[name], specs, flop, size),
             })  # fmt: skip
         first = self.specs[self.problem.cases[0].name]
+        timed = next(case for case in self.problem.cases if case.timed)
         return {
             "name": self.problem.name, "format": self.problem.format, "source": self.problem.source,
             "docstring": self.problem.docstring, "modules": self.problem.modules, "cases": described,
@@ -82,9 +83,9 @@ class Judge:
             "gradients": self.problem.gradients,
             "stated": codec.plain(self.problem.stated),
             "library": self.problem.library, "left_alone": left_alone,
-            "operators": self.problem.operator_text(),
+            "operators": self.problem.operator_text(), "kinds": self.draws.work[timed.name].kinds,
             "parameters": {name: spec.shape for name, spec in first.parameters.items()},
-            "numbers": self.problem.numbers(next(case for case in self.problem.cases if case.timed)),
+            "numbers": self.problem.numbers(timed),
         }  # fmt: skip
 
     def shapes(self) -> list[CaseShape]:

@@ -1,0 +1,126 @@
+"""Traits of a problem that decide which moves have a place in it: read off its operators, sizes, dtypes and device.
+
+A trait is missing only where these facts rule it out. Where the operators are not known, as in older journals, every
+trait is there.
+"""
+
+from __future__ import annotations
+
+import enum
+import re
+from collections.abc import Iterable
+
+from kernelwright.devices import TARGETS
+from kernelwright.diagnosis.figures import HALF
+from kernelwright.model import CaseInfo, ProblemInfo, TensorSpec
+
+
+class Trait(str, enum.Enum):
+    """What a problem has."""
+
+    LOOPS = "loops"
+    """An output follows from more than the elements at its own place."""
+    REDUCES = "reduces"
+    """So it does beyond products of two matrices, which the tensor cores reduce."""
+    OVERLAPS = "overlaps"
+    """Neighbouring outputs share inputs: products and windows."""
+    TENSOR_CORES = "tensor_cores"
+    """Products of two matrices in a dtype in which tensor cores are exact, or TF32 is allowed."""
+    ZEROS = "zeros"
+    """Some terms are known to be zero: padding, strides of a transposed window, masks, triangles."""
+    FUNCTIONS = "functions"
+    """Quotients, roots, exponentials and the like."""
+    EXPONENTIALS = "exponentials"
+    """Exponentials are summed."""
+    COPY_ENGINE = "copy_engine"
+    """The device copies tiles by descriptors, and rows of some timed input are a multiple of 16 bytes."""
+    SHORT = "short"
+    """The bound of some timed case is so short that starting a kernel is a part of the time."""
+
+
+WINDOWS = ("conv", "pool", "fold", "im2col", "col2im", "upsample")
+"""Parts of names of operators whose outputs see overlapping windows of an input."""
+MASKS = ("pad", "tril", "triu", "mask", "where", "attention")
+"""The same of operators with terms that are known to be zero."""
+SOFTMAXES = ("softmax", "logsumexp", "logcumsumexp", "attention", "cross_entropy")
+"""The same of operators that sum exponentials."""
+PLAIN = frozenset(
+    {
+        "add", "sub", "rsub", "mul", "neg", "abs", "sign", "relu", "leaky_relu", "threshold", "clamp", "clamp_min",
+        "clamp_max", "hardtanh", "maximum", "minimum", "where", "eq", "ne", "lt", "le", "gt", "ge", "bitwise_and",
+        "bitwise_or", "bitwise_xor", "bitwise_not", "logical_and", "logical_or", "logical_not", "lshift", "rshift",
+        "sum", "amax", "amin", "max", "min", "argmax", "argmin", "any", "all", "cumsum", "cummax", "cummin", "sort",
+        "topk", "gather", "index", "index_select", "embedding", "tril", "triu", "masked_fill",
+        "max_pool2d_with_indices", "max_pool3d_with_indices", "constant_pad_nd",
+    }
+)  # fmt: skip
+"""Operators without a quotient, a root or an exponential. One that is not here counts as having some."""
+
+SHORT_US = 100.0
+"""A Triton launch takes the host 9 µs (docs/evaluation.md), which is then a tenth."""
+COPY_ENGINE_CAPABILITY = 90
+"""TMA came with Hopper (CUDA C++ Programming Guide, "Tensor Memory Access")."""
+ROW_BYTES = 16
+"""Strides of a tensor descriptor are multiples of this (the same guide)."""
+
+
+def traits(info: ProblemInfo, target: str) -> frozenset[Trait]:
+    """target: that the kernels are compiled for, such as "sm_90"."""
+    if not info.kinds:
+        return frozenset(Trait)
+    timed = [one for one in info.cases if one.case.timed]
+    working = {name.strip("_"): kind for name, kind in info.kinds.items() if kind != "copy"}
+    found = set(working.values())
+    sums = "other" in found
+    exponentials = named(working, SOFTMAXES) or (sums and "exp" in working)
+    holds = {
+        Trait.LOOPS: bool(found - {"pointwise"}),
+        Trait.REDUCES: bool(found & {"other", "vector product"}),
+        Trait.OVERLAPS: bool(found & {"product", "vector product"}) or named(working, WINDOWS),
+        Trait.TENSOR_CORES: "product" in found and (info.precision == "tf32" or any(map(is_half, timed))),
+        Trait.ZEROS: named(working, (*WINDOWS, *MASKS)),
+        Trait.FUNCTIONS: any(
+            name not in PLAIN for name, kind in working.items() if kind in ("pointwise", "other")
+        ) or exponentials,
+        Trait.EXPONENTIALS: exponentials,
+        Trait.COPY_ENGINE: has_copy_engine(target) and any(map(has_aligned_rows, timed)),
+        Trait.SHORT: any(one.bound.bound_us < SHORT_US for one in timed),
+    }  # fmt: skip
+    return frozenset(trait for trait, is_there in holds.items() if is_there)
+
+
+def multiplies_float32(info: ProblemInfo) -> bool:
+    """Whether some case may multiply matrices of float32, where `tl.dot` has a choice of precisions."""
+    has_products = not info.kinds or bool({"product", "vector product"} & set(info.kinds.values()))
+    specs = [spec for case in info.cases for spec in tensors(case)]
+    return has_products and any(spec.dtype == "float32" for spec in specs)
+
+
+def named(names: Iterable[str], parts: tuple[str, ...]) -> bool:
+    return any(part in name for name in names for part in parts)
+
+
+def is_half(case: CaseInfo) -> bool:
+    """Whether its products are in a dtype in which tensor cores are exact."""
+    return any(dtype in HALF for dtype in case.bound.flop_by_dtype)
+
+
+def has_copy_engine(target: str) -> bool:
+    known = TARGETS.get(target)
+    return known is None or known.capability >= COPY_ENGINE_CAPABILITY
+
+
+def has_aligned_rows(case: CaseInfo) -> bool:
+    rows = [spec.shape[-1] * element_bytes(spec.dtype) for spec in tensors(case) if len(spec.shape) > 1]
+    return any(row % ROW_BYTES == 0 for row in rows)
+
+
+def element_bytes(dtype: str) -> int:
+    """Of torch's name of a dtype: "float8_e4m3fn" has 8 bits, "bool" a byte."""
+    bits = re.search(r"\d+", dtype)
+    return max(1, int(bits[0]) // 8) if bits else 1
+
+
+def tensors(case: CaseInfo) -> list[TensorSpec]:
+    """Its inputs and parameters."""
+    return [spec for spec in (*case.inputs, *case.parameters.values()) if isinstance(spec, TensorSpec)]

@@ -1,0 +1,40 @@
+"""The kinds of the operators of a forward, by which a prompt chooses its moves."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from kernelwright.model import OperatorKind
+from kernelwright.worker.bounds.rules import reads_only_shape
+from kernelwright.worker.bounds.tape import COPIES, Step
+
+REARRANGING = COPIES | {"copy_", "_unsafe_view", "cat", "stack", "repeat", "lift_fresh_copy"}
+"""Operators that PyTorch calls no views, and that only move elements."""
+
+ORDER: tuple[OperatorKind, ...] = ("copy", "pointwise", "vector product", "product", "other")
+"""An operator that is called in several ways counts as the last of its kinds."""
+
+
+def kinds(steps: Iterable[Step]) -> dict[str, OperatorKind]:
+    """The kind of each operator, by its name. Those that read no tensor (`arange`, `zeros_like`) are left out."""
+    found: dict[str, OperatorKind] = {}
+    for step in steps:
+        if next(step.tensors(), None) is not None and not reads_only_shape(step.name):
+            found[step.name] = max(found.get(step.name, "copy"), kind(step), key=ORDER.index)
+    return found
+
+
+def kind(step: Step) -> OperatorKind:
+    if step.flop:
+        return "vector product" if has_vector(step) else "product"
+    if step.func.is_view or step.name in REARRANGING:
+        return "copy"
+    return "pointwise" if step.is_pointwise else "other"
+
+
+def has_vector(step: Step) -> bool:
+    """Whether one factor of a product is a vector; of a convolution its weights for one group of channels."""
+    shape = step.outputs[0].shape
+    if step.name == "convolution":
+        return len(shape) > 1 and shape[1] == step.arguments["groups"]
+    return len(shape) < 2 or 1 in shape[-2:]
