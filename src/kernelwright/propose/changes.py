@@ -52,9 +52,7 @@ def attempts(parent: Trial, trials: Sequence[Trial]) -> str:
         cut = [] if len(lines) <= ATTEMPT_LINES else [f"… {len(lines) - ATTEMPT_LINES} more lines"]
         said = f"Trial {trial.number}: {outcome(trial)}{versus(origin, trial)}."
         parts.append(said + "\n\n" + fenced("\n".join(lines[:ATTEMPT_LINES] + cut), "diff"))
-    if not parts:
-        return ""
-    return "\n\n### Changed already, of this code\n\n" + "\n\n".join(parts[-MOST_ATTEMPTS:])
+    return "\n\n".join(parts[-MOST_ATTEMPTS:])
 
 
 def written(trial: Trial, by_number: Mapping[int, Trial]) -> Trial:

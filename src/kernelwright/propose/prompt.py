@@ -1,8 +1,8 @@
 """Templates filled in: from a request and its context to the text that a model is given.
 
 What comes first is the same for every request of a run, so that providers serve it from their caches: the rules, then
-the problem. What each variable says is `sections.py`. A variable that is missing, or that the template does not use, is
-an error, so a template and its variables cannot drift apart.
+the problem. What was tried follows, a table that grows at its end. What each variable says is `sections.py`. A variable
+that is missing, or that the template does not use, is an error, so a template and its variables cannot drift apart.
 """
 
 from __future__ import annotations
@@ -72,12 +72,9 @@ def prompt_for(request: Request, context: Context, answer: Answer = "whole") -> 
         raise NoPrompt(f"a merge needs two parents with candidates, and request {request.number} has {len(parents)}")
     if operator is Operator.TUNE:
         raise NoPrompt("tuning is a matter of numbers, not of writing")
-    tried = history(context.trials)
-    values = {"name": context.problem.name}
+    values = {"name": context.problem.name, "history": section("## What was tried", history(context.trials))}
     if operator is not Operator.SEED:
         values |= parent_values(request, parents, context)
-        tried += changes.attempts(parents[0], context.trials)
-    values["history"] = section("## What was tried", tried)
     if operator is not Operator.REPAIR:
         values["lessons"] = section("## What surprises have taught", sections.lessons(context.trials, context.lessons))
     text = render(template(operator.value), values, f"{operator.value}.md").rstrip()
@@ -161,7 +158,11 @@ def known_parents(request: Request, context: Context) -> list[Trial]:
 def parent_values(request: Request, parents: list[Trial], context: Context) -> dict[str, str]:
     """The variables about the parents that the operator's template uses."""
     operator, parent = request.operator, parents[0]
-    values = {"parent_number": str(parent.number), "parent": sections.kernel(parent)}
+    values = {
+        "parent_number": str(parent.number),
+        "parent": sections.kernel(parent),
+        "attempts": section("## What was changed in this code already", changes.attempts(parent, context.trials)),
+    }
     if operator in (Operator.IMPROVE, Operator.REWRITE_SIMPLY, Operator.MERGE):
         values["results"] = section(TIMES, sections.results(parent, context.problem))
     if operator in (Operator.IMPROVE, Operator.REPAIR, Operator.MERGE):
@@ -176,7 +177,7 @@ def parent_values(request: Request, parents: list[Trial], context: Context) -> d
     if operator in (Operator.IMPROVE, Operator.REPAIR):
         values["change"] = section(CHANGE[operator], changes.change(parent, context.trials))
     if operator in (Operator.IMPROVE, Operator.MERGE):
-        values["moves"] = render(template("moves"), {"moves": diagnosed.moves(parent, context)}, "moves.md")
+        values["moves"] = render(template("moves"), {"moves": diagnosed.moves(parent, context)}, "moves.md").strip()
     if operator is Operator.MERGE:
         other = parents[1]
         values["other_number"] = str(other.number)
