@@ -57,7 +57,7 @@ def test_the_provider_is_asked_system_and_prompt_apart() -> None:
     ModelProposer(provider, "openai:m").propose(IMPROVE, context(starter()))
     ((system, prompt),) = provider.asked
     assert system[0].startswith("You write GPU kernels in Triton")
-    assert prompt.startswith("# Make `double` faster")
+    assert "# Make `double` faster" in prompt
 
 
 @pytest.mark.parametrize(
