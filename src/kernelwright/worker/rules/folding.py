@@ -13,7 +13,7 @@ from collections.abc import Callable
 from typing import Any
 
 from kernelwright.source.bindings import bindings, dotted, imported_paths
-from kernelwright.worker.rules.installed import version_of
+from kernelwright.worker.rules.installed import is_installed, version_of
 
 Value = bool | int | float | str | None
 
@@ -138,6 +138,8 @@ class _Folding:
         path = name or dotted(function, self.paths) or ""
         if path in ("os.environ.get", "os.getenv"):
             return self.value(args[1]) if len(args) > 1 else None
+        if path == "hasattr" and len(args) == 2 and (owner := dotted(args[0], self.paths) or "").startswith("triton."):
+            return is_installed(owner, str(self.value(args[1])))
         if path in FUNCTIONS and not (name and name in self.assigned):
             return self._checked(FUNCTIONS[path](*map(self.value, args)))
         if isinstance(function, ast.Attribute) and function.attr in TEXT_METHODS:

@@ -15,6 +15,7 @@ from kernelwright.source.bindings import bindings, dotted, imported, imported_pa
 from kernelwright.source.edits import Edit, block, edited
 from kernelwright.source.kernels import DECORATORS, jit_functions
 from kernelwright.worker.rules.folding import NotConstant, literal, value_of
+from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.installed import is_installed
 from kernelwright.worker.rules.spelling import constexpr_functions, other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, may_import
@@ -73,7 +74,7 @@ def _decided(tree: ast.Module) -> list[Edit]:
 def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
     match node:
         case ast.Try(body=body, handlers=handlers, orelse=orelse, finalbody=[]) if _is_guard(body) and handlers:
-            if all(_works(statement) for statement in body):
+            if all(_works(statement, tree) for statement in body):
                 return [*body, *orelse]
             caught = [handler.body for handler in handlers if _caught(handler) & IMPORT_ERRORS]
             return caught[0] if caught else None
@@ -83,14 +84,14 @@ def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
             except NotConstant:
                 sides = [side for side in (body, orelse) if side]
             if len(sides) == 2 and all(map(_is_guard, sides)):
-                return next((side for side in sides if all(map(_works, side))), None)
+                return next((side for side in sides if all(_works(one, tree) for one in side)), None)
     return None
 
 
 def _is_guard(body: list[ast.stmt]) -> bool:
-    """Whether it only imports, and says so in names."""
-    imports = any(isinstance(node, ast.Import | ast.ImportFrom) for part in body for node in ast.walk(part))
-    return imports and all(
+    """Whether it only imports or names parts of modules, and says so in names."""
+    tried = ast.Import | ast.ImportFrom | ast.Attribute
+    return any(isinstance(node, tried) for part in body for node in ast.walk(part)) and all(
         isinstance(part, ast.Import | ast.ImportFrom | ast.Pass)
         or (isinstance(part, ast.Assign) and isinstance(part.value, ast.Constant | ast.Name | ast.Attribute))
         or (isinstance(part, ast.Try) and _is_guard(part.body))
@@ -98,9 +99,11 @@ def _is_guard(body: list[ast.stmt]) -> bool:
     )
 
 
-def _works(statement: ast.stmt) -> bool:
-    """Whether an import would succeed with the installed Triton, and host code may do it."""
+def _works(statement: ast.stmt, tree: ast.Module) -> bool:
+    """Whether an import, or a name of a module, would be found in the installed Triton, and host code may use it."""
     match statement:
+        case ast.Assign(value=ast.Attribute(value=owner, attr=name)):
+            return is_installed(dotted(owner, imported_paths(tree)) or "", name)
         case ast.Import(names=names):
             return all(may_import(alias.name) and is_installed(alias.name) for alias in names)
         case ast.ImportFrom(module=str(module), names=names, level=0):
@@ -337,6 +340,6 @@ def _decorated(tree: ast.Module) -> list[Edit]:
 
 
 STEPS: tuple[Callable[[ast.Module], list[Edit]], ...] = (
-    other_modules, other_names, constexpr_functions, _decided, _computed, _spoken, _settled, _traced,
+    other_modules, other_names, constexpr_functions, _decided, _computed, _spoken, _settled, guards, handlers, _traced,
     _bared, _decorated, _unreached, _raises,
 )  # fmt: skip

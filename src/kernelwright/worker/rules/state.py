@@ -173,6 +173,7 @@ def _inside(function: Function, body: list[ast.stmt] | list[ast.expr], nodes: li
 
 def _attribute(node: ast.Attribute, inside: _Inside) -> str:
     own = _root(node) == inside.first and (inside.constructing or inside.first == "ctx")
+    own |= node.attr == "block_shape" and isinstance(node.value, ast.Subscript) and _root(node) == inside.first
     if isinstance(node.ctx, ast.Load) or own:
         return ""
     return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self"

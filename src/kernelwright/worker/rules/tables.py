@@ -33,8 +33,10 @@ def tables(tree: ast.Module) -> set[str]:
             continue
         uses = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and node.id == name
                 and isinstance(node.ctx, ast.Load)]  # fmt: skip
-        inner = [part for part in ast.walk(values[0]) if isinstance(part, CONTAINERS)][1:]
-        if all(_is_read(use, parents, nested=bool(inner)) for use in uses):
+        nested = any(
+            isinstance(part, CONTAINERS) for one in _sides(values[0]) for part in ast.walk(one) if part is not one
+        )
+        if all(_is_read(use, parents, nested) for use in uses):
             found.add(name)
     return found
 
@@ -63,10 +65,17 @@ def _is_read(use: ast.expr, parents: dict[int, ast.AST], nested: bool) -> bool:
     return False
 
 
+def _sides(value: ast.expr) -> list[ast.expr]:
+    """What a value may be: both sides of a condition."""
+    return [*_sides(value.body), *_sides(value.orelse)] if isinstance(value, ast.IfExp) else [value]
+
+
 def _is_container(value: ast.expr | None) -> bool:
     """Whether a value is a container as it is written, or made by `list` and the like of something. An empty one is to
     be filled."""
     match value:
+        case ast.IfExp(body=body, orelse=orelse):
+            return _is_container(body) and _is_container(orelse)
         case ast.Call(func=ast.Name(id="list" | "dict" | "set" | "sorted"), args=args, keywords=keywords):
             return bool(args or keywords)
         case ast.List(elts=held) | ast.Set(elts=held) | ast.Dict(values=held):

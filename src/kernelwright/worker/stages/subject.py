@@ -329,5 +329,6 @@ def _may_go(finding: Finding, source: str) -> bool:
     """Whether a finding lies in host code that a call may leave out, or in an import that only such code may use."""
     tree = syntax.parse(source)
     parts = [branch.nodes for branch in branches(tree)]
+    parts += [(node,) for node in ast.walk(tree) if isinstance(node, ast.Try)]
     parts += [(node,) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     return any(nodes[0].lineno <= finding.line <= (nodes[-1].end_lineno or 0) for nodes in parts)

@@ -1,0 +1,122 @@
+"""Device guards, handlers and hooks of published host code: what the normal form leaves out, and what stays refused."""
+
+from __future__ import annotations
+
+import pytest
+
+from kernelwright.worker.rules import triton
+from kernelwright.worker.rules.normal import normal_form
+
+KERNEL = """
+import contextlib
+import torch
+import triton
+import triton.language as tl
+
+@triton.jit
+def copy(x_ptr, out_ptr, n, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out_ptr + lanes, tl.load(x_ptr + lanes, mask=lanes < n), mask=lanes < n)
+
+@contextlib.contextmanager
+def device_context(device):
+    device = torch.device(device)
+    backend = getattr(torch, device.type, None)
+    if backend is not None and hasattr(backend, "device"):
+        with backend.device(device):
+            yield
+    else:
+        yield
+
+def kernel_function(x):
+    out = torch.empty_like(x)
+    with device_context(x.device):
+        copy[(1,)](x, out, x.numel(), BLOCK=256)
+    return out
+"""
+
+
+def findings(source: str) -> list[str]:
+    return [str(finding) for finding in triton.check(source).findings]
+
+
+def test_a_context_manager_that_only_chooses_a_device_is_left_out() -> None:
+    assert findings(KERNEL) != []
+    made = normal_form(KERNEL)
+    assert findings(made) == []
+    assert "with (torch.no_grad()):" in made
+    assert "device_context" not in made
+
+
+@pytest.mark.parametrize(("old", "new"), [
+    ("            yield\n", "            yield torch.zeros(3)\n"),
+    ("    device = torch.device(device)\n", "    copy[(1,)](device, device, 1, BLOCK=16)\n"),
+    ("    device = torch.device(device)\n", "    torch.set_default_dtype(torch.float16)\n"),
+    ("    device = torch.device(device)\n", "    kernel_function.calls = 1\n"),
+    ("            yield\n", "            try:\n                yield\n            except Exception:\n                pass\n"),
+    ("with device_context(x.device):", "with device_context(x.device) as made:"),
+    ("@contextlib.contextmanager\n", "@contextlib.contextmanager\n@other\n"),
+])  # fmt: skip
+def test_a_context_manager_that_does_more_is_refused(old: str, new: str) -> None:
+    assert findings(normal_form(KERNEL.replace(old, new, 1))) != []
+
+
+def test_the_device_guard_of_generated_code_is_the_public_one() -> None:
+    source = KERNEL.replace("device_context(x.device)", "torch.cuda._DeviceGuard(0)")
+    assert findings(source) != []
+    made = normal_form(source)
+    assert findings(made) == []
+    assert "(torch.cuda.device)(0)" in made
+
+
+TRIED = "    try:\n        copy[(1,)](x, out, x.numel(), BLOCK=256)\n    except {caught}:\n        {instead}\n    return out\n"
+
+
+@pytest.mark.parametrize(("instead", "fine"), [
+    ("raise", True), ("raise ValueError('no') from None", True), ("return x.clone()", False), ("pass", False),
+    ("out.zero_()\n        raise", False),
+])  # fmt: skip
+def test_a_handler_that_only_raises_is_left_out(instead: str, fine: bool) -> None:
+    head, _, _ = KERNEL.partition("    with device_context")
+    source = head + TRIED.format(caught="Exception", instead=instead)
+    assert findings(source) != []
+    assert (findings(normal_form(source)) == []) is fine
+    assert normal_form(source).count("\n") == source.count("\n")
+
+
+HOOK = """
+def sized(arguments):
+    arguments["x"].block_shape = [16]
+
+"""
+
+
+def test_a_hook_may_size_the_descriptors_of_its_launch_and_set_nothing_else() -> None:
+    source = HOOK + KERNEL.replace("    out = torch", "    sized({'x': x})\n    out = torch")
+    assert findings(normal_form(source)) == []
+    for wrong in ('arguments["x"].other = [16]', "copy.block_shape = [16]", 'TABLE["x"].block_shape = [16]'):
+        assert findings(normal_form(source.replace('arguments["x"].block_shape = [16]', wrong))) != [], wrong
+
+
+@pytest.mark.parametrize(("test", "taken"), [
+    ("hasattr(triton.language, 'make_tensor_descriptor')", True), ("hasattr(triton.language, 'no_such_name')", False),
+])  # fmt: skip
+def test_what_the_installed_triton_has_decides_a_condition(test: str, taken: bool) -> None:
+    made = normal_form(f"SERVES = 1 if {test} else 2\n" + KERNEL)
+    assert made.startswith("SERVES = (1)" if taken else "SERVES = (2)")
+
+
+def test_a_name_that_is_tried_is_decided_by_the_installed_triton() -> None:
+    tried = "try:\n    load = tl.{name}\nexcept AttributeError:\n    load = tl.load\n\n@triton.jit"
+    for name, kept in (("make_block_ptr", "tl.make_block_ptr"), ("no_such_name", "tl.load")):
+        source = KERNEL.replace("@triton.jit", tried.format(name=name), 1).replace("tl.load(x_ptr", "load(x_ptr")
+        assert f"load = {kept}" in normal_form(source)
+
+
+def test_a_table_may_be_one_of_two() -> None:
+    configs = "WARPS = [4, 8] if BIG() else [2, 4]\n\n@triton.autotune(configs=[triton.Config({}, num_warps=w) for w in WARPS], key=[])\n@triton.jit"
+    source = "def BIG():\n    return True\n" + KERNEL.replace("@triton.jit", configs, 1)
+    made = normal_form(source)
+    assert findings(made) == []
+    filled = source.replace("    out = torch", "    WARPS.append(16)\n    out = torch")
+    assert any("container" in text for text in findings(normal_form(filled)))
