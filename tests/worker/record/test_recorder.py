@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 import torch
+import triton.language as tl
 from torch import Tensor
 
 from kernelwright.model import Status
@@ -841,3 +842,12 @@ def test_a_plan_carried_out_with_a_wrong_kernel_gives_a_wrong_answer() -> None:
     plan = plan_of(copied("x.t()"), {"x": X})
     assert carried_out(plan, {"x": X}, {"copy": lambda **rest: None})[0].isnan().all()
     assert torch.equal(carried_out(plan, {"x": X}, {"copy": copies})[0], X.t())
+
+
+@pytest.mark.parametrize(
+    ("value", "said"),
+    [(3, "3"), (True, "True"), (0.5, "0.5"), ("a", "'a'"), (tl.constexpr(2), "2"), (float("-inf"), "-inf"),
+     (None, None), ([1], None), (tl.float32, None), (tl.constexpr(tl.float32), None), (print, None)],
+)  # fmt: skip
+def test_what_a_constant_is_bound_to_is_said_of_numbers_and_texts(value: object, said: str | None) -> None:
+    assert recorder.literal_of(value) == said

@@ -69,6 +69,12 @@ HONEST = {
             mov.b32 a0, {c0, c1};
             mad.lo.u32 a0, a0, 2, 0x00800080;
             lop3.b32 $0, $1, 0x80008000, a0, 0xea; }""", "=r,r"),
+    "a predicate over what is written": (
+        "{.reg .pred p; setp.eq.u32 p, $1, 0; mov.b32 $0, 1; @p mov.b32 $0, 2;}", "=r,r"),
+    "softplus, as flash-linear-attention has it": (
+        "{ .reg .pred p; setp.gt.f32  p, $1, 20.; @p  mov.f32  $0, $1; @!p mul.f32 $0, $1, 1.4426950408889634; "
+        "@!p ex2.approx.ftz.f32 $0, $0; @!p add.f32 $0, $0, 1.0; @!p lg2.approx.ftz.f32 $0, $0; "
+        "@!p mul.f32 $0, $0, 0.6931471805599453; }", "=r,r"),
     "half of a word": ("{ .reg .b16 lo; mov.b32 {lo, _}, $1; cvt.f32.f16 $0, lo; }", "=f,r"),
     "fp4 pairs": (
         "{\n.reg .b8 b<2>;\ncvt.rn.satfinite.e2m1x2.f32 b0, $2, $1;\n"
@@ -110,8 +116,20 @@ HOSTILE = {
     "a call behind a comment's end": ("// nothing\ncall ($0), f, ($1);", "=r,r", "'call'"),
     "a branch": ("mov.b32 $0, $1; bra.uni done;", "=r,r", "bra.uni"),
     "a label": ("again: mov.b32 $0, $1;", "=r,r", "'again'"),
-    "a predicate that skips": ("{.reg .pred p; setp.eq.u32 p, $1, 0; mov.b32 $0, 1; @p mov.b32 $0, 2;}", "=r,r", "'@'"),
-    "a negated predicate that skips": ("@!p mov.b32 $0, $1;", "=r,r", "'@'"),
+    "an output under a predicate": (
+        "{.reg .pred p; setp.gt.f32 p, $1, 0f00000000; @p mov.f32 $0, $1;}", "=r,r", "$0, that it does not write"),
+    "a predicate that is not declared": ("@!p mov.b32 $0, $1;", "=r,r", "'p'"),
+    "a predicate that is not written": (
+        "{.reg .pred p; @p mov.b32 $0, 1; @!p mov.b32 $0, 2;}", "=r,r", "'p' read before"),
+    "opposites of two predicates": (
+        "{.reg .pred p; setp.eq.u32 p, $1, 0; @p mov.b32 $0, 2; setp.eq.u32 p, $1, 1; @!p mov.b32 $0, 3;}", "=r,r",
+        "$0, that it does not write"),
+    "predicates of one name in two blocks": (
+        "{.reg .pred p; setp.eq.u32 p, $1, 0; @p mov.b32 $0, 1;}"
+        "{.reg .pred p; setp.ne.u32 p, $1, 0; @!p mov.b32 $0, 1;}", "=r,r", "$0, that it does not write"),
+    "what the other side wrote": (
+        "{.reg .pred p; .reg .b32 t; setp.eq.u32 p, $1, 0; @p mov.b32 t, $1; @!p mov.b32 $0, t; @p mov.b32 $0, t;}",
+        "=r,r", "'t' read before"),
     "the end of the thread": ("mov.b32 $0, $1; exit;", "=r,r", "'exit'"),
     "a return": ("mov.b32 $0, $1; ret;", "=r,r", "'ret'"),
     "a trap": ("mov.b32 $0, $1; trap;", "=r,r", "'trap'"),

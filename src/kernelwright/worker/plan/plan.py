@@ -177,10 +177,12 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The recorder's answer. autotune: the number of configs of each kernel under `triton.autotune`."""
+    """The recorder's answer. autotune: the number of configs of each kernel under `triton.autotune`. constants: what
+    the names that were asked for are bound to, as literals."""
 
     recordings: tuple[Recording, ...]
     autotune: dict[str, int]
+    constants: dict[str, str] = {}
 
 
 def views(plan: Plan) -> list[View]:

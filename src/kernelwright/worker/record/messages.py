@@ -11,7 +11,8 @@ class RecordCases(Message, frozen=True, kw_only=True, tag="record"):
     """Run the host code in `source` once for each case.
 
     autotune: which config to take for a kernel under `triton.autotune`, the first where not stated. target: such as
-    sm_90. library: which operators of the framework the plan may hold.
+    sm_90. library: which operators of the framework the plan may hold. constants: names of the module whose values are
+    wanted.
     """
 
     source: str
@@ -19,6 +20,7 @@ class RecordCases(Message, frozen=True, kw_only=True, tag="record"):
     target: str
     cases: tuple[CaseShape, ...]
     library: LibraryMode = "none"
+    constants: tuple[str, ...] = ()
 
 
 class Confined(Answer, frozen=True, kw_only=True, tag="confined"):

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 import torch
+from triton.language import constexpr
 
 from kernelwright import codec
 from kernelwright.devices import find_target
@@ -69,7 +70,14 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
                 status, reason = blame(error)
                 refused = is_refusal(error)
                 recordings.append(Recording(case=case.name, status=status, reason=reason, refused=refused))
-    return Recorded(recordings=tuple(recordings), autotune=tuned)
+    constants = {name: text for name in job.constants if (text := literal_of(getattr(module, name, None))) is not None}
+    return Recorded(recordings=tuple(recordings), autotune=tuned, constants=constants)
+
+
+def literal_of(value: Any) -> str | None:
+    """A number or a text as Python writes it, also one that is marked as a constant; None for anything else."""
+    value = getattr(value, "value", None) if isinstance(value, constexpr) else value
+    return repr(value) if type(value) in (bool, int, float, str) else None
 
 
 def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:

@@ -1,7 +1,8 @@
 """Inline assembly of kernels: an allow-list of PTX, read as a straight line of arithmetic that writes every output.
 
 A text works on its operands, on registers that it declares and on numbers. It has no special registers, memory,
-labels, calls, branches or predicates that skip: a GPU runs these as readily, and the CPU interpreter runs no assembly.
+labels, calls or branches: a GPU runs these as readily, and the CPU interpreter runs no assembly. An instruction may be
+under a predicate where another one writes the same under its opposite, so that nothing is read that was left there.
 """
 
 from __future__ import annotations
@@ -44,9 +45,13 @@ TOKEN = re.compile(
     r"(?P<space>\s+)|(?P<operand>\$\d{1,4}(?!\d))"
     r"|(?P<number>0[xX][0-9a-fA-F]+U?|0[bB][01]+U?|0[fF][0-9a-fA-F]{8}|0[dD][0-9a-fA-F]{16}"
     r"|\d+\.\d*(?:[eE][+-]?\d+)?|\d+U?)(?![\w.])"
-    r"|(?P<word>[A-Za-z_]\w*(?:\.\w+)*)|(?P<directive>\.[a-z]\w*)|(?P<mark>[{}<>,;|!-])"
+    r"|(?P<word>[A-Za-z_]\w*(?:\.\w+)*)|(?P<directive>\.[a-z]\w*)|(?P<mark>[{}<>,;|!@-])"
     r"|(?P<other>%[%\w.]*|.)"
 )
+
+
+Guard = tuple[str, bool]
+"""A predicate register, and the value for which an instruction runs."""
 
 
 class NotArithmetic(ValueError):
@@ -90,6 +95,8 @@ class _Text:
         self.declared: set[str] = set()
         self.in_block = False
         self.written = {f"${number}" for number in range(outputs, operands)}
+        self.partly: dict[str, set[Guard]] = {}
+        self.guard: Guard | None = None
 
     def check(self) -> None:
         while self.at < len(self.tokens):
@@ -99,6 +106,8 @@ class _Text:
                     self._statement()
                 self.in_block = False
                 self.written -= self.declared
+                self.partly = {name: guards for name, guards in self.partly.items() if name not in self.declared}
+                self._forget_guards(self.declared)
                 self.declared = set()
             else:
                 self._statement()
@@ -156,6 +165,7 @@ class _Text:
         self._expects(";")
 
     def _instruction(self) -> None:
+        self.guard = self._predicate() if self._accepts("@") else None
         instruction = self._next("word", "an instruction")
         name, *modifiers = instruction.split(".")
         if name not in ARITHMETIC or not MODIFIERS.issuperset(modifiers):
@@ -166,7 +176,30 @@ class _Text:
         while self._accepts(","):
             self._source()
         self._expects(";")
-        self.written |= written
+        self._note(written)
+
+    def _predicate(self) -> Guard:
+        """The register that an instruction depends on, and the value for which it runs."""
+        wanted = not self._accepts("!")
+        name = self._register()
+        if name not in self.written:
+            raise NotArithmetic(_because(f"{name!r} read before it is written"))
+        return name, wanted
+
+    def _note(self, written: set[str]) -> None:
+        """Remember what an instruction has written; under a predicate it counts once its opposite wrote it too."""
+        for name in written - self.written:
+            guards = self.partly.setdefault(name, set())
+            if self.guard is not None:
+                guards.add(self.guard)
+            if self.guard is None or (self.guard[0], not self.guard[1]) in guards:
+                self.written.add(name)
+        self._forget_guards(written)
+
+    def _forget_guards(self, changed: set[str]) -> None:
+        """Predicates that were written once more say nothing of what was written under them."""
+        for name, guards in self.partly.items():
+            self.partly[name] = {guard for guard in guards if guard[0] not in changed}
 
     def _destination(self) -> set[str]:
         """`d`, `p|q`, or `{a, b}` with `_` for what is dropped."""
@@ -202,7 +235,7 @@ class _Text:
             self._next("number", "a number")
             return
         name = self._register()
-        if name not in self.written:
+        if name not in self.written and self.guard not in self.partly.get(name, ()):
             raise NotArithmetic(_because(f"{name!r} read before it is written"))
 
     def _register(self) -> str:

@@ -80,7 +80,7 @@ def read(answer: object, cases: list[str]) -> Recorded:
     by_case = {recording.case: recording for recording in recorded.recordings}
     missing = Recording(case="", status=Status.REJECTED, reason="the host code's process said nothing of this case")
     every = tuple(msgspec.structs.replace(by_case.get(case, missing), case=case) for case in cases)
-    return Recorded(recordings=every, autotune=recorded.autotune)
+    return Recorded(recordings=every, autotune=recorded.autotune, constants=recorded.constants)
 
 
 def accepted(recording: Recording, expected: Expected) -> Plan | CaseResult:

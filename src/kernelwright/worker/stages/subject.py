@@ -39,6 +39,7 @@ from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, launch
 from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended, TooLargeFor
 from kernelwright.worker.record.messages import RecordCases
+from kernelwright.worker.rules.constants import computed_constants, with_constants
 from kernelwright.worker.rules.extract import Finding, Kernels
 from kernelwright.worker.rules.languages import Rules, rules_for
 from kernelwright.worker.rules.normal import normal_form
@@ -162,23 +163,25 @@ class Subject:
     def _normal(self, rules: Rules, kernels: Kernels, cases: list[str]) -> Kernels:
         """The kernels of the normal form, which is the source from now on; the first ones where it breaks rules too.
 
-        What breaks rules in branches of it that no case takes is left out: a recording says which these are. It is not
-        believed: what it makes of the source is checked, recorded and judged as any other.
+        What breaks rules in branches of it that no case takes is left out, and constants of kernels that functions of
+        the module compute are written as numbers and texts: a recording says which these are. It is not believed: what
+        it makes of the source is checked, recorded and judged as any other.
         """
         normal = normal_form(self.source)
         made = rules.check(normal)
         if not made.names:
             return kernels
-        if made.findings and all(_may_go(finding, normal) for finding in made.findings):
+        wanted = computed_constants(normal) if made.findings else ()
+        if made.findings and (wanted or all(_may_go(finding, normal) for finding in made.findings)):
             try:
-                recorded = self._recorded(normal, cases)
+                recorded = self._recorded(normal, cases, wanted)
             except Ended:  # the rules that it breaks say more
                 return made
             taken = {number for recording in recorded.recordings for number in recording.taken}
-            if not taken:
+            if not taken and not recorded.constants:
                 return made
-            pruned, replaced = without_untaken(normal, taken)
-            normal, before = normal_form(pruned), made
+            pruned, replaced = without_untaken(normal, taken) if taken else (normal, ())
+            normal, before = normal_form(with_constants(pruned, recorded.constants, wanted)), made
             made = rules.check(normal)
             if not made.names:
                 return before
@@ -187,11 +190,11 @@ class Subject:
             self.source = normal
         return made
 
-    def _recorded(self, source: str, cases: list[str]) -> Recorded:
-        """What the recorder says of every case; raises Ended where it says nothing that can be read."""
+    def _recorded(self, source: str, cases: list[str], constants: tuple[str, ...] = ()) -> Recorded:
+        """What the recorder says of every case, and of `constants`; raises Ended where that cannot be read."""
         job = RecordCases(
             source=source, autotune=self.autotune_stated | self.autotune_moved, target=self.processes.target.name,
-            cases=self._shapes(cases), library=self.session.loaded().library,
+            cases=self._shapes(cases), library=self.session.loaded().library, constants=constants,
         )  # fmt: skip
 
         def attempt() -> tuple[RecorderRun, bool]:
@@ -329,6 +332,5 @@ def _may_go(finding: Finding, source: str) -> bool:
     """Whether a finding lies in host code that a call may leave out, or in an import that only such code may use."""
     tree = syntax.parse(source)
     parts = [branch.nodes for branch in branches(tree)]
-    parts += [(node,) for node in ast.walk(tree) if isinstance(node, ast.Try)]
     parts += [(node,) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]
     return any(nodes[0].lineno <= finding.line <= (nodes[-1].end_lineno or 0) for nodes in parts)

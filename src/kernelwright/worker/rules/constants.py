@@ -1,0 +1,83 @@
+"""Constants of kernels that functions of the module compute when it is imported, written as literals. Pure syntax.
+
+Which values they have a recording says. It is not believed: what becomes of the source is judged like any other.
+"""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Collection, Mapping
+
+from kernelwright.source import parse as syntax
+from kernelwright.source.bindings import bindings, dotted, imported_paths, names_in
+from kernelwright.source.edits import Edit, edited
+from kernelwright.source.kernels import jit_functions
+from kernelwright.worker.rules.bound_names import looked_up
+
+LONGEST = 8000
+"""Characters of a literal."""
+
+
+def computed_constants(source: str) -> tuple[str, ...]:
+    """Names that kernels look up and that a module-level assignment binds to a call, once."""
+    tree = syntax.parse(source)
+    counts: dict[str, int] = {}
+    for binding in bindings(tree):
+        counts[binding.name] = counts.get(binding.name, 0) + 1
+    functions = [function.node for function in jit_functions(tree)]
+    wanted = {name.id for function in functions for name in looked_up(function)}
+    wanted |= {name for function in functions for name in names_in(function.args)}
+    return tuple(name for name, node in _assigned(tree) if name in wanted and counts[name] == 1 and _calls(node, tree))
+
+
+def with_constants(source: str, values: Mapping[str, str], wanted: Collection[str]) -> str:
+    """`source` with the literals of `values` in place of what the names `wanted` are bound to."""
+    tree = syntax.parse(source)
+    paths = imported_paths(tree)
+    edits = []
+    for name, node in _assigned(tree):
+        text = _literal(values.get(name, "")) if name in wanted else None
+        if text is not None:
+            inner = _inside(node, paths)
+            edits.append(Edit(inner, inner, text))
+    return edited(source, edits)
+
+
+def _assigned(tree: ast.Module) -> list[tuple[str, ast.expr]]:
+    """Names that statements of the module assign one by one, and what to."""
+    found = []
+    for node in tree.body:
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                found.append((name, value))
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                found.append((name, value))
+    return found
+
+
+def _calls(node: ast.expr, tree: ast.Module) -> bool:
+    """Whether a value is what a function of the module returns, or made of that."""
+    functions = {one.name for one in tree.body if isinstance(one, ast.FunctionDef)}
+    return bool(names_in(_inside(node, imported_paths(tree))) & functions)
+
+
+def _inside(node: ast.expr, paths: Mapping[str, str]) -> ast.expr:
+    """What `tl.constexpr` is given, or the value itself."""
+    match node:
+        case ast.Call(func=function, args=[inner], keywords=[]) if (
+            dotted(function, paths) == "triton.language.constexpr"
+        ):
+            return inner
+    return node
+
+
+def _literal(text: str) -> str | None:
+    """What a recording says of a constant where that is a number or a text; infinities in a form that parses."""
+    if len(text) > LONGEST:
+        return None
+    text = {"inf": "1e999", "-inf": "-1e999"}.get(text, text)
+    try:
+        value = ast.literal_eval(text)
+    except (ValueError, SyntaxError, MemoryError, RecursionError):
+        return None
+    return text if type(value) in (bool, int, float, str) and "\n" not in text else None
