@@ -64,7 +64,7 @@ def capture(
     spec = TensorSpec(shape=(rows, width), dtype=dtype, stride=(width, 1))
     text = template.format(rows=rows, width=width, hint=hint)
     return Capture(text=text, names=("x",), tensors=(spec,), numbers=numbers or {"rows": rows, "dim": width},
-                   configs={NAME: CONFIG})  # fmt: skip
+                   configs={NAME: CONFIG, NAME[:-1] + "1": CONFIG})  # fmt: skip
 
 
 def unchanged(text: str) -> str:

@@ -48,6 +48,34 @@ def test_a_kernel_has_a_readable_name_its_operations_and_own_functions(candidate
         assert generated not in candidate
 
 
+def test_the_output_is_named_out_and_several_are_numbered(candidate: str) -> None:
+    assert "out = torch.empty((rows, 1)" in candidate
+    assert candidate.endswith("return out\n")
+    two = converted(lambda text: text.replace("return (buf0, )", "return (buf0, buf1, )").replace(
+        LAUNCH, "buf1 = empty_strided_cuda(({rows}, ), (1, ), torch.float32)\n        " + LAUNCH))  # fmt: skip
+    assert two.endswith("return out_1, out_2\n")
+
+
+def test_what_no_line_reads_is_not_computed() -> None:
+    """The kernel computes shifted sizes itself when it is compiled."""
+    text = bounded_by(lambda rows, width: f"{width - 2} + 0 * {2 * rows + 1}")
+    assert "r0_index < dim - 2 + 0 * (2 * rows + 1)" in text
+    assert "dim_1" not in text
+
+
+def test_several_kernels_say_whose_their_tunables_are() -> None:
+    text = converted(twice)
+    assert "# layer_norm_relu_reduce\nXBLOCK_1 = " in text
+    assert "# layer_norm_relu_reduce_2\nXBLOCK_2 = " in text
+
+
+def twice(text: str) -> str:
+    """The same kernel a second time, under another name."""
+    start, end = text.index("# Topologically"), text.index("def call")
+    return text[:end] + text[start:end].replace("_relu_0", "_relu_1") + text[end:].replace(
+        LAUNCH, LAUNCH + "\n        " + LAUNCH.replace("_relu_0", "_relu_1"))  # fmt: skip
+
+
 def test_blocks_and_warps_are_tunables_and_sizes_are_none(candidate: str) -> None:
     assert default_config(candidate) == {"XBLOCK": 1, "R0_BLOCK": 2048, "NUM_WARPS": 16, "NUM_STAGES": 1}
 
@@ -84,7 +112,8 @@ def test_sizes_of_windows_and_of_parts_are_expressions() -> None:
     shifted = tuple((rows, width) for rows, width in SIZES)
     texts = [capture(r, w, lambda t, w=w: t.replace("< r0_numel)", f"< {w - 2})")) for r, w in shifted]  # type: ignore[misc]
     text = candidate_text(Generated(captures=tuple(texts), inputs=(("x", None),)))
-    assert "dim_1 = dim - 2" in text
+    assert "r0_index < dim - 2)" in text
+    assert "dim_1" not in text
 
 
 def test_a_part_without_a_rest_is_a_quotient() -> None:
@@ -171,7 +200,7 @@ def test_a_product_with_a_part_is_the_same_whichever_factor_is_divided() -> None
         return f"{rows // 2} + 0 * {width // 2} + 0 * {rows * width // 2}"
 
     text = bounded_by(halves, ROUND)
-    assert "rows_by_dim_1=rows * dim_1" in text
+    assert "< rows_1 + 0 * dim_1 + 0 * (rows * dim_1)" in text
     assert "if rows % 4 != 0:" in text
     assert "if dim % 32 != 0:" in text
 
@@ -226,7 +255,7 @@ def test_a_library_call_becomes_a_library_step_where_the_problem_allows_it() -> 
     captures = tuple(capture(rows, width, both) for rows, width in SIZES)
     generated = Generated(captures=captures, inputs=(("x", None),))
     text = candidate_text(generated, "any")
-    assert "torch.mm(x, x, out=buf0)" in text
+    assert "torch.mm(x, x, out=out)" in text
     assert "Library steps: aten.mm." in text
     with pytest.raises(NotConverted, match=r"aten\.mm, which needs LIBRARY"):
         candidate_text(generated, "finish")

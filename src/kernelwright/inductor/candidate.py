@@ -120,7 +120,8 @@ def _candidate(generated: Generated, captures: Sequence[Capture], modules: Seque
     dimensions = {own: sizes.dimensions[name] for own, name in renamed.items() if name in used}
     host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
     host.convert(module.steps)
-    kernels, tunables = _kernels(host, holes, found, {**first.configs, **timed.configs})
+    spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
+    kernels, tunables = _kernels(host, holes, spelled, {**first.configs, **timed.configs})
     signature = [*inputs, *(name for name in used if name not in inputs)]
     parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]
     text = "\n\n\n".join(part for part in parts if part) + "\n"
@@ -169,6 +170,7 @@ def _kernels(
                 raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
             suffix = f"_{len(made) + 1}" if len(host.module.kernels) > 1 else ""
             constants = {key: f"{key.upper()}{suffix}" for key in (*converted.blocks, "num_warps", "num_stages")}
+            tunables += [f"# {converted.name}"] * bool(suffix)
             tunables += [f"{name} = {config[key]}" for key, name in constants.items()]
             made[kernel.name] = converted, constants
             operations = ", ".join(one.rpartition(".")[2].strip("_") for one in kernel.operations)
@@ -182,15 +184,15 @@ def _kernels(
 def _header(generated: Generated, host: Host) -> str:
     library = f" Library steps: {', '.join(dict.fromkeys(host.library))}." if host.library else ""
     return (
-        f'"""The kernels that torch.compile of torch {generated.torch} generates for the reference, for all sizes.\n\n'
-        "Converted from what it writes for several sizes: numbers that follow from shapes are computed."
-        f'{library}\n"""\n\n'
+        f'"""Converted from the kernels that torch.compile of torch {generated.torch} generates for the reference.\n\n'
+        "Their texts at several sizes were compared: numbers that follow from shapes are computed, and sizes\n"
+        f'that they do not serve are refused.{library}\n"""\n\n'
         f"{IMPORTS}"
     )
 
 
 def _main(generated: Generated, signature: list[str], used: list[str], sizes: Sizes, host: Host) -> str:
-    lines = []
+    lines, guarded = [], guard(host.reached)
     for name, literal in generated.inputs:
         if literal is not None:
             test = f"{name} is not {literal}" if literal in ("None", "True", "False") else f"{name} != {literal}"
@@ -198,8 +200,8 @@ def _main(generated: Generated, signature: list[str], used: list[str], sizes: Si
                 f"if {test}:",
                 f'    raise ValueError("the kernels are generated for {name} = {literal.replace(chr(34), "")}")',
             ]
-    lines += sizes.lines()
-    lines += guard(host.reached)
+    lines += sizes.lines("\n".join([*guarded, *host.lines]))
+    lines += guarded
     lines += [f"{name} = {name}.contiguous()" for name in used]
     body = "\n    ".join([*lines, *host.lines])
     return f"def kernel_function({', '.join(signature)}):\n    {body}"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 
 from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted
@@ -55,6 +55,7 @@ class Host:
 
     def convert(self, steps: Sequence[ast.stmt]) -> None:
         """Raises `NotConverted` for a step that is none of those that are known."""
+        self.renamed |= outputs_of(steps, {*self.renamed.values(), *self.found.values()})
         for step in steps:
             match step:
                 case ast.Assign(
@@ -62,7 +63,7 @@ class Host:
                     value=ast.Call(func=ast.Name(id="empty_strided_cuda"), args=[shape, stride, dtype]),
                 ):
                     self.elements[target] = self._product(shape)
-                    self.lines.append(f"{target} = {self._empty(shape, stride, dtype)}")
+                    self.lines.append(f"{self.renamed.get(target, target)} = {self._empty(shape, stride, dtype)}")
                 case ast.Assign(targets=[ast.Name(id=target)], value=value) if (said := self._view(value)) is not None:
                     self.renamed[target] = said
                     self.elements.setdefault(target, self._elements_of(value))
@@ -76,7 +77,7 @@ class Host:
                 case ast.Assign(targets=[ast.Name(id=target)], value=ast.Call() as call) if (
                     said := self._library(call)
                 ) is not None:
-                    self.lines.append(f"{target} = {said}")
+                    self.lines.append(f"{self.renamed.get(target, target)} = {said}")
                 case ast.Return(value=ast.Tuple(elts=outputs)):
                     self.lines.append("return " + ", ".join(self._value(one) for one in outputs))
                 case _:
@@ -174,6 +175,25 @@ class Host:
         passed = {**extents, **sizes, **{name: constants[name] for name in (*made.blocks, "num_warps", "num_stages")}}
         words = [*given[: len(made.pointers)], *(f"{name}={value}" for name, value in passed.items())]
         return called(f"{made.name}[({', '.join(sides)},)]", words, "    ")
+
+
+def outputs_of(steps: Sequence[ast.stmt], taken: Set[str]) -> dict[str, str]:
+    """New names of what is allocated, or made by a library call, and returned as it is: out, or out_1, out_2, ..."""
+    returned = [one.value.elts for one in steps if isinstance(one, ast.Return) and isinstance(one.value, ast.Tuple)]
+    same = {one.targets[0].id: one.value.id for one in steps if isinstance(one, ast.Assign)
+            and isinstance(one.targets[0], ast.Name) and isinstance(one.value, ast.Name)}  # fmt: skip
+    made = {one.targets[0].id for one in steps if isinstance(one, ast.Assign)
+            and isinstance(one.targets[0], ast.Name) and isinstance(one.value, ast.Call)}  # fmt: skip
+    found: dict[str, str] = {}
+    for elements in returned:
+        for number, output in enumerate(elements, 1):
+            name = output.id if isinstance(output, ast.Name) else ""
+            while name in same:
+                name = same[name]
+            new = "out" if len(elements) == 1 else f"out_{number}"
+            if name in made and name not in found and new not in taken:
+                found[name] = new
+    return found
 
 
 CONVOLUTION = ("bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups")

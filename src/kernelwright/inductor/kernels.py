@@ -12,7 +12,8 @@ from kernelwright.inductor.compare import Holes
 from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.functions import FUNCTIONS, own_name
 from kernelwright.inductor.reading import Kernel
-from kernelwright.inductor.writing import called
+from kernelwright.inductor.tidy import tidy
+from kernelwright.inductor.writing import called, wrapped
 
 IN_TRITON = frozenset(
     {"abs", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log2", "rsqrt", "sin", "sqrt"}
@@ -23,8 +24,25 @@ KINDS = {"per": "rows", "red": "reduce", "poi": "map", "tem": "tiles"}
 """What the second word of Inductor's name says of a kernel: persistent or looped reduction, pointwise, or template."""
 
 
-VIEWS = frozenset({"t", "view", "transpose", "permute", "expand", "squeeze", "unsqueeze", "slice", "clone"})
+VIEWS = frozenset(
+    {
+        "t",
+        "view",
+        "transpose",
+        "permute",
+        "expand",
+        "squeeze",
+        "unsqueeze",
+        "slice",
+        "unbind",
+        "clone",
+        "softmax_online",
+    }
+)
 """Operations that a kernel is not named after."""
+
+NOISE = r"^(native_|_unsafe_|_safe_|_+|prepare_)+|_with_indices$"
+"""What the framework's names of operators have more than their documentation."""
 
 
 @dataclass(frozen=True)
@@ -46,7 +64,7 @@ class Converted:
 def readable_name(kernel: Kernel, taken: set[str]) -> str:
     """`layer_norm_reduce` from "triton_red_fused_native_layer_norm_0"; a number behind it where that is taken."""
     kind = kernel.name.removeprefix("triton_").partition("_")[0]
-    words = [re.sub(r"^(native_|_+|prepare_)+", "", one.rpartition(".")[2]).strip("_") for one in kernel.operations]
+    words = [re.sub(NOISE, "", one.rpartition(".")[2]).strip("_") for one in kernel.operations]
     words = [word for word in words if word not in VIEWS] or words
     plain = "_".join([*[*dict.fromkeys(word for word in words if word.isidentifier())][:3], KINDS.get(kind, kind)])
     name = next(one for n in range(1, 1000) if (one := plain if n == 1 else f"{plain}_{n}") not in taken)
@@ -57,8 +75,8 @@ def readable_name(kernel: Kernel, taken: set[str]) -> str:
 def convert_kernel(
     kernel: Kernel, name: str, holes: Holes, found: Mapping[str, str], called: Sequence[str]
 ) -> Converted:
-    """The kernel under a new name. found: the host's expressions for holes. called: what its launch passes for its
-    pointers, after which they are named."""
+    """The kernel under a new name. found: expressions of the host's sizes for holes. called: what its launch passes for
+    its pointers, after which they are named."""
     main = copy.deepcopy(kernel.main)
     runtime = [one.arg for one in main.args.args if one.annotation is None]
     blocks = tuple(one.arg for one in main.args.args if one.annotation is not None)
@@ -85,10 +103,17 @@ def convert_kernel(
                 continue
         body.append(statement)
     main.body = body
-    for hole in _names_in(main) & found.keys():
-        renamed[hole] = _parameter(found[hole], sizes, {*_names_in(main), *runtime, *blocks, *renamed.values()})
+    expressions: dict[str, ast.expr] = {}
+    taken = {*_names_in(main), *runtime, *blocks, *renamed.values()}
+    for hole in dict.fromkeys(one.id for one in ast.walk(main) if isinstance(one, ast.Name) and one.id in found):
+        spelled = ast.parse(found[hole], mode="eval").body
+        if _is_arithmetic(spelled) and not _names_in(spelled) & taken:
+            expressions[hole] = spelled
+            sizes |= {name: name for name in sorted(_names_in(spelled))}
+        else:
+            renamed[hole] = _parameter(found[hole], sizes, taken)
     functions = {one.name: f"{name}{one.name.removeprefix('_triton_helper_fn')}" for one in kernel.functions}
-    language = _Language({**renamed, **functions})
+    language = _Language({**renamed, **functions}, expressions)
     texts = []
     for one in kernel.functions:
         function = copy.deepcopy(one)
@@ -103,6 +128,7 @@ def convert_kernel(
     ]
     main.name, main.decorator_list = name, []
     main = language.visit(main)
+    tidy(main)
     _drop_unread(main)
     texts.append(_text(main))
     return Converted(
@@ -132,7 +158,7 @@ def _power_above(block: str, kernel: Kernel, holes: Holes, value: int | str) -> 
 
 
 def _pointer_names(pointers: Sequence[str], called: Sequence[str]) -> dict[str, str]:
-    names = [f"{one.removeprefix('out').strip('_') or 'out'}_ptr" if one == "out" else f"{one}_ptr" for one in called]
+    names = [f"{one}_ptr" for one in called]
     if len(set(names)) != len(pointers) or not all(name.isidentifier() for name in names):
         return {}
     return dict(zip(pointers, names, strict=True))
@@ -151,6 +177,18 @@ def _parameter(expression: str, sizes: dict[str, str], taken: set[str]) -> str:
     return name
 
 
+def _is_arithmetic(node: ast.expr) -> bool:
+    """Whether a kernel computes it from sizes when it is compiled."""
+    match node:
+        case ast.Name() | ast.Constant(value=int()):
+            return True
+        case ast.BinOp(left=left, op=ast.Add() | ast.Sub() | ast.Mult() | ast.FloorDiv(), right=right):
+            return _is_arithmetic(left) and _is_arithmetic(right)
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return _is_arithmetic(operand)
+    return False
+
+
 def _names_in(node: ast.AST) -> set[str]:
     return {one.id for one in ast.walk(node) if isinstance(one, ast.Name)}
 
@@ -158,8 +196,8 @@ def _names_in(node: ast.AST) -> set[str]:
 class _Language(ast.NodeTransformer):
     """Replaces Inductor's names by those that a candidate may use. helpers: those that were met."""
 
-    def __init__(self, renamed: Mapping[str, str]) -> None:
-        self.renamed, self.helpers = renamed, set[str]()
+    def __init__(self, renamed: Mapping[str, str], expressions: Mapping[str, ast.expr]) -> None:
+        self.renamed, self.expressions, self.helpers = renamed, expressions, set[str]()
 
     def visit_Attribute(self, node: ast.Attribute) -> ast.expr:
         match node:
@@ -174,7 +212,9 @@ class _Language(ast.NodeTransformer):
         self.generic_visit(node)
         return node
 
-    def visit_Name(self, node: ast.Name) -> ast.Name:
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        if node.id in self.expressions:
+            return copy.deepcopy(self.expressions[node.id])
         return ast.Name(self.renamed.get(node.id, node.id), node.ctx)
 
     def visit_arg(self, node: ast.arg) -> ast.arg:
@@ -212,4 +252,4 @@ class _Unread(ast.NodeTransformer):
 def _text(function: ast.FunctionDef) -> str:
     head = called(f"def {function.name}", [ast.unparse(one) for one in function.args.args], "")
     body = ast.unparse(ast.fix_missing_locations(ast.Module(function.body, [])))
-    return f"@triton.jit\n{head}:\n" + "\n".join(f"    {line}" for line in body.splitlines())
+    return f"@triton.jit\n{head}:\n" + "\n".join(wrapped(f"    {line}") for line in body.splitlines())

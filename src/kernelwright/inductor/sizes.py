@@ -7,8 +7,10 @@ even, a product divides without a rest) may be why Inductor left a mask out, so 
 
 from __future__ import annotations
 
+import ast
 import keyword
 import math
+import re
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 from fractions import Fraction
@@ -98,8 +100,17 @@ class Sizes:
         rests = [(_value(text, known), *rest) for text, rest in self._rests.items()]
         return all(value is None or value % divisor == rest for value, divisor, rest in rests)
 
-    def lines(self) -> list[str]:
-        """Host code that reads dimensions off the shapes, and refuses shapes that the kernels do not serve."""
+    def spelled(self, text: str) -> str:
+        """An expression without names of what is only shifted: `width + 1`, not `width_3`."""
+        shifted = {one.name: one.definition for one in self.known if one.definition and "//" not in one.definition
+                   and "(" not in one.definition}  # fmt: skip
+        while any(isinstance(one, ast.Name) and one.id in shifted for one in ast.walk(ast.parse(text))):
+            text = ast.unparse(_Spelled(shifted).visit(ast.parse(text, mode="eval")))
+        return text
+
+    def lines(self, read: str) -> list[str]:
+        """Host code that reads dimensions off the shapes, and refuses shapes that the kernels do not serve. read: the
+        lines that follow it; what none of them names is not computed."""
         found = []
         for argument, texts in self.dimensions.items():
             new = self._new[argument]
@@ -110,12 +121,18 @@ class Sizes:
             # A slice is no error where the dimension is missing; the comparison that follows is.
             if new and len(new) < len(texts):
                 found.append(f"if {argument}.dim() != {len(texts)}:")
-                found.append(f'    raise ValueError("{argument} has {len(texts)} dimensions")')
+                found.append(f'    raise ValueError("{argument} needs {len(texts)} dimensions")')
             found += [f"{texts[place]} = {argument}.shape[{place}]" for place in new]
             shape = f"({', '.join(texts)}{',' if len(texts) == 1 else ''})"
             found.append(f"if tuple({argument}.shape) != {shape}:")
             found.append(f'    raise ValueError("the kernels serve {argument} of shape {shape} only")')
-        found += [f"{one.name} = {one.definition}" for one in self.known if one.definition]
+        read = " ".join([read, *self._rests])
+        computed: list[str] = []
+        for one in reversed(self.known):
+            if one.definition and re.search(rf"\b{one.name}\b", read):
+                computed.insert(0, f"{one.name} = {one.definition}")
+                read += f" {one.definition}"
+        found += computed
         for text, (divisor, rest) in self._rests.items():
             product = f"({text})" if " " in text else text
             what = f"a multiple of {divisor}" if rest == 0 else "odd"
@@ -316,6 +333,14 @@ class Sizes:
     def _part_named(self, values: Whole, text: str, part_of: tuple[str, int] | None) -> str:
         name = next(f"part_{n}" for n in range(1, 1000) if f"part_{n}" not in self._taken)
         return self._add(Size(name, values, text, part_of))
+
+
+class _Spelled(ast.NodeTransformer):
+    def __init__(self, definitions: Mapping[str, str]) -> None:
+        self.definitions = definitions
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return ast.parse(self.definitions.get(node.id, node.id), mode="eval").body
 
 
 RESERVED = frozenset({"torch", "triton", "tl", "kernel_function", "max", "tuple"})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 from collections.abc import Sequence
 
 LONGEST = 120
@@ -19,3 +20,21 @@ def called(function: str, words: Sequence[str], indent: str) -> str:
         rows[-1] += f"{' ' if rows[-1] else ''}{word},"
     between = f"\n{indent}    "
     return f"{function}({between}{between.join(rows)}\n{indent})"
+
+
+def wrapped(line: str) -> str:
+    """The same where it fits; an assignment of a call, or a call, in lines that can be read."""
+    text = line.lstrip()
+    if len(line) <= LONGEST or text.endswith(":"):
+        return line
+    (statement,) = ast.parse(text).body
+    match statement:
+        case ast.Assign(targets=[target], value=ast.Call() as call):
+            function = f"{ast.unparse(target).strip('()')} = {ast.unparse(call.func)}"
+        case ast.Expr(value=ast.Call() as call):
+            function = ast.unparse(call.func)
+        case _:
+            return line
+    indent = line[: len(line) - len(text)]
+    words = [*map(ast.unparse, call.args), *(f"{one.arg}={ast.unparse(one.value)}" for one in call.keywords)]
+    return indent + called(function, words, indent)
