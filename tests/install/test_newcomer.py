@@ -1,7 +1,8 @@
-"""A newcomer's walk with an installed wheel: the README's Python, and an agent over MCP."""
+"""A newcomer's walk with an installed wheel: the README's Python, a notebook, and an agent over MCP."""
 
 from __future__ import annotations
 
+import json
 import time
 
 import pytest
@@ -31,6 +32,24 @@ anyio.run(main)
 """
 
 
+NOTEBOOK = """
+import json, nbformat
+from nbclient import NotebookClient
+
+cells = [
+    "import torch, kernelwright",
+    "problem = kernelwright.Problem.from_module(torch.nn.GELU(), torch.randn(8, 64), name='mine')",
+    "kernelwright.check(problem)",
+    "kernelwright.optimize(problem, trials=1, out='run')",
+]
+notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(cell) for cell in cells])
+NotebookClient(notebook, timeout=100, kernel_name="python3").execute()
+shown = [[one.data["text/html"] for one in cell.outputs if "data" in one] for cell in notebook.cells]
+print(json.dumps(shown))
+"""
+"""Every cell has a limit in seconds: a kernel that does not answer ends the test."""
+
+
 @pytest.fixture(scope="module")
 def fresh(tmp_path_factory: pytest.TempPathFactory) -> Fresh:
     folder = tmp_path_factory.mktemp("fresh")
@@ -54,6 +73,19 @@ def test_a_first_kernel_is_verified_and_the_time_to_it_is_printed(
     assert fresh("python", "-c", code).stdout == "True\n"
     with capsys.disabled():
         print(f"\ntime to the first verified kernel on this CPU: {time.monotonic() - began_s:.0f} s")
+
+
+@pytest.mark.timeout(240)
+def test_a_notebook_shows_what_the_functions_return(fresh: Fresh) -> None:
+    """A search of one trial: with more, or a problem of the gallery, it takes minutes on a CPU."""
+    for package in ("nbclient", "ipykernel"):
+        pytest.importorskip(package, reason="running a notebook needs nbclient and ipykernel: pip install -e '.[dev]'")
+    imports, problem, (checked,), (progress, run) = json.loads(fresh("python", "-c", NOTEBOOK).stdout)
+    assert imports == problem == []
+    assert checked.startswith("<p><b>mine qualifies: no trivial answer passes")
+    assert "best so far" in progress
+    assert run.startswith("<p><b>")
+    assert "gelu" in (fresh.home / "run" / "best_kernel.py").read_text()
 
 
 def test_an_agent_finds_the_problems_that_come_with_the_wheel(fresh: Fresh) -> None:
