@@ -64,6 +64,7 @@ def test_a_measurement_of_another_kernel_says_nothing(tmp_path: Path) -> None:
     view = finished(tmp_path)
     keep(view, report(), candidate="another")
     assert against_framework(view) is None
+    assert "not timed beside PyTorch in this run" in verdict_text(view)
     assert "torch.compile" not in verdict_text(view)
 
 

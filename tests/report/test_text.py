@@ -32,6 +32,7 @@ def test_the_first_lines_say_what_was_found_and_how_sure_that_is() -> None:
     measured = verdict_text(run_view(short_run(True), confirmed={4: passed(26.0, True)}, device="H200")).splitlines()
     assert measured[0] == "softmax: 26.00 µs, 1.54x as fast as the starter's 40.00 µs, 62 % of the bound"
     assert measured[1] == "trial 4 by builtin, confirmed on fresh inputs and 0 of 1 held-out case (the rest not here)"
+    assert "not timed beside PyTorch in this run: the ratio is to the starter alone" in measured
 
 
 def test_an_estimate_is_in_no_ratio_and_is_not_confirmed() -> None:
@@ -40,6 +41,7 @@ def test_an_estimate_is_in_no_ratio_and_is_not_confirmed() -> None:
     assert lines[0] == "softmax: 26.00 µs (estimate)"
     assert lines[1] == "trial 4 by builtin, verified again on fresh inputs and 0 of 1 held-out case (the rest not here)"
     assert "confirmed" not in text
+    assert "PyTorch" not in text, "nothing was timed, so nothing is missing"
     assert lines[2] == "verified on Triton's CPU interpreter, small cases only: plausible, not run on a GPU"
 
 

@@ -93,6 +93,10 @@ def remarks(view: RunView) -> list[str]:
     lines += [dead_text(evaluation.dead)] if evaluation.dead else []
     if (against := against_framework(view)) is not None and against.is_slower:
         lines.append(f"slower than PyTorch: {against.name} is the better choice")
+    if against is None and view.best is not None and evaluation.timing_kind == "measured":
+        lines.append("not timed beside PyTorch in this run: " + (
+            "no ratio says how it compares" if view.best is view.seed else f"the ratio is to {seed_name(view)} alone"
+        ))  # fmt: skip
     lines += [TF32] if evaluation.precision == "tf32" else []
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
