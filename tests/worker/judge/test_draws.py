@@ -229,4 +229,4 @@ def test_whether_a_problem_qualifies_is_asked_with_the_same_values_every_time(tm
     assert torch.equal(one, two)
     secret = Draws(load_problem(str(tmp_path / "rows.py")), None, "cpu")
     assert not torch.equal(secret.answer("small", 0).expected[0], one)
-    assert secret.foreseeable().answers == {}
+    assert secret.foreseeable().kept.answers == {}

@@ -248,7 +248,8 @@ def test_whole_numbers_that_follow_from_rounded_ones_may_be_the_framework_s_or_f
     for right in (framework, exact):
         found = tolerance.errors(right, answer.expected[0], also=also)
         assert tolerance.verdict(found, made.draws.limit("b", 0, 0)) == ""
-    assert answer.nbytes == x.nbytes + 2 * exact.nbytes
+    parameters = sum(one.nbytes for one in answer.instance.module.parameters())
+    assert answer.nbytes == x.nbytes + 2 * exact.nbytes + parameters
 
 
 def test_a_kernel_that_quantises_as_the_framework_does_passes_and_one_that_is_off_does_not(tmp_path: Path) -> None:
@@ -306,19 +307,19 @@ def test_equality_is_asked_for_only_where_the_problem_s_own_inputs_are_exact(tmp
 def test_what_is_kept_stays_within_its_share_of_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     made = judge(tmp_path)
     one = made.answer("c", 0).nbytes
-    monkeypatch.setattr("kernelwright.worker.judge.draws.KEPT_ON_CPU_BYTES", 2 * one)
+    monkeypatch.setattr("kernelwright.worker.judge.kept.ON_CPU_BYTES", 2 * one)
     for draw in range(6):
         made.answer("c", draw)
-    assert len(made.draws.answers) <= 4
-    assert ("c", 5) in made.draws.answers
+    assert len(made.draws.kept.answers) <= 2
+    assert ("c", 5) in made.draws.kept.answers
 
 
 def test_tolerances_are_known_without_what_they_were_found_on(tmp_path: Path) -> None:
     made = judge(tmp_path)
     before = made.draws.limit("c", 3, 0)
-    made.draws.answers.clear()
+    made.draws.kept.answers.clear()
     assert made.draws.limit("c", 3, 0) == before
-    assert not made.draws.answers
+    assert not made.draws.kept.answers
 
 
 def test_when_memory_runs_out_what_is_kept_makes_room(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -327,13 +328,13 @@ def test_when_memory_runs_out_what_is_kept_makes_room(tmp_path: Path, monkeypatc
     answered = draws.answered
 
     def short(*args: Any, **kwargs: Any) -> Any:
-        if made.draws.answers:
+        if made.draws.kept.answers:
             raise torch.OutOfMemoryError("tried to allocate 20 GiB")
         return answered(*args, **kwargs)
 
     monkeypatch.setattr(draws, "answered", short)
     assert made.answer("a", 1).distribution == values.DISTRIBUTIONS[1]
-    assert list(made.draws.answers) == [("a", 1)]
+    assert list(made.draws.kept.answers) == [("a", 1)]
 
 
 # --- inputs laid out otherwise ------------------------------------------------------------------------------

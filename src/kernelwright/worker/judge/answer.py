@@ -106,11 +106,13 @@ def answered(
     return measured(judged(drawn(values.AS_GIVEN)))
 
 
-def refuse_random(instance: Instance, operators: frozenset[str]) -> None:
-    """Raise `ProblemError` where forward gives something else each time, because it draws random numbers."""
-    random = sorted(name for name in operators if draws_random(name))
-    if not random:
-        return
+def random_operators(operators: frozenset[str]) -> list[str]:
+    """Those of which PyTorch says that their result depends on a seed."""
+    return sorted(name for name in operators if draws_random(name))
+
+
+def refuse_random(instance: Instance, random: list[str]) -> None:
+    """Raise `ProblemError` where forward gives something else each time. random: its operators that draw numbers."""
     wide = cast(instance, "float64")
     for one, other in zip(outputs(wide), outputs(wide), strict=True):
         found = tolerance.errors(one, other)
@@ -151,7 +153,15 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     first = len(produced) - len(changed)
     left_alone = [same_values(made, source) & same_values(wide, source)
                   for source, made, wide in zip(changed, produced[first:], exact[first:], strict=True)]  # fmt: skip
-    tensors = [t for t in (*instance.inputs, *expected, *rounded, *left_alone) if isinstance(t, torch.Tensor)]
+    parts = (
+        *instance.inputs,
+        *instance.module.parameters(),
+        *instance.module.buffers(),
+        *expected,
+        *rounded,
+        *left_alone,
+    )
+    tensors = [part for part in parts if isinstance(part, torch.Tensor)]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),

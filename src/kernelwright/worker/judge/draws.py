@@ -10,7 +10,6 @@ import copy
 import math
 import random
 import secrets
-from collections import OrderedDict
 from dataclasses import replace
 
 import torch
@@ -25,10 +24,12 @@ from kernelwright.worker.judge.answer import (
     answered,
     judged,
     out_of_memory,
+    random_operators,
     refuse_random,
     usable,
     with_sensitivity,
 )
+from kernelwright.worker.judge.kept import Kept
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
 from kernelwright.worker.reference.instance import Specs, cast, compulsory_bytes
@@ -49,12 +50,6 @@ LARGE_BYTES = 1 << 28
 
 FEW_OUTPUTS = 64
 """Fewer say little about their scale: of one normal value in a thousand draws, one is a thousandth of the others."""
-
-KEPT_FRACTION = 0.25
-"""Share of the device's memory for inputs and expected outputs kept between candidates."""
-
-KEPT_ON_CPU_BYTES = 1 << 30
-"""The same without a GPU, where only small cases are judged."""
 
 GRADIENTS_FRACTION = 1 / 64
 """Share of the device's memory that the tensors of a case may take where gradients are asked for: those of some dozen
@@ -96,7 +91,7 @@ class Draws:
         }
         self.flop = {name: sum(work.flop.values()) for name, work in self.work.items()}
         self.operators = {name: problem.operators(case) for name, (case, _) in self.cases.items()}
-        self.answers: OrderedDict[tuple[str, int], Answer] = OrderedDict()
+        self.kept = Kept(device)
         self.errors: dict[tuple[str, int], tuple[str, list[tolerance.Errors]]] = {}
         self.units: dict[tuple[str, int], list[float]] = {}
         self.floors: dict[str, list[float]] = {}
@@ -151,7 +146,7 @@ class Draws:
         and no candidate takes part in it."""
         draws = copy.copy(self)
         draws.secret = int(codec.sha(self.problem.source)[:15], 16)
-        draws.answers, draws.errors, draws.units, draws.floors = OrderedDict(), {}, {}, {}
+        draws.kept, draws.errors, draws.units, draws.floors = Kept(self.device), {}, {}, {}
         draws.measured_terms = {}
         return draws
 
@@ -178,33 +173,40 @@ class Draws:
 
     def answer(self, case: str, draw: int) -> Answer:
         """Inputs and expected outputs of one draw, from memory or made now."""
-        key = (case, draw)
-        if key not in self.answers:
-            self._make_room()
-            try:
-                self.answers[key] = self._made(case, draw)
-            except (ProblemError, torch.OutOfMemoryError) as error:
-                if not (out_of_memory(error) and self.answers):
-                    raise
-                self.answers.clear()
-                torch.cuda.empty_cache()
-                self.answers[key] = self._made(case, draw)
-            self.errors[key] = (self.answers[key].distribution, self.answers[key].own)
-            self.units[key] = self.answers[key].units
-            if draw == 0:
-                self.floors[case] = self.answers[key].floors
-            if self.device != "cpu":
-                torch.cuda.empty_cache()  # float64 intermediates of a large case would starve the bench
-        self.answers.move_to_end(key)
-        return self.answers[key]
+        found = self.kept.find((case, draw))
+        if found is None:
+            found = self._new(case, draw)
+            self.kept.add((case, draw), found)
+        return found
 
     def keep_only(self, case: str, draw: int) -> Answer:
         """This answer, and room for other things where the rest were."""
         answer = self.answer(case, draw)
-        self.answers = OrderedDict({(case, draw): answer})
-        if self.device != "cpu":
-            torch.cuda.empty_cache()
+        self.kept.clear()
+        self.kept.add((case, draw), answer)
         return answer
+
+    def _new(self, case: str, draw: int) -> Answer:
+        """An answer made now. Its errors, units and floors are known from then on, whether it is kept or not."""
+        self.kept.make_room(self._answer_bytes(case))
+        try:
+            made = self._made(case, draw)
+        except (ProblemError, torch.OutOfMemoryError) as error:
+            if not (out_of_memory(error) and self.kept.answers):
+                raise
+            self.kept.clear()
+            made = self._made(case, draw)
+        self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
+        if draw == 0:
+            self.floors[case] = made.floors
+        if self.device != "cpu":
+            torch.cuda.empty_cache()  # float64 intermediates of a large case would starve the bench
+        return made
+
+    def _answer_bytes(self, case: str) -> int:
+        """About what an answer takes: inputs and parameters, and in float64 outputs and their sensitivities."""
+        given = compulsory_bytes(replace(self.specs[case], outputs=()))
+        return given + 8 * self._produced(case) * (2 if self.is_affordable(case) else 1)
 
     def _made(self, case: str, draw: int) -> Answer:
         known, dtype = self.cases[case]
@@ -217,10 +219,8 @@ class Draws:
         try:
             if draw <= AS_DENSE:
                 return as_described(self._read_as_dense(case, draw), case, self.specs[case])
-            if draw == 0:
-                refuse_random(
-                    self.problem.instance(known, seed=seed, device=self.device, dtype=dtype), self.operators[case]
-                )
+            if draw == 0 and (names := random_operators(self.operators[case])):
+                refuse_random(self.problem.instance(known, seed=seed, device=self.device, dtype=dtype), names)
             made = answered(
                 self.problem, known, seed=seed, device=self.device, dtype=dtype, distribution=distribution,
                 operators=self.operators[case], sensitive=sensitive, floors=self.floors.get(case),
@@ -247,19 +247,12 @@ class Draws:
         """What parameters are multiplied by in every draw of a case, so that its inputs are heard."""
         if case not in self.gains:
             known, dtype = self.cases[case]
-            one, other = (self.problem.instance(known, seed=self.secret + draw, device=self.device, dtype=dtype)
-                          for draw in (0, PERIOD))  # fmt: skip
-            self.gains[case] = signal.gains(one, other)
+            self.gains[case] = {}
+            if signal.is_deep(self.problem.outline(known, dtype).module):
+                one, other = (self.problem.instance(known, seed=self.secret + draw, device=self.device, dtype=dtype)
+                              for draw in (0, PERIOD))  # fmt: skip
+                self.gains[case] = signal.gains(one, other)
         return self.gains[case]
-
-    def _make_room(self) -> None:
-        limit: float = KEPT_ON_CPU_BYTES
-        if self.device != "cpu":
-            limit = KEPT_FRACTION * torch.cuda.get_device_properties(0).total_memory
-        while self.answers and sum(answer.nbytes for answer in self.answers.values()) > limit:
-            self.answers.popitem(last=False)
-            if self.device != "cpu":
-                torch.cuda.empty_cache()
 
     # --- tolerance ------------------------------------------------------------------------------------------
 
@@ -297,7 +290,7 @@ class Draws:
 
     def _errors(self, case: str, draw: int) -> list[tolerance.Errors]:
         if (case, draw) not in self.errors:
-            self.answer(case, draw)
+            self._new(case, draw)
         return self.errors[case, draw][1]
 
     def terms(self, case: str, output: int) -> float:

@@ -33,7 +33,7 @@ def gains(one: Instance, other: Instance) -> dict[str, float]:
     """What each parameter is multiplied by, by its name; none where the network hears its inputs, or does not even so.
 
     one, other: the same case with other inputs."""
-    if len(_layers(one.module)) < DEEP:
+    if not is_deep(one.module):
         return {}
     wide, another = cast(one, "float64"), cast(other, "float64").inputs
     if heard(wide, another) >= LOST:
@@ -57,6 +57,11 @@ def gains(one: Instance, other: Instance) -> dict[str, float]:
     for hook in hooks:
         hook.remove()
     return found if heard(wide, another) >= LOST else {}
+
+
+def is_deep(network: nn.Module) -> bool:
+    """Whether it has DEEP layers with weights or more, in which inputs may fade."""
+    return len(_layers(network)) >= DEEP
 
 
 def apply(module: nn.Module, found: dict[str, float]) -> None:

@@ -1,0 +1,55 @@
+"""Answers kept between candidates: each is made once per judge, as far as a share of the memory goes."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from weakref import WeakValueDictionary
+
+import torch
+
+from kernelwright.worker.judge.answer import Answer
+
+FRACTION = 0.25
+"""Share of the device's memory for inputs, parameters and expected outputs."""
+
+ON_CPU_BYTES = 1 << 30
+"""The same without a GPU, where only small cases are judged."""
+
+Key = tuple[str, int]
+"""Case and draw."""
+
+
+class Kept:
+    """The answers that were used last. Another one is found as well while somebody uses it: its memory is taken."""
+
+    def __init__(self, device: str) -> None:
+        self.device = device
+        self.answers: OrderedDict[Key, Answer] = OrderedDict()
+        self.in_use: WeakValueDictionary[Key, Answer] = WeakValueDictionary()
+
+    def find(self, key: Key) -> Answer | None:
+        found = self.in_use.get(key)
+        if key in self.answers:
+            self.answers.move_to_end(key)
+        return found
+
+    def add(self, key: Key, answer: Answer) -> None:
+        self.answers[key] = self.in_use[key] = answer
+
+    def make_room(self, nbytes: int) -> None:
+        """Drop answers, the one used longest ago first, until another of `nbytes` can be kept, or none is left."""
+        limit: float = ON_CPU_BYTES
+        if self.device != "cpu":
+            limit = FRACTION * torch.cuda.get_device_properties(0).total_memory
+        while self.answers and nbytes + sum(answer.nbytes for answer in self.answers.values()) > limit:
+            self.answers.popitem(last=False)
+        self._give_back()
+
+    def clear(self) -> None:
+        self.answers.clear()
+        self._give_back()
+
+    def _give_back(self) -> None:
+        """The bench takes its memory from the same GPU."""
+        if self.device != "cpu":
+            torch.cuda.empty_cache()

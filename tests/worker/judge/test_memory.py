@@ -1,0 +1,155 @@
+"""What the judge's answers take of memory, counted at each operator, and which of them it keeps."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils._pytree import tree_leaves
+
+from kernelwright.worker.judge import elementwise, kept, tolerance
+from kernelwright.worker.judge.draws import Draws
+from kernelwright.worker.reference import values
+from kernelwright.worker.reference.load import load_problem
+
+PROBLEM = """
+import torch
+
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return x / torch.sqrt(torch.mean(x**2, dim=1, keepdim=True) + 1e-5)
+
+
+CASES = [dict(name="large", {dtype})]
+
+
+def get_inputs():
+    return [torch.rand(16, 8, 2048)]
+
+
+def get_init_inputs():
+    return []
+"""
+SIZE = 16 * 8 * 2048 * 4
+"""Bytes of the input in float32."""
+
+
+class Peak(TorchDispatchMode):
+    """The most bytes that tensors took which were made inside, after any operator."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.made: dict[int, weakref.ref[torch.Tensor]] = {}
+        self.most = 0
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        made = func(*args, **(kwargs or {}))
+        for one in tree_leaves(made):
+            if isinstance(one, torch.Tensor):
+                self.made[id(one)] = weakref.ref(one)
+        self.most = max(self.most, self.now())
+        return made
+
+    def now(self) -> int:
+        living = [one.untyped_storage() for reference in self.made.values() if (one := reference()) is not None]
+        return sum({one.data_ptr(): one.nbytes() for one in living}.values())
+
+
+@pytest.fixture
+def draws(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Draws:
+    return large(tmp_path, monkeypatch)
+
+
+def large(folder: Path, monkeypatch: pytest.MonkeyPatch, dtype: str = "") -> Draws:
+    """Draws of a case that counts as large, and is compared in small pieces as one of gigabytes is."""
+    for module in (tolerance, elementwise):
+        monkeypatch.setattr(module, "CHUNK", 1 << 12)
+    monkeypatch.setattr(values, "CHUNK_ELEMENTS", 1 << 12)
+    for limit in ("LARGE_BYTES", "AFFORDABLE_BYTES"):
+        monkeypatch.setattr(f"kernelwright.worker.judge.draws.{limit}", 1)
+    (folder / "large.py").write_text(PROBLEM.format(dtype=dtype))
+    return Draws(load_problem(str(folder / "large.py")), None, "cpu")
+
+
+def test_a_draw_of_a_large_case_takes_seven_times_its_input(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """In float32: the input (1), what is expected in float64 (2), a copy of the input in float64, which the step along
+    one direction changes (2), and what forward makes of it (2)."""
+    monkeypatch.setattr(kept, "ON_CPU_BYTES", 4 * SIZE)
+    with torch.no_grad(), Peak() as peak:
+        for draw in draws.draws_for("large"):
+            assert draws.answer("large", draw).own[0].moved.largest > 0
+            gc.collect()
+    assert SIZE < peak.most < 7.5 * SIZE
+    assert peak.now() < 3.5 * SIZE
+
+
+def test_the_step_leaves_inputs_of_a_problem_in_float64_as_they_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws = large(tmp_path, monkeypatch, 'dtype="float64"')
+    given = draws.problem.instance(draws.problem.cases[0], seed=draws.secret).inputs[0]
+    judged = draws.answer("large", 0)
+    assert isinstance(given, torch.Tensor)
+    assert given.dtype == torch.float64
+    assert torch.equal(torch.as_tensor(judged.instance.inputs[0]), given)
+    assert judged.own[0].moved.largest > 0
+
+
+def test_an_answer_in_use_is_not_made_again(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(kept, "ON_CPU_BYTES", 0)
+    first, second = draws.answer("large", 0), draws.answer("large", 1)
+    assert list(draws.kept.answers) == [("large", 1)]
+    assert draws.answer("large", 0) is first
+    assert draws.answer("large", 1) is second
+    del first, second
+    gc.collect()
+    assert list(draws.kept.in_use) == [("large", 1)]
+
+
+def test_what_is_drawn_for_its_errors_alone_is_not_kept(tmp_path: Path) -> None:
+    (tmp_path / "large.py").write_text(PROBLEM.format(dtype=""))
+    draws = Draws(load_problem(str(tmp_path / "large.py")), None, "cpu")
+    draws.answer("large", 0)
+    draws.limit("large", 0, 0)
+    assert len(draws.errors) == 2
+    assert list(draws.kept.answers) == [("large", 0)]
+
+
+@pytest.mark.parametrize("layers", [2, 3])
+def test_inputs_of_a_network_of_few_layers_are_drawn_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, layers: int
+) -> None:
+    text = f"""
+import torch
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.layers = torch.nn.Sequential(*[torch.nn.Linear(8, 8) for _ in range({layers})])
+
+    def forward(self, x):
+        return self.layers(x)
+
+def get_inputs():
+    return [torch.randn(4, 8)]
+
+def get_init_inputs():
+    return []
+"""
+    (tmp_path / "network.py").write_text(text)
+    problem = load_problem(str(tmp_path / "network.py"))
+    draws = Draws(problem, None, "cpu")
+    drawn: list[int] = []
+    instance = type(problem).instance
+    monkeypatch.setattr(
+        type(problem), "instance",
+        lambda self, case, **how: [drawn.append(how["seed"]) if how["seed"] else None, instance(self, case, **how)][1],
+    )  # fmt: skip
+    draws.answer(problem.cases[0].name, 0)
+    assert len(drawn) == (1 if layers < 3 else 3)
