@@ -88,6 +88,19 @@ def test_a_candidate_that_is_wrong_fails_and_a_baseline_that_is_leaves_nothing_t
     assert outcomes("BLOCK = 512\n") == ["not measured", "not measured"]
 
 
+def test_a_candidate_that_could_not_be_verified_has_not_failed() -> None:
+    ours = Implementation(name="candidate", status=Status.NOT_VERIFIED, reason="too few draws")
+    found = judged_case(case(ours, 0.005), 0.0)
+    assert (found.outcome, found.reason) == ("not measured", "not_verified: too few draws")
+
+
+def test_beside_a_baseline_that_is_wrong_no_ratio_counts() -> None:
+    ours = Implementation(name="candidate", status=Status.PASSED, median_us=90.0, speedup=1.1, speedup_ci95=(1.0, 1.2))
+    broken = Implementation(name="baseline", status=Status.WRONG, reason="NaN", median_us=100.0)
+    found = judged_case(msgspec.structs.replace(case(ours, 0.005), implementations=(broken, ours)), 0.0)
+    assert (found.outcome, found.reason) == ("not measured", "the baseline is wrong: NaN")
+
+
 def test_without_a_gpu_nothing_is_measured() -> None:
     assert outcomes("BLOCK = 8\n", worker=FakeWorker(where=ELSEWHERE)) == ["not measured", "not measured"]
 

@@ -132,6 +132,13 @@ def test_a_folder_of_problems_is_loaded_where_operators_are_not_written_down() -
     assert worker.loaded == ["double", "other", "same", "double"]
 
 
+def test_a_problem_s_own_best_is_no_known_kernel_of_the_folder_that_it_lies_in() -> None:
+    (Path("double") / "best.py").write_text(SOURCE.replace("BLOCK=1024", "BLOCK=128"))
+    write("same", 256, SMALL)
+    search(known=".")
+    assert [one.origin for one in info_of("run").known] == ["same/best.py"]
+
+
 def test_a_folder_with_neither_runs_nor_problems_is_refused() -> None:
     Path("empty").mkdir()
     with pytest.raises(RequestError, match="empty holds neither runs nor folders of problems"):

@@ -48,7 +48,7 @@ def test_a_failure_is_found_again_by_a_later_run_and_says_so(cache: Cache) -> No
 
 @pytest.mark.parametrize("status", [one for one in Status if one not in (Status.WRONG, Status.REJECTED)])
 def test_nothing_that_passed_or_may_be_the_machine_s_fault_is_kept(cache: Cache, status: Status) -> None:
-    of(cache).keep(BAD, msgspec.structs.replace(PASSED, status=status))
+    of(cache).keep(BAD, msgspec.structs.replace(PASSED, status=status, results=()))
     assert of(cache).failure(BAD) is None
     assert cache.size().entries == 0
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from kernelwright.jobs.series_state import bound_us
 from kernelwright.journal import Journal
 from kernelwright.model import Budget
-from kernelwright.search.schedule import Curve, Round, expected_gain, next_round
+from kernelwright.search.schedule import PATIENCE, Curve, Round, expected_gain, next_round
 
 GALLERY = Path(__file__).parents[2] / "gallery"
 RECORDED = ("depthwise_conv2d", "max_pool3d", "rmsnorm")
@@ -89,3 +89,33 @@ def test_over_all_budgets_it_is_ahead_of_taking_turns_on_recorded_searches() -> 
     turns = [excess(played(in_turn(), rounds)) for rounds in budgets]
     assert sum(ours) < sum(turns)
     assert all(one <= 1.03 * other for one, other in zip(ours, turns, strict=True))
+
+
+def curve(*times: float, **spent: float) -> Curve:
+    """Rounds that each took `spent` and reached these times; the bound is 1 µs."""
+    return Curve(tuple(Round(time, spent) for time in times), bound_us=1.0)
+
+
+def test_first_rounds_share_what_is_left_and_later_ones_may_spend_it() -> None:
+    total = Budget(trials=20, minutes=9)
+    first = next_round({"a": Curve(), "b": Curve(), "c": Curve()}, total, 8)
+    assert first is not None
+    assert (first.name, first.limits.trials, first.limits.minutes) == ("a", 6, 3.0)
+    later = next_round({"a": curve(5.0, trials=6, minutes=3)}, total, 8)
+    assert later is not None
+    assert (later.limits.trials, later.limits.minutes) == (8, 6.0)
+
+
+def test_of_two_equal_gains_the_one_that_costs_less_of_the_scarcest_limit_is_chosen() -> None:
+    total = Budget(trials=1000, minutes=10)
+    curves = {"slow": curve(5.0, trials=2, minutes=4), "quick": curve(5.0, trials=8, minutes=1)}
+    chosen = next_round(curves, total, TRIALS)
+    assert chosen is not None
+    assert chosen.name == "quick"
+
+
+def test_a_change_that_two_sessions_differ_by_is_no_gain() -> None:
+    times = [5.0 * 0.99**number for number in range(PATIENCE + 1)]
+    assert curve(*times, trials=4).is_stale
+    assert not curve(*times[:-1], 0.97 * times[-2], trials=4).is_stale
+    assert not curve(*times[:-1], trials=4).is_stale, "too few rounds to say"
