@@ -62,7 +62,14 @@ class WorkerLost(WorkerError):
     """The process of a worker, or the way to it, is gone; another worker could do the same."""
 
     from_outside = False
-    """Whether it was asked to end, so that nothing that it did can be the cause."""
+    """Whether nothing that it was asked can be the cause: it was told to end, or was gone before."""
+
+    @classmethod
+    def before(cls, earlier: WorkerLost) -> WorkerLost:
+        """The error of what is asked of a worker that is gone already."""
+        found = cls(Exception.__str__(earlier), earlier.hint)
+        found.from_outside = True
+        return found
 
 
 class ProviderError(KernelwrightError):

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import get_args
 
 import click
 
-from kernelwright.jobs.worker import StartWorker, local_worker
+from kernelwright.evaluator.places import Lane
+from kernelwright.jobs.worker import StartWorker, lanes_on, local_worker, workers_on
 from kernelwright.model import LibraryMode
 
 
@@ -16,6 +18,8 @@ class Parts:
     """What the commands start, in click's context object."""
 
     start_worker: StartWorker = local_worker
+    lanes_on: Callable[[str], list[Lane]] = lanes_on
+    workers_on: Callable[[list[Lane]], StartWorker] = workers_on
 
 
 pass_parts = click.make_pass_decorator(Parts, ensure=True)
@@ -24,6 +28,13 @@ target_option = click.option(
     "--target",
     metavar="sm_NN",
     help="Compile for this target; only on a machine without a GPU (default there: sm_90).",
+)
+
+gpus_option = click.option(
+    "--gpus",
+    metavar="all|N|UUID,…",
+    help="Evaluate on several GPUs of this machine, --in-flight by default 4 for each (without a GPU: on N workers "
+    "that interpret). Times are compared as ratios taken on one GPU.",
 )
 
 cases_option = click.option(

@@ -17,7 +17,7 @@ import click
 from click.core import ParameterSource
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, gpus_option, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.display import show
 from kernelwright.cli.ending import ending_text, series_ending_text
 from kernelwright.cli.main import INTERRUPTED
@@ -40,7 +40,7 @@ from kernelwright.run import StopReason
 AGREED = ("base_url", "lessons", "proposer_option")
 """Options allowed with --resume, which consent to settings of the run: see `jobs/consent.py`."""
 
-EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", *AGREED)
+EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", "gpus", *AGREED)
 """Options allowed with --resume; all others were fixed when the run started."""
 
 
@@ -118,6 +118,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @unqualified_option
 @library_option
+@gpus_option
 @click.option(
     "--settings",
     metavar="FILE",
@@ -165,6 +166,9 @@ def optimize(
         raise click.UsageError("give either PROBLEM or --resume RUN.")
     typed = typed_options(ctx)
     started: dict[str, Any] = {"start_worker": parts.start_worker, "notify": note, "display": show, "ask": ask}
+    lanes = parts.lanes_on(given["gpus"]) if given["gpus"] is not None else []
+    if lanes:
+        started["start_worker"] = parts.workers_on(lanes)
     as_json = given["as_json"]
     if resume is not None:
         refuse_what_is_decided(ctx)
@@ -176,6 +180,8 @@ def optimize(
     file = read_settings(given["settings"], note)
     if not problem and file.options.problem is None:
         raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
+    if lanes and file.options.in_flight is None:
+        typed.setdefault("in_flight", DEFAULTS.in_flight * len(lanes))
     named = problems_named(problem)
     if len(named) > 1:
         if dry_run:

@@ -8,9 +8,18 @@ from __future__ import annotations
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import (
+    Parts,
+    cases_option,
+    gpus_option,
+    library_option,
+    pass_parts,
+    target_option,
+    unqualified_option,
+)
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import tune as job
 from kernelwright.jobs.advice import choose_advisor
@@ -72,6 +81,7 @@ from kernelwright.tune import Settings
 @cases_option
 @unqualified_option
 @library_option
+@gpus_option
 @click.option("--out", metavar="DIR", help="Where the results go (default: a new folder under ./tuned).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
@@ -88,12 +98,14 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     """
     if given["recorded"] is None and problem is None:
         raise click.UsageError("give PROBLEM, or --recorded FILE.")
+    is_typed = ctx.get_parameter_source("in_flight") is ParameterSource.COMMANDLINE
+    lanes = parts.lanes_on(given["gpus"]) if given["gpus"] is not None and given["recorded"] is None else []
     settings = Settings(
         sampler=given["sampler"],
         seed=given["seed"],
         trials=given["trials"],
         minutes=given["minutes"],
-        in_flight=given["in_flight"],
+        in_flight=given["in_flight"] * (1 if is_typed else max(1, len(lanes))),
         early_stop=not given["no_early_stop"],
         dtype=given["dtype"],
     )
@@ -105,7 +117,7 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         "notify": note,
     }
     if given["recorded"] is not None:
-        for name in ("cases", "space", "dtype", "library", "target", "unqualified"):
+        for name in ("cases", "space", "dtype", "library", "target", "unqualified", "gpus"):
             if given[name]:
                 flag = next(param.opts[0] for param in ctx.command.params if param.name == name)
                 raise click.UsageError(f"{flag} has no meaning with --recorded: the record decides it.")
@@ -113,7 +125,8 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     else:
         assert problem is not None
         named = {name: given[name] for name in ("space", "cases", "target", "library", "which", "unqualified")}
-        outcome = job.tune(problem, candidate, settings, start_worker=parts.start_worker, **named, **begin).outcome
+        start_worker = parts.workers_on(lanes) if lanes else parts.start_worker
+        outcome = job.tune(problem, candidate, settings, start_worker=start_worker, **named, **begin).outcome
     if outcome is None:
         ctx.exit(0)
     say(tuning_text(outcome), given["as_json"])

@@ -200,6 +200,8 @@ class ProcessWorker:
 
     def _ask(self, call: ToWorker, answer: type[T]) -> T:
         """The worker's answer as a record of this type."""
+        if self.ended is not None:
+            raise errors.WorkerLost.before(self.ended)
         number = next(self.numbers)
         future: Future[Any] = Future()
         self.waiting[number] = future

@@ -1,4 +1,5 @@
-"""Times the confirmed best of a run beside the framework's own, once for each best, where there is a GPU."""
+"""Times the confirmed best of a run, once for each best: beside the framework's own where there is a GPU, and on
+another GPU, where there is one, beside what the search started from."""
 
 from __future__ import annotations
 
@@ -6,6 +7,7 @@ from kernelwright.errors import RequestError, WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import BenchReport
+from kernelwright.report.elsewhere import START, Repeated, read_repeated, write_repeated
 from kernelwright.report.framework import BEST, Measured, read_measured, write_measured
 from kernelwright.report.view import RunView
 
@@ -31,6 +33,25 @@ def measure_beside(view: RunView, worker: Worker, *, max_autotune: bool, notify:
         notify(f"{view.info.problem.name}: not measured beside PyTorch: {error}")
         return
     write_measured(view.folder, Measured(candidate=candidate.id, report=report))
+
+
+def measure_elsewhere(view: RunView, worker: Worker, *, notify: Notify) -> None:
+    """Write the measurement into the run's folder, unless it holds one of this kernel. One that fails leaves the run
+    without, and `notify` says why."""
+    best = view.best.proposal.candidate if view.best is not None and view.best is not view.seed else None
+    start = view.seed.proposal.candidate if view.seed is not None else None
+    other = worker.elsewhere() if best is not None and start is not None else None
+    known = read_repeated(view.folder)
+    if best is None or start is None or other is None or (known is not None and known.candidate == best.id):
+        return
+    notify(f"{view.info.problem.name}: measuring the best on another GPU")
+    cases = tuple(one.case.name for one in view.info.problem.cases if one.case.timed)
+    try:
+        report = other.bench({BEST: best, START: start}, cases, against=START)
+    except (RequestError, WorkerError) as error:
+        notify(f"{view.info.problem.name}: not measured on another GPU: {error}")
+        return
+    write_repeated(view.folder, Repeated(candidate=best.id, report=report))
 
 
 def has_tuned(report: BenchReport) -> bool:

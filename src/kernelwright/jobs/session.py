@@ -15,7 +15,7 @@ from kernelwright.cache import Cache
 from kernelwright.errors import RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.interruption import Ended
-from kernelwright.jobs.beside import measure_beside
+from kernelwright.jobs.beside import measure_beside, measure_elsewhere
 from kernelwright.jobs.control_arm import run_control, wants_control
 from kernelwright.jobs.display import Display
 from kernelwright.jobs.session_log import SessionLog
@@ -94,6 +94,7 @@ def run_session(
         write_answer(log.view())
         if outcome.reason not in (StopReason.WAITING, StopReason.INTERRUPTED):
             measure_beside(log.view(), worker, max_autotune=max_autotune, notify=notify)
+            measure_elsewhere(log.view(), worker, notify=notify)
         if wants_control(settings, outcome):
             run_control(journal, worker, notify=notify, display=display)
     except Ended as ended:

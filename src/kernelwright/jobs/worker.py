@@ -6,6 +6,7 @@ from collections.abc import Callable
 from contextlib import AbstractContextManager
 
 from kernelwright.evaluator.launch import start_worker
+from kernelwright.evaluator.places import Lane, choose, find_gpus, start_lanes
 from kernelwright.evaluator.protocol import Worker
 
 StartWorker = Callable[[str | None], AbstractContextManager[Worker]]
@@ -19,3 +20,13 @@ Notify = Callable[[str], None]
 def local_worker(target: str | None) -> AbstractContextManager[Worker]:
     """A worker on this machine; raises `MachineError` where torch or Triton is missing."""
     return start_worker(target=target)
+
+
+def lanes_on(gpus: str) -> list[Lane]:
+    """What `--gpus` names on this machine; raises `RequestError` for what is not there."""
+    return choose(gpus, find_gpus())
+
+
+def workers_on(lanes: list[Lane]) -> StartWorker:
+    """A worker on several GPUs of this machine."""
+    return lambda target: start_lanes(lanes, target)

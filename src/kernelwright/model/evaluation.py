@@ -161,6 +161,6 @@ class Evaluation(Record, frozen=True, kw_only=True):
     from_cache: bool = False
     """Whether this failure was found by an earlier run, and not judged in this one."""
     gpu: str = ""
-    """The UUID of the GPU that timed it; "" for estimates and in older records."""
+    """The UUID of the GPU that judged it; "" without one and in older records."""
     unjudged: tuple[str, ...] = ()
     """Where these branches are, as "line N: when it is taken"."""

@@ -12,12 +12,13 @@ from typing import Any
 
 from kernelwright.codec import plain
 from kernelwright.model import Profile, Trial, Usage
+from kernelwright.report.pace import busy_text, seconds_by_gpu
 from kernelwright.report.trials import usage_text
 from kernelwright.report.view import RunView
 from kernelwright.search.convergence import compile_s, gains, gpu_s, profile_s
 from kernelwright.text.grid import Grid
 from kernelwright.text.table import table
-from kernelwright.text.units import count_text, duration_text, share_text
+from kernelwright.text.units import count_text, duration_text
 
 
 @dataclass(frozen=True)
@@ -106,8 +107,9 @@ def cost_lines(view: RunView) -> list[str]:
         f"models: {usage_text(usage)}" if usage.requests or usage.input_tokens else "models: none asked",
     ]
     if view.info.environment.device is not None and view.at_work_s > 0:
-        confirmed_s = sum(map(gpu_s, view.confirmed.values()))
-        lines.insert(1, f"GPU busy: {share_text((view.gpu_s + confirmed_s) / view.at_work_s)} of that time")
+        judged = [(trial.evaluation, view.profiles.get(trial.number, ())) for trial in view.trials]
+        spent_s = seconds_by_gpu([*judged, *((one, ()) for one in view.confirmed.values())])
+        lines.insert(1, f"GPU busy: {busy_text(spent_s, view.at_work_s)} of that time")
     if view.beside and (beside := sum_of(view.beside)) != Usage():
         lines.append(f"of that for requests that are not finished, and for abandoned replies: {usage_text(beside)}")
     if unpriced:

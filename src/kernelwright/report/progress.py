@@ -13,7 +13,7 @@ from datetime import datetime
 
 from kernelwright.journal import Abandoned, Event, EventKind, Profiles, RunState, SessionEnd, SessionStart
 from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, Proposal, Request, RunInfo
-from kernelwright.report.pace import ends_in_s
+from kernelwright.report.pace import busy_text, ends_in_s, seconds_by_gpu
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.view import share_of_bound
 from kernelwright.run import StopReason
@@ -156,7 +156,9 @@ class Progress:
         """Candidates' share of the GPU's time so far; "" without a GPU. What is under way is not in it yet."""
         if self._info.environment.device is None or elapsed_s <= 0:
             return ""
-        return share_text(spent(self._state, elapsed_s)["gpu_seconds"] / elapsed_s)
+        profiles = self._state.profiled()
+        judged = [(one, profiles.get(number, ())) for number, one in self._state.evaluations.items()]
+        return busy_text(seconds_by_gpu(judged), elapsed_s)
 
     def _left_text(self, elapsed_s: float) -> str:
         used = spent(self._state, elapsed_s) | {"trials": len(self._state.requests)}

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 
 from kernelwright.model import Evaluation, Status, Trial
 from kernelwright.report.convergence import kind_of
+from kernelwright.report.elsewhere import repeated_text
 from kernelwright.report.evaluation import (
     TF32,
     VERIFIED_ON,
@@ -98,6 +99,8 @@ def remarks(view: RunView) -> list[str]:
             "no ratio says how it compares" if view.best is view.seed else f"the ratio is to {seed_name(view)} alone"
         ))  # fmt: skip
     lines += [TF32] if evaluation.precision == "tf32" else []
+    if (elsewhere := repeated_text(view)) is not None:
+        lines.append(elsewhere)
     lines += below_bound_texts(evaluation.results) + throttled_texts(evaluation.results)
     if view.best is not None and view.best is view.seed:
         lines += _tie(view)

@@ -1,8 +1,7 @@
 """Confirmation of the best trial: fresh process, fresh seeds, held-out cases.
 
-It evaluates nothing itself. Until a candidate is confirmed it is not the best, and only the
-confirmation's figure counts. The user's own starter needs no proof: everything else is compared with it, and
-what remains in a tie.
+Until a candidate is confirmed it is not the best, and only the confirmation's figure counts. The user's own starter
+needs no proof: everything else is compared with it, and it is what remains in a tie.
 """
 
 from __future__ import annotations
@@ -10,9 +9,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 
-from kernelwright.model import KNOWN, Candidate, Evaluation, Status, Trial
+import msgspec
+
+from kernelwright.errors import WorkerError
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.model import KNOWN, Candidate, CaseResult, Evaluation, Status, Trial
 from kernelwright.search.convergence import seed_trial
 from kernelwright.search.ranking import beats, forced_slowdowns, ranked
+from kernelwright.stats import geometric_mean
 
 
 @dataclass(frozen=True)
@@ -56,3 +60,45 @@ def confirmed_best(
             return Confirmed(trial.number, evaluation.score_us, tuple(refused))
         refused[trial.number] = candidate
     return Confirmed(refused=tuple(refused))
+
+
+def confirmation(worker: Worker, candidate: Candidate, seed: Trial | None) -> Evaluation:
+    """In times of the seed, which is timed again where the confirmation was made on another GPU. Raises `WorkerError`
+    where that GPU was lost in between."""
+    evaluation = worker.evaluate(candidate, "confirm")
+    if seed is None or seed.evaluation is None or seed.proposal.candidate is None or evaluation.score_us is None:
+        return evaluation
+    if evaluation.gpu == seed.evaluation.gpu:
+        return evaluation
+    here = worker.evaluate(seed.proposal.candidate, "confirm")
+    if here.gpu != evaluation.gpu:
+        raise WorkerError("a GPU was lost between the two halves of a confirmation", "resume the run")
+    if here.score_us is None:
+        reason = f"what the search started from does not pass on this GPU, so no time compares with it: {here.reason}"
+        return Evaluation(status=Status.NOT_VERIFIED, reason=reason, gpu=evaluation.gpu)
+    return as_timed_with(seed.evaluation, here, evaluation)
+
+
+def as_timed_with(seed: Evaluation, here: Evaluation, evaluation: Evaluation) -> Evaluation:
+    """A confirmation in the seed's times: its ratios to the seed on the GPU that both were timed on just now, times
+    what the seed took when the search timed it on another one. here: the seed's evaluation on the confirmation's GPU.
+    """
+    before_us = {result.case: result.timing.median_us for result in seed.results if result.timing is not None}
+    here_us = {result.case: result.timing.median_us for result in here.results if result.timing is not None}
+    factors = {case: before_us[case] / here_us[case] for case in before_us.keys() & here_us.keys()}
+    mean = geometric_mean([*factors.values()])
+
+    def scaled(result: CaseResult) -> CaseResult:
+        timing, by = result.timing, factors.get(result.case, mean)
+        if timing is None:
+            return result
+        interval = timing.ci95_us and (timing.ci95_us[0] * by, timing.ci95_us[1] * by)
+        samples = tuple(by * sample_us for sample_us in timing.samples_us)
+        timing = msgspec.structs.replace(
+            timing, median_us=timing.median_us * by, ci95_us=interval, samples_us=samples, scale=timing.scale * by
+        )
+        return msgspec.structs.replace(result, timing=timing)
+
+    results = tuple(scaled(result) for result in evaluation.results)
+    score_us = None if evaluation.score_us is None else evaluation.score_us * mean
+    return msgspec.structs.replace(evaluation, results=results, score_us=score_us)

@@ -28,10 +28,12 @@ from kernelwright.model import KNOWN, Answered, Budget, Candidate, Evaluation, P
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.withheld import without_source
+from kernelwright.run.confirm import confirmation
 from kernelwright.run.control import LOOK_S, is_paused
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.run.verdicts import Verdicts
+from kernelwright.search.convergence import seed_trial
 from kernelwright.search.protocol import Strategy
 
 log = logging.getLogger(__name__)
@@ -153,7 +155,9 @@ class Loop:
 
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
         """A fresh evaluation on every case, journaled. In a thread, so that an interrupt is noticed at once."""
-        evaluation = self._threads.submit(self._worker.evaluate, candidate, "confirm").result()
+        evaluation = self._threads.submit(
+            confirmation, self._worker, candidate, seed_trial(self.state.trials())
+        ).result()
         self._record(self._journal.append_confirmed(number, evaluation))
         return evaluation
 

@@ -181,5 +181,6 @@ class Session:
             device=machine["device"], target=self.processes.target.name, python=machine["python"],
             torch=versions["torch"], triton=versions["triton"], driver=machine["driver"],
             kernelwright=__version__, peaks=peaks, peaks_source=source,
+            gpu=machine["uuid"] or "",
             date=datetime.datetime.now(datetime.timezone.utc).isoformat(timespec="seconds"),
         )  # fmt: skip

@@ -145,7 +145,7 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
         verified_on=None if not compared else "device" if session.processes.on_gpu else "interpreter",
         score_us=stats.geometric_mean([timing.median_us for timing in counted]) if counted else None,
         timing_kind=counted[0].kind if counted else None,
-        gpu=(session.processes.machine["uuid"] or "") if timings else "",
+        gpu=session.processes.machine["uuid"] or "",
         kernels=distinct(subject.resources),
         compiled=subject.identity(),
         autotune=subject.autotune,

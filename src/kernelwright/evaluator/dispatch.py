@@ -1,0 +1,161 @@
+"""Which lane does which job next, and what follows when a lane is lost: a state machine without processes and clocks.
+
+A job is done at least once and its result taken once. When a lane is lost its jobs are suspects: each is done once
+more, on another lane where there is one, and alone on it, so that a second loss names the job that caused it. A lane
+that was lost too often without much work in between is out.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+LOST_TWICE = 2
+"""Lanes lost under one job until it is blamed."""
+
+MOST_LOSSES = 3
+"""Losses and failed starts of a lane until it is out."""
+
+RECOVERED = 10
+"""Jobs that a lane finishes until its earlier losses are forgotten: a run of hours may meet three rare faults."""
+
+
+class Where(enum.Enum):
+    """On which lanes a job may be done."""
+
+    HOME = "home"
+    """The one lane whose times may be compared as they are."""
+    ANY = "any"
+
+
+@dataclass
+class Lane:
+    """ready: up, with the problem loaded. losses: of it lately; works: jobs that it finished since the last."""
+
+    jobs: set[int] = field(default_factory=set)
+    ready: bool = False
+    losses: int = 0
+    works: int = 0
+
+    @property
+    def is_out(self) -> bool:
+        return self.losses >= MOST_LOSSES
+
+
+@dataclass
+class Job:
+    """lane: where it is under way. lost_on: the lanes that were lost under it, without those that were asked to end."""
+
+    where: Where
+    prefers: str | None = None
+    lane: str | None = None
+    lost_on: list[str] = field(default_factory=list)
+
+    @property
+    def is_suspect(self) -> bool:
+        return bool(self.lost_on)
+
+
+class Dispatch:
+    """lanes: by name, in the order in which they were named. home: the lane of `Where.HOME`; None before any is ready,
+    and from its loss until a job needs it."""
+
+    def __init__(self, names: Iterator[str] | list[str]) -> None:
+        self.lanes = {name: Lane() for name in names}
+        self.jobs: dict[int, Job] = {}
+        self.home: str | None = None
+        self._next = 0
+
+    @property
+    def is_hopeless(self) -> bool:
+        """Whether every lane is out."""
+        return all(lane.is_out for lane in self.lanes.values())
+
+    # --- what happens ------------------------------------------------------------------------------------------
+
+    def up(self, name: str) -> None:
+        """A lane is ready; the first one is home."""
+        self.lanes[name].ready = True
+        if not any(lane.losses for lane in self.lanes.values()):
+            self.home = self.home or name
+
+    def down(self, name: str) -> None:
+        """A lane prepares for something: it goes on with its jobs and gets no more."""
+        self.lanes[name].ready = False
+
+    def submit(self, where: Where, prefers: str | None = None) -> int:
+        """A new job. prefers: the lane that has begun it already, by compiling it."""
+        self._next += 1
+        self.jobs[self._next] = Job(where, prefers)
+        return self._next
+
+    def finished(self, job: int) -> None:
+        """A job's result is there, or nobody waits for it any more."""
+        found = self.jobs.pop(job, None)
+        if found is None or found.lane is None:
+            return
+        lane = self.lanes[found.lane]
+        lane.jobs.discard(job)
+        lane.works += 1
+        if lane.works >= RECOVERED:
+            lane.losses = 0
+
+    def lost(self, name: str, from_outside: bool = False) -> list[int]:
+        """A lane is gone, or did not start. Its jobs wait again, without those that are to blame, which are returned.
+
+        from_outside: it was asked to end, so none of its jobs can be the cause.
+        """
+        lane = self.lanes[name]
+        lane.ready, lane.works, lane.losses = False, 0, lane.losses + 1
+        if self.home == name:
+            self.home = None
+        blamed, jobs, lane.jobs = [], sorted(lane.jobs), set()
+        for job in jobs:
+            found = self.jobs[job]
+            found.lane = found.prefers = None
+            if from_outside:
+                continue
+            found.lost_on.append(name)
+            if len(found.lost_on) >= LOST_TWICE:
+                blamed.append(job)
+        for job in blamed:
+            for one in self.jobs.pop(job).lost_on:
+                self.lanes[one].losses = max(0, self.lanes[one].losses - 1)
+        return blamed
+
+    def starts(self) -> list[tuple[int, str]]:
+        """Jobs that begin now, with their lanes. Suspects go first: a lane that is meant for one gets no other job."""
+        found = []
+        waiting = [job for job, one in self.jobs.items() if one.lane is None]
+        meant: set[str] = set()
+        for job in sorted(waiting, key=lambda job: (not self.jobs[job].is_suspect, job)):
+            lane = self._lane_for(self.jobs[job], meant)
+            if lane is None:
+                continue
+            if self.jobs[job].is_suspect:
+                meant.add(lane)
+                if self.lanes[lane].jobs:
+                    continue  # it drains
+            self.jobs[job].lane = lane
+            self.lanes[lane].jobs.add(job)
+            found.append((job, lane))
+        return found
+
+    # --- which lane --------------------------------------------------------------------------------------------
+
+    def _lane_for(self, job: Job, meant: set[str]) -> str | None:
+        ready = [name for name, lane in self.lanes.items() if lane.ready and not self._is_taken(name, meant)]
+        if job.where is Where.HOME and self.home is not None:
+            return self.home if self.home in ready else None
+        if job.is_suspect:
+            others = [name for name, lane in self.lanes.items() if not lane.is_out and name not in job.lost_on]
+            ready = [name for name in ready if name in others or not others]
+        chosen = min(ready, key=lambda name: (name != job.prefers, len(self.lanes[name].jobs)), default=None)
+        if job.where is Where.HOME:
+            self.home = chosen
+        return chosen
+
+    def _is_taken(self, name: str, meant: set[str]) -> bool:
+        """Whether a suspect is alone on a lane, or will be."""
+        return name in meant or any(self.jobs[job].is_suspect for job in self.lanes[name].jobs)

@@ -1,0 +1,350 @@
+"""A worker made of lanes: one supervisor for each GPU, behind the calls of one worker.
+
+A thread for each lane starts its supervisor, repeats there what all lanes have to do first (load, qualify), and starts
+it again when it is lost. Which lane does what is decided by `dispatch`. Times that are compared as they are come from
+one lane, the home; a search compares ratios, so its evaluations go anywhere.
+"""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Protocol, TypeVar
+
+from kernelwright.errors import KernelwrightError, WorkerError, WorkerLost
+from kernelwright.evaluator.dispatch import Dispatch, Where
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.model import (
+    BenchReport,
+    Candidate,
+    Environment,
+    Evaluation,
+    Generated,
+    Hello,
+    Incumbent,
+    LibraryMode,
+    Machine,
+    ProblemInfo,
+    Profile,
+    QualificationReport,
+    Status,
+    WhichCases,
+    incumbent_of,
+)
+
+log = logging.getLogger(__name__)
+
+T = TypeVar("T")
+
+COMPARED = ("search", "tune")
+"""Purposes whose times are ratios to the incumbent, where there is one."""
+
+
+class LaneWorker(Worker, Protocol):
+    """A worker that raises `WorkerLost` when its process is gone."""
+
+    hello: Hello
+
+
+class TookDown(WorkerError):
+    """A job under which two lanes were lost."""
+
+
+@dataclass(eq=False)
+class Step:
+    """What every lane does before it gets jobs; also one that is started later. result: of the first lane."""
+
+    do: Callable[[Worker], Any]
+    result: Future[Any] = field(default_factory=Future)
+
+    @property
+    def failed(self) -> bool:
+        return self.result.done() and self.result.exception() is not None
+
+
+class Fleet:
+    """Use as a context manager, or call `close`."""
+
+    def __init__(self, starts: Mapping[str, Callable[[], LaneWorker]]) -> None:
+        """starts: what starts the worker of each lane, by the lane's name. Returns when the first is there. Raises what
+        kept the first from starting where none starts."""
+        self._starts = starts
+        self._dispatch = Dispatch(list(starts))
+        self._changed = threading.Condition()
+        self._workers: dict[str, LaneWorker] = {}
+        self._steps: list[Step] = []
+        self._done: dict[str, list[Step]] = {name: [] for name in starts}
+        """By lane, the steps that its worker has done."""
+        self._placed: dict[int, str] = {}
+        """Jobs whose thread has not noticed yet that they may begin."""
+        self._blamed: dict[int, str] = {}
+        self._kind: dict[str, str | None] | None = None
+        self._errors: list[KernelwrightError] = []
+        self._anchor: tuple[str, Incumbent] | None = None
+        """The first candidate that passed, and the GPU on which it was timed alone."""
+        self._compiled: dict[str, str] = {}
+        """By the candidate's identity, the lane that compiled it."""
+        self._is_closed = False
+        for name in starts:
+            threading.Thread(target=self._tend, args=(name,), name=f"lane {name}", daemon=True).start()
+        try:
+            with self._changed:
+                self._changed.wait_for(lambda: self._workers or self._dispatch.is_hopeless)
+                if not self._workers:
+                    raise self._errors[0]
+        except BaseException:  # an interrupt, too
+            self.close()
+            raise
+
+    # --- the calls of a worker ---------------------------------------------------------------------------------
+
+    def environment(self) -> Environment:
+        return self._run(Where.HOME, lambda worker: worker.environment())
+
+    def machine(self) -> Machine:
+        return self._run(Where.HOME, lambda worker: worker.machine())
+
+    def load(
+        self,
+        path: str,
+        dtype: str | None = None,
+        timed: tuple[str, ...] = (),
+        narrow: bool = False,
+        library: LibraryMode | None = None,
+        which: WhichCases = "kept",
+    ) -> ProblemInfo:
+        def load(worker: Worker) -> ProblemInfo:
+            return worker.load(path, dtype, timed, narrow, library, which)
+
+        with self._changed:
+            self._steps = []
+            self._anchor = None
+        found: ProblemInfo = self._on_every_lane(load)
+        return found
+
+    def qualify(self, every: bool = False) -> QualificationReport:
+        found: QualificationReport = self._on_every_lane(lambda worker: worker.qualify(every))
+        return found
+
+    def generate(self) -> Generated:
+        return self._run(Where.HOME, lambda worker: worker.generate())
+
+    def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
+        return self._judged(Where.ANY, lambda worker: worker.compile(candidate, purpose), candidate)
+
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
+        """Of the lanes with a GPU, the home alone times what there is nothing to race against."""
+
+        def evaluate(worker: LaneWorker) -> Evaluation:
+            given, anchor = incumbent, self._anchor
+            if given is None and purpose in COMPARED and anchor is not None and anchor[0] != worker.hello.gpu:
+                given = anchor[1]  # the home was lost meanwhile
+            found = worker.evaluate(candidate, purpose, given)
+            if given is None and purpose in COMPARED and found.score_us is not None and found.gpu:
+                self._anchor = self._anchor or (found.gpu, incumbent_of(candidate, found))
+            return found
+
+        on_gpu = self._kind is not None and self._kind["device"] is not None
+        at_home = purpose not in COMPARED or (incumbent is None and on_gpu)
+        return self._judged(Where.HOME if at_home else Where.ANY, evaluate, candidate)
+
+    def bench(
+        self,
+        candidates: dict[str, Candidate],
+        cases: tuple[str, ...] = (),
+        max_autotune: bool = False,
+        compile: bool = True,
+        against: str | None = None,
+    ) -> BenchReport:
+        return self._run(Where.HOME, lambda worker: worker.bench(candidates, cases, max_autotune, compile, against))
+
+    def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
+        return self._run(Where.HOME, lambda worker: worker.profile(implementation, case, full))
+
+    def elsewhere(self) -> Worker | None:
+        with self._changed:
+            home, ready = self._dispatch.home, [name for name, lane in self._dispatch.lanes.items() if lane.ready]
+            gpus = {name: worker.hello.gpu for name, worker in self._workers.items()}
+            others = [name for name in ready if home in gpus and gpus[name] != gpus[home]]
+            return self._workers[others[0]] if others else None
+
+    def close(self) -> None:
+        with self._changed:
+            self._is_closed = True
+            workers = list(self._workers.values())
+            self._changed.notify_all()
+        closing = [threading.Thread(target=worker.close) for worker in workers]
+        for thread in closing:
+            thread.start()
+        for thread in closing:
+            thread.join()
+
+    def __enter__(self) -> Fleet:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # --- jobs --------------------------------------------------------------------------------------------------
+
+    def _judged(self, where: Where, ask: Callable[[LaneWorker], Evaluation], candidate: Candidate) -> Evaluation:
+        try:
+            return self._run(where, ask, candidate.id)
+        except TookDown as error:
+            return Evaluation(status=Status.CRASHED, reason=str(error))
+
+    def _run(self, where: Where, ask: Callable[[LaneWorker], T], key: str = "") -> T:
+        """The answer of a lane. key: of what is compiled for it, so that it is done where that was."""
+        with self._changed:
+            job = self._dispatch.submit(where, self._compiled.get(key))
+        try:
+            while True:
+                name, worker = self._begin(job)
+                if key:
+                    self._compiled[key] = name
+                try:
+                    return ask(worker)
+                except WorkerLost as error:
+                    self._lost(name, worker, error)
+        finally:
+            with self._changed:
+                self._dispatch.finished(job)
+                self._placed.pop(job, None)
+                self._changed.notify_all()
+
+    def _begin(self, job: int) -> tuple[str, LaneWorker]:
+        """Wait for the lane of a job. Raises `WorkerError` where there is none left, or the job is to blame."""
+        with self._changed:
+            while True:
+                if (started := self._dispatch.starts()) != []:
+                    self._placed.update(started)
+                    self._changed.notify_all()
+                if job in self._placed:
+                    name = self._placed.pop(job)
+                    return name, self._workers[name]
+                if job in self._blamed:
+                    raise TookDown(self._blamed.pop(job))
+                if self._is_closed:
+                    raise WorkerError("the worker is closed")
+                if self._dispatch.is_hopeless:
+                    raise WorkerError(f"no lane is left: {self._errors[-1]}")
+                self._changed.wait()
+
+    def _lost(self, name: str, worker: LaneWorker, error: WorkerLost) -> None:
+        """The first to notice, of the threads whose jobs a lane had and the one that tends it, says so."""
+        with self._changed:
+            if self._workers.get(name) is not worker:
+                return
+            del self._workers[name]
+            self._note(name, error)
+            for job in self._dispatch.lost(name, error.from_outside):
+                self._blamed[job] = f"it took two workers down: {error}"
+            self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
+            self._changed.notify_all()
+        worker.close()
+
+    def _note(self, name: str, error: KernelwrightError) -> None:
+        self._errors.append(error)
+        if not self._is_closed:
+            log.warning("lane %s: %s", name, error)
+
+    # --- lanes -------------------------------------------------------------------------------------------------
+
+    def _on_every_lane(self, do: Callable[[Worker], Any]) -> Any:
+        """The result of the first lane."""
+        step = Step(do)
+        with self._changed:
+            self._steps = [*self._steps, step]
+            for name in self._workers:
+                self._dispatch.down(name)
+            self._changed.notify_all()
+            self._changed.wait_for(lambda: step.result.done() or self._dispatch.is_hopeless or self._is_closed)
+            if not step.result.done():
+                raise WorkerError(f"no lane is left: {self._errors[-1]}" if self._errors else "the worker is closed")
+        return step.result.result()
+
+    def _tend(self, name: str) -> None:
+        """Until the end."""
+        while True:
+            with self._changed:
+                self._changed.wait_for(lambda: self._is_closed or self._has_to_do(name))
+                if self._is_closed:
+                    return
+                worker = self._workers.get(name)
+                todo = [step for step in self._steps if step not in self._done[name]]
+            try:
+                if worker is None:
+                    self._take(name, self._starts[name]())
+                elif todo:
+                    self._do(name, worker, todo[0])
+            except WorkerLost as error:
+                if worker is not None:
+                    self._lost(name, worker, error)
+                else:
+                    self._give_up(name, error, for_good=False)
+            except KernelwrightError as error:
+                self._give_up(name, error, for_good=True)
+
+    def _has_to_do(self, name: str) -> bool:
+        lane = self._dispatch.lanes[name]
+        if lane.is_out:
+            return False
+        return name not in self._workers or any(step not in self._done[name] for step in self._steps)
+
+    def _take(self, name: str, worker: LaneWorker) -> None:
+        """A new worker; one of another kind than the others is refused, because their times cannot be compared."""
+        with self._changed:
+            self._kind = kind = self._kind or worker.hello.kind
+            other = [what for what, here in worker.hello.kind.items() if here != kind[what]]
+            if not other and not self._is_closed:
+                self._workers[name] = worker
+                self._done[name] = []
+                self._ready(name)
+                return
+        worker.close()
+        if other:
+            words = ", ".join(f"{what} {worker.hello.kind[what]} and not {kind[what]}" for what in other)
+            raise WorkerError(f"it is not of the kind of the others: {words}")
+
+    def _do(self, name: str, worker: LaneWorker, step: Step) -> None:
+        """A step on a lane. Where the first lane failed, the problem is at fault and no other tries."""
+        try:
+            value = None if step.failed else step.do(worker)
+        except WorkerLost:
+            raise
+        except BaseException as error:
+            with self._changed:
+                if step.result.done() and not step.failed:
+                    raise
+                if not step.result.done():
+                    step.result.set_exception(error)
+        with self._changed:
+            if not step.result.done():
+                step.result.set_result(value)
+            self._done[name].append(step)
+            self._ready(name)
+
+    def _ready(self, name: str) -> None:
+        if all(step in self._done[name] for step in self._steps):
+            self._dispatch.up(name)
+        self._changed.notify_all()
+
+    def _give_up(self, name: str, error: KernelwrightError, for_good: bool) -> None:
+        """A lane that did not start, or (for good) cannot do what another one could."""
+        with self._changed:
+            worker = self._workers.pop(name, None)
+            self._note(name, error)
+            while True:
+                self._dispatch.lost(name, from_outside=True)
+                if not for_good or self._dispatch.lanes[name].is_out:
+                    break
+            self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
+            self._changed.notify_all()
+        if worker is not None:
+            worker.close()

@@ -1,0 +1,85 @@
+"""Which GPUs of this machine a fleet has lanes on, from what the user typed, and the worker made of them."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any, NamedTuple
+
+from kernelwright.errors import MachineError, RequestError
+from kernelwright.evaluator.fleet import Fleet, LaneWorker
+from kernelwright.evaluator.launch import start_worker
+
+EXAMPLES = "give all, a number, or UUIDs such as GPU-5f0e…,GPU-91c2… (nvidia-smi -L names them)"
+
+LOOK_S = 60.0
+"""The first call to a driver that nothing uses may take some ten seconds."""
+
+
+class Gpu(NamedTuple):
+    """A GPU of this machine, by the UUID that CUDA_VISIBLE_DEVICES takes."""
+
+    uuid: str
+    name: str
+
+
+class Lane(NamedTuple):
+    """A lane to be. gpu: its UUID; None on a machine without GPUs, where candidates are interpreted."""
+
+    name: str
+    gpu: str | None
+
+
+def find_gpus() -> list[Gpu]:
+    """Those that CUDA shows to this process, in its order. Raises `MachineError` where the driver does not answer."""
+    try:
+        said = subprocess.run(
+            [sys.executable, "-m", "kernelwright.worker.gpus"], capture_output=True, text=True, timeout=LOOK_S,
+        )  # fmt: skip
+        return [Gpu(**one) for one in json.loads(said.stdout)]
+    except (subprocess.TimeoutExpired, ValueError, TypeError) as error:
+        raise MachineError(
+            f"the GPUs of this machine cannot be listed: {error}", "does nvidia-smi -L answer?"
+        ) from error
+
+
+def choose(text: str, gpus: Sequence[Gpu]) -> list[Lane]:
+    """The lanes that `--gpus TEXT` names. Without any GPU a number is that of workers that interpret. Raises
+    `RequestError` for what is not there, or is named twice."""
+    words = [word.strip() for word in text.split(",")]
+    if text == "all" or text.isdecimal():
+        count = max(1, len(gpus)) if text == "all" else int(text)
+        if count == 0 or (gpus and count > len(gpus)):
+            raise RequestError(f"--gpus {text}: this machine shows {len(gpus)}", EXAMPLES)
+        if not gpus:
+            return [Lane(f"CPU {number}", None) for number in range(1, count + 1)]
+        return [Lane(gpu.uuid, gpu.uuid) for gpu in gpus[:count]]
+    found = [named(word, gpus) for word in words]
+    if len(set(found)) < len(found):
+        raise RequestError(f"--gpus {text} names a GPU twice", "name each once")
+    return found
+
+
+def named(word: str, gpus: Sequence[Gpu]) -> Lane:
+    matching = [gpu for gpu in gpus if word and gpu.uuid.removeprefix("GPU-").startswith(word.removeprefix("GPU-"))]
+    if len(matching) != 1:
+        there = ", ".join(gpu.uuid for gpu in gpus) or "none"
+        what = "several GPUs" if matching else "no GPU"
+        raise RequestError(f"--gpus: {word!r} is {what} of this machine, which shows {there}", EXAMPLES)
+    return Lane(matching[0].uuid, matching[0].uuid)
+
+
+def start_lanes(lanes: Sequence[Lane], target: str | None = None) -> Fleet:
+    """A worker of these lanes, which share the cores of this machine. Raises as `start_worker` where none starts."""
+    usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    cores = max(1, usable // len(lanes))
+
+    def start(lane: Lane) -> Callable[[], LaneWorker]:
+        environment: dict[str, Any] = {} if lane.gpu is None else {"CUDA_VISIBLE_DEVICES": lane.gpu}
+        return partial(start_worker, target=target, cores=cores, environment=environment)
+
+    return Fleet({lane.name: start(lane) for lane in lanes})

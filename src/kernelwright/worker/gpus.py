@@ -1,0 +1,35 @@
+"""The GPUs that CUDA shows to this process, as JSON: `python -m kernelwright.worker.gpus`. Imports no torch.
+
+By UUID, because an index means another GPU under another CUDA_VISIBLE_DEVICES or CUDA_DEVICE_ORDER.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import json
+import sys
+import uuid
+
+
+def found() -> list[dict[str, str]]:
+    """uuid (as CUDA_VISIBLE_DEVICES takes it) and name of each; none where there is no driver or no GPU."""
+    try:
+        cuda = ctypes.CDLL("libcuda.so.1")
+    except OSError:
+        return []
+    count = ctypes.c_int()
+    if cuda.cuInit(0) != 0 or cuda.cuDeviceGetCount(ctypes.byref(count)) != 0:
+        return []
+    return [described(cuda, number) for number in range(count.value)]
+
+
+def described(cuda: ctypes.CDLL, number: int) -> dict[str, str]:
+    device, name, key = ctypes.c_int(), ctypes.create_string_buffer(128), (ctypes.c_ubyte * 16)()
+    cuda.cuDeviceGet(ctypes.byref(device), number)
+    cuda.cuDeviceGetName(name, len(name), device)
+    cuda.cuDeviceGetUuid(ctypes.byref(key), device)
+    return {"uuid": f"GPU-{uuid.UUID(bytes=bytes(key))}", "name": name.value.decode(errors="replace")}
+
+
+if __name__ == "__main__":
+    json.dump(found(), sys.stdout)

@@ -1,0 +1,285 @@
+"""A worker made of lanes, with fakes that die: each answer comes once, from a lane that is alive."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+
+import msgspec
+import pytest
+
+from fakes import FakeWorker, evaluation_of
+from kernelwright.errors import MachineError, ProblemError, WorkerError, WorkerLost
+from kernelwright.evaluator.fleet import Fleet
+from kernelwright.model import (
+    PROTOCOL,
+    BenchReport,
+    Candidate,
+    Evaluation,
+    Hello,
+    Incumbent,
+    ProblemInfo,
+    QualificationReport,
+    Status,
+    WhichCases,
+)
+
+HELLO = Hello(
+    protocol=PROTOCOL, kernelwright="0", host="here", device="Fake GPU", gpu="GPU-0", target="sm_90", driver="1",
+    torch="2", triton="3", cores=1,
+)  # fmt: skip
+
+
+@dataclass
+class FakeLane(FakeWorker):
+    """Dies at what its `dies` says, and then answers nothing."""
+
+    hello: Hello = HELLO
+    dies: Callable[[FakeLane, Candidate], bool] = lambda lane, candidate: False
+    is_dead: bool = False
+    gate: threading.Event | None = None
+    """Evaluations wait for it."""
+    done: list[str] = field(default_factory=list)
+    """What it was asked, in order."""
+    benched: int = 0
+
+    def load(
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
+        library: None = None, which: WhichCases = "kept",
+    ) -> ProblemInfo:  # fmt: skip
+        self.done.append(f"load {path}")
+        if "bad" in path:
+            raise ProblemError(f"{path} is none")
+        return super().load(path, dtype, timed, narrow, library, which)
+
+    def qualify(self, every: bool = False) -> QualificationReport:
+        self.done.append("qualify")
+        return super().qualify(every)
+
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
+        if self.gate is not None:
+            self.gate.wait(60)
+        was_dead, self.is_dead = self.is_dead, self.is_dead or self.dies(self, candidate)
+        if self.is_dead:
+            error = WorkerLost("the worker ended without an answer")
+            error.from_outside = was_dead
+            raise error
+        self.done.append(f"{purpose} {candidate.id}")
+        found = super().evaluate(candidate, purpose, incumbent)
+        return msgspec.structs.replace(found, gpu=self.hello.gpu or "")
+
+    def bench(
+        self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,
+        compile: bool = True, against: str | None = None,
+    ) -> BenchReport:  # fmt: skip
+        self.benched += 1
+        return super().bench(candidates, cases, max_autotune, compile, against)
+
+
+class Lanes:
+    """What starts the lanes of a fleet; `started` are the workers of each, in order."""
+
+    def __init__(self, count: int, **settings: object) -> None:
+        self.settings = settings
+        self.started: dict[str, list[FakeLane]] = {f"lane {number}": [] for number in range(count)}
+        self.hellos = {
+            name: msgspec.structs.replace(HELLO, gpu=f"GPU-{number}") for number, name in enumerate(self.started)
+        }
+        self.refusals: dict[str, Exception] = {}
+
+    def fleet(self) -> Fleet:
+        return Fleet({name: lambda name=name: self._start(name) for name in self.started})
+
+    def _start(self, name: str) -> FakeLane:
+        if name in self.refusals:
+            raise self.refusals[name]
+        lane = FakeLane(hello=self.hellos[name], **self.settings)  # type: ignore[arg-type]
+        self.started[name].append(lane)
+        return lane
+
+    @property
+    def workers(self) -> list[FakeLane]:
+        return [lane for started in self.started.values() for lane in started]
+
+
+def text(number: int) -> Candidate:
+    return Candidate(source=f"BLOCK = {8 << number % 8}\n# number {number}\n")
+
+
+LEADER = Incumbent(candidate=text(0), times_us={"big": 100.0})
+
+
+def evaluated(fleet: Fleet, count: int, at_once: int = 8) -> list[Evaluation]:
+    """Of different candidates, which race against a leader."""
+    with ThreadPoolExecutor(at_once) as threads:
+        return list(threads.map(lambda n: fleet.evaluate(text(n), "search", LEADER), range(1, count + 1)))
+
+
+def asked(lanes: Lanes) -> list[str]:
+    return [what for lane in lanes.workers for what in lane.done]
+
+
+def test_evaluations_go_to_every_lane_and_each_is_made_once() -> None:
+    lanes = Lanes(3, delay_s=0.02)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        found = evaluated(fleet, 60)
+    assert [one.score_us for one in found] == [evaluation_of(text(n), "search").score_us for n in range(1, 61)]
+    made = [what for what in asked(lanes) if what.startswith("search")]
+    assert len(made) == len(set(made)) == 60
+    assert all(any("search" in what for what in lane.done) for lane in lanes.workers)
+    assert all(lane.closed for lane in lanes.workers)
+
+
+def test_a_lane_that_dies_in_the_middle_changes_no_result() -> None:
+    died = threading.Event()
+
+    def once(lane: FakeLane, candidate: Candidate) -> bool:
+        if candidate == text(20) and not died.is_set():
+            died.set()
+            return True
+        return False
+
+    lanes = Lanes(2, delay_s=0.01, dies=once)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        fleet.qualify()
+        found = evaluated(fleet, 60)
+    assert [one.score_us for one in found] == [evaluation_of(text(n), "search").score_us for n in range(1, 61)]
+    assert died.is_set()
+
+
+def test_a_lane_that_is_started_again_does_what_the_others_did_first() -> None:
+    lanes = Lanes(1, dies=lambda lane, candidate: len(lanes.workers) == 1)
+    with lanes.fleet() as fleet:
+        fleet.load("first.py")
+        fleet.load("problem.py")
+        fleet.qualify()
+        assert fleet.evaluate(text(1), "search", LEADER).status is Status.PASSED
+    first, second = lanes.workers
+    assert first.done == ["load first.py", "load problem.py", "qualify"]
+    assert second.done[:2] == ["load problem.py", "qualify"]
+    assert first.closed
+
+
+def test_a_candidate_under_which_two_lanes_die_is_at_fault_and_the_rest_goes_on() -> None:
+    lanes = Lanes(2, dies=lambda lane, candidate: candidate == text(5))
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        found = evaluated(fleet, 20)
+    assert [n for n, one in enumerate(found, 1) if one.status is not Status.PASSED] == [5]
+    assert found[4].status is Status.CRASHED
+    assert found[4].reason.startswith("it took two workers down")
+
+
+def test_nothing_is_lost_when_every_lane_goes() -> None:
+    """The search ends with an error, and can be resumed; no candidate is blamed."""
+    lanes = Lanes(2)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        for worker in lanes.workers:
+            worker.is_dead = True
+        lanes.refusals = dict.fromkeys(lanes.started, MachineError("the driver is gone"))
+        with pytest.raises(WorkerError, match="no lane is left: the driver is gone"):
+            fleet.evaluate(text(1), "search", LEADER)
+
+
+def test_what_is_not_compared_by_ratios_stays_on_one_lane() -> None:
+    lanes = Lanes(3, delay_s=0.02)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        with ThreadPoolExecutor(9) as threads:
+            list(threads.map(lambda n: fleet.evaluate(text(n), ("search", "confirm", "verify")[n % 3]), range(27)))
+        fleet.bench({"best": text(1), "starter": text(2)}, against="starter")
+    assert sum(bool(lane.calls) for lane in lanes.workers) == 1
+    (home,) = [lane for lane in lanes.workers if lane.calls]
+    assert home.benched == 1
+
+
+def test_what_is_timed_before_anything_passed_meets_no_time_of_another_gpu() -> None:
+    """The home was lost after the starter was timed there, while others without an incumbent were under way."""
+    lanes = Lanes(2)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        fleet.evaluate(text(0), "search", None)
+        home = next(lane for lane in lanes.workers if lane.calls)
+        home.is_dead = True
+        lanes.refusals = {name: MachineError("it is gone") for name, one in lanes.started.items() if home in one}
+        found = fleet.evaluate(text(1), "search", None)
+    other = next(lane for lane in lanes.workers if lane.hello.gpu == found.gpu)
+    assert other is not home
+    assert [one and one.candidate for one in other.incumbents] == [text(0)]
+
+
+def test_on_a_machine_without_gpus_every_lane_judges() -> None:
+    lanes = Lanes(2, delay_s=0.05)
+    lanes.hellos = dict.fromkeys(lanes.started, msgspec.structs.replace(HELLO, device=None, gpu=None))
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(lambda n: fleet.evaluate(text(n), "search", None), range(8)))
+    assert all(lane.calls for lane in lanes.workers)
+
+
+def test_another_gpu_repeats_what_was_found_where_there_is_one() -> None:
+    lanes = Lanes(2)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        home = fleet.evaluate(text(0), "confirm").gpu
+        while (other := fleet.elsewhere()) is None:
+            pass
+        assert other.evaluate(text(0), "confirm").gpu != home
+    with Lanes(1).fleet() as fleet:
+        assert fleet.elsewhere() is None
+
+
+def test_a_lane_of_another_kind_is_left_out_and_said(caplog: pytest.LogCaptureFixture) -> None:
+    lanes = Lanes(2)
+    lanes.hellos["lane 1"] = msgspec.structs.replace(HELLO, device="Other GPU", gpu="GPU-1")
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        evaluated(fleet, 20)
+        while not caplog.records:
+            pass
+    assert len({lane.hello.device for lane in lanes.workers if lane.calls}) == 1
+    assert "it is not of the kind of the others: device" in caplog.text
+
+
+def test_where_no_lane_starts_the_reason_is_said() -> None:
+    lanes = Lanes(2)
+    lanes.refusals = dict.fromkeys(lanes.started, MachineError("no torch here", "pip install torch"))
+    with pytest.raises(MachineError, match="no torch here"):
+        lanes.fleet()
+
+
+def test_one_lane_that_does_not_start_is_done_without() -> None:
+    lanes = Lanes(2)
+    lanes.refusals = {"lane 0": MachineError("no memory is left")}
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        assert len(evaluated(fleet, 5)) == 5
+
+
+def test_a_problem_that_cannot_be_loaded_is_no_fault_of_a_lane() -> None:
+    lanes = Lanes(2)
+    with lanes.fleet() as fleet:
+        with pytest.raises(ProblemError, match="is none"):
+            fleet.load("bad.py")
+        assert fleet.load("problem.py").name == "double"
+        assert len(evaluated(fleet, 10)) == 10
+    assert all("load problem.py" in lane.done for lane in lanes.workers)
+
+
+def test_a_fleet_that_is_closed_answers_those_who_wait() -> None:
+    gate = threading.Event()
+    lanes = Lanes(1, gate=gate, dies=lambda lane, candidate: True)
+    fleet = lanes.fleet()
+    fleet.load("problem.py")
+    with ThreadPoolExecutor(1) as threads:
+        waiting = threads.submit(fleet.evaluate, text(1), "search", LEADER)
+        fleet.close()
+        gate.set()
+        with pytest.raises(WorkerError, match="closed"):
+            waiting.result(60)
