@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+from contextlib import closing
 
 import msgspec
+from click.testing import CliRunner
 
 from canary_worker import WITHOUT_GPU, Clock, known
 from command_line import run
 from fakes import MACHINE, FakeWorker
+from kernelwright.cli.context import Parts
+from kernelwright.cli.main import cli
+from kernelwright.evaluator.places import Lane
 from kernelwright.model import Attempt, Candidate, Evaluation, Status
 
 
@@ -69,3 +74,20 @@ def test_keys_are_said_to_be_set_or_not_and_never_shown() -> None:
     assert document["providers"]["ANTHROPIC_API_KEY"] is False
     assert document["machine"]["measures"]["limits"] == "in force"
     assert "secret" not in result.output
+
+
+def test_each_worker_that_is_named_is_examined_by_itself() -> None:
+    sound, coarse = Clock(answer=known), Clock(answer=known, resolution=0.05)
+    workers = {"ssh:sound": sound, "ssh:coarse": coarse}
+    parts = Parts(
+        lanes_on=lambda gpus, named: [Lane(name) for name in named],
+        workers_on=lambda lanes: lambda target: closing(workers[lanes[0].name]),
+    )
+    words = ["doctor", *(word for name in workers for word in ("--workers", name))]
+    result = CliRunner().invoke(cli, words, obj=parts)
+    assert result.exit_code == 1
+    assert result.stdout.index("worker ssh:sound") < result.stdout.index("Every canary got its known verdict.")
+    assert result.stdout.index("worker ssh:coarse") < result.stdout.index("1 of the canaries failed")
+    document = json.loads(CliRunner().invoke(cli, [*words, "--json"], obj=parts).stdout)
+    good = {name: all(canary["good"] for canary in one["canaries"]) for name, one in document["workers"].items()}
+    assert good == {"ssh:sound": True, "ssh:coarse": False}

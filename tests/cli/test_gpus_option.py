@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from contextlib import closing
 from pathlib import Path
 
@@ -34,7 +35,9 @@ STARTED: list[str] = []
 
 
 def run(*words: str, worker: type[FakeWorker] = FakeWorker) -> Result:
-    def lanes_on(gpus: str) -> list[Lane]:
+    def lanes_on(gpus: str | None, workers: Sequence[str] = ()) -> list[Lane]:
+        if gpus is None:
+            return [Lane(text) for text in workers]
         if gpus == "9":
             raise RequestError("--gpus 9: this machine shows 2", "give fewer")
         return [Lane(name, None) for name in ("a", "b", "c")[: int(gpus)]]
@@ -52,7 +55,12 @@ def run(*words: str, worker: type[FakeWorker] = FakeWorker) -> Result:
 
 @pytest.mark.parametrize(
     ("words", "lanes", "in_flight"),
-    [((), [], 4), (("--gpus", "2"), ["a", "b"], 8), (("--gpus", "3", "--in-flight", "5"), ["a", "b", "c"], 5)],
+    [
+        ((), [], 4),
+        (("--workers", "ssh:box"), ["ssh:box"], 4),
+        (("--gpus", "2"), ["a", "b"], 8),
+        (("--gpus", "3", "--in-flight", "5"), ["a", "b", "c"], 5),
+    ],
 )
 def test_a_search_gets_its_lanes_and_four_evaluations_for_each(
     words: tuple[str, ...], lanes: list[str], in_flight: int
@@ -86,7 +94,8 @@ def test_a_tuning_gets_its_lanes() -> None:
     assert STARTED == ["a", "b"]
 
 
-def test_a_recorded_space_has_no_gpus() -> None:
-    result = run("tune", "--recorded", "x.json", "--gpus", "2")
+@pytest.mark.parametrize(("flag", "value"), [("--gpus", "2"), ("--workers", "ssh:box")])
+def test_a_recorded_space_has_no_workers(flag: str, value: str) -> None:
+    result = run("tune", "--recorded", "x.json", flag, value)
     assert result.exit_code == 2
-    assert "--gpus has no meaning with --recorded" in result.stderr
+    assert f"{flag} has no meaning with --recorded" in result.stderr

@@ -254,6 +254,13 @@ def test_where_no_lane_starts_the_reason_is_said() -> None:
         lanes.fleet()
 
 
+def test_a_fault_of_our_own_in_a_lane_is_said_and_not_waited_for() -> None:
+    lanes = Lanes(1)
+    lanes.refusals = {"lane 0": ValueError("a bug")}
+    with pytest.raises(WorkerError, match="ValueError: a bug"):
+        lanes.fleet()
+
+
 def test_one_lane_that_does_not_start_is_done_without() -> None:
     lanes = Lanes(2)
     lanes.refusals = {"lane 0": MachineError("no memory is left")}

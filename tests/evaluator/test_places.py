@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+
 import pytest
 
 from kernelwright.errors import RequestError
-from kernelwright.evaluator.places import Gpu, Lane, choose, find_gpus
+from kernelwright.evaluator.places import SSH, Gpu, Lane, choose, find_gpus, lanes_at, start_lanes
 
 GPUS = [
     Gpu("GPU-5f0e0000-1", "NVIDIA H200"),
@@ -46,6 +48,47 @@ def test_without_a_gpu_a_number_is_that_of_workers_that_interpret() -> None:
     assert choose("2", []) == [Lane("CPU 1", None), Lane("CPU 2", None)]
     with pytest.raises(RequestError, match="which shows none"):
         choose("GPU-5f0e", [])
+
+
+def words_of(lane: Lane) -> list[str]:
+    """What the shell of an ssh lane's host reads."""
+    assert lane.argv[: len(SSH)] == SSH
+    assert lane.argv[-3] == "--"
+    return shlex.split(lane.argv[-1])
+
+
+def test_a_host_has_one_lane_or_one_for_each_gpu() -> None:
+    (alone,) = lanes_at("ssh:me@gpubox")
+    assert alone.argv[-2] == "me@gpubox"
+    assert words_of(alone) == ["python3", "-m", "kernelwright.worker"]
+    lanes = lanes_at("ssh:gpubox?python=/opt/my kw's/python*3")
+    assert [lane.name for lane in lanes] == ["gpubox 1", "gpubox 2", "gpubox 3"]
+    assert [words_of(lane)[-4:] for lane in lanes] == [["--gpu", str(n), "--share", "3"] for n in range(3)]
+    assert {words_of(lane)[0] for lane in lanes} == {"/opt/my kw's/python"}
+
+
+def test_a_command_is_split_as_a_shell_does_and_started_as_often_as_is_said() -> None:
+    lanes = lanes_at("argv:srun --gres=gpu:1 'my python' -m kernelwright.worker*8")
+    assert len({lane.name for lane in lanes}) == 8
+    assert {lane.argv for lane in lanes} == {("srun", "--gres=gpu:1", "my python", "-m", "kernelwright.worker")}
+    assert lanes_at("argv:sh -c 'exec a?python=b'")[0].argv == ("sh", "-c", "exec a?python=b")
+
+
+@pytest.mark.parametrize(
+    "typed", ["", "ssh:", "argv:", "argv: ", "ray", "ray://head:10001", "gpubox", "ssh:-oProxyCommand=x", "ssh:a b",
+              "ssh:box*0", "argv:'open"]
+)  # fmt: skip
+def test_what_is_no_place_is_refused_with_what_is_one(typed: str) -> None:
+    with pytest.raises(RequestError) as error:
+        lanes_at(typed)
+    assert "ssh:HOST" in (error.value.hint or "")
+
+
+def test_a_target_that_a_shell_would_read_otherwise_and_a_place_named_twice_start_nothing() -> None:
+    with pytest.raises(RequestError, match="no target"):
+        start_lanes(lanes_at("ssh:nowhere"), "sm_90; reboot")
+    with pytest.raises(RequestError, match="named twice"):
+        start_lanes([*lanes_at("ssh:nowhere"), *lanes_at("ssh:nowhere")])
 
 
 @pytest.mark.process

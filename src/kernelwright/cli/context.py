@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
@@ -18,7 +18,7 @@ class Parts:
     """What the commands start, in click's context object."""
 
     start_worker: StartWorker = local_worker
-    lanes_on: Callable[[str], list[Lane]] = lanes_on
+    lanes_on: Callable[[str | None, Sequence[str]], list[Lane]] = lanes_on
     workers_on: Callable[[list[Lane]], StartWorker] = workers_on
 
 
@@ -35,6 +35,14 @@ gpus_option = click.option(
     metavar="all|N|UUID,…",
     help="Evaluate on several GPUs of this machine, --in-flight by default 4 for each (without a GPU: on N workers "
     "that interpret). Times are compared as ratios taken on one GPU.",
+)
+
+workers_option = click.option(
+    "--workers",
+    multiple=True,
+    metavar="PLACE",
+    help="Evaluate on workers elsewhere: ssh:HOST, ssh:HOST*4 (four GPUs), or 'argv:COMMAND' for what starts one. "
+    "Repeatable; with --gpus beside those of this machine.",
 )
 
 cases_option = click.option(

@@ -17,7 +17,15 @@ import click
 from click.core import ParameterSource
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, gpus_option, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import (
+    Parts,
+    gpus_option,
+    library_option,
+    pass_parts,
+    target_option,
+    unqualified_option,
+    workers_option,
+)
 from kernelwright.cli.display import show
 from kernelwright.cli.ending import ending_text, series_ending_text
 from kernelwright.cli.main import INTERRUPTED
@@ -40,7 +48,7 @@ from kernelwright.run import StopReason
 AGREED = ("base_url", "lessons", "proposer_option")
 """Options allowed with --resume, which consent to settings of the run: see `jobs/consent.py`."""
 
-EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", "gpus", *AGREED)
+EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", "gpus", "workers", *AGREED)
 """Options allowed with --resume; all others were fixed when the run started."""
 
 
@@ -119,6 +127,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 @unqualified_option
 @library_option
 @gpus_option
+@workers_option
 @click.option(
     "--settings",
     metavar="FILE",
@@ -166,7 +175,7 @@ def optimize(
         raise click.UsageError("give either PROBLEM or --resume RUN.")
     typed = typed_options(ctx)
     started: dict[str, Any] = {"start_worker": parts.start_worker, "notify": note, "display": show, "ask": ask}
-    lanes = parts.lanes_on(given["gpus"]) if given["gpus"] is not None else []
+    lanes = parts.lanes_on(given["gpus"], given["workers"])
     if lanes:
         started["start_worker"] = parts.workers_on(lanes)
     as_json = given["as_json"]

@@ -19,6 +19,7 @@ from kernelwright.cli.context import (
     pass_parts,
     target_option,
     unqualified_option,
+    workers_option,
 )
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import tune as job
@@ -82,6 +83,7 @@ from kernelwright.tune import Settings
 @unqualified_option
 @library_option
 @gpus_option
+@workers_option
 @click.option("--out", metavar="DIR", help="Where the results go (default: a new folder under ./tuned).")
 @click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
 @target_option
@@ -99,7 +101,7 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     if given["recorded"] is None and problem is None:
         raise click.UsageError("give PROBLEM, or --recorded FILE.")
     is_typed = ctx.get_parameter_source("in_flight") is ParameterSource.COMMANDLINE
-    lanes = parts.lanes_on(given["gpus"]) if given["gpus"] is not None and given["recorded"] is None else []
+    lanes = parts.lanes_on(given["gpus"], given["workers"]) if given["recorded"] is None else []
     settings = Settings(
         sampler=given["sampler"],
         seed=given["seed"],
@@ -117,7 +119,7 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         "notify": note,
     }
     if given["recorded"] is not None:
-        for name in ("cases", "space", "dtype", "library", "target", "unqualified", "gpus"):
+        for name in ("cases", "space", "dtype", "library", "target", "unqualified", "gpus", "workers"):
             if given[name]:
                 flag = next(param.opts[0] for param in ctx.command.params if param.name == name)
                 raise click.UsageError(f"{flag} has no meaning with --recorded: the record decides it.")

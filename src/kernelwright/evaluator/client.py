@@ -54,6 +54,7 @@ from kernelwright.model import (
     ToWorker,
     WhichCases,
 )
+from kernelwright.problems.copies import contents_of
 from kernelwright.text.escape import legible
 
 T = TypeVar("T")
@@ -84,12 +85,15 @@ class ProcessWorker:
         limits: dict[str, float] | None = None,
         cores: int | None = None,
         environment: Mapping[str, str] | None = None,
+        is_remote: bool = False,
     ) -> None:
         """argv: what starts a worker. target: compile target on a machine without a GPU. limits: seconds, by the names
         of the worker's `limits.py`. cores: to compile on; None: all. environment: variables beside those of this
-        process. Raises MachineError where torch or Triton is missing."""
+        process. is_remote: whether it sees another disk, so that problems are sent as their contents. Raises
+        MachineError where kernelwright, torch or Triton is missing."""
         command = [*argv]
-        command += [*(["--target", target] if target else []), "--limits", json.dumps(limits or {})]
+        self._is_remote = is_remote
+        command += [*(["--target", target] if target else []), *(["--limits", json.dumps(limits)] if limits else [])]
         command += ["--cores", str(cores)] if cores is not None else []
         try:
             self.process = subprocess.Popen(
@@ -110,6 +114,9 @@ class ProcessWorker:
         self.reader.start()
         try:
             self.hello = greeted(ready.result())
+        except errors.WorkerLost as error:
+            self.close()
+            raise self._never_began(command, error) from error
         except errors.KernelwrightError:
             self.close()
             raise
@@ -134,8 +141,9 @@ class ProcessWorker:
         library: LibraryMode | None = None,
         which: WhichCases = "kept",
     ) -> ProblemInfo:
+        where, files = contents_of(path) if self._is_remote else (os.path.abspath(path), {})
         call = LoadProblem(
-            path=os.path.abspath(path), dtype=dtype, cases=timed, narrow=narrow, library=library, which=which
+            path=where, dtype=dtype, cases=timed, narrow=narrow, library=library, which=which, files=files
         )
         return self._ask(call, ProblemInfo)
 
@@ -240,6 +248,16 @@ class ProcessWorker:
         for future in list(self.waiting.values()):
             if not future.done():
                 future.set_exception(self.ended)
+
+    def _never_began(self, command: Sequence[str], error: errors.WorkerLost) -> errors.KernelwrightError:
+        """The error of one that ended before its hello; what ends by itself does so again, and is not tried again."""
+        status = self.process.returncode
+        if status is None or status <= 0:
+            return error
+        return errors.MachineError(
+            f"{Exception.__str__(error)}: {command[0]} ended with status {status} before there was a worker",
+            f"see its messages above; the worker's host needs: pip install 'kernelwright[gpu]=={__version__}'",
+        )
 
     def _was_asked_to_end(self) -> bool:
         try:

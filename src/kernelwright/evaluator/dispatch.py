@@ -124,6 +124,11 @@ class Dispatch:
                 self.lanes[one].losses = max(0, self.lanes[one].losses - 1)
         return blamed
 
+    def leave_out(self, name: str) -> None:
+        """A lane cannot do what others can. Its jobs wait again, and nobody is to blame."""
+        self.lost(name, from_outside=True)
+        self.lanes[name].losses = MOST_LOSSES
+
     def starts(self) -> list[tuple[int, str]]:
         """Jobs that begin now, with their lanes. Suspects go first: a lane that is meant for one gets no other job."""
         found = []

@@ -290,6 +290,8 @@ class Fleet:
                     self._give_up(name, error, for_good=False)
             except KernelwrightError as error:
                 self._give_up(name, error, for_good=True)
+            except Exception as error:  # noqa: BLE001 - our own fault; a lane that ends unseen would be waited for
+                self._give_up(name, WorkerError(f"{type(error).__name__}: {error}"), for_good=True)
 
     def _has_to_do(self, name: str) -> bool:
         lane = self._dispatch.lanes[name]
@@ -340,10 +342,10 @@ class Fleet:
         with self._changed:
             worker = self._workers.pop(name, None)
             self._note(name, error)
-            while True:
+            if for_good:
+                self._dispatch.leave_out(name)
+            else:
                 self._dispatch.lost(name, from_outside=True)
-                if not for_good or self._dispatch.lanes[name].is_out:
-                    break
             self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
             self._changed.notify_all()
         if worker is not None:

@@ -28,6 +28,7 @@ def start_worker(
     limits: dict[str, float] | None = None,
     cores: int | None = None,
     environment: Mapping[str, str] | None = None,
+    is_remote: bool = False,
 ) -> ProcessWorker:
     """A worker on this machine, or behind `argv` (see `ProcessWorker`)."""
-    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, cores, environment)
+    return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, cores, environment, is_remote)

@@ -1,9 +1,11 @@
-"""Which GPUs of this machine a fleet has lanes on, from what the user typed, and the worker made of them."""
+"""Where the lanes of a fleet are, from what the user typed (`--gpus`, `--workers`), and the worker made of them."""
 
 from __future__ import annotations
 
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
@@ -28,10 +30,12 @@ class Gpu(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A lane to be. gpu: its UUID; None on a machine without GPUs, where candidates are interpreted."""
+    """A lane to be. gpu: its UUID; None on a machine without GPUs, where candidates are interpreted, and elsewhere.
+    argv: what starts its worker; () for one of this machine."""
 
     name: str
-    gpu: str | None
+    gpu: str | None = None
+    argv: tuple[str, ...] = ()
 
 
 def find_gpus() -> list[Gpu]:
@@ -73,13 +77,55 @@ def named(word: str, gpus: Sequence[Gpu]) -> Lane:
     return Lane(matching[0].uuid, matching[0].uuid)
 
 
+SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3")
+"""No terminal and no question, and an end within half a minute where the host is gone."""
+
+WORKER = ("-m", "kernelwright.worker")
+PLACE = re.compile(
+    r"(?P<kind>ssh|argv):(?P<where>.*?)(?:\?python=(?P<python>[^*]*))?(?:\*(?P<count>[0-9]+))?", re.DOTALL
+)
+PLACES = "give ssh:HOST, ssh:HOST?python=/path/to/python*4 (four GPUs), or 'argv:COMMAND*4' (started four times)"
+
+
+def lanes_at(text: str) -> list[Lane]:
+    """The lanes that `--workers TEXT` names. Raises `RequestError` for what is no place."""
+    found = PLACE.fullmatch(text.strip())
+    count = int(found["count"] or 1) if found is not None else 0
+    if found is None or count < 1 or not found["where"].strip():
+        raise RequestError(f"--workers {text!r} is no place", PLACES)
+    names = [found["where"]] if count == 1 else [f"{found['where']} {number}" for number in range(1, count + 1)]
+    if found["kind"] == "argv":
+        try:
+            words = shlex.split(found["where"] + (f"?python={found['python']}" if found["python"] else ""))
+        except ValueError as error:
+            raise RequestError(f"--workers {text!r} cannot be split into words: {error}", PLACES) from error
+        return [Lane(name, argv=tuple(words)) for name in names]
+    if found["where"].startswith("-") or any(char.isspace() for char in found["where"]):
+        raise RequestError(f"--workers {text!r}: {found['where']!r} is no host", PLACES)
+    python = found["python"] or "python3"
+    own: list[tuple[str, ...]] = [()] if count == 1 else [
+        ("--gpu", str(number), "--share", str(count)) for number in range(count)
+    ]  # fmt: skip
+    return [
+        Lane(name, argv=(*SSH, "--", found["where"], shlex.join([python, *WORKER, *words])))
+        for name, words in zip(names, own, strict=True)
+    ]
+
+
 def start_lanes(lanes: Sequence[Lane], target: str | None = None) -> Fleet:
     """A worker of these lanes, which share the cores of this machine. Raises as `start_worker` where none starts."""
+    if target is not None and not re.fullmatch(r"\w+", target):  # a shell may read it
+        raise RequestError(f"--target {target!r} is no target", "give one such as sm_90")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
     cores = max(1, usable // len(lanes))
 
     def start(lane: Lane) -> Callable[[], LaneWorker]:
+        if lane.argv:
+            return partial(start_worker, lane.argv, target=target, is_remote=True)
         environment: dict[str, Any] = {} if lane.gpu is None else {"CUDA_VISIBLE_DEVICES": lane.gpu}
         return partial(start_worker, target=target, cores=cores, environment=environment)
 
+    names = [lane.name for lane in lanes]
+    if len(set(names)) < len(names):
+        raise RequestError(f"{next(name for name in names if names.count(name) > 1)!r} is named twice", PLACES)
     return Fleet({lane.name: start(lane) for lane in lanes})

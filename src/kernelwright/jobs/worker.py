@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
 
 from kernelwright.evaluator.launch import start_worker
-from kernelwright.evaluator.places import Lane, choose, find_gpus, start_lanes
+from kernelwright.evaluator.places import Lane, choose, find_gpus, lanes_at, start_lanes
 from kernelwright.evaluator.protocol import Worker
 
 StartWorker = Callable[[str | None], AbstractContextManager[Worker]]
@@ -22,11 +22,13 @@ def local_worker(target: str | None) -> AbstractContextManager[Worker]:
     return start_worker(target=target)
 
 
-def lanes_on(gpus: str) -> list[Lane]:
-    """What `--gpus` names on this machine; raises `RequestError` for what is not there."""
-    return choose(gpus, find_gpus())
+def lanes_on(gpus: str | None, workers: Sequence[str] = ()) -> list[Lane]:
+    """What `--gpus` names on this machine, and the places that `--workers` names; none where neither was given. Raises
+    `RequestError` for what is not there."""
+    here = choose(gpus, find_gpus()) if gpus is not None else []
+    return [*here, *(lane for text in workers for lane in lanes_at(text))]
 
 
 def workers_on(lanes: list[Lane]) -> StartWorker:
-    """A worker on several GPUs of this machine."""
+    """A worker made of these lanes."""
     return lambda target: start_lanes(lanes, target)

@@ -30,12 +30,15 @@ class DescribeMachine(Call, frozen=True, kw_only=True, tag="machine"):
 
 
 class LoadProblem(Call, frozen=True, kw_only=True, tag="load"):
+    """files: contents by path, for a worker on another host; `path` is then one of them. {}: it is on its own disk."""
+
     path: str
     dtype: str | None = None
     cases: tuple[str, ...] = ()
     narrow: bool = False
     library: LibraryMode | None = None
     which: WhichCases = "kept"
+    files: dict[str, bytes] = {}
 
 
 class QualifyProblem(Call, frozen=True, kw_only=True, tag="qualify"):

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from kernelwright import codec
-from kernelwright.errors import RunFolderError
+from kernelwright.errors import ProblemError, RunFolderError
 from kernelwright.folders import write_file
 from kernelwright.model import Case
 from kernelwright.problems.gallery import PROBLEM_FILE
@@ -44,6 +44,19 @@ def copy_problem(problem: ProblemPath, run_folder: Path, cases: Sequence[Case] =
     for file, name in names.items():
         write_file(run_folder, f"{home}/{name}", contents[file])
     return problem_at(run_folder / home / problem.file.name)
+
+
+def contents_of(path: str) -> tuple[str, dict[str, bytes]]:
+    """The files that a problem is read from, by their paths in a folder elsewhere, and the path of the problem's own.
+    Raises `ProblemError` where there is no file at `path`, or no `problem.py` in a folder."""
+    file = Path(path) / PROBLEM_FILE if Path(path).is_dir() else Path(path)
+    if not file.is_file():
+        raise ProblemError(f"no such problem: {path}", "name a file, or a folder with problem.py")
+    problem = problem_at(file)
+    home = Path(problem.name) if problem.is_folder else Path()
+    files = [one for one in (problem.file, problem.sidecar, *problem.beside) if one is not None]
+    names = {one: (home / one.relative_to(problem.file.parent)).as_posix() for one in files}
+    return names[problem.file], {name: one.read_bytes() for one, name in names.items()}
 
 
 def sidecar_text(problem: ProblemPath, cases: Sequence[Case]) -> str:

@@ -7,8 +7,11 @@ from __future__ import annotations
 
 import ctypes
 import json
+import subprocess
 import sys
 import uuid
+
+from kernelwright.errors import MachineError
 
 
 def found() -> list[dict[str, str]]:
@@ -29,6 +32,17 @@ def described(cuda: ctypes.CDLL, number: int) -> dict[str, str]:
     cuda.cuDeviceGetName(name, len(name), device)
     cuda.cuDeviceGetUuid(ctypes.byref(key), device)
     return {"uuid": f"GPU-{uuid.UUID(bytes=bytes(key))}", "name": name.value.decode(errors="replace")}
+
+
+def uuid_of(number: int) -> str:
+    """Of the GPU with this number in CUDA's order, counted from 0 and asked in a process of its own, because asking
+    initialises CUDA. Raises `MachineError` where there are fewer."""
+    asked = [sys.executable, "-m", "kernelwright.worker.gpus"]
+    said = subprocess.run(asked, capture_output=True, text=True, check=True)
+    gpus = json.loads(said.stdout)
+    if number >= len(gpus):
+        raise MachineError(f"GPU {number} was asked for, and this machine shows {len(gpus)}", "ask for fewer lanes")
+    return str(gpus[number]["uuid"])
 
 
 if __name__ == "__main__":

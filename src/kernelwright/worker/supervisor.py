@@ -15,6 +15,7 @@ import socket
 import sys
 import threading
 import traceback
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from queue import SimpleQueue
@@ -46,6 +47,7 @@ from kernelwright.model import (
     Returned,
     ToWorker,
 )
+from kernelwright.worker.gpus import uuid_of
 from kernelwright.worker.machine import machine
 from kernelwright.worker.processes.children import kill_all
 from kernelwright.worker.processes.forkserver import adopt_orphans
@@ -143,16 +145,22 @@ def read(requests: SimpleQueue[Any], ending: Ending, answers: Answers) -> None:
 def supervise(answers: Answers, requests: SimpleQueue[Any], ending: Ending, options: argparse.Namespace) -> int:
     """Answer requests until `ending`; the exit status where it cannot begin. options: see `arguments`."""
     try:
+        if options.gpu is not None:
+            os.environ["CUDA_VISIBLE_DEVICES"] = uuid_of(options.gpu)
         cache = Cache(options.compile_cache) if options.compile_cache else None
-        processes = Processes(ending.scratch, options.target, limits_of(options.limits), cache, options.cores)
+        processes = Processes(ending.scratch, options.target, limits_of(options.limits), cache, cores_of(options))
     except KernelwrightError as error:
         answers.send(failure(None, error))
         return 2
     session = Session(processes)
     answers.send(Returned(id=None, value=codec.plain(hello(processes))))
-    threads = ThreadPoolExecutor(max_workers=max(AT_ONCE, options.cores))
+    threads = ThreadPoolExecutor(max_workers=max(AT_ONCE, processes.cores))
     while True:
         threads.submit(serve, session, requests.get(), answers)
+
+
+def cores_of(options: argparse.Namespace) -> int:
+    return max(1, (options.cores or usable_cores()) // int(options.share))
 
 
 def hello(processes: Processes) -> Hello:
@@ -177,8 +185,10 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--target", help="compile target on a machine without a GPU, such as sm_90")
     parser.add_argument("--limits", default="{}", help='JSON of time limits, such as {"replay_s": 5}')
     parser.add_argument(
-        "--cores", type=cores, default=usable_cores(), metavar="N", help="compile on so many cores (default: all)"
+        "--cores", type=cores, metavar="N", help="compile on so many cores (default: all that it may use)"
     )
+    parser.add_argument("--gpu", type=int, metavar="N", help="use only the GPU with this number, counted from 0")
+    parser.add_argument("--share", type=cores, default=1, metavar="N", help="leave cores to N - 1 other workers")
     cache = os.environ.get(CACHE_VARIABLE)
     parser.add_argument(
         "--compile-cache", type=Path, metavar="DIR", default=Path(cache) if cache else None,
@@ -224,7 +234,8 @@ def respond(session: Session, call: ToWorker) -> Any:
             return session.environment()
         case DescribeMachine():
             return machine(session.processes)
-        case LoadProblem(path=path, dtype=dtype, cases=timed, narrow=narrow, library=library, which=which):
+        case LoadProblem(path=path, dtype=dtype, cases=timed, narrow=narrow, library=library, which=which, files=files):
+            path = str(placed(session.processes.scratch, files) / path) if files else path
             return session.load(path, dtype, timed, narrow, library, which)
         case QualifyProblem(every=every):
             return qualify(session, every)
@@ -242,6 +253,19 @@ def respond(session: Session, call: ToWorker) -> Any:
             return profile(session, name, case, full)
         case Ping() | Close():
             raise WorkerError("the worker answers this when it reads it")
+
+
+def placed(scratch: Path, files: Mapping[str, bytes]) -> Path:
+    """The folder that holds these files, named after what they say: a problem that is loaded again is not written
+    twice. Raises WorkerError for a path that leads out of it."""
+    folder = scratch / "problems" / codec.sha(codec.encode([[name, files[name]] for name in sorted(files)]))[:16]
+    for name, content in files.items():
+        file = folder / name
+        if not file.resolve().is_relative_to(folder.resolve()):
+            raise WorkerError(f"a problem's file is called {name!r}, which leads out of its folder")
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_bytes(content)
+    return folder
 
 
 def failure(number: int | None, error: KernelwrightError) -> Raised:
