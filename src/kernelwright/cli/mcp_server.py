@@ -35,6 +35,7 @@ WAIT_S = 45.0
 def server(agent: AgentSession) -> MCPServer:
     made = MCPServer("kernelwright", version=__version__, instructions=INSTRUCTIONS, log_level="WARNING")
     add_runs(made, agent)
+    add_views(made, agent)
     add_answers(made, agent)
     add_tools(made, agent)
     return made
@@ -87,6 +88,10 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
     def list_runs(folder: str = "runs") -> list[dict[str, Any]]:
         """The runs in a folder, each with its problem, best time and state. open_run takes folder/run."""
         return [asdict(line) for line in run_lines(Path(folder))]
+
+
+def add_views(made: MCPServer, agent: AgentSession) -> None:
+    """The tools that show the open run."""
 
     @made.tool(annotations=READS)
     @said

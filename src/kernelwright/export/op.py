@@ -203,37 +203,45 @@ serves calls where one of these shares memory with another input.
 """
 
 
+def use_text(subject: Subject, arguments: Arguments) -> tuple[str, str]:
+    """How a program calls the package, and how it does in a graph that it captures."""
+    package, names = subject.package, ", ".join(arguments.names)
+    if has_function(subject, arguments):
+        used = f"from {package} import {subject.name}\n\ny = {subject.name}({names})\n"
+        return used, f"{package}.{subject.name}_in_graphs({names})"
+    made = f"Module({', '.join(arguments.init)})"
+    comment = "used, saved and loaded like the problem's Model"
+    used = f"from {package} import Module\n\nm = {made}  # {comment}\ny = m({names})\n"
+    return used, f"Module({', '.join([*arguments.init, 'graphs=True'])})"
+
+
+def remarks_text(subject: Subject, arguments: Arguments) -> str:
+    """What the kernel does not serve, what it leaves to libraries, and what was not measured, a paragraph each."""
+    evaluation = subject.evaluation
+    lines = [f"The kernel {line}." for line in serves_texts(evaluation)] + [sentence(library_text(evaluation))]
+    if evaluation.unqualified:
+        lines.append(unqualified_text(evaluation.unqualified))
+    remarks = "".join(f"\n{line}\n" for line in lines)
+    if arguments.mutates:
+        remarks += IN_PLACE.format(changed=", ".join(arguments.names[place] for place in arguments.mutates))
+    if subject.results is None and not subject.measures:
+        remarks += UNMEASURED.format(package=subject.package)
+    return remarks
+
+
 def readme_text(subject: Subject, arguments: Arguments, pair: Pair | None = None) -> str:
     package, evaluation = subject.package, subject.evaluation
     where = subject.environment.device or "no GPU (Triton's CPU interpreter, small cases only)"
     verified = {"device": f"on {where}", "interpreter": f"on {where}", None: "nowhere"}[evaluation.verified_on]
-    names = ", ".join(arguments.names)
-    if has_function(subject, arguments):
-        used = f"from {package} import {subject.name}\n\ny = {subject.name}({names})\n"
-        in_graphs = f"{package}.{subject.name}_in_graphs({names})"
-    else:
-        made = f"Module({', '.join(arguments.init)})"
-        used = (
-            f"from {package} import Module\n\nm = {made}  # used, saved and loaded like the problem's Model\n"
-            f"y = m({names})\n"
-        )
-        in_graphs = f"Module({', '.join([*arguments.init, 'graphs=True'])})"
-    warning = "".join(f"\nThe kernel {line}.\n" for line in serves_texts(evaluation))
-    warning += f"\n{sentence(library_text(evaluation))}\n"
-    if evaluation.unqualified:
-        warning += f"\n{unqualified_text(evaluation.unqualified)}\n"
+    used, in_graphs = use_text(subject, arguments)
     gradients = FORWARD_ONLY
     if pair is not None:
         known = zip((*arguments.names, *arguments.parameters), pair.differentiated, strict=True)
         gradients = BOTH.format(differentiated=", ".join(name for name, has_one in known if has_one))
-    if arguments.mutates:
-        warning += IN_PLACE.format(changed=", ".join(arguments.names[place] for place in arguments.mutates))
-    if subject.results is None and not subject.measures:
-        warning += UNMEASURED.format(package=package)
     return f"""# {package}
 
 A Triton kernel for {subject.problem.name} by kernelwright {subject.environment.kernelwright}, verified {verified}.
-{warning}
+{remarks_text(subject, arguments)}
 ```python
 {used}```
 

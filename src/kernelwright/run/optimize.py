@@ -13,7 +13,7 @@ from collections.abc import Callable
 from kernelwright.errors import KernelwrightError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.interruption import Ended
-from kernelwright.journal import Event, Journal
+from kernelwright.journal import Event, Journal, RunState
 from kernelwright.model import Budget, Environment, Record
 from kernelwright.propose.protocol import Proposer
 from kernelwright.run.confirm import Confirmed, confirmed_best
@@ -102,6 +102,10 @@ def optimize(
             on_event(journal.append_stopped(legible(f"error: {error}"), loop.elapsed_s()))
         raise
     on_event(journal.append_stopped(reason.value, loop.elapsed_s()))
+    return _outcome(reason, detail, state, confirmed, loop)
+
+
+def _outcome(reason: StopReason, detail: str, state: RunState, confirmed: Confirmed, loop: Loop) -> Outcome:
     seed = seed_trial(state.trials())
     return Outcome(
         reason=reason,
