@@ -82,6 +82,12 @@ def context(
     )
 
 
+def asked_for(prompt: str) -> str:
+    """The kind of exchange that a prompt begins."""
+    headings = {"# Why was trial": "reflect", "# Plan first": "plan", "# Your diff": "mend"}
+    return next((kind for heading, kind in headings.items() if f"\n{heading}" in f"\n{prompt}"), "kernel")
+
+
 def passed(score_us: float, kind: str = "measured") -> Evaluation:
     timing = Timing(kind="estimate" if kind == "estimate" else "measured", median_us=score_us)
     return Evaluation(

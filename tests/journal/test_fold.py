@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelwright.journal import Event, EventKind, SessionEnd, SessionStart, fold
-from kernelwright.model import Budget, Proposal
+from kernelwright.model import Budget, Operator, Proposal, Request
 from samples import passed
 
 
@@ -34,3 +34,16 @@ def test_a_killed_session_lasted_until_its_last_event() -> None:
         at(4, 325, EventKind.EVALUATED, 0, passed(40.0)),
     ]
     assert fold(events).finished_s == {0: 15.0}
+
+
+def test_siblings_are_open_requests_to_write_a_kernel_from_the_same_one() -> None:
+    def asked(number: int, parents: tuple[int, ...], operator: Operator = Operator.IMPROVE) -> Event:
+        return at(
+            number + 1, number, EventKind.ASKED, number, Request(number=number, operator=operator, parents=parents)
+        )
+
+    events = [asked(1, (0,)), asked(2, (0,)), asked(3, (9,)), asked(4, (0,), Operator.TUNE), asked(5, (0,))]
+    failed = at(7, 7, EventKind.PROPOSED, 5, Proposal(author="fake", error="no code"))
+    assert fold(events).siblings(1) == 2
+    assert fold(events).siblings(3) == 0
+    assert fold([*events, failed, at(8, 8, EventKind.TOLD, 5)]).siblings(1) == 1, "what is told is in the prompt"

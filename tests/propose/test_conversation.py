@@ -13,6 +13,7 @@ from kernelwright.model import Candidate, Operator, Proposal, Request, Trial, Us
 from kernelwright.propose.model import ModelProposer
 from kernelwright.propose.prompt import Edits
 from proposing import KERNEL, OTHER, REPLY, Blobs, context, passed, starter, trial
+from proposing import asked_for as kind
 
 IMPROVE = Request(number=2, operator=Operator.IMPROVE, parents=(0,))
 SLOWER = trial(1, OTHER, evaluation=passed(300.0), parents=(0,), note="adds instead")
@@ -34,10 +35,6 @@ class Scripted:
 
     def close(self) -> None:
         """Nothing to let go of."""
-
-
-def kind(prompt: str) -> str:
-    return {"Why": "reflect", "Plan": "plan", "Your": "mend"}.get(prompt.split()[1], "kernel")
 
 
 def proposed(

@@ -18,7 +18,7 @@ from kernelwright.report.cost import cost_text, run_usage
 from kernelwright.report.view import read_run
 from kernelwright.run import Outcome, StopReason, optimize
 from kernelwright.search import build_strategy
-from proposing import OTHER, REPLY, Blobs, context, passed, starter, trial
+from proposing import OTHER, REPLY, Blobs, asked_for, context, passed, starter, trial
 
 pytestmark = pytest.mark.process
 
@@ -41,7 +41,7 @@ class Provider:
         self._dies, self._kernel = dies, kernel
 
     def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
-        kind = {"Why": "reflect", "Plan": "plan", "Your": "mend"}.get(prompt.split()[1], "kernel")
+        kind = asked_for(prompt)
         if kind == self._dies:
             raise Killed
         self.asked.append(kind)
@@ -108,7 +108,7 @@ def killed_after_the_plan(folder: Path) -> None:
 
 class SuicidalProvider(Provider):
     def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
-        if prompt.split()[1] != "Plan":
+        if asked_for(prompt) != "plan":
             os.kill(os.getpid(), 9)
         return super().complete(system, prompt)
 

@@ -458,6 +458,8 @@ def test_every_prompt_of_a_run_begins_with_the_same_rules_and_problem(answer: An
     ]
     prompts += [plan_prompt(prompts[1]), reflect_prompt(slower, late, answer)]
     prompts += [with_plan(prompts[1], "wider"), mend_prompt(prompts[1], KERNEL, "-x", "it fits nowhere")]
+    assert plan_prompt(prompts[1]).text.startswith(prompts[1].text), "the kernel is asked for next, with the same task"
+    assert with_plan(prompts[1], "wider").text.startswith(prompts[1].text)
     assert len({one.system for one in prompts}) == 1
     rules, problem = prompts[0].system
     assert all(whole(one).startswith(f"{rules.strip()}\n\n{problem.strip()}\n\n---\n\n") for one in prompts)

@@ -107,7 +107,7 @@ def is_editable(operator: Operator) -> bool:
 
 
 def plan_prompt(prompt: Prompt) -> Prompt:
-    """To be asked before `prompt`: what to do, in words."""
+    """To be asked before `prompt`, and beginning with it: what to do, in words."""
     return Prompt(prompt.system, render(template("plan"), {"task": prompt.text}, "plan.md"))
 
 
