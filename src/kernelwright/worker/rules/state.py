@@ -52,13 +52,15 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
             if not (isinstance(node, ast.FunctionDef) and any(id(s) in kernels for s in node.body)):
                 found += _function(node)
         elif isinstance(node, ast.Global | ast.Nonlocal):
-            found.append(Finding(node.lineno, "keeps state between calls through global or nonlocal"))
+            found.append(
+                Finding(node.lineno, "keeps state between calls through global or nonlocal; pass it on instead")
+            )
         elif isinstance(node, ast.Yield | ast.YieldFrom):
-            found.append(Finding(node.lineno, "keeps state between calls in a generator"))
+            found.append(Finding(node.lineno, "keeps state between calls in a generator; return a tuple"))
         elif isinstance(node, ast.Name | ast.Attribute) and _last(node) in CACHES - (
             arguments if isinstance(node, ast.Name) else set()
         ):
-            found.append(Finding(node.lineno, f"uses {_last(node)}: nothing may be kept between calls"))
+            found.append(Finding(node.lineno, f"uses {_last(node)}: nothing may be kept between calls; leave it out"))
         elif isinstance(node, ast.ImportFrom):
             found += [Finding(node.lineno, f"imports {a.name}: nothing may be kept between calls")
                       for a in node.names if a.name in CACHES]  # fmt: skip

@@ -257,7 +257,8 @@ def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
 
 
 def _catches(node: ast.Try, host: _Host) -> Iterator[Finding]:
-    yield Finding(node.lineno, "catches exceptions: a failure has to be seen, not replaced by a fallback")
+    rule = "catches exceptions: a failure has to be seen, not replaced by a fallback; take the body out of the try"
+    yield Finding(node.lineno, rule)
 
 
 def _matched_class(node: ast.MatchClass, host: _Host) -> Iterator[Finding]:
@@ -273,7 +274,7 @@ def _class(node: ast.ClassDef, host: _Host) -> Iterator[Finding]:
 
 
 def _async(node: ast.AsyncFunctionDef, host: _Host) -> Iterator[Finding]:
-    yield Finding(node.lineno, "uses async code")
+    yield Finding(node.lineno, "uses async code; write a plain function")
 
 
 RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
@@ -292,17 +293,17 @@ RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
 
 
 def _allowed() -> str:
-    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more"
+    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more; copy what is used of it into this file"
 
 
 def _attribute(name: str, of_framework: bool) -> str:
     """Why host code may not use something of this name, "" where it may."""
     if name in READS_VALUES:
-        return "host code may depend on shapes only and compute nothing"
+        return "host code may depend on shapes only and compute nothing; read values in a kernel, or take the shape"
     if name in PROBES:
-        return "a call must do the same wherever it runs"
+        return "a call must do the same wherever it runs; remove the question and one side of it"
     if name in SYSTEM or name in FRAMES:
-        return "host code may use the framework's tensors and Triton, and nothing behind them"
+        return "host code may use the framework's tensors and Triton, and nothing behind them; write the value instead"
     if name.startswith("__") and name not in ALLOWED_SPECIAL:
         return "special attributes are not for host code"
     if name in SETS_ATTRIBUTES:
