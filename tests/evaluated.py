@@ -1,4 +1,4 @@
-"""Candidates of many problems, verified by one real worker one after another.
+"""Candidates of many problems, verified by one real worker several at a time.
 
 Not the tests of what becomes of them (`exploits/`, `honest/`). The candidates of a problem are evaluated when the
 first of them is asked for, because loading a problem costs more than judging a kernel.
@@ -7,6 +7,7 @@ first of them is asked for, because loading a problem costs more than judging a 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -19,6 +20,9 @@ StartedWorker = Callable[..., ProcessWorker]
 
 LIMITS = scaled({"record_s": 6.0, "interpret_s": 6.0, "replay_s": 10.0})
 """Short, so that what never ends is over soon; honest candidates of small problems take less than one."""
+
+AT_ONCE = 4
+"""While one is judged, others are read, recorded and compiled."""
 
 
 @dataclass(frozen=True)
@@ -41,7 +45,8 @@ class Evaluations:
         if submission not in self.known:
             together = [other for other in self.submissions if other.problem == submission.problem]
             self.worker.load(str(submission.problem))
-            self.known |= {other: self._verify(other) for other in together}
+            with ThreadPoolExecutor(max_workers=AT_ONCE) as threads:
+                self.known |= dict(zip(together, threads.map(self._verify, together), strict=True))
         return self.known[submission]
 
     def _verify(self, submission: Submission) -> Evaluation:

@@ -15,7 +15,7 @@ from command_line import PROBLEM, fault, run
 from fakes import ENVIRONMENT
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
-from kernelwright.codec import decode
+from kernelwright.codec import decode, plain
 from kernelwright.errors import WorkerError
 from kernelwright.export.best_config import Pinned
 from kernelwright.model import (
@@ -24,6 +24,7 @@ from kernelwright.model import (
     Incumbent,
     QualificationReport,
     Status,
+    Usage,
 )
 from kernelwright.spaces.recorded import load, save, shipped
 from kernelwright.spaces.space import Config
@@ -304,7 +305,7 @@ def test_what_an_advisor_cost_is_known_to_the_call_after_the_one_that_paid() -> 
     assert json.loads(first.stdout)["advice"]["usage"]["requests"] == 1
     Path("script.jsonl").write_text(json.dumps({"reply": "another answer, never asked for"}) + "\n")
     again = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
-    assert json.loads(again.stdout)["advice"]["usage"] == {**usage, "seconds": 0.0, "assumed": 0}
+    assert json.loads(again.stdout)["advice"]["usage"] == plain(Usage(**usage))
     Path("out/advice.reply.md").write_text(json.dumps(NAMED[:1]))
     by_hand = run(*words, "--advisor", "script", "--advisor-option", "file=script.jsonl", worker=TuneWorker())
     assert json.loads(by_hand.stdout)["advice"]["usage"]["requests"] == 0, "a person wrote this one"

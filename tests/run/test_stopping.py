@@ -175,7 +175,8 @@ def test_a_limit_on_minutes_ends_a_run_and_counts_its_earlier_sessions(tmp_path:
     trials = spent(tmp_path / "run")[0]
     assert trials > 1
     assert session(tmp_path / "run", budget, 2, FakeProposer(), delay_s=0.02).reason is StopReason.MINUTES
-    assert spent(tmp_path / "run")[0] <= trials + 2
+    further = spent(tmp_path / "run")[0] - trials
+    assert further <= max(4, trials // 2), "only what the first session kept back for one more trial was left"
 
 
 def test_requests_that_were_open_when_a_run_stopped_are_finished_even_without_budget_left(tmp_path: Path) -> None:

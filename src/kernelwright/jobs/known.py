@@ -9,11 +9,10 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from kernelwright.errors import RequestError, RunFolderError
-from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.worker import Notify
 from kernelwright.journal import NAME, Journal
-from kernelwright.model import BenchReport, Candidate, KnownKernel, ProblemInfo, Status
+from kernelwright.model import BenchReport, Candidate, KnownKernel, ProblemInfo
 from kernelwright.problems import ProblemPath, problems_in
 from kernelwright.problems.alike import signature, written_operators
 from kernelwright.problems.gallery import GALLERY, gallery_problems
@@ -21,13 +20,10 @@ from kernelwright.problems.paths import problem_at
 from kernelwright.report.framework import against_of, framework_report
 from kernelwright.report.gallery import AUTOTUNED, RESULTS, recorded
 from kernelwright.report.view import read_run, share_of_bound
-from kernelwright.text.units import count_text, times_text
+from kernelwright.text.units import count_text
 
 MOST = 4
 """Known kernels that a search begins with: each takes a trial, and a default run has 40."""
-
-WORTH = 1.1
-"""How much faster than the framework a known kernel has to have been for its library call not to be left."""
 
 RUNS = Path("runs")
 
@@ -132,14 +128,3 @@ def from_problems(
 def ratio_of(report: BenchReport | None) -> float | None:
     against = against_of(report) if report is not None else None
     return against.ratio if against is not None else None
-
-
-def faster_known(worker: Worker, known: Sequence[KnownKernel]) -> str:
-    """The first known kernel that beat the framework where it was measured, and is right for the loaded problem, with
-    its ratio there; "" where there is none."""
-    for one in known:
-        if one.ratio is None or one.ratio < WORTH:
-            continue
-        if worker.evaluate(one.candidate, "verify").status in (Status.PASSED, Status.NOT_VERIFIED):
-            return f"{one.origin} was {times_text(one.ratio)} as fast where it was measured"
-    return ""

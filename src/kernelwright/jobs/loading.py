@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from kernelwright.codec import encode, plain
-from kernelwright.errors import NothingToWin, ProblemError, RequestError
+from kernelwright.errors import ProblemError, RequestError
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
-from kernelwright.jobs.known import faster_known
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import Case, CaseInfo, KnownKernel, LibraryMode, ProblemInfo, TensorSpec, WhichCases
+from kernelwright.model import Case, CaseInfo, LibraryMode, ProblemInfo, TensorSpec, WhichCases
 from kernelwright.problems import ProblemPath, find_problem, read_problem_text
 from kernelwright.problems.text import states_cases
 
@@ -152,22 +150,3 @@ def require_qualified(worker: Worker, name: str | Path, notify: Notify, unqualif
     elif report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         notify(f"whether {name} distinguishes a kernel from a trivial answer was not judged here: {reasons}")
-
-
-def require_generated(
-    worker: Worker, info: ProblemInfo, problem: ProblemPath, known: Sequence[KnownKernel], notify: Notify
-) -> None:
-    """Raise `RequestError` where what torch.compile generates for the loaded problem cannot become a candidate, and
-    `NothingToWin` where the library call is the computation and no known kernel was faster than it elsewhere."""
-    try:
-        candidate_text(worker.generate(), info.library)
-    except LeaveIt as reason:
-        if not (faster := faster_known(worker, known)):
-            raise NothingToWin(f"{info.name}: {reason}") from reason
-        notify(f"{reason}; but {faster}, so the search begins with that")
-    except NotConverted as reason:
-        lacks = "" if problem.starter is not None else f"{problem.name} has no starter.py beside it, and "
-        raise RequestError(
-            f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}",
-            "give a kernel with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
-        ) from reason

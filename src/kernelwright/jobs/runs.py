@@ -18,8 +18,9 @@ from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of
+from kernelwright.jobs.generated import require_generated
 from kernelwright.jobs.known import known_kernels
-from kernelwright.jobs.loading import read_problem, require_generated, require_qualified, require_verifiable
+from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
 from kernelwright.jobs.settings import NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal

@@ -1,20 +1,17 @@
 """The loop: keep up to `thinking` proposals and `in_flight` evaluations under way, and move each request on.
 
-It decides neither what to try (the strategy) nor how long (`stopping`). Whatever happens is in the
-journal before anything follows from it: what a pass of the loop records is committed at its end, and the work that it
-asks for begins after that. A proposal and an answer, which may have cost money, are written by the
-thread that got them; all the rest is written by the one thread that runs the loop, and only that thread touches the
-strategy.
+It decides neither what to try (the strategy) nor how long (`stopping`). Whatever happens is in the journal before
+anything follows from it (`passes`). A proposal and an answer, which may have cost money, are written by the thread that
+got them; all the rest is written by the one thread that runs the loop, and only that thread touches the strategy.
 """
 
 from __future__ import annotations
 
-import contextlib
 import logging
 import threading
 import time
 from collections import deque
-from collections.abc import Callable, Iterator, Set
+from collections.abc import Callable, Set
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
@@ -30,6 +27,7 @@ from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.withheld import without_source
 from kernelwright.run.confirm import confirmation
 from kernelwright.run.control import LOOK_S, is_paused
+from kernelwright.run.passes import Passes
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
 from kernelwright.run.verdicts import Verdicts
@@ -65,17 +63,13 @@ class Loop:
         self._proposer = proposer
         self._worker = worker
         self._budget = budget
-        self._on_event = on_event
         self._settings = journal.info.settings
         self._lessons = read_cards(Path(self._settings.lessons)) if self._settings.lessons is not None else ()
         self._most_thinking = self._settings.thinking or self._settings.in_flight
         self._thinkers = ThreadPoolExecutor(self._most_thinking, thread_name_prefix="propose")
         self._threads = ThreadPoolExecutor(self._settings.in_flight, thread_name_prefix="evaluate")
-        self._starts: list[Callable[[], None]] = []
-        """Work that begins when the pass is committed."""
-        self._unseen: list[Event] = []
-        """Events of the pass."""
-        self._is_in_pass = False
+        self._passes = Passes(journal, state, on_event)
+        self._record = self._passes.record
         self._ready: deque[int] = deque()
         """Trials whose candidate waits until fewer are evaluated."""
         self._thinking: set[int] = set()
@@ -99,7 +93,7 @@ class Loop:
 
     def search(self) -> tuple[StopReason, str]:
         """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
-        with self._pass():
+        with self._passes.one():
             for number in self.state.open_numbers():
                 if not self._is_time_up() or number in self.state.proposals:
                     self._advance(number)
@@ -112,7 +106,7 @@ class Loop:
             if self._is_time_up() and not all(future.done() for future in self._proposing):
                 self._give_up()  # an evaluation under way has its own limits; wait for it
                 self._proposer.close()
-            with self._pass():
+            with self._passes.one():
                 self._take(done)
                 self._fill()
         if self.waiting:
@@ -136,22 +130,6 @@ class Loop:
         for looked, number in [entry for entry in self._profiling.items() if entry[0] in done]:
             del self._profiling[looked]
             self._profiled(number, looked.result())
-
-    @contextlib.contextmanager
-    def _pass(self) -> Iterator[None]:
-        """What is recorded within is committed at its end, then shown, and only then acted on."""
-        self._is_in_pass = True
-        try:
-            with self._journal.together():
-                yield
-        finally:
-            self._is_in_pass = False
-            events, self._unseen = self._unseen, []
-            starts, self._starts = self._starts, []
-            for event in events:
-                self._on_event(event)
-        for start in starts:
-            start()
 
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
         """A fresh evaluation on every case, journaled. In a thread, so that an interrupt is noticed at once."""
@@ -203,11 +181,11 @@ class Loop:
                     self._abandoned.add(number)
                     self._record(self._journal.append_abandoned(number, cost))
 
+    # --- the limit of time ----------------------------------------------------------------------------------
+
     def elapsed_s(self) -> float:
         """Of this session."""
         return time.monotonic() - self._began_s
-
-    # --- the limit of time ----------------------------------------------------------------------------------
 
     def _left_s(self) -> float | None:
         """Until the limit of time; None where there is none."""
@@ -301,12 +279,10 @@ class Loop:
         self, under_way: dict[Future[T], int], number: int, threads: ThreadPoolExecutor, work: Callable[..., T],
         *given: Any,
     ) -> None:  # fmt: skip
-        """When the pass is committed."""
-
         def start() -> None:
             under_way[threads.submit(work, *given)] = number
 
-        self._starts.append(start)
+        self._passes.act(start)
 
     def _profile_parents(self, request: Request) -> bool:
         """Whether the request has to wait for what its prompt shows; the last profile to come in lets it go on."""
@@ -401,13 +377,6 @@ class Loop:
         again, self.waiting = self.waiting, set()
         for other in sorted(again):
             self._advance(other)
-
-    def _record(self, event: Event) -> None:
-        self.state.take(event)
-        if self._is_in_pass:
-            self._unseen.append(event)
-        else:
-            self._on_event(event)
 
     def _context(self, number: int) -> Context:
         open_candidates = [self.state.candidate(other) for other in self.state.open_numbers() if other != number]

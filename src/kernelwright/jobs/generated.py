@@ -1,0 +1,46 @@
+"""Whether a search can begin with what torch.compile generates for its problem, asked before there is a run."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from kernelwright.errors import NothingToWin, RequestError
+from kernelwright.evaluator.protocol import Worker
+from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
+from kernelwright.jobs.worker import Notify
+from kernelwright.model import KnownKernel, ProblemInfo, Status
+from kernelwright.problems import ProblemPath
+from kernelwright.text.units import times_text
+
+WORTH = 1.1
+"""How much faster than the framework a known kernel has to have been for its library call not to be left."""
+
+
+def require_generated(
+    worker: Worker, info: ProblemInfo, problem: ProblemPath, known: Sequence[KnownKernel], notify: Notify
+) -> None:
+    """Raise `RequestError` where what torch.compile generates for the loaded problem cannot become a candidate, and
+    `NothingToWin` where the library call is the computation and no known kernel was faster than it elsewhere."""
+    try:
+        candidate_text(worker.generate(), info.library)
+    except LeaveIt as reason:
+        if not (faster := faster_known(worker, known)):
+            raise NothingToWin(f"{info.name}: {reason}") from reason
+        notify(f"{reason}; but {faster}, so the search begins with that")
+    except NotConverted as reason:
+        lacks = "" if problem.starter is not None else f"{problem.name} has no starter.py beside it, and "
+        raise RequestError(
+            f"{lacks}what torch.compile generates for it cannot become a candidate: {reason}",
+            "give a kernel with --starter FILE, or let a model write it: --proposer anthropic, openai or mailbox",
+        ) from reason
+
+
+def faster_known(worker: Worker, known: Sequence[KnownKernel]) -> str:
+    """The first known kernel that beat the framework where it was measured, and is right for the loaded problem, with
+    its ratio there; "" where there is none."""
+    for one in known:
+        if one.ratio is None or one.ratio < WORTH:
+            continue
+        if worker.evaluate(one.candidate, "verify").status in (Status.PASSED, Status.NOT_VERIFIED):
+            return f"{one.origin} was {times_text(one.ratio)} as fast where it was measured"
+    return ""

@@ -1,0 +1,50 @@
+"""Passes of the loop: what one records is committed together, then shown, and only then acted on.
+
+A commit takes a disk longer than a search takes to decide, so that many events share one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+
+from kernelwright.journal import Event, Journal, RunState
+
+
+class Passes:
+    """For the one thread that runs the loop."""
+
+    def __init__(self, journal: Journal, state: RunState, on_event: Callable[[Event], None]) -> None:
+        """state: takes each event when it is recorded. on_event: is shown those of a pass when they are committed."""
+        self._journal, self._state, self._on_event = journal, state, on_event
+        self._unseen: list[Event] = []
+        self._actions: list[Callable[[], None]] = []
+        self._is_open = False
+
+    @contextlib.contextmanager
+    def one(self) -> Iterator[None]:
+        """A pass."""
+        self._is_open = True
+        try:
+            with self._journal.together():
+                yield
+        finally:
+            self._is_open = False
+            events, self._unseen = self._unseen, []
+            actions, self._actions = self._actions, []
+            for event in events:
+                self._on_event(event)
+        for act in actions:
+            act()
+
+    def record(self, event: Event) -> None:
+        """Take an event of the journal; outside of a pass it is shown at once."""
+        self._state.take(event)
+        if self._is_open:
+            self._unseen.append(event)
+        else:
+            self._on_event(event)
+
+    def act(self, action: Callable[[], None]) -> None:
+        """Do this when the pass is committed."""
+        self._actions.append(action)
