@@ -35,6 +35,7 @@ from kernelwright.worker.record.calling import adopt, bind_arguments, forward_ar
 from kernelwright.worker.record.fake import faked
 from kernelwright.worker.record.launches import kernel_names, launches_to
 from kernelwright.worker.record.messages import Confined, RecordCases
+from kernelwright.worker.record.remains import CANDIDATE, Remains
 from kernelwright.worker.record.trace import Refused, Trace
 
 
@@ -84,11 +85,11 @@ def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
     """The candidate as a module (Triton wants its source in a file), whose branches note in `taken` that they were."""
     path = scratch / "candidate.py"
     path.write_text(source)
-    spec = importlib.util.spec_from_file_location("candidate", path)
+    spec = importlib.util.spec_from_file_location(CANDIDATE, path)
     if spec is None or spec.loader is None:
         raise Refused("the candidate cannot be imported")
     module = importlib.util.module_from_spec(spec)
-    sys.modules["candidate"] = module
+    sys.modules[CANDIDATE] = module
     setattr(module, MARK, taken.add)
     exec(compile(marked(syntax.parse(source)), str(path), "exec", dont_inherit=True), module.__dict__)
     return module
@@ -101,38 +102,43 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
         meta(codec.record(value, TensorSpec)) if place in case.init_tensors else value
         for place, value in enumerate(case.init)
     ]
+    call, arguments = called(module, case, parameters, init, trace)
+    roots = (vars(module), None if isinstance(call, Both) else call, *parameters.values())
+    first = one_call(call, arguments, case, parameters, trace)
+    between = Remains(*roots)
+    second = one_call(call, arguments, case, parameters, trace)
+    if first != second:
+        raise Refused("a second call with inputs of the same shapes does something else than the first; nothing may be "
+                      "kept between calls")  # fmt: skip
+    between.refuse_changed(Remains(*roots))
+    return first
+
+
+Arguments = Callable[[list[Any]], tuple[list[Any], dict[str, Any]]]
+"""From the inputs of a case to what host code is called with."""
+
+
+def called(
+    module: ModuleType, case: CaseShape, parameters: dict[str, torch.Tensor], init: list[Any], trace: Trace
+) -> tuple[Callable[..., Any], Arguments]:
+    """What of a candidate is called, constructed where it is a ModelNew, and with which arguments."""
     if hasattr(module, "ModelNew"):
         if case.gradients:
             raise Refused("the problem states GRADIENTS: define kernel_function and kernel_backward, not ModelNew")
         model = module.ModelNew(*init)
         adopt(model, parameters)
         model.eval()
-        first, second = (
-            one_call(model, lambda inputs: forward_arguments(case, inputs), case, parameters, trace) for _ in range(2)
-        )
-    elif hasattr(module, "kernel_function") and case.gradients:
-        both = Both(module, case, parameters, init, trace)
-        first, second = (one_call(both, lambda inputs: (inputs, {}), case, parameters, trace) for _ in range(2))
-    elif hasattr(module, "kernel_function"):
-        call = module.kernel_function
-        first, second = (
-            one_call(call, lambda inputs: bind_arguments(call, case, inputs, parameters, init), case, parameters, trace)
-            for _ in range(2)
-        )
-    else:
-        raise Refused("the candidate defines neither a class ModelNew nor a function kernel_function")
-    if first != second:
-        raise Refused("a second call with inputs of the same shapes does something else than the first; nothing may be "
-                      "kept between calls")  # fmt: skip
-    return first
+        return model, lambda inputs: forward_arguments(case, inputs)
+    if hasattr(module, "kernel_function") and case.gradients:
+        return Both(module, case, parameters, init, trace), lambda inputs: (inputs, {})
+    if hasattr(module, "kernel_function"):
+        function = module.kernel_function
+        return function, lambda inputs: bind_arguments(function, case, inputs, parameters, init)
+    raise Refused("the candidate defines neither a class ModelNew nor a function kernel_function")
 
 
 def one_call(
-    call: Callable[..., Any],
-    arguments: Callable[[list[Any]], tuple[list[Any], dict[str, Any]]],
-    case: CaseShape,
-    parameters: dict[str, torch.Tensor],
-    trace: Trace,
+    call: Callable[..., Any], arguments: Arguments, case: CaseShape, parameters: dict[str, torch.Tensor], trace: Trace
 ) -> plan.Plan:
     """Record one call on separate inputs."""
     trace.start()

@@ -1,0 +1,97 @@
+"""What outlives a call: a candidate that changes none of it is recorded, whatever the first call made."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import triton
+from torch import nn
+
+from kernelwright.worker.record.remains import Remains
+from kernelwright.worker.record.trace import Refused
+from recorded import HEAD, plan_of
+
+
+class Holder:
+    """Something with attributes."""
+
+    def __init__(self, held: Any) -> None:
+        self.held = held
+
+
+@pytest.mark.parametrize(
+    "held",
+    [(1, "a"), [1, [2]], {"a": {"b": {3}}}, Holder([1]), nn.Linear(2, 2), lambda: 1, torch.Generator(), bytearray(2)],
+)
+def test_what_is_only_read_is_the_same(held: object) -> None:
+    Remains(held).refuse_changed(Remains(held))
+
+
+def grow_list(held: Any) -> None:
+    held[0][0].append(1)
+
+
+def write_attribute(held: Any) -> None:
+    held[1].held += 1
+
+
+def write_bytes(held: Any) -> None:
+    held[2][0] += 1
+
+
+def reseed(held: Any) -> None:
+    held[3].manual_seed(7)
+
+
+def flag(held: Any) -> None:
+    held[4].weight.requires_grad_(False)
+
+
+def add_module(held: Any) -> None:
+    held[4].add_module("another", nn.Identity())
+
+
+def patch(held: Any) -> None:
+    held[5].mark = 1
+
+
+@pytest.mark.parametrize("change", [grow_list, write_attribute, write_bytes, reseed, flag, add_module, patch])
+def test_a_change_is_found_wherever_it_is(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nn, "mark", 0, raising=False)
+    held = ([[0]], Holder(1 << 70), bytearray(1), torch.Generator().manual_seed(3), nn.Linear(1, 1), nn)
+    before = Remains(held)
+    change(held)
+    with pytest.raises(Refused, match="was changed by the second call, in a"):
+        before.refuse_changed(Remains(held))
+
+
+def test_a_number_that_takes_the_place_of_another_in_memory_is_found() -> None:
+    held = [1 << 70]
+    for _ in range(50):
+        before = Remains(held)
+        held[0] += 1
+        held[0] += 1
+        with pytest.raises(Refused):
+            before.refuse_changed(Remains(held))
+
+
+def test_what_other_modules_hold_is_not_looked_at() -> None:
+    found = [one for one, _, _ in Remains(triton.cdiv, nn, nn.Linear).found.values()]
+    assert triton.cdiv in found
+    assert not {id(vars(nn)["Linear"].forward), id(triton.cdiv.fn.__globals__["jit"])} & set(map(id, found))
+
+
+def test_an_allocator_imported_by_its_name_may_be_set_in_each_call() -> None:
+    call = "set_allocator(lambda size, alignment, stream: torch.empty(size, dtype=torch.int8, device='cuda'))\n"
+    x = torch.empty(4)
+    assert plan_of(
+        HEAD + "from triton import set_allocator\n\n\ndef kernel_function(x):\n"
+        f"    {call}    y = torch.empty_like(x)\n    copy[(1,)](x, y, 4, BLOCK=4)\n    return y\n", {"x": x}
+    ).launches  # fmt: skip
+
+
+def test_an_iterator_is_refused() -> None:
+    with pytest.raises(Refused, match="an iterator keeps its place"):
+        Remains(Holder([iter((1, 2))]))
