@@ -92,10 +92,39 @@ def sized(arguments):
 
 
 def test_a_hook_may_size_the_descriptors_of_its_launch_and_set_nothing_else() -> None:
-    source = HOOK + KERNEL.replace("    out = torch", "    sized({'x': x})\n    out = torch")
+    tuned = "@triton.autotune(configs=[triton.Config({}, pre_hook=sized)], key=[])\n@triton.jit"
+    source = HOOK + KERNEL.replace("@triton.jit", tuned, 1)
     assert findings(normal_form(source)) == []
     for wrong in ('arguments["x"].other = [16]', "copy.block_shape = [16]", 'TABLE["x"].block_shape = [16]'):
         assert findings(normal_form(source.replace('arguments["x"].block_shape = [16]', wrong))) != [], wrong
+    called = source.replace("    out = torch", "    sized({'x': x})\n    out = torch")
+    assert any("block_shape" in text for text in findings(normal_form(called)))
+    own = "def Config(numbers, pre_hook):\n    pre_hook({'x': torch})\n" + source.replace("triton.Config", "Config")
+    assert any("block_shape" in text for text in findings(normal_form(own)))
+
+
+@pytest.mark.parametrize(("call", "fine"), [
+    ("Doubled.apply(x)", True), ("Doubled.forward(torch.nn.Identity, x)", False), ("(Doubled, 1)[0].apply(x)", False),
+    ("getattr(Doubled, 'forward')(torch, x)", False),
+])  # fmt: skip
+def test_an_autograd_function_is_only_applied(call: str, fine: bool) -> None:
+    function = "class Doubled(torch.autograd.Function):\n    @staticmethod\n    def forward(ctx, x):\n"
+    source = KERNEL + "\n" + function + "        ctx.rows = x.shape[0]\n        return x\n"
+    source = source.replace("    out = torch", f"    x = {call}\n    out = torch")
+    assert (findings(normal_form(source)) == []) is fine
+    assert findings(source.replace("torch.autograd.Function", "object")) != [], "its first argument may be anything"
+
+
+@pytest.mark.parametrize(("call", "fine"), [
+    ("super().__init__()", True), ("super(Model, self).__init__()", True), ("torch.nn.Module.__init__(self)", True),
+    ("Other.__init__(self)", False), ("super", True),
+])  # fmt: skip
+def test_a_constructor_is_called_by_super(call: str, fine: bool) -> None:
+    source = KERNEL + "\nclass Model(torch.nn.Module):\n    def __init__(self):\n        " + call + "\n"
+    source = source.replace("    out = torch", "    Model()\n    out = torch")
+    assert (findings(normal_form(source)) == []) is fine
+    if call.startswith("super("):
+        assert findings(source + "\ndef super(*of):\n    return Model\n") != []
 
 
 @pytest.mark.parametrize(("test", "taken"), [

@@ -65,7 +65,7 @@ def test_each_way_to_keep_something_is_found_once_with_its_line(case: str) -> No
         function("seen = x", "other = seen", "other[0] = 1"),
         function("sizes = iter(x.shape)", "n = next(sizes)"),
         constructor("self.size = 3"),
-        "def forward(ctx, x):\n    ctx.size = 3\n",
+        "class F(torch.autograd.Function):\n    def forward(ctx, x):\n        ctx.size = 3\n",
         "def f(x, size=(1, 2)):\n    return x\n",
         "__all__ = ['f']\n",
     ],

@@ -33,8 +33,11 @@ CHANGES = frozenset({"append", "extend", "insert", "update", "setdefault", "pop"
 MAKES_TENSORS = frozenset({"empty", "zeros", "ones", "full", "tensor", "arange", "rand", "randn", "empty_like"})
 
 CONSTRUCTORS = ("__init__", "__post_init__")
+CONTEXT_METHODS = ("forward", "backward", "setup_context")
+"""Of an autograd function; PyTorch gives them a context of their own, as the first argument, for every call."""
 
-Function = ast.FunctionDef | ast.AsyncFunctionDef | ast.Lambda
+FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
+Function = FunctionDef | ast.Lambda
 
 
 def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
@@ -44,13 +47,20 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
     found = _containers(body, "a module-level container could keep results between calls: only read it where it is "
                               "used (an element, `in`, len, a loop), or make it a tuple")  # fmt: skip
     arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}  # such as a cache of keys
+    autograd = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _is_autograd(node)}
+    found += _applied_only(tree, set(autograd)) + _constructed_only(tree)
+    given = _Given(
+        contexts=frozenset(id(one) for node in autograd.values() for one in node.body
+                           if isinstance(one, ast.FunctionDef) and one.name in CONTEXT_METHODS),
+        hooks=_hooks(tree),
+    )  # fmt: skip
     for node in (node for node in ast.walk(tree) if id(node) not in kernels):
         if isinstance(node, ast.ClassDef):
             found += _containers(node.body, "a container in a class could keep results between calls; use a tuple")
         elif isinstance(node, Function):
             found += _defaults(node)
             if not (isinstance(node, ast.FunctionDef) and any(id(s) in kernels for s in node.body)):
-                found += _function(node)
+                found += _function(node, given)
         elif isinstance(node, ast.Global | ast.Nonlocal):
             found.append(
                 Finding(node.lineno, "keeps state between calls through global or nonlocal; pass it on instead")
@@ -69,6 +79,58 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
         if id(node) not in inside and isinstance(node, ast.Attribute) and not isinstance(node.ctx, ast.Load):
             found.append(Finding(node.lineno, f"writes {ast.unparse(node)}: nothing may be patched"))
     return found
+
+
+@dataclass(frozen=True)
+class _Given:
+    """Functions whose first argument the framework makes for the call. contexts: ids of the methods of autograd
+    functions. hooks: names of functions that size the descriptors of a launch."""
+
+    contexts: frozenset[int]
+    hooks: frozenset[str]
+
+
+def _is_autograd(node: ast.ClassDef) -> bool:
+    return any(_last(base) == "Function" for base in node.bases)
+
+
+def _applied_only(tree: ast.Module, autograd: set[str]) -> list[Finding]:
+    """Where an autograd function is anything but applied: its methods could be given what outlives a call."""
+    applied = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "apply"}
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    return [Finding(node.lineno, f"uses {node.id} for something else than {node.id}.apply: call that")
+            for node in named if node.id in autograd and id(node) not in applied]  # fmt: skip
+
+
+def _constructed_only(tree: ast.Module) -> list[Finding]:
+    """Where a constructor is named that is not the base class's: it could be given what outlives a call."""
+    own = _own_names(tree)
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Attribute) and node.attr in CONSTRUCTORS:
+            base = "super" if isinstance(node.value, ast.Call) else "Module"
+            named = node.value.func if isinstance(node.value, ast.Call) else node.value
+            if _last(named) != base or base in own:
+                found.append(Finding(node.lineno, f"uses {ast.unparse(node)}: call super().{node.attr}, or the class"))
+    return found
+
+
+def _own_names(tree: ast.Module) -> set[str]:
+    """Every name that the text binds other than by an import."""
+    found = {node.name for node in ast.walk(tree) if isinstance(node, FunctionDef | ast.ClassDef)}
+    found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
+    return found | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
+
+
+def _hooks(tree: ast.Module) -> frozenset[str]:
+    """Functions that are `pre_hook` of configs and nothing else."""
+    values = {id(keyword.value) for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_config(node)
+              for keyword in node.keywords if keyword.arg == "pre_hook"}  # fmt: skip
+    if "Config" in _own_names(tree):
+        return frozenset()
+    named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
+    others = {node.id for node in named if id(node) not in values}
+    return frozenset(node.id for node in named if id(node) in values and node.id not in others)
 
 
 def _assigned_names(node: ast.stmt) -> set[str]:
@@ -145,24 +207,27 @@ def _defaults(function: Function) -> list[Finding]:
 
 @dataclass(frozen=True)
 class _Inside:
-    """A function whose nodes are looked at. first: its first argument. constructing: it makes an object. local: names
-    of its own values."""
+    """A function whose nodes are looked at. first: its first argument. constructing: it makes an object. has_context:
+    the first is of an autograd function. is_hook: it holds the arguments of a launch. local: names of its own
+    values."""
 
     first: str | None
     constructing: bool
+    has_context: bool
+    is_hook: bool
     local: frozenset[str]
 
 
-def _function(function: Function) -> list[Finding]:
+def _function(function: Function, given: _Given) -> list[Finding]:
     """What one function (not those inside it) writes that is not its own."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     nodes = [node for statement in body for node in _own(statement)]
-    inside = _inside(function, body, nodes)
+    inside = _inside(function, body, nodes, given)
     broken = ((node, RULES[type(node)](node, inside)) for node in nodes if type(node) in RULES)
     return [Finding(getattr(node, "lineno", function.lineno), rule) for node, rule in broken if rule]
 
 
-def _inside(function: Function, body: list[ast.stmt] | list[ast.expr], nodes: list[ast.AST]) -> _Inside:
+def _inside(function: Function, body: list[ast.stmt] | list[ast.expr], nodes: list[ast.AST], given: _Given) -> _Inside:
     arguments = [argument.arg for argument in parameters_of(function.args)]
     local = {*arguments, *(b.name for statement in body for b in bindings(statement))} - {"self", "cls"}
     local |= {a.arg for a in (function.args.vararg, function.args.kwarg) if a}
@@ -170,13 +235,18 @@ def _inside(function: Function, body: list[ast.stmt] | list[ast.expr], nodes: li
     local -= _aliases(nodes, local)
     first = arguments[0] if arguments else None
     constructing = not isinstance(function, ast.Lambda) and function.name in CONSTRUCTORS
-    return _Inside(first, constructing, frozenset({*local, str(first)} if constructing else local))
+    return _Inside(
+        first, constructing, id(function) in given.contexts,
+        not isinstance(function, ast.Lambda) and function.name in given.hooks,
+        frozenset({*local, str(first)} if constructing else local),
+    )  # fmt: skip
 
 
 def _attribute(node: ast.Attribute, inside: _Inside) -> str:
-    own = _root(node) == inside.first and (inside.constructing or inside.first == "ctx")
-    own |= node.attr == "block_shape" and isinstance(node.value, ast.Subscript) and _root(node) == inside.first
-    if isinstance(node.ctx, ast.Load) or own:
+    is_size = inside.is_hook and node.attr == "block_shape" and isinstance(node.value, ast.Subscript)
+    if isinstance(node.ctx, ast.Load):
+        return ""
+    if _root(node) == inside.first and (inside.constructing or inside.has_context or is_size):
         return ""
     return f"writes {ast.unparse(node)}: attributes are written only in __init__, and only those of self"
 

@@ -48,14 +48,15 @@ READS_VALUES = frozenset({"item", "tolist", "numpy", "cpu", "data_ptr", "untyped
 """What depends on more than shapes."""
 
 PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake",
-                    "is_current_stream_capturing"})  # fmt: skip
+                    "is_current_stream_capturing", "_version"})  # fmt: skip
 """What tells a recording from a call in use."""
 
 SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect", "ctypes", "gc", "threading",
                     "multiprocessing", "socket", "pickle", "shutil", "tempfile", "traceback", "weakref", "atexit",
                     "warnings", "platform", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
-                    "CUDAGraph"})  # fmt: skip
-"""Modules that the framework's own modules imported, reachable as attributes of them, and what schedules work."""
+                    "CUDAGraph", "add_pre_run_hook"})  # fmt: skip
+"""Modules that the framework's own modules imported, reachable as attributes of them, and what schedules work or runs
+beside it."""
 
 FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "f_back", "f_locals", "f_globals",
                     "f_builtins", "f_code", "gi_yieldfrom"})  # fmt: skip
@@ -65,7 +66,7 @@ FORBIDDEN_PARTS = frozenset({
     "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
     "serialization", "fx", "export", "profiler", "backends", "manual_seed", "seed", "script", "trace",
     "use_deterministic_algorithms", "Event", "current_stream", "default_stream", "stream", "graph", "synchronize",
-    "do_bench", "make_graphed_callables", "detect_anomaly", "cudart", "swap_tensors",
+    "do_bench", "make_graphed_callables", "detect_anomaly", "cudart", "swap_tensors", "knobs",
 })  # fmt: skip
 """Parts of the framework that compute, compile, keep, time or reorder: of `torch` and `triton`, not of tensors."""
 
