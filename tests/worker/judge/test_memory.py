@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 import torch
+from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -41,7 +42,7 @@ SIZE = 16 * 8 * 2048 * 4
 
 
 class Peak(TorchDispatchMode):
-    """The most bytes that tensors took which were made inside, after any operator."""
+    """The most bytes that tensors took which were made inside, after any operator. Fake ones take none."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -51,7 +52,7 @@ class Peak(TorchDispatchMode):
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         made = func(*args, **(kwargs or {}))
         for one in tree_leaves(made):
-            if isinstance(one, torch.Tensor):
+            if isinstance(one, torch.Tensor) and not isinstance(one, FakeTensor):
                 self.made[id(one)] = weakref.ref(one)
         self.most = max(self.most, self.now())
         return made
