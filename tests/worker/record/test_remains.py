@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import types
+from importlib.machinery import ModuleSpec
 from typing import Any
 
 import pytest
@@ -90,6 +92,16 @@ def test_an_allocator_imported_by_its_name_may_be_set_in_each_call() -> None:
         HEAD + "from triton import set_allocator\n\n\ndef kernel_function(x):\n"
         f"    {call}    y = torch.empty_like(x)\n    copy[(1,)](x, y, 4, BLOCK=4)\n    return y\n", {"x": x}
     ).launches  # fmt: skip
+
+
+def test_what_python_notes_of_an_import_is_not_the_candidate_s() -> None:
+    module = types.ModuleType("candidate")
+    module.__spec__ = spec = ModuleSpec("candidate", None, origin="candidate.py")
+    spec.has_location = True
+    before, noted = Remains(vars(module)), dict(vars(spec))
+    assert spec.cached is not None
+    assert vars(spec) != noted
+    before.refuse_changed(Remains(vars(module)))
 
 
 def test_an_iterator_is_refused() -> None:

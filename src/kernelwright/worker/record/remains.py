@@ -10,6 +10,7 @@ import gc
 import sys
 import weakref
 from collections.abc import Iterator
+from importlib.machinery import ModuleSpec
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
 from typing import Any
 
@@ -20,9 +21,9 @@ from kernelwright.worker.record.trace import Refused
 CANDIDATE = "candidate"
 """The name of the module that a candidate is imported as."""
 
-UNCHANGED = (BuiltinFunctionType, CodeType, MethodDescriptorType, WrapperDescriptorType, weakref.ref, str, int, float,
-             bool, type(None))  # fmt: skip
-"""Types of objects that host code cannot change."""
+UNCHANGED = (BuiltinFunctionType, CodeType, MethodDescriptorType, WrapperDescriptorType, ModuleSpec, weakref.ref, str,
+             int, float, bool, type(None))  # fmt: skip
+"""Types of objects that host code cannot change. Python itself notes things in a module's spec when it is asked."""
 
 MOST_OBJECTS = 1_000_000
 
