@@ -48,7 +48,7 @@ class Remains:
                 raise Refused(f"over {MOST_OBJECTS} objects outlive a call")
             attributes = getattr(one, "__dict__", {})  # makes the dict, so that asking for it later changes nothing
             is_other = id(one) in elsewhere or _is_other(one)
-            inside = list(attributes.values()) if is_other else gc.get_referents(one)
+            inside = list(attributes.values()) if is_other else _inside(one)
             self.found[id(one)] = one, inside, _state(one)
             left += [] if is_other else inside
 
@@ -59,6 +59,11 @@ class Remains:
             if state != earlier or [id(part) for part in inside] != [id(part) for part in before]:
                 raise Refused(f"what outlives a call was changed by the second call, in a {type(one).__name__}; "
                               "nothing may be kept between calls")  # fmt: skip
+
+
+def _inside(one: Any) -> list[Any]:
+    """What an object refers to; of a dict keys and values, however Python lays it out."""
+    return [*one.keys(), *one.values()] if type(one) is dict else gc.get_referents(one)
 
 
 def _state(one: Any) -> object:
