@@ -11,7 +11,6 @@ import types
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import torch
 
@@ -25,7 +24,6 @@ from kernelwright.worker.plan.plan import Buffer, Plan, Recorded
 from kernelwright.worker.plan.replay import Replay
 from kernelwright.worker.record import recorder
 from kernelwright.worker.record.messages import RecordCases
-from kernelwright.worker.record.remains import Remains
 
 HEAD = """import math
 import torch
@@ -69,9 +67,7 @@ def recorded(
         init_tensors=tuple(n for n, value in enumerate(init.values()) if isinstance(value, torch.Tensor)),
     )
     job = RecordCases(source=source, autotune=autotune or {}, target="sm_90", cases=(case,), library=library)
-    # What Python keeps of a module moves in a process of thousands of tests; attacks try that check in a real recorder.
-    unmoved = mock.patch.object(Remains, "refuse_changed", return_value=None)
-    with tempfile.TemporaryDirectory() as folder, unmoved:
+    with tempfile.TemporaryDirectory() as folder:
         return recorder.record(codec.record(codec.plain(job), RecordCases), Path(folder))  # as it comes out of JSON
 
 

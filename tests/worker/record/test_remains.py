@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import sys
 import types
 from importlib.machinery import ModuleSpec
-from typing import Any
+from typing import Any, ClassVar
 
 import pytest
 import torch
@@ -29,6 +30,30 @@ class Holder:
 )
 def test_what_is_only_read_is_the_same(held: object) -> None:
     Remains(held).refuse_changed(Remains(held))
+
+
+class Unfolding(types.ModuleType):
+    """A module that makes its dict anew each time it is asked for it. After a hundred all are let go."""
+
+    made: ClassVar[list[dict[str, Any]]] = []
+
+    @property
+    def __dict__(self) -> dict[str, Any]:  # type: ignore[override]
+        if len(self.made) == 100:
+            self.made.clear()
+        self.made.append({"name": 1})
+        return self.made[-1]
+
+
+def test_a_dict_that_a_module_made_for_the_asking_hides_no_dict_that_takes_its_place_in_memory(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    held = [Holder([n]) for n in range(100)]
+    with monkeypatch.context() as patched:
+        patched.setattr(sys, "modules", {f"unfolding_{n}": Unfolding("unfolding") for n in range(101)})
+        before = Remains(held)
+    assert all(id(one.held) in before.found for one in held)
+    before.refuse_changed(Remains(held))
 
 
 def grow_list(held: Any) -> None:

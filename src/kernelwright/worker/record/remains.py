@@ -35,8 +35,8 @@ class Remains:
 
     def __init__(self, *roots: Any) -> None:
         self.found: dict[int, tuple[Any, list[Any], object]] = {}
-        elsewhere = {id(vars(module)) for module in list(sys.modules.values()) if isinstance(module, ModuleType)}
-        elsewhere -= set(map(id, roots))
+        others = [vars(module) for module in list(sys.modules.values()) if isinstance(module, ModuleType)]
+        elsewhere = set(map(id, others)) - set(map(id, roots))
         left = list(roots)
         while left:
             one = left.pop()
