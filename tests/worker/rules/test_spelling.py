@@ -81,36 +81,3 @@ def test_a_name_of_the_kernels_own_is_left_alone() -> None:
     source = with_body("double = x + x", "").replace("\n@triton.jit", "\ndouble = copy\n\n@triton.jit", 1)
     assert "double = x + x" in normal_form(source)
     assert "(copy)" not in normal_form(source)
-
-
-WIDE = """
-{above}
-def wide(dtype: tl.dtype) -> tl.dtype:
-    if dtype.is_fp16() or dtype.is_bf16():
-        return tl.float32
-    if dtype.is_int():
-        return tl.int64
-    else:
-        return dtype
-
-"""
-
-
-@pytest.mark.parametrize("above", ["@tl.constexpr", "@triton.constexpr_function"])
-def test_a_function_of_the_compiler_is_a_kernel(above: str) -> None:
-    source = with_body("x = x.to(wide(x_ptr.dtype.element_ty))").replace(
-        "\n@triton.jit", WIDE.format(above=above) + "@triton.jit", 1
-    )
-    assert findings(source) != []
-    made = normal_form(source)
-    assert findings(made) == []
-    assert "return triton.language.constexpr(tl.float32)" in made
-    assert "    elif dtype.is_int():" in made  # Triton reads what follows a branch that returns, too
-
-
-def test_the_body_of_a_function_of_the_compiler_is_checked() -> None:
-    for wrong in ("open('x')", "dtype.__class__", "__import__('os')", "torch.empty(1)"):
-        source = with_body("x = x.to(wide(x_ptr.dtype.element_ty))").replace(
-            "\n@triton.jit", WIDE.format(above="@tl.constexpr").replace("tl.int64", wrong) + "@triton.jit", 1
-        )
-        assert findings(normal_form(source)) != []

@@ -14,10 +14,11 @@ from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, dotted, imported, imported_paths, names_in
 from kernelwright.source.edits import Edit, block, edited
 from kernelwright.source.kernels import DECORATORS, jit_functions
+from kernelwright.worker.rules.constexprs import constexpr_functions
 from kernelwright.worker.rules.folding import NotConstant, literal, value_of
 from kernelwright.worker.rules.guards import guards, handlers
 from kernelwright.worker.rules.installed import is_installed
-from kernelwright.worker.rules.spelling import constexpr_functions, other_modules, other_names
+from kernelwright.worker.rules.spelling import other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, may_import
 
 ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})

@@ -1,13 +1,11 @@
 """Triton's language written in the one way that the rules know: steps of the normal form. Pure syntax.
 
-The parts of `triton.language` are modules too (`triton.language.core`), a kernel may have a second name, and Python
-functions that Triton calls while it compiles are written like kernels.
+The parts of `triton.language` are modules too (`triton.language.core`), and a kernel may have a second name.
 """
 
 from __future__ import annotations
 
 import ast
-import copy
 
 from kernelwright.source.bindings import Imported, bindings, dotted, imported, imported_paths
 from kernelwright.source.edits import Edit
@@ -18,10 +16,6 @@ LANGUAGE = "triton.language"
 
 PARTS = frozenset({f"{LANGUAGE}.core", f"{LANGUAGE}.standard"})
 """Modules whose public names `triton.language` has too."""
-
-CONSTEXPR_FUNCTIONS = frozenset({f"{LANGUAGE}.constexpr", f"{LANGUAGE}.core.constexpr", "triton.constexpr_function",
-                                 f"{LANGUAGE}.constexpr_function"})  # fmt: skip
-"""Decorators of functions that Triton calls while it compiles."""
 
 
 def other_modules(tree: ast.Module) -> list[Edit]:
@@ -84,38 +78,3 @@ def other_names(tree: ast.Module) -> list[Edit]:
             if isinstance(node, ast.Name) and node.id in second and not {node.id, second[node.id]} & own
         ]
     return found
-
-
-def constexpr_functions(tree: ast.Module) -> list[Edit]:
-    """Functions under `tl.constexpr` or `triton.constexpr_function` as kernels, whose bodies the rules check."""
-    paths = imported_paths(tree)
-    triton = next((name for name, path in paths.items() if path == "triton"), None)
-    return [
-        Edit(node, node, ast.unparse(_as_kernel(node, triton)))
-        for node in tree.body
-        if isinstance(node, ast.FunctionDef) and triton and len(node.decorator_list) == 1
-        and dotted(node.decorator_list[0], paths) in CONSTEXPR_FUNCTIONS
-    ]  # fmt: skip
-
-
-def _as_kernel(node: ast.FunctionDef, triton: str) -> ast.FunctionDef:
-    """The function under `@triton.jit`. Its arguments and what it returns are constants, as Triton has them."""
-    made = copy.deepcopy(node)
-    made.decorator_list = [ast.parse(f"{triton}.jit", mode="eval").body]
-    constexpr = ast.parse(f"{triton}.language.constexpr", mode="eval").body
-    for inner in ast.walk(made):
-        if isinstance(inner, ast.arg):
-            inner.annotation = constexpr
-        elif isinstance(inner, ast.Return) and inner.value is not None:
-            inner.value = ast.Call(constexpr, [inner.value], [])
-    made.body = _nested(made.body)
-    return made
-
-
-def _nested(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements with what follows an `if` that returns under its `else`: of a kernel Triton reads both."""
-    for position, node in enumerate(body):
-        if isinstance(node, ast.If) and node.body and isinstance(node.body[-1], ast.Return):
-            node.body, node.orelse = _nested(node.body), _nested([*node.orelse, *body[position + 1 :]])
-            return body[: position + 1]
-    return body

@@ -1,0 +1,155 @@
+"""Functions that Triton calls while it compiles (`@tl.constexpr`), put in where they are called. Pure syntax.
+
+A kernel cannot call them by Triton's own means and be checked, too: their bodies are any Python. One whose body is only
+`if` and `return` is a conditional expression, of which Triton reads the branch that is taken. Any other becomes a
+kernel; what that returns has to be a value on the device before Triton 3.7, so no dtype.
+"""
+
+from __future__ import annotations
+
+import ast
+import copy
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from kernelwright.source.bindings import bindings, dotted, imported_paths, parameters_of
+from kernelwright.source.edits import Edit
+from kernelwright.source.kernels import jit_functions
+
+DECORATORS = frozenset({"triton.language.constexpr", "triton.language.core.constexpr", "triton.constexpr_function",
+                        "triton.language.constexpr_function"})  # fmt: skip
+
+LOCAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr)
+"""Expressions that bind names: what is put into one could mean another."""
+
+MOST_NODES = 2000
+"""Parts of an expression that is put in; one with more, from calls in calls, stays a call."""
+
+
+@dataclass(frozen=True)
+class Formula:
+    """A function as one expression of its parameters. defaults: of the last parameters, by name."""
+
+    parameters: tuple[str, ...]
+    defaults: Mapping[str, ast.expr]
+    value: ast.expr
+
+    def names(self) -> set[str]:
+        """What the expression reads of its module, and Python's own names."""
+        read = [self.value, *self.defaults.values()]
+        return {part.id for node in read for part in ast.walk(node) if isinstance(part, ast.Name)} - {*self.parameters}
+
+
+def constexpr_functions(tree: ast.Module) -> list[Edit]:
+    """Calls of functions under DECORATORS replaced by what they return. Functions that are still called, or read, when
+    no more can be replaced become kernels. Arguments may be read twice, or not at all: they are constants."""
+    paths = imported_paths(tree)
+    triton = next((name for name, path in paths.items() if path == "triton"), None)
+    found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and len(node.decorator_list) == 1
+             and dotted(node.decorator_list[0], paths) in DECORATORS]  # fmt: skip
+    if not found or triton is None:
+        return []
+    bound = [binding.name for binding in bindings(tree)]
+    known = {node.name for node in found}
+    formulas = {node.name: formula for node in found
+                if bound.count(node.name) == 1 and (formula := formula_of(node)) is not None
+                and not formula.names() & known}  # fmt: skip
+    compiled = [function.node for function in jit_functions(tree)] + found
+    edits = [edit for function in compiled for edit in _put_in(function, formulas)]
+    return edits or [Edit(node, node, ast.unparse(_as_kernel(node, triton))) for node in found]
+
+
+def formula_of(node: ast.FunctionDef) -> Formula | None:
+    """The function as an expression; None where it does more than to return values under conditions."""
+    arguments = node.args
+    parameters = tuple(argument.arg for argument in parameters_of(arguments))
+    body = copy.deepcopy(node.body)
+    if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
+        del body[0]
+    value = _expression(_nested(body))
+    if value is None or arguments.vararg or arguments.kwarg or any(isinstance(one, LOCAL) for one in ast.walk(value)):
+        return None
+    positional = [argument.arg for argument in (*arguments.posonlyargs, *arguments.args)]
+    defaults = dict(zip(positional[::-1], arguments.defaults[::-1], strict=False))
+    named = zip(arguments.kwonlyargs, arguments.kw_defaults, strict=True)
+    return Formula(parameters, defaults | {one.arg: default for one, default in named if default is not None}, value)
+
+
+def _expression(body: list[ast.stmt]) -> ast.expr | None:
+    """What statements return, as an expression; None where they are not only `if` and `return`."""
+    match body:
+        case [] | [ast.Pass()] | [ast.Return(value=None)]:
+            return ast.Constant(None)
+        case [ast.Return(value=value)]:
+            return value
+        case [ast.If(test=test, body=taken, orelse=otherwise)]:
+            sides = _expression(taken), _expression(otherwise)
+            return ast.IfExp(test, sides[0], sides[1]) if sides[0] is not None and sides[1] is not None else None
+    return None
+
+
+def _put_in(function: ast.FunctionDef, formulas: Mapping[str, Formula]) -> list[Edit]:
+    """The calls of formulas in a kernel, those in arguments of others first."""
+    own = {binding.name for statement in function.body for binding in bindings(statement)}
+    own |= {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
+    own |= {one.id for part in ast.walk(function) if isinstance(part, LOCAL) for one in ast.walk(part)
+            if isinstance(one, ast.Name) and isinstance(one.ctx, ast.Store)}  # fmt: skip
+    calls = [
+        (call, formula)
+        for statement in function.body
+        for call in ast.walk(statement)
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Name)
+        and (formula := formulas.get(call.func.id)) is not None and not own & {call.func.id, *formula.names()}
+    ]  # fmt: skip
+    edits = []
+    for call, formula in calls:
+        inner = [other for other, _ in calls if other is not call and any(part is other for part in ast.walk(call))]
+        value = _called(call, formula) if not inner else None
+        if value is not None:
+            edits.append(Edit(call, call, ast.unparse(value)))
+    return edits
+
+
+def _called(call: ast.Call, formula: Formula) -> ast.expr | None:
+    """A formula with the arguments of a call; None where they do not fit, or the result would be too long."""
+    given = dict(formula.defaults)
+    given |= dict(zip(formula.parameters, call.args, strict=False))
+    given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
+    is_opaque = any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords)
+    if is_opaque or len(call.args) > len(formula.parameters) or set(given) != set(formula.parameters):
+        return None
+    made = _Arguments(given).visit(copy.deepcopy(formula.value))
+    return made if sum(1 for _ in ast.walk(made)) <= MOST_NODES else None
+
+
+class _Arguments(ast.NodeTransformer):
+    """Puts arguments in the place of parameters."""
+
+    def __init__(self, given: Mapping[str, ast.expr]) -> None:
+        self.given = given
+
+    def visit_Name(self, node: ast.Name) -> ast.expr:
+        return self.given.get(node.id, node)
+
+
+def _as_kernel(node: ast.FunctionDef, triton: str) -> ast.FunctionDef:
+    """The function under `@triton.jit`. Its arguments and what it returns are constants, as Triton has them."""
+    made = copy.deepcopy(node)
+    made.decorator_list = [ast.parse(f"{triton}.jit", mode="eval").body]
+    constexpr = ast.parse(f"{triton}.language.constexpr", mode="eval").body
+    for inner in ast.walk(made):
+        if isinstance(inner, ast.arg):
+            inner.annotation = constexpr
+        elif isinstance(inner, ast.Return) and inner.value is not None:
+            inner.value = ast.Call(constexpr, [inner.value], [])
+    made.body = _nested(made.body)
+    return made
+
+
+def _nested(body: list[ast.stmt]) -> list[ast.stmt]:
+    """Statements with what follows an `if` that returns under its `else`: of a kernel Triton reads both."""
+    for position, node in enumerate(body):
+        if isinstance(node, ast.If) and node.body and isinstance(node.body[-1], ast.Return):
+            node.body, node.orelse = _nested(node.body), _nested([*node.orelse, *body[position + 1 :]])
+            return body[: position + 1]
+    return body
