@@ -14,6 +14,7 @@ from fakes import MACHINE, FakeWorker
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
 from kernelwright.evaluator.places import Lane
+from kernelwright.jobs.worker import Places
 from kernelwright.model import Attempt, Candidate, Evaluation, Status
 
 
@@ -80,8 +81,10 @@ def test_each_worker_that_is_named_is_examined_by_itself() -> None:
     sound, coarse = Clock(answer=known), Clock(answer=known, resolution=0.05)
     workers = {"ssh:sound": sound, "ssh:coarse": coarse}
     parts = Parts(
-        lanes_on=lambda gpus, named: [Lane(name) for name in named],
-        workers_on=lambda lanes: lambda target: closing(workers[lanes[0].name]),
+        places=Places(
+            lanes_on=lambda gpus, named: [Lane(name) for name in named],
+            workers_on=lambda lanes: lambda target: closing(workers[lanes[0].name]),
+        )
     )
     words = ["doctor", *(word for name in workers for word in ("--workers", name))]
     result = CliRunner().invoke(cli, words, obj=parts)

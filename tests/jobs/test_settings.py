@@ -49,6 +49,7 @@ children = 1
 [proposer_option]
 settle_s = 0.5
 """
+LANES = 'gpus = 1\nworkers = ["ssh:box"]\n'
 MODEL = 'problem = "double"\nproposer = "openai"\nmodel = "small"\nbase_url = "http://127.0.0.1:9"\n'
 
 
@@ -144,7 +145,9 @@ def test_every_field_is_an_option_of_optimize_and_these_tests_set_each() -> None
     assert command is not None
     names = {param.name for param in command.params}
     assert set(RunOptions.__struct_fields__) <= names
-    assert all(f"\n{name} = " in f"\n{WHOLE}{MODEL}" or f"[{name}]" in WHOLE for name in RunOptions.__struct_fields__)
+    assert all(
+        f"\n{name} = " in f"\n{WHOLE}{MODEL}{LANES}" or f"[{name}]" in WHOLE for name in RunOptions.__struct_fields__
+    )
 
 
 def test_what_is_typed_wins_and_single_keys_of_a_table_too() -> None:
@@ -193,6 +196,8 @@ def test_a_resumed_run_reads_no_file() -> None:
         ("trials = 0\n", "line 1: trials cannot be used"),
         ('seed = 1\ncontrol = "greedy"\n', "line 2: control cannot be used"),
         ("[option]\nwidth = [1]\n", "line 1: option cannot be used"),
+        ("gpus = 0\n", "line 1: gpus cannot be used"),
+        ('seed = 1\nworkers = "ssh:box"\n', "line 2: workers cannot be used"),
         ("minutes = inf\n", "kernelwright.toml, line 1: minutes cannot be used"),
         ("usd = nan\n", "kernelwright.toml, line 1: usd cannot be used"),
         ("trials = \n", "kernelwright.toml is not TOML"),

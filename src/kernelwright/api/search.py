@@ -14,7 +14,8 @@ from kernelwright.jobs import optimize as optimize_job
 from kernelwright.jobs import series as series_job
 from kernelwright.jobs import tune as tune_job
 from kernelwright.jobs.display import Display
-from kernelwright.jobs.worker import Notify, StartWorker, local_worker
+from kernelwright.jobs.settings import DEFAULTS
+from kernelwright.jobs.worker import PLACES, Notify, StartWorker, local_worker
 from kernelwright.model import LibraryMode, Scalar, WhichCases
 from kernelwright.problems.lists import problems_named
 from kernelwright.tune import Settings
@@ -50,6 +51,8 @@ def optimize(
     library: LibraryMode | None = None,
     out: AnyPath | None = None,
     target: str | None = None,
+    gpus: str | int | None = None,
+    workers: Sequence[str] | None = None,
     max_autotune: bool = False,
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
@@ -57,11 +60,12 @@ def optimize(
     """Search for a faster kernel, confirm the best, and write the run's folder.
 
     The options are those of the command `optimize` and of docs/settings.md; None is their default, and no settings file
-    is read. option, proposer_option: of the strategy and of the proposer, by name. out: the run's folder, new.
-    max_autotune: measure that mode of torch.compile beside the best kernel, too (slow). notify: where progress goes,
-    one line per event; a notebook shows a table instead where none is given. An interrupt ends the search in order.
-    Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` where torch or Triton is
-    missing, `ProviderError` where the model gives no answers.
+    is read. gpus: "all", a number or UUIDs, of this machine; workers: places elsewhere, such as ["ssh:HOST*4"]; they
+    take the place of `start_worker`. option, proposer_option: of the strategy and of the proposer, by name. out: the
+    run's folder, new. max_autotune: measure that mode of torch.compile beside the best kernel, too (slow). notify:
+    where progress goes, one line per event; a notebook shows a table instead where none is given. An interrupt ends the
+    search in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` where torch
+    or Triton is missing, `ProviderError` where the model gives no answers.
     """
     found = optimize_job.optimize(
         os.fspath(problem), start_worker=start_worker, notify=notify,
@@ -71,7 +75,7 @@ def optimize(
         trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds, strategy=strategy,
         option=option, proposer=proposer, proposer_option=proposer_option, model=model, base_url=base_url, seed=seed,
         in_flight=in_flight, thinking=thinking, dtype=dtype, cases=cases, control=control, unqualified=unqualified,
-        no_source=no_source, library=library, target=target, max_autotune=max_autotune,
+        no_source=no_source, library=library, target=target, gpus=gpus, workers=workers, max_autotune=max_autotune,
     )  # fmt: skip
     return open_run(found.folder)
 
@@ -104,6 +108,8 @@ def optimize_all(
     library: LibraryMode | None = None,
     out: AnyPath | None = None,
     target: str | None = None,
+    gpus: str | int | None = None,
+    workers: Sequence[str] | None = None,
     max_autotune: bool = False,
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
@@ -122,7 +128,8 @@ def optimize_all(
         no_cache=no_cache, trials=trials, minutes=minutes, tokens=tokens, usd=usd, gpu_seconds=gpu_seconds,
         strategy=strategy, option=option, proposer=proposer, proposer_option=proposer_option, model=model,
         base_url=base_url, seed=seed, in_flight=in_flight, thinking=thinking, dtype=dtype, cases=cases,
-        unqualified=unqualified, no_source=no_source, library=library, target=target, max_autotune=max_autotune,
+        unqualified=unqualified, no_source=no_source, library=library, target=target, gpus=gpus, workers=workers,
+        max_autotune=max_autotune,
     )  # fmt: skip
     return SearchedAll(**vars(found))
 
@@ -148,6 +155,9 @@ def tune(
     which: WhichCases = "derived",
     unqualified: bool = False,
     target: str | None = None,
+    gpus: str | int | None = None,
+    workers: Sequence[str] | None = None,
+    in_flight: int | None = None,
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
 ) -> Tuned:
@@ -155,10 +165,15 @@ def tune(
 
     candidate: a Python file, None for the problem's starter. space: a file that states the configs; None: found in the
     source. cases: names of the cases to score, () for all timed ones. out: the folder, None for a new one under
-    ./tuned. library, which: as for `verify`. Without a GPU times are estimates. Raises `RequestError` and `ConfigError`
-    for the request, `ProblemError` for the problem.
+    ./tuned. library, which: as for `verify`. gpus, workers: as for `optimize`. in_flight: most configs that are
+    evaluated at once, None for four on each lane. Without a GPU times are estimates. Raises `RequestError` and
+    `ConfigError` for the request, `ProblemError` for the problem.
     """
-    settings = Settings(sampler=sampler, trials=trials, minutes=minutes, seed=seed, dtype=dtype)
+    start_worker, lanes = PLACES.choose(gpus, workers, start_worker)
+    settings = Settings(
+        sampler=sampler, trials=trials, minutes=minutes, seed=seed, dtype=dtype,
+        in_flight=in_flight or DEFAULTS.in_flight * lanes,
+    )  # fmt: skip
     found = tune_job.tune(
         os.fspath(problem), text_of(candidate), settings,
         space=text_of(space), cases=tuple(cases),

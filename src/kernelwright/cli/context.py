@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import get_args
 
 import click
 
-from kernelwright.evaluator.places import Lane
-from kernelwright.jobs.worker import StartWorker, lanes_on, local_worker, workers_on
+from kernelwright.jobs.worker import PLACES, Places, StartWorker, local_worker
 from kernelwright.model import LibraryMode
 
 
@@ -18,8 +16,7 @@ class Parts:
     """What the commands start, in click's context object."""
 
     start_worker: StartWorker = local_worker
-    lanes_on: Callable[[str | None, Sequence[str]], list[Lane]] = lanes_on
-    workers_on: Callable[[list[Lane]], StartWorker] = workers_on
+    places: Places = PLACES
 
 
 pass_parts = click.make_pass_decorator(Parts, ensure=True)

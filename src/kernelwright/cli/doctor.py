@@ -33,7 +33,7 @@ def doctor(
     not the known one, so no other result of this machine counts. A missing GPU is reported and is not a failure.
     With --gpus or --workers each is examined by itself, one after the other.
     """
-    lanes = parts.lanes_on(gpus, workers)
+    lanes = parts.places.lanes_on(gpus, workers)
     if not lanes:
         found = examine(start_worker=parts.start_worker, target=target)
         say_examination(found, as_json)
@@ -43,7 +43,7 @@ def doctor(
     examined = {}
     for lane in lanes:
         say(f"worker {lane.name}\n", as_json)
-        examined[lane.name] = examine(start_worker=parts.workers_on([lane]), target=target)
+        examined[lane.name] = examine(start_worker=parts.places.workers_on([lane]), target=target)
         say_examination(examined[lane.name], as_json)
         say("", as_json)
     if as_json:

@@ -169,15 +169,13 @@ def optimize(
 
     PROBLEM's file is executed with your rights, and so is the copy in RUN/problem where a run is resumed: read it first
     if the run is from elsewhere. Candidates are confined. An address or a key's variable that a run or a settings file
-    names is used only where you type it, too, confirm it, or did so before.
+    names, and a worker's place that a file names, is used only where you type it, too, confirm it, or did so before.
     """
     if problem and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")
     typed = typed_options(ctx)
-    started: dict[str, Any] = {"start_worker": parts.start_worker, "notify": note, "display": show, "ask": ask}
-    lanes = parts.lanes_on(given["gpus"], given["workers"])
-    if lanes:
-        started["start_worker"] = parts.workers_on(lanes)
+    started: dict[str, Any] = {"start_worker": parts.start_worker, "places": parts.places, "notify": note}
+    started |= {"display": show, "ask": ask}
     as_json = given["as_json"]
     if resume is not None:
         refuse_what_is_decided(ctx)
@@ -189,8 +187,6 @@ def optimize(
     file = read_settings(given["settings"], note)
     if not problem and file.options.problem is None:
         raise click.UsageError(f"give PROBLEM (or problem = … in {NAME}) or --resume RUN.")
-    if lanes and file.options.in_flight is None:
-        typed.setdefault("in_flight", DEFAULTS.in_flight * len(lanes))
     named = problems_named(problem)
     if len(named) > 1:
         if dry_run:

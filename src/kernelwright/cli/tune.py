@@ -101,13 +101,15 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     if given["recorded"] is None and problem is None:
         raise click.UsageError("give PROBLEM, or --recorded FILE.")
     is_typed = ctx.get_parameter_source("in_flight") is ParameterSource.COMMANDLINE
-    lanes = parts.lanes_on(given["gpus"], given["workers"]) if given["recorded"] is None else []
+    start_worker, lanes = parts.start_worker, 1
+    if given["recorded"] is None:
+        start_worker, lanes = parts.places.choose(given["gpus"], given["workers"], start_worker)
     settings = Settings(
         sampler=given["sampler"],
         seed=given["seed"],
         trials=given["trials"],
         minutes=given["minutes"],
-        in_flight=given["in_flight"] * (1 if is_typed else max(1, len(lanes))),
+        in_flight=given["in_flight"] * (1 if is_typed else lanes),
         early_stop=not given["no_early_stop"],
         dtype=given["dtype"],
     )
@@ -127,7 +129,6 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     else:
         assert problem is not None
         named = {name: given[name] for name in ("space", "cases", "target", "library", "which", "unqualified")}
-        start_worker = parts.workers_on(lanes) if lanes else parts.start_worker
         outcome = job.tune(problem, candidate, settings, start_worker=start_worker, **named, **begin).outcome
     if outcome is None:
         ctx.exit(0)

@@ -97,8 +97,8 @@ class AgentSession:
         """
         with self._choosing:
             given = read_options({"target": self.target, **options, "problem": problem, "proposer": MAILBOX})
-            run = new_run(given, settings, ask=refuse, notify=self._notify)
-            self._open(begin(run, start_worker=self.start_worker, notify=self._notify), at_once)
+            run = new_run(given, settings, start_worker=self.start_worker, ask=refuse, notify=self._notify)
+            self._open(begin(run, notify=self._notify), at_once)
             return self.state()
 
     def go_on(self, folder: str, at_once: int = ONE) -> dict[str, Any]:

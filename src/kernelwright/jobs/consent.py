@@ -47,16 +47,19 @@ def refuse(question: str) -> bool:
 @dataclass(frozen=True)
 class Wish:
     """Something that needs consent. what: what would happen, for people. parts: the values of the options that ask for
-    it, by the words to type for them."""
+    it, by the words to type for them. within: the folder for which alone consent is remembered; None: for every one."""
 
     what: str
     parts: Mapping[str, str]
     place: Path | None = None
     """The path that would be used; None where there is none."""
+    within: Path | None = None
 
     @property
     def key(self) -> str:
         known = {**self.parts, "place": str(self.place)}
+        if self.within is not None:
+            known["within"] = str(self.within)
         return sha(encode(["kernelwright", known]))
 
 
@@ -99,6 +102,11 @@ def path_wishes(file: RunOptions, merged: RunOptions) -> list[Wish]:
     return [path_wish(flag, value, what) for flag, value, what in values if value is not None]
 
 
+def worker_wishes(workers: tuple[str, ...] | None) -> list[Wish]:
+    """The places of workers that a settings file names: each gets the problem, and `argv:` runs a command here."""
+    return [Wish(f"start workers by {text}", {f"--workers {text}": ""}, within=Path.cwd()) for text in workers or ()]
+
+
 def path_wish(flag: str, value: str, what: str) -> Wish:
     return Wish(f"{what} {Path(value).resolve()}", {f"{flag} {value}".strip(): ""}, Path(value).resolve())
 
@@ -109,6 +117,7 @@ def typed_words(given: RunOptions) -> set[str]:
     found |= {f"--base-url {given.base_url}"} if given.base_url is not None else set()
     values = {name: getattr(given, name) for name in ("lessons", "out", "starter", "known")}
     found |= {f"--{name} {value}" for name, value in values.items() if value is not None}
+    found |= {f"--workers {text}" for text in given.workers or ()}
     return found | ({given.problem} if given.problem is not None else set())
 
 

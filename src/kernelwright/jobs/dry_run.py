@@ -18,7 +18,7 @@ from kernelwright.jobs.consent import Ask, refuse
 from kernelwright.jobs.loading import load_qualified, require_verifiable
 from kernelwright.jobs.runs import NewRun, find_known, new_run
 from kernelwright.jobs.settings import NO_FILE, SettingsFile, read_options
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.llm.protocol import NothingSent, ProviderRequest
 from kernelwright.model import (
     BUDGET_LIMITS,
@@ -67,15 +67,19 @@ def dry_run(
     *,
     settings: SettingsFile = NO_FILE,
     start_worker: StartWorker,
+    places: Places = PLACES,
     notify: Notify,
     ask: Ask = refuse,
     **options: Any,
 ) -> DryRun:
     """What `optimize` with these arguments would send first. Raises as it does; a key need not be there."""
     given = read_options({**options, "problem": None if problem is None else str(problem)})
-    run = new_run(given, settings, ask=ask, notify=notify, variables=with_keys(os.environ))
+    run = new_run(
+        given, settings, start_worker=start_worker, places=places, ask=ask, notify=notify,
+        variables=with_keys(os.environ),
+    )  # fmt: skip
     with load_qualified(
-        run.problem, run.settings.problem, start_worker=start_worker, notify=notify, target=run.target,
+        run.problem, run.settings.problem, start_worker=run.start_worker, notify=notify, target=run.target,
         dtype=run.settings.dtype, library=run.settings.library, which=run.settings.cases,
         unqualified=run.settings.unqualified,
     ) as (worker, info), tempfile.TemporaryDirectory() as folder:  # fmt: skip

@@ -17,12 +17,12 @@ from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.folders import fresh_folder, refuse_links
 from kernelwright.jobs.candidates import read_candidate
-from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of
+from kernelwright.jobs.consent import Ask, path_wishes, settle, typed_as, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.generated import require_generated
 from kernelwright.jobs.known import known_kernels
 from kernelwright.jobs.loading import read_problem, require_qualified, require_verifiable
-from kernelwright.jobs.settings import NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.settings import DEFAULTS, NO_LIMITS, NO_OPTIONS, RunOptions, SettingsFile, merge, settings_from
+from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
 from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunInfo, RunSettings
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
@@ -42,21 +42,29 @@ class OpenRun(NamedTuple):
 @dataclass(frozen=True)
 class NewRun:
     """A run that is about to begin. starter: None where the proposer writes the first kernel. out: its folder; None: a
-    new one under ./runs. target: compile target, None for the machine's own."""
+    new one under ./runs. target: compile target, None for the machine's own. start_worker: what starts its worker."""
 
     settings: RunSettings
     problem: ProblemPath
     starter: Candidate | None
     out: str | None
     target: str | None
+    start_worker: StartWorker
 
 
 def new_run(
-    given: RunOptions, file: SettingsFile, *, ask: Ask, notify: Notify, variables: Mapping[str, str] = os.environ
+    given: RunOptions,
+    file: SettingsFile,
+    *,
+    start_worker: StartWorker,
+    places: Places = PLACES,
+    ask: Ask,
+    notify: Notify,
+    variables: Mapping[str, str] = os.environ,
 ) -> NewRun:
     """The run that these options and a settings file describe. Every error that needs no worker is raised here.
 
-    variables: the environment, which has the keys.
+    start_worker: where neither names a place. variables: the environment, which has the keys.
     """
     merged = merge(given, file.options)
     settings = settings_from(merged)
@@ -64,9 +72,11 @@ def new_run(
         raise RequestError(
             "lessons may name a problem, and --no-source is to send nothing of it", "leave --lessons or --no-source out"
         )
-    wishes = [*wishes_of(settings), *path_wishes(file.options, merged)]
+    wishes = [*wishes_of(settings), *path_wishes(file.options, merged), *worker_wishes(merged.workers)]
     near = (file.path.resolve().parent, Path.cwd())
     settle(wishes, typed_words(given), str(file.path), ask=ask, notify=notify, near=near)
+    start_worker, merged = on_lanes(start_worker, merged, places)
+    settings = settings_from(merged)
     problem = read_problem(settings.problem)
     if settings.proposer == "builtin" and settings.starter is None and problem.starter is None:
         settings = msgspec.structs.replace(settings, proposer="inductor")
@@ -77,17 +87,17 @@ def new_run(
         raise RunFolderError(
             f"{merged.out} already holds a run", f"go on with it: --resume {merged.out}, or name another"
         )
-    return NewRun(settings, problem, starter, merged.out, merged.target)
+    return NewRun(settings, problem, starter, merged.out, merged.target, start_worker)
 
 
 @contextmanager
-def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator[OpenRun]:
+def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
     """Start a worker, load the problem, and begin the run in its folder, which gets a copy of the problem.
 
     Raises `ProblemError` for a problem that does not qualify, `MachineError` where torch or Triton is missing, and what
     `require_generated` raises where the first kernel is to be what torch.compile generates.
     """
-    with start_worker(run.target) as worker:
+    with run.start_worker(run.target) as worker:
         problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
         known = find_known(worker, run, problem, notify)
@@ -112,6 +122,13 @@ def begin(run: NewRun, *, start_worker: StartWorker, notify: Notify) -> Iterator
         cases = [one.case for one in problem.cases]
         with Journal.create(folder, info, lambda: copy_problem(run.problem, folder, cases)) as journal:
             yield OpenRun(journal, worker, run.settings.budget)
+
+
+def on_lanes(start_worker: StartWorker, options: RunOptions, places: Places) -> tuple[StartWorker, RunOptions]:
+    """What starts the worker of a session with these options, and what is left of them for its runs."""
+    start_worker, lanes = places.choose(options.gpus, options.workers, start_worker)
+    in_flight = options.in_flight or (DEFAULTS.in_flight * lanes if lanes > 1 else None)
+    return start_worker, msgspec.structs.replace(options, gpus=None, workers=None, in_flight=in_flight)
 
 
 def load(worker: Worker, run: NewRun) -> ProblemInfo:

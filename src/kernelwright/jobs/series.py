@@ -15,8 +15,9 @@ import msgspec
 
 from kernelwright.errors import ProblemError, RequestError, RunFolderError
 from kernelwright.folders import fresh_folder, refuse_links
-from kernelwright.jobs.consent import Ask, path_wish, path_wishes, refuse, settle, typed_words, wishes_of
+from kernelwright.jobs.consent import Ask, path_wish, path_wishes, refuse, settle, typed_words, wishes_of, worker_wishes
 from kernelwright.jobs.display import Display, lines_to
+from kernelwright.jobs.runs import on_lanes
 from kernelwright.jobs.series_search import SeriesResult, SeriesSearch
 from kernelwright.jobs.series_state import (
     Series,
@@ -38,7 +39,7 @@ from kernelwright.jobs.settings import (
     read_options,
     settings_from,
 )
-from kernelwright.jobs.worker import Notify, StartWorker
+from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.journal import NAME
 from kernelwright.model import Budget
 from kernelwright.problems import find_problem
@@ -57,6 +58,7 @@ def optimize_series(
     max_autotune: bool = False,
     settings: SettingsFile = NO_FILE,
     start_worker: StartWorker,
+    places: Places = PLACES,
     notify: Notify,
     display: Display | None = None,
     ask: Ask = refuse,
@@ -72,18 +74,20 @@ def optimize_series(
     if not problems:
         raise RequestError("no problem is named", "name files, folders or problems of the gallery")
     given = read_options(options)
-    places = [str(Path(one).resolve()) if Path(one).exists() else str(one) for one in problems]
-    merged = merge(msgspec.structs.replace(given, problem=places[0]), settings.options)
+    paths = [str(Path(one).resolve()) if Path(one).exists() else str(one) for one in problems]
+    merged = merge(msgspec.structs.replace(given, problem=paths[0]), settings.options)
     for name in ONE_RUN:
         if getattr(merged, name) is not None:
-            raise RequestError(f"--{name} fits one problem, and {len(places)} are named", "leave it out")
-    consent(places, given, merged, settings, ask=ask, notify=notify)
-    names = fresh_names([stem_of(place) for place in places])
+            raise RequestError(f"--{name} fits one problem, and {len(paths)} are named", "leave it out")
+    consent(paths, given, merged, settings, ask=ask, notify=notify)
+    start_worker, merged = on_lanes(start_worker, merged, places)
+    given = msgspec.structs.replace(given, gpus=None, workers=None)
+    names = fresh_names([stem_of(place) for place in paths])
     trials = settings_from(msgspec.structs.replace(merged, **dict.fromkeys(LIMITS))).budget.trials or DEFAULTS.trials
     series = Series(
-        problems=tuple(SeriesProblem(name=name, problem=place) for name, place in zip(names, places, strict=True)),
+        problems=tuple(SeriesProblem(name=name, problem=place) for name, place in zip(names, paths, strict=True)),
         options=msgspec.structs.replace(merged, problem=None, out=None, **dict.fromkeys(LIMITS)),
-        budget=merged.limits if merged.limits != NO_LIMITS else Budget(trials=trials * len(places)),
+        budget=merged.limits if merged.limits != NO_LIMITS else Budget(trials=trials * len(paths)),
         round_trials=max(trials // ROUNDS, 1),
         max_autotune=max_autotune,
     )
@@ -99,18 +103,21 @@ def resume_series(
     *,
     agreed: RunOptions = NO_OPTIONS,
     start_worker: StartWorker,
+    places: Places = PLACES,
     notify: Notify,
     display: Display | None = None,
     ask: Ask = refuse,
 ) -> SeriesResult:
     """Go on with the search over several problems in `folder`; a problem that failed before is tried again.
 
-    limits: in place of the recorded ones, where given. agreed: options given again to consent to them. Raises
+    limits: in place of the recorded ones, where given. agreed: options given again to consent to them, and the lanes of
+    this session. Raises
     `RunFolderError` where there is none, and the errors of `optimize_series`.
     """
     path = Path(folder)
     if path.is_dir():
         refuse_links(path)
+    start_worker, agreed = on_lanes(start_worker, agreed, places)
     series = read_series(path)
     given = {name: value for name, value in msgspec.structs.asdict(limits).items() if value is not None}
     series = msgspec.structs.replace(series, budget=msgspec.structs.replace(series.budget, **given), failed={})
@@ -125,7 +132,7 @@ def consent(
     no others."""
     near = (settings.path.resolve().parent, Path.cwd())
     file = msgspec.structs.replace(settings.options, problem=None)
-    wishes = [*wishes_of(settings_from(merged)), *path_wishes(file, merged)]
+    wishes = [*wishes_of(settings_from(merged)), *path_wishes(file, merged), *worker_wishes(merged.workers)]
     settle(wishes, typed_words(given), str(settings.path), ask=ask, notify=notify, near=near)
     named = [path_wish("", place, "run the problem") for place in places]
     settle(named, {words for wish in named for words in wish.parts}, "the command", ask=ask, notify=notify)

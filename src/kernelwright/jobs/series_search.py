@@ -196,8 +196,8 @@ class SeriesSearch:
             self.given, problem=None, out=str(folder), **msgspec.structs.asdict(grant.limits)
         )
         file = SettingsFile(self.folder / FILE, msgspec.structs.replace(self.series.options, problem=place))
-        new = new_run(given, file, ask=self.ask, notify=self.notify)
-        with begin(new, start_worker=start_worker, notify=self.notify) as run:
+        new = new_run(given, file, start_worker=start_worker, ask=self.ask, notify=self.notify)
+        with begin(new, notify=self.notify) as run:
             yield run
 
     def place(self, name: str) -> str:

@@ -43,7 +43,8 @@ class RunOptions(Record, frozen=True, kw_only=True):
 
     option, proposer_option: options of the strategy and of the proposer, by name. model, base_url: two of the
     proposer's. known: a folder whose kernels are tried first. out: the run's folder. target: compile target, only
-    without a GPU.
+    without a GPU. gpus: "all", a number, or UUIDs joined by commas, of this machine. workers: places elsewhere, such as
+    "ssh:HOST*4". Both are of a session: a run does not keep them.
     """
 
     problem: str | None = None
@@ -74,6 +75,8 @@ class RunOptions(Record, frozen=True, kw_only=True):
     library: LibraryMode | None = None
     out: str | None = None
     target: str | None = None
+    gpus: str | Positive | None = None
+    workers: tuple[str, ...] | None = None
 
     @property
     def limits(self) -> Budget:
@@ -92,7 +95,8 @@ class Defaults(Record, frozen=True, kw_only=True):
     seed: int = 0
     cases: Literal["stated", "derived"] = "derived"
     in_flight: int = 4
-    """One candidate is timed while others compile. On an H200 with 16 cores 6 keep the GPU busy (docs/searching.md)."""
+    """For each lane: one candidate is timed while others compile. On an H200 with 16 cores 6 keep the GPU busy
+    (docs/searching.md)."""
     trials: int = 40
     """Where no limit of any kind is given: ten rounds of the default beam. Nested tunings are added to it."""
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
+from dataclasses import dataclass
 
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.places import Lane, choose, find_gpus, lanes_at, start_lanes
@@ -22,13 +23,31 @@ def local_worker(target: str | None) -> AbstractContextManager[Worker]:
     return start_worker(target=target)
 
 
-def lanes_on(gpus: str | None, workers: Sequence[str] = ()) -> list[Lane]:
+def lanes_on(gpus: str | int | None, workers: Sequence[str] = ()) -> list[Lane]:
     """What `--gpus` names on this machine, and the places that `--workers` names; none where neither was given. Raises
     `RequestError` for what is not there."""
-    here = choose(gpus, find_gpus()) if gpus is not None else []
+    here = choose(str(gpus), find_gpus()) if gpus is not None else []
     return [*here, *(lane for text in workers for lane in lanes_at(text))]
 
 
 def workers_on(lanes: list[Lane]) -> StartWorker:
     """A worker made of these lanes."""
     return lambda target: start_lanes(lanes, target)
+
+
+@dataclass(frozen=True)
+class Places:
+    """How the places that a user names are found and started."""
+
+    lanes_on: Callable[[str | int | None, Sequence[str]], list[Lane]] = lanes_on
+    workers_on: Callable[[list[Lane]], StartWorker] = workers_on
+
+    def choose(
+        self, gpus: str | int | None, workers: Sequence[str] | None, alone: StartWorker
+    ) -> tuple[StartWorker, int]:
+        """What starts the worker, and how many lanes it has; `alone` and 1 where neither is named."""
+        lanes = self.lanes_on(gpus, workers or ())
+        return (self.workers_on(lanes), len(lanes)) if lanes else (alone, 1)
+
+
+PLACES = Places()
