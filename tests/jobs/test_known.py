@@ -139,6 +139,13 @@ def test_a_problem_s_own_best_is_no_known_kernel_of_the_folder_that_it_lies_in()
     assert [one.origin for one in info_of("run").known] == ["same/best.py"]
 
 
+def test_a_kernel_that_is_constructed_with_other_arguments_is_not_tried() -> None:
+    constructed = "\nclass ModelNew:\n    def __init__(self, eps):\n        self.eps = eps\n"
+    write("gallery/softmax", 512, SMALL, more=constructed)
+    search()
+    assert info_of("run").known == ()
+
+
 def test_a_folder_with_neither_runs_nor_problems_is_refused() -> None:
     Path("empty").mkdir()
     with pytest.raises(RequestError, match="empty holds neither runs nor folders of problems"):

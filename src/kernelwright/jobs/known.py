@@ -1,6 +1,7 @@
 """Known kernels: those of the gallery, of earlier runs and of a folder, whose problem calls the same operators.
 
-They are judged as further starters of a search. None is taken over without that.
+They are judged as further starters of a search. None is taken over without that. One whose class is constructed
+otherwise than the problem's gets the problem's constructor arguments, and is left out where these lack one of its own.
 """
 
 from __future__ import annotations
@@ -8,13 +9,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
+import msgspec
+
 from kernelwright.errors import RequestError, RunFolderError
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.worker import Notify
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import BenchReport, Candidate, KnownKernel, ProblemInfo
 from kernelwright.problems import ProblemPath, problems_in
-from kernelwright.problems.alike import signature, written_operators
+from kernelwright.problems.alike import described, signature, written_operators
+from kernelwright.problems.constructed import constructed_as
 from kernelwright.problems.gallery import GALLERY, gallery_problems
 from kernelwright.problems.paths import problem_at
 from kernelwright.report.framework import against_of, framework_report
@@ -29,7 +33,7 @@ RUNS = Path("runs")
 
 Signature = tuple[str, ...]
 Operators = Callable[[ProblemPath], tuple[str, ...]]
-"""Loads a problem and gives its operators; raises `ProblemError`."""
+"""Loads a problem and gives what is `described` of it; raises `ProblemError`."""
 
 
 def known_kernels(
@@ -47,7 +51,7 @@ def known_kernels(
     operators: for problems of that folder which do not have them written down. Raises `RequestError` where the folder
     has neither runs nor problems.
     """
-    wanted = signature(info.operators)
+    wanted = signature(described(info))
     if wanted is None:
         return ()
     found: list[KnownKernel] = []
@@ -60,7 +64,9 @@ def known_kernels(
         ]
     gallery = [problem_at(file) for file in gallery_problems(Path.cwd()).values()]
     found += [*from_runs(RUNS, wanted), *from_problems(Path(GALLERY), gallery, wanted, problem, None, notify)]
-    distinct = list({one.candidate.id: one for one in reversed(found) if one.candidate != starter}.values())[::-1]
+    fitting = [msgspec.structs.replace(one, candidate=candidate) for one in found
+               if (candidate := constructed_as(one.candidate, info.source)) is not None]  # fmt: skip
+    distinct = list({one.candidate.id: one for one in reversed(fitting) if one.candidate != starter}.values())[::-1]
     for one in distinct[:MOST]:
         notify(f"known kernel, from {one.origin}: for the same operators, judged after the starter")
     if len(distinct) > MOST:
@@ -82,7 +88,7 @@ def from_runs(folder: Path, wanted: Signature) -> list[KnownKernel]:
     for place in run_folders(folder):
         try:
             with Journal.open(place) as journal:
-                if signature(journal.info.problem.operators) == wanted:
+                if signature(described(journal.info.problem)) == wanted:
                     view = read_run(journal)
                     best = view.best
                     if best is not None and best.number in view.confirmed and best.proposal.candidate is not None:

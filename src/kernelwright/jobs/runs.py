@@ -26,6 +26,7 @@ from kernelwright.jobs.worker import PLACES, Notify, Places, StartWorker
 from kernelwright.journal import NAME, SCHEMA_VERSION, Journal
 from kernelwright.model import Budget, Candidate, KnownKernel, ProblemInfo, RunInfo, RunSettings
 from kernelwright.problems import ProblemPath, copy_problem, problem_in_run
+from kernelwright.problems.alike import described
 from kernelwright.propose import build_proposer
 from kernelwright.run import resume as end_pause
 from kernelwright.search import build_strategy
@@ -145,7 +146,7 @@ def find_known(worker: Worker, run: NewRun, problem: ProblemInfo, notify: Notify
     def operators(other: ProblemPath) -> tuple[str, ...]:
         nonlocal others
         others += 1
-        return worker.load(str(other.file), which="stated").operators
+        return described(worker.load(str(other.file), which="stated"))
 
     named = Path(run.settings.known) if run.settings.known is not None else None
     try:

@@ -1,7 +1,8 @@
 """Whether two problems call the same operators, whatever their sizes, dtypes and names.
 
-What is compared are the lines of `ProblemInfo.operators`. Alike is a reason to try a kernel and no more: two problems
-that are alike may still want different kernels, which the judge finds out.
+What is compared are their inputs and the lines of `ProblemInfo.operators`. A dimension of one element is no size: it
+is what makes a product one with a vector. Alike is a reason to try a kernel and no more: two problems that are alike
+may still want different kernels, which the judge finds out.
 """
 
 from __future__ import annotations
@@ -10,42 +11,76 @@ import re
 from collections.abc import Sequence
 from pathlib import Path
 
+from kernelwright.model import ProblemInfo, TensorSpec
 from kernelwright.textfile import read_text
 
 FILE = "operators.txt"
-"""Beside a problem of the gallery: its operators, so that it need not be loaded to be compared."""
+"""Beside a problem of the gallery: its inputs and operators, so that it need not be loaded to be compared."""
 
+TAKE_SIZES = frozenset({
+    "view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "repeat", "as_strided", "new_zeros", "new_ones",
+    "new_full", "new_empty", "new_empty_strided", "empty_strided", "zeros", "ones", "empty", "full", "rand", "randn",
+    "sum_to_size", "split_with_sizes", "unflatten", "native_layer_norm", "layer_norm", "rms_norm", "_fused_rms_norm",
+})  # fmt: skip
+"""Operators whose lists of numbers are sizes. Those of others are dimensions, paddings, strides or windows."""
+
+GIVEN = re.compile(r"(?P<name>\w+): (?P<shape>\([\d, ]*\)) \w+")
 LINE = re.compile(r"(?P<left>.+?) = (?P<name>\w[\w.]*)\((?P<given>.*)\) -> (?P<made>.*)")
 LIST_OF_NUMBERS = re.compile(r"\[[-\d, ]*\]")
-CONSTANT = re.compile(r"a constant \([\d, ]*\) \w+")
+CONSTANT = re.compile(r"a constant (\([\d, ]*\)) \w+")
 WORD = re.compile(r"(?<![\w.])(?:%\d+|[A-Za-z_]\w*)(?![\w.=])")
-SHAPE = re.compile(r"\(([\d, ]*)\) \w+")
+SHAPE = re.compile(r"(\([\d, ]*\)) \w+")
 NO_NAMES = frozenset({"True", "False", "None", "inf", "nan", "torch"})
 
 
-def signature(operators: Sequence[str]) -> tuple[str, ...] | None:
-    """The operators without sizes and dtypes, tensors numbered as they come up; None where not all are known."""
+def described(info: ProblemInfo) -> tuple[str, ...]:
+    """The tensors that a problem is given and its operators, a line each, as `FILE` has them; empty where operators are
+    not known."""
+    case = next((one for one in info.cases if one.case.timed), None)
+    if case is None or not info.operators:
+        return ()
+    named = [*zip(case.input_names, case.inputs, strict=False), *case.parameters.items()]
+    given = [f"{name.replace('.', '_')}: {_shape(spec)}" for name, spec in named if isinstance(spec, TensorSpec)]
+    return (*given, *info.operators)
+
+
+def _shape(spec: TensorSpec) -> str:
+    comma = "," if len(spec.shape) == 1 else ""
+    return f"({', '.join(map(str, spec.shape))}{comma}) {spec.dtype}"
+
+
+def signature(lines: Sequence[str]) -> tuple[str, ...] | None:
+    """What is `described` without sizes and dtypes, tensors numbered as they come up; None where not all is known."""
     names: dict[str, str] = {}
 
     def numbered(found: re.Match[str]) -> str:
         word = found[0]
         return word if word in NO_NAMES else names.setdefault(word, f"t{len(names)}")
 
-    lines = []
-    for line in operators:
+    made = []
+    for line in lines:
         if line.startswith("return "):
-            lines.append("return " + WORD.sub(numbered, line.removeprefix("return ")))
-            continue
-        if (found := LINE.fullmatch(line)) is None:
+            made.append("return " + WORD.sub(numbered, line.removeprefix("return ")))
+        elif (given := GIVEN.fullmatch(line)) is not None:
+            made.append(f"{WORD.sub(numbered, given['name'])}: {_without_sizes(given['shape'])}")
+        elif (found := LINE.fullmatch(line)) is not None:
+            arguments = CONSTANT.sub(lambda one: _without_sizes(one[1]), re.sub(r"torch\.\w+", "torch", found["given"]))
+            if found["name"].partition(".")[0] in TAKE_SIZES:
+                arguments = LIST_OF_NUMBERS.sub(lambda one: _without_sizes(one[0]), arguments)
+            shapes = ", ".join(_without_sizes(shape) for shape in SHAPE.findall(found["made"]))
+            left = WORD.sub(numbered, found["left"])
+            made.append(f"{left} = {found['name']}({WORD.sub(numbered, arguments)}) -> {shapes}")
+        else:
             return None
-        given = CONSTANT.sub("#", LIST_OF_NUMBERS.sub("[#]", found["given"]))
-        given = re.sub(r"torch\.\w+", "torch", given)
-        ranks = ",".join(str(len(shape.replace(",", " ").split())) for shape in SHAPE.findall(found["made"]))
-        lines.append(f"{WORD.sub(numbered, found['left'])} = {found['name']}({WORD.sub(numbered, given)}) -> {ranks}")
-    return tuple(lines) or None
+    return tuple(made) or None
+
+
+def _without_sizes(numbers: str) -> str:
+    """A shape, or a list of sizes, with # for each that is none of -1, 0 and 1."""
+    return re.sub(r"-?\d+", lambda one: one[0] if one[0] in ("-1", "0", "1") else "#", numbers)
 
 
 def written_operators(folder: Path) -> tuple[str, ...] | None:
-    """The operators that are written down beside the problem in `folder`; None where there are none."""
+    """What is `described`, as it is written down beside the problem in `folder`; None where there are none."""
     file = folder / FILE
     return tuple(read_text(file).splitlines()) if file.is_file() else None
