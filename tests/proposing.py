@@ -36,9 +36,10 @@ BLOCK = 256
 
 @triton.jit
 def double_kernel(x, y, n, BLOCK: tl.constexpr):
-    offsets = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
-    mask = offsets < n
-    tl.store(y + offsets, 2 * tl.load(x + offsets, mask=mask), mask=mask)
+    for start in range(tl.program_id(0) * BLOCK, n, tl.num_programs(0) * BLOCK):
+        offsets = start + tl.arange(0, BLOCK)
+        mask = offsets < n
+        tl.store(y + offsets, 2 * tl.load(x + offsets, mask=mask), mask=mask)
 
 
 def kernel_function(x):

@@ -61,7 +61,7 @@ def test_after_a_surprise_the_model_is_asked_why_with_diff_and_counters_and_both
     assert [kind(prompt) for prompt in asked] == ["reflect", "kernel"]
     assert "a gain was expected, and it is 3.00× as slow" in asked[0]
     assert "Its author said: adds instead" in asked[0]
-    assert "-    tl.store(y + offsets, 2 * tl.load" in asked[0]
+    assert "-        tl.store(y + offsets, 2 * tl.load" in asked[0]
     assert "None is known of either." in asked[0]
     assert proposal.usage == Usage(input_tokens=20, output_tokens=10, cost_usd=1.0, requests=2)
     (exchange,) = proposal.exchanges

@@ -218,7 +218,7 @@ def test_an_improvement_is_given_one_bottleneck_and_the_last_change() -> None:
     assert "no counter of a GPU was read" in text
     assert "Trial 0: 100 µs. Trial 1: 80 µs, 1.25× as fast as trial 0." in text
     assert "```diff\n--- trial 0\n+++ trial 1\n" in text
-    assert "-    tl.store(y + offsets, 2 * tl.load(x + offsets, mask=mask), mask=mask)" in text
+    assert "-        tl.store(y + offsets, 2 * tl.load(x + offsets, mask=mask), mask=mask)" in text
 
 
 def test_a_profiled_parent_comes_with_its_counters_and_the_moves_against_its_bottleneck() -> None:
@@ -355,7 +355,7 @@ def test_a_tuned_parent_is_shown_with_the_change_of_its_code_and_its_numbers() -
     text = prompt_for(request, context(*RUN, tuned)).text
     assert "Trial 0: 100 µs. Trial 4: 60 µs, 1.67× as fast as trial 0." in text
     assert "-BLOCK = 256\n+BLOCK = 1024" in text
-    assert "+    tl.store(y + offsets, tl.load" in text
+    assert "+        tl.store(y + offsets, tl.load" in text
 
 
 def test_changes_that_were_made_of_the_same_code_are_shown_as_diffs_with_their_worth() -> None:
@@ -366,7 +366,7 @@ def test_changes_that_were_made_of_the_same_code_are_shown_as_diffs_with_their_w
     part = text.partition("## What was changed in this code already")[2].partition("## ")[0]
     assert "Trial 2: wrong: small: element (0, 3) is off." in part
     assert "Trial 5: 90 µs, 0.67× as fast as trial 4." in part
-    assert "+    offsets = tl.program_id(0) * BLOCK * 1 + tl.arange(0, BLOCK)" in part
+    assert "+    for start in range(tl.program_id(0) * BLOCK * 1, n, " in part
     fresh = Request(number=6, operator=Operator.IMPROVE, parents=(5,))
     assert "What was changed in this code" not in prompt_for(fresh, context(*RUN, tuned, child)).text
 

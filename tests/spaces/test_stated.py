@@ -39,9 +39,15 @@ def stated(folder: Path, text: str, suffix: str = ".toml", source: str = SOURCE,
 
 def test_the_space_of_a_source_is_its_tunables() -> None:
     space = found_space(SOURCE, {})
-    assert [one.name for one in space.parameters] == ["BLOCK", "k.num_warps", "k.num_stages"]
-    assert {one.name: one.default for one in space.parameters} == {**DEFAULT, "k.num_stages": 3}
+    assert [one.name for one in space.parameters] == ["BLOCK", "k.num_warps"]
+    assert {one.name: one.default for one in space.parameters} == DEFAULT
     assert space.restrictions == ()
+
+
+def test_stages_are_in_the_space_of_a_kernel_that_loads_in_a_loop_and_may_be_stated_for_any(tmp_path: Path) -> None:
+    looping = SOURCE.replace("    tl.store(x, n)", "    for i in range(n):\n        tl.store(x + i, tl.load(x + i))")
+    assert {one.name: one.default for one in found_space(looping, {}).parameters} == {**DEFAULT, "k.num_stages": 3}
+    assert "num_stages" in stated(tmp_path, '[parameters]\n"k.num_stages" = [1, 2]').parameters[0].name
 
 
 def test_a_source_without_tunables_is_refused_with_what_to_do() -> None:

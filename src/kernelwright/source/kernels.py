@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.source.bindings import dotted, imported_paths, parameters_of
+from kernelwright.source.loops import functions_with_loads_in_loops
 from kernelwright.source.names import SMALLEST_DOT_SIDE
 from kernelwright.source.scopes import Reader, Scope
 
@@ -94,7 +95,8 @@ def is_constexpr(annotation: ast.expr | None, paths: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that can be tuned. parameters: those that can be given by position."""
+    """A kernel that can be tuned. parameters: those that can be given by position. pipelined: whether it, or a function
+    that it calls, may load in a loop."""
 
     node: ast.FunctionDef
     parameters: tuple[str, ...]
@@ -104,6 +106,7 @@ class Kernel:
     """Set by `triton.heuristics`; None where that cannot be read."""
     autotuned: ast.Call | None
     smallest_block: int
+    pipelined: bool = True
 
     @property
     def name(self) -> str:
@@ -158,6 +161,7 @@ def read_kernel(reader: Reader, function: JitFunction) -> Kernel | None:
         computed=computed if readable else None,
         autotuned=autotuned,
         smallest_block=SMALLEST_DOT_SIDE if has_dot else 1,
+        pipelined=node.name in functions_with_loads_in_loops(reader),
     )
 
 

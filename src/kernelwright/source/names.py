@@ -22,13 +22,15 @@ class Tunable(Record, frozen=True, kw_only=True):
     """One integer of a candidate's source that may take other values.
 
     key: `kernel.BLOCK`, `kernel.num_warps`, a constant's own name, or `autotune:kernel`; a second one of the same
-    name in the file ends in `#2`. choices: ascending, the default among them.
+    name in the file ends in `#2`. choices: ascending, the default among them. idle: another value changes nothing, as
+    stages do where a kernel has no loop to pipeline.
     """
 
     key: str
     default: int
     choices: tuple[int, ...]
     kind: TunableKind
+    idle: bool = False
 
 
 PART_WORDS = ("BLOCK", "TILE")

@@ -9,6 +9,8 @@ from __future__ import annotations
 import ast
 from dataclasses import dataclass, field
 
+import msgspec
+
 from kernelwright.source import parse as syntax
 from kernelwright.source.kernels import Kernel, LaunchCall, is_constexpr, read_kernels, read_launch
 from kernelwright.source.names import (
@@ -46,6 +48,8 @@ class Feed:
     kinds: set[TunableKind] = field(default_factory=set)
     names: set[str] = field(default_factory=set)
     blocked: bool = False
+    pipelined: bool = False
+    """Whether it is the `num_stages` of a kernel that has a loop to pipeline."""
 
 
 def find_tunables(source: str) -> tuple[Tunable, ...]:
@@ -101,7 +105,7 @@ def with_unique_keys(places: list[Place]) -> tuple[Place, ...]:
         seen[key] = count = seen.get(key, 0) + 1
         tunable = place.tunable
         if count > 1:
-            tunable = Tunable(key=f"{key}#{count}", default=tunable.default, choices=tunable.choices, kind=tunable.kind)
+            tunable = msgspec.structs.replace(tunable, key=f"{key}#{count}")
         unique.append(Place(tunable, place.node, place.option))
     return tuple(unique)
 
@@ -127,9 +131,12 @@ def read_options(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> 
         if option in launch.given:
             origin = reader.origin(launch.given[option], launch.scope)
             if origin is not None:
-                feed_of(feeds, origin, key).kinds.add(option)
+                feed = feed_of(feeds, origin, key)
+                feed.kinds.add(option)
+                feed.pipelined = feed.pipelined or kernel.pipelined
         elif launch.given and not any(keyword.arg is None for keyword in launch.call.keywords):
-            tunable = Tunable(key=key, default=default, choices=choices, kind=option)
+            idle = option == "num_stages" and not kernel.pipelined
+            tunable = Tunable(key=key, default=default, choices=choices, kind=option, idle=idle)
             absent.append(Place(tunable, launch.call, option))
     return absent
 
@@ -261,4 +268,5 @@ def place_of(feed: Feed) -> Place | None:
         choices = constexpr_choices(bare, value, feed.smallest) if allowed else ()
     if not choices:
         return None
-    return Place(Tunable(key=feed.key, default=value, choices=choices, kind=kind), feed.origin.node)
+    idle = kind == "num_stages" and not feed.pipelined
+    return Place(Tunable(key=feed.key, default=value, choices=choices, kind=kind, idle=idle), feed.origin.node)

@@ -28,9 +28,9 @@ SHAPE = 'parameters = {name: [values]}, and restrictions = ["expression"] where 
 
 
 def found_space(source: str, autotune: Mapping[str, int]) -> Space:
-    """The tunables of `source` with their choices. autotune: the number of configs of each kernel whose list the
-    source computes (`Evaluation.autotune`). Raises `ConfigError` where nothing can be tuned."""
-    tunables = every_tunable(source, autotune)
+    """The tunables of `source` with their choices, without idle ones. autotune: the number of configs of each kernel
+    whose list the source computes (`Evaluation.autotune`). Raises `ConfigError` where nothing can be tuned."""
+    tunables = [one for one in every_tunable(source, autotune) if not one.idle]
     if not tunables:
         raise ConfigError(
             "the candidate has no tunables: no num_warps, num_stages, constexpr block or triton.autotune that can be "
