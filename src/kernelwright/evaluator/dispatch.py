@@ -1,14 +1,15 @@
 """Which lane does which job next, and what follows when a lane is lost: a state machine without processes and clocks.
 
 A job is done at least once and its result taken once. When a lane is lost its jobs are suspects: each is done once
-more, on another lane where there is one, and alone on it, so that a second loss names the job that caused it. A lane
-that was lost too often without much work in between is out.
+more, on another lane where there is one, and alone on it, so that a second loss names the job that caused it. Lanes
+that are lost at about the same time under different jobs have another cause, and blame none. A lane that was lost too
+often without much work in between is out, until it is let in again.
 """
 
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 LOST_TWICE = 2
@@ -16,6 +17,13 @@ LOST_TWICE = 2
 
 MOST_LOSSES = 3
 """Losses and failed starts of a lane until it is out."""
+
+TOGETHER_S = 10.0
+"""Lanes that are lost within it share a cause: their host, network or driver."""
+
+MOST_EXCUSED = 2
+"""Losses that may be excused of one job because another lane was lost at about the same time. Without a limit two
+candidates that take lanes down could excuse each other until no lane is left."""
 
 RECOVERED = 10
 """Jobs that a lane finishes until its earlier losses are forgotten: a run of hours may meet three rare faults."""
@@ -31,30 +39,51 @@ class Where(enum.Enum):
 
 @dataclass
 class Lane:
-    """ready: up, with the problem loaded. losses: of it lately; works: jobs that it finished since the last."""
+    """ready: up, with the problem loaded. losses: of it lately; works: jobs that it finished since the last. is_unfit:
+    it cannot do what others can, now or later."""
 
     jobs: set[int] = field(default_factory=set)
     ready: bool = False
     losses: int = 0
     works: int = 0
+    is_unfit: bool = False
 
     @property
     def is_out(self) -> bool:
-        return self.losses >= MOST_LOSSES
+        return self.is_unfit or self.losses >= MOST_LOSSES
 
 
 @dataclass
 class Job:
-    """lane: where it is under way. lost_on: the lanes that were lost under it, without those that were asked to end."""
+    """lane: where it is under way. lost_on: the lanes that were lost under it, without those that were asked to end.
+    excused: those of them that were lost at about the same time as others."""
 
     where: Where
     prefers: str | None = None
     lane: str | None = None
     lost_on: list[str] = field(default_factory=list)
+    excused: list[str] = field(default_factory=list)
 
     @property
     def is_suspect(self) -> bool:
         return bool(self.lost_on)
+
+    @property
+    def is_to_blame(self) -> bool:
+        return len(self.lost_on) - len(self.excused) >= LOST_TWICE
+
+    def excuse(self, lane: str) -> None:
+        if len(self.excused) < MOST_EXCUSED and self.lost_on.count(lane) > self.excused.count(lane):
+            self.excused.append(lane)
+
+
+@dataclass(frozen=True)
+class Loss:
+    """Of a lane that was up. jobs: those that it had."""
+
+    lane: str
+    at_s: float
+    jobs: frozenset[int]
 
 
 class Dispatch:
@@ -66,6 +95,7 @@ class Dispatch:
         self.jobs: dict[int, Job] = {}
         self.home: str | None = None
         self._next = 0
+        self._lately: list[Loss] = []
 
     @property
     def is_hopeless(self) -> bool:
@@ -101,33 +131,52 @@ class Dispatch:
         if lane.works >= RECOVERED:
             lane.losses = 0
 
-    def lost(self, name: str, from_outside: bool = False) -> list[int]:
+    def lost(
+        self, name: str, at_s: float, from_outside: bool = False, overdue: Collection[int] | None = None
+    ) -> list[int]:
         """A lane is gone, or did not start. Its jobs wait again, without those that are to blame, which are returned.
 
-        from_outside: it was asked to end, so none of its jobs can be the cause.
+        at_s: on a clock that never goes back. from_outside: it was asked to end, so none of its jobs can be the cause.
+        overdue: the jobs for which it was ended, so no other one can be; None where it ended by itself.
         """
         lane = self.lanes[name]
+        was_up = lane.ready or bool(lane.jobs)
         lane.ready, lane.works, lane.losses = False, 0, lane.losses + 1
         if self.home == name:
             self.home = None
-        blamed, jobs, lane.jobs = [], sorted(lane.jobs), set()
+        jobs, lane.jobs = sorted(lane.jobs), set()
+        suspects = [job for job in jobs if not from_outside and (overdue is None or job in overdue)]
         for job in jobs:
-            found = self.jobs[job]
-            found.lane = found.prefers = None
-            if from_outside:
-                continue
-            found.lost_on.append(name)
-            if len(found.lost_on) >= LOST_TWICE:
-                blamed.append(job)
+            self.jobs[job].lane = self.jobs[job].prefers = None
+        for job in suspects:
+            self.jobs[job].lost_on.append(name)
+        if was_up and overdue is None:
+            self._compare(Loss(name, at_s, frozenset(jobs)), suspects)
+        blamed = [job for job in suspects if self.jobs[job].is_to_blame]
         for job in blamed:
             for one in self.jobs.pop(job).lost_on:
                 self.lanes[one].losses = max(0, self.lanes[one].losses - 1)
         return blamed
 
-    def leave_out(self, name: str) -> None:
+    def _compare(self, loss: Loss, suspects: list[int]) -> None:
+        """Excuse the jobs of lanes that were lost at about the same time, unless one job was on both."""
+        self._lately = [one for one in self._lately if loss.at_s - one.at_s <= TOGETHER_S]
+        together = [one for one in self._lately if one.lane != loss.lane and not one.jobs & loss.jobs]
+        self._lately.append(loss)
+        for earlier in together:
+            for job in earlier.jobs & self.jobs.keys():
+                self.jobs[job].excuse(earlier.lane)
+        for job in suspects if together else ():
+            self.jobs[job].excuse(loss.lane)
+
+    def leave_out(self, name: str, at_s: float) -> None:
         """A lane cannot do what others can. Its jobs wait again, and nobody is to blame."""
-        self.lost(name, from_outside=True)
-        self.lanes[name].losses = MOST_LOSSES
+        self.lost(name, at_s, from_outside=True)
+        self.lanes[name].is_unfit = True
+
+    def let_in(self, name: str) -> None:
+        """A lane that is out may start again; the next loss before it has recovered ends that."""
+        self.lanes[name].losses = MOST_LOSSES - 1
 
     def starts(self) -> list[tuple[int, str]]:
         """Jobs that begin now, with their lanes. Suspects go first: a lane that is meant for one gets no other job."""
