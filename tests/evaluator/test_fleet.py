@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -12,6 +13,7 @@ import pytest
 
 from fakes import FakeWorker, evaluation_of
 from kernelwright.errors import MachineError, ProblemError, WorkerError, WorkerLost
+from kernelwright.evaluator.attempts import ANSWER_S
 from kernelwright.evaluator.fleet import Fleet
 from kernelwright.model import (
     PROTOCOL,
@@ -25,6 +27,7 @@ from kernelwright.model import (
     Status,
     WhichCases,
 )
+from kernelwright.worker.processes.limits import Limits
 
 HELLO = Hello(
     protocol=PROTOCOL, kernelwright="0", host="here", device="Fake GPU", gpu="GPU-0", target="sm_90", driver="1",
@@ -172,6 +175,69 @@ def test_a_candidate_under_which_two_lanes_die_is_at_fault_and_the_rest_goes_on(
     assert [n for n, one in enumerate(found, 1) if one.status is not Status.PASSED] == [5]
     assert found[4].status is Status.CRASHED
     assert found[4].reason.startswith("it took two workers down")
+
+
+@dataclass
+class Silent(FakeLane):
+    """Does not answer where its `dies` says so, and ends when it is closed."""
+
+    ended: threading.Event = field(default_factory=threading.Event)
+
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
+        if self.dies(self, candidate):
+            self.ended.wait(60)
+            raise WorkerLost("the worker ended without an answer")
+        return msgspec.structs.replace(evaluation_of(candidate, purpose), gpu=self.hello.gpu or "")
+
+    def close(self) -> None:
+        self.ended.set()
+        super().close()
+
+
+def test_a_lane_that_neither_answers_nor_dies_is_ended_and_its_candidate_tried_elsewhere_once() -> None:
+    started: list[Silent] = []
+    hung: list[Candidate] = []
+
+    def hangs(lane: FakeLane, candidate: Candidate) -> bool:
+        """The seventh always, the third once."""
+        is_hung = candidate == text(7) or (candidate == text(3) and candidate not in hung)
+        hung.extend([candidate] * is_hung)
+        return is_hung
+
+    def start(number: int) -> Silent:
+        started.append(Silent(hello=msgspec.structs.replace(HELLO, gpu=f"GPU-{number}"), dies=hangs))
+        return started[-1]
+
+    with Fleet({name: lambda n=n: start(n) for n, name in enumerate("ab")}, answer_s=0.5) as fleet:
+        fleet.load("problem.py")
+        found = evaluated(fleet, 20, at_once=4)
+    assert [n for n, one in enumerate(found, 1) if one.status is not Status.PASSED] == [7]
+    assert found[6].status is Status.TIMEOUT
+    assert "an evaluation had no answer after 0.5 s" in found[6].reason
+    assert hung.count(text(3)) == 1
+    assert hung.count(text(7)) == 2
+    assert all(lane.closed for lane in started)
+
+
+def test_an_answer_is_late_only_after_the_longest_stage_of_an_evaluation() -> None:
+    limits = msgspec.structs.asdict(Limits())
+    stages = set(limits) - {"generate_s", "profile_s", "baseline_s"}
+    assert max(limits[stage] for stage in stages) + limits["judge_s"] <= ANSWER_S
+
+
+def test_a_lane_that_was_left_out_comes_back_after_its_quarantine(caplog: pytest.LogCaptureFixture) -> None:
+    lanes = Lanes(2, delay_s=0.02)
+    lanes.refusals = {"lane 1": WorkerLost("its host is gone")}
+    fleet = Fleet({name: lambda name=name: lanes._start(name) for name in lanes.started}, quarantine_s=1.0)
+    with fleet:
+        fleet.load("problem.py")
+        while "it is left out for 1 s, after 3 losses" not in caplog.text:
+            fleet.evaluate(text(1), "search", LEADER)
+        lanes.refusals = {}
+        numbers = itertools.count(10)
+        while not any("search" in what for lane in lanes.started["lane 1"] for what in lane.done):
+            with ThreadPoolExecutor(4) as threads:
+                list(threads.map(lambda n: fleet.evaluate(text(n), "search", LEADER), itertools.islice(numbers, 4)))
 
 
 def test_nothing_is_lost_when_every_lane_goes() -> None:

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Protocol, TypeVar
 
 from kernelwright.errors import KernelwrightError, WorkerError, WorkerLost
+from kernelwright.evaluator.attempts import ANSWER_S, Attempts
 from kernelwright.evaluator.dispatch import Dispatch, Where
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import (
@@ -44,6 +46,13 @@ COMPARED = ("search", "tune")
 """Purposes whose times are ratios to the incumbent, where there is one."""
 
 
+QUARANTINE_S = 600.0
+"""Until a lane that was lost too often may start again."""
+
+LOOK_S = 1.0
+"""How often a lane is looked after where nothing happens."""
+
+
 class LaneWorker(Worker, Protocol):
     """A worker that raises `WorkerLost` when its process is gone."""
 
@@ -51,7 +60,9 @@ class LaneWorker(Worker, Protocol):
 
 
 class TookDown(WorkerError):
-    """A job under which two lanes were lost."""
+    """A job under which two lanes were lost. status: what that says of a candidate."""
+
+    status = Status.CRASHED
 
 
 @dataclass(eq=False)
@@ -69,10 +80,20 @@ class Step:
 class Fleet:
     """Use as a context manager, or call `close`."""
 
-    def __init__(self, starts: Mapping[str, Callable[[], LaneWorker]]) -> None:
+    def __init__(
+        self,
+        starts: Mapping[str, Callable[[], LaneWorker]],
+        answer_s: float = ANSWER_S,
+        quarantine_s: float = QUARANTINE_S,
+    ) -> None:
         """starts: what starts the worker of each lane, by the lane's name. Returns when the first is there. Raises what
         kept the first from starting where none starts."""
         self._starts = starts
+        self._answer_s = answer_s
+        self._quarantine_s = quarantine_s
+        self._out_since_s: dict[str, float] = {}
+        """Lanes that are in quarantine."""
+        self._attempts = Attempts()
         self._dispatch = Dispatch(list(starts))
         self._changed = threading.Condition()
         self._workers: dict[str, LaneWorker] = {}
@@ -81,7 +102,7 @@ class Fleet:
         """By lane, the steps that its worker has done."""
         self._placed: dict[int, str] = {}
         """Jobs whose thread has not noticed yet that they may begin."""
-        self._blamed: dict[int, str] = {}
+        self._blamed: dict[int, TookDown] = {}
         self._kind: dict[str, str | None] | None = None
         self._errors: list[KernelwrightError] = []
         self._anchor: tuple[str, Incumbent] | None = None
@@ -195,17 +216,18 @@ class Fleet:
 
     def _judged(self, where: Where, ask: Callable[[LaneWorker], Evaluation], candidate: Candidate) -> Evaluation:
         try:
-            return self._run(where, ask, candidate.id)
+            return self._run(where, ask, candidate.id, self._answer_s)
         except TookDown as error:
-            return Evaluation(status=Status.CRASHED, reason=str(error))
+            return Evaluation(status=error.status, reason=str(error))
 
-    def _run(self, where: Where, ask: Callable[[LaneWorker], T], key: str = "") -> T:
-        """The answer of a lane. key: of what is compiled for it, so that it is done where that was."""
+    def _run(self, where: Where, ask: Callable[[LaneWorker], T], key: str = "", answer_s: float | None = None) -> T:
+        """The answer of a lane. key: of what is compiled for it, so that it is done where that was. answer_s: the
+        longest that an answer takes on a lane that does nothing else."""
         with self._changed:
             job = self._dispatch.submit(where, self._compiled.get(key))
         try:
             while True:
-                name, worker = self._begin(job)
+                name, worker = self._begin(job, answer_s)
                 if key:
                     self._compiled[key] = name
                 try:
@@ -216,9 +238,10 @@ class Fleet:
             with self._changed:
                 self._dispatch.finished(job)
                 self._placed.pop(job, None)
+                self._attempts.end(job)
                 self._changed.notify_all()
 
-    def _begin(self, job: int) -> tuple[str, LaneWorker]:
+    def _begin(self, job: int, answer_s: float | None) -> tuple[str, LaneWorker]:
         """Wait for the lane of a job. Raises `WorkerError` where there is none left, or the job is to blame."""
         with self._changed:
             while True:
@@ -226,28 +249,41 @@ class Fleet:
                     self._placed.update(started)
                     self._changed.notify_all()
                 if job in self._placed:
-                    name = self._placed.pop(job)
+                    name, now_s = self._placed.pop(job), time.monotonic()
+                    self._attempts.begin(job, name, now_s, answer_s, len(self._dispatch.lanes[name].jobs))
                     return name, self._workers[name]
                 if job in self._blamed:
-                    raise TookDown(self._blamed.pop(job))
+                    raise self._blamed.pop(job)
                 if self._is_closed:
                     raise WorkerError("the worker is closed")
                 if self._dispatch.is_hopeless:
                     raise WorkerError(f"no lane is left: {self._errors[-1]}")
                 self._changed.wait()
 
-    def _lost(self, name: str, worker: LaneWorker, error: WorkerLost) -> None:
-        """The first to notice, of the threads whose jobs a lane had and the one that tends it, says so."""
+    def _lost(self, name: str, worker: LaneWorker, error: WorkerLost, overdue: Collection[int] | None = None) -> None:
+        """The first to notice, of the threads whose jobs a lane had and the one that tends it, says so. overdue: the
+        jobs for which it is ended."""
         with self._changed:
             if self._workers.get(name) is not worker:
                 return
             del self._workers[name]
             self._note(name, error)
-            for job in self._dispatch.lost(name, error.from_outside):
-                self._blamed[job] = f"it took two workers down: {error}"
-            self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
-            self._changed.notify_all()
+            for job in self._dispatch.lost(name, time.monotonic(), error.from_outside, overdue):
+                self._blamed[job] = TookDown(f"it took two workers down: {error}")
+                if overdue is not None:
+                    self._blamed[job].status = Status.TIMEOUT
+            self._forget(name)
         worker.close()
+
+    def _forget(self, name: str) -> None:
+        """What a lane had under way that is gone."""
+        self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
+        self._attempts.lose(name, time.monotonic())
+        lane = self._dispatch.lanes[name]
+        if lane.is_out and not lane.is_unfit:
+            self._out_since_s[name] = time.monotonic()
+            log.warning("lane %s: it is left out for %g s, after %d losses", name, self._quarantine_s, lane.losses)
+        self._changed.notify_all()
 
     def _note(self, name: str, error: KernelwrightError) -> None:
         self._errors.append(error)
@@ -273,13 +309,24 @@ class Fleet:
         """Until the end."""
         while True:
             with self._changed:
-                self._changed.wait_for(lambda: self._is_closed or self._has_to_do(name))
+                self._changed.wait_for(lambda: self._is_closed or self._has_to_do(name), LOOK_S)
                 if self._is_closed:
                     return
-                worker = self._workers.get(name)
+                worker, overdue = self._workers.get(name), self._attempts.overdue(name, time.monotonic())
+                out_since_s = self._out_since_s.get(name)
+                if out_since_s is not None and time.monotonic() - out_since_s >= self._quarantine_s:
+                    del self._out_since_s[name]
+                    self._dispatch.let_in(name)
+                if not (overdue or self._has_to_do(name)):
+                    continue
                 todo = [step for step in self._steps if step not in self._done[name]]
             try:
-                if worker is None:
+                if worker is not None and overdue:
+                    late = WorkerLost(
+                        f"an evaluation had no answer after {self._answer_s:g} s for each that the lane had"
+                    )
+                    self._lost(name, worker, late, overdue)
+                elif worker is None:
                     self._take(name, self._starts[name]())
                 elif todo:
                     self._do(name, worker, todo[0])
@@ -343,10 +390,9 @@ class Fleet:
             worker = self._workers.pop(name, None)
             self._note(name, error)
             if for_good:
-                self._dispatch.leave_out(name)
+                self._dispatch.leave_out(name, time.monotonic())
             else:
-                self._dispatch.lost(name, from_outside=True)
-            self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
-            self._changed.notify_all()
+                self._dispatch.lost(name, time.monotonic(), from_outside=True)
+            self._forget(name)
         if worker is not None:
             worker.close()
