@@ -116,6 +116,10 @@ def test_a_training_step_runs_both_kernels_and_has_autograd_s_gradients(found: d
     assert found["a copy is right"] is True
 
 
+def test_a_plain_training_step_goes_through_no_operator(found: dict[str, Any]) -> None:
+    assert found["a step is made by"] == "DirectBackward"
+
+
 def test_without_gradients_the_forward_s_kernel_runs_alone(found: dict[str, Any]) -> None:
     assert found["no gradient wanted"] == found["no_grad"] == ["forward"]
     assert found["no_grad is right"] is True

@@ -89,7 +89,7 @@ def dispatching(fallback):
             if state.parameters_fit(parameters, key, {first}.get_device(), fits):
                 try:
                     if wanted:
-                        return op.served({operands})
+                        return op.direct(state.kernel, {listed}, parameters)
                     return run(state.kernel, {listed}, parameters)
                 except Exception as error:
                     if not state.refused(error, key):
