@@ -1,4 +1,4 @@
-"""Every run kept in the gallery, replayed without a GPU and without a model: the same events again.
+"""Every run that is kept in the repository, replayed without a GPU and without a model: the same events again.
 
 The record answers in place of the model and of the worker (both in `Recorded`). A run that no longer
 replays was broken by a change of a strategy, a proposer or the loop.
@@ -28,8 +28,9 @@ from kernelwright.search import build_strategy
 from running import Create
 from running import run as run_once
 
-GALLERY = Path(__file__).parents[2] / "gallery"
-RUNS = sorted(journal.parent for journal in GALLERY.glob("*/runs/*/journal.db"))
+ROOT = Path(__file__).parents[2]
+GALLERY, FURTHER = ROOT / "gallery", ROOT / "benchmarks/further"
+RUNS = sorted(journal.parent for place in (GALLERY, FURTHER) for journal in place.glob("*/runs/*/journal.db"))
 TURN_S = 30.0
 """An evaluation whose turn does not come in this time never will: the replay has parted from the record."""
 
@@ -119,7 +120,7 @@ def order(events: list[Event], *kinds: EventKind) -> list[tuple[str, int | None]
 
 
 def test_every_run_that_is_kept_is_replayed() -> None:
-    assert {path for path in GALLERY.glob("*/runs/*") if path.is_dir()} == set(RUNS)
+    assert {path for place in (GALLERY, FURTHER) for path in place.glob("*/runs/*") if path.is_dir()} == set(RUNS)
     assert GALLERY / "rmsnorm" / "runs" / "mailbox" in RUNS
 
 
