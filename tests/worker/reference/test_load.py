@@ -459,6 +459,19 @@ def test_a_large_case_that_looks_at_values_is_refused_instead_of_run(write: Writ
     assert str(1 << 44) in str(caught.value)
 
 
+def test_a_constructor_may_look_at_values_that_it_counted_beside_tensors_of_any_size(write: Write) -> None:
+    drawn = (
+        "        return x * self.scale",
+        "        return x * self.scale * self.rates[-1] + self.places[: x.shape[1]]",
+    )
+    made = "super().__init__()\n        self.rates = [rate.item() for rate in torch.linspace(0, 0.5, 3)]\n"
+    made += "        self.places = torch.arange(1 << 40)\n"
+    rows = [{"name": "huge", "params": {"ROWS": 1 << 40}}]
+    problem = load_problem(str(write(drawn, ("super().__init__()\n", made), cases={"cases": rows})))
+    assert problem.specs(problem.cases[0]).outputs[0].shape == (1 << 40, 8)
+    assert problem.outline(problem.cases[0]).module.rates == [0.0, 0.25, 0.5]
+
+
 def test_a_file_with_a_byte_order_mark_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "marked.py").write_text(GOOD, encoding="utf-8-sig")
     assert load_problem(str(tmp_path / "marked.py")).cases

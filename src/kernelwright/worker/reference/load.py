@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import ast
 import inspect
-import math
 import types
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -20,8 +19,6 @@ from typing import Any, Literal, TypeVar
 
 import torch
 from torch import Tensor, nn
-from torch._subclasses.fake_tensor import FakeTensorMode
-from torch.utils._python_dispatch import TorchDispatchMode
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, LibraryMode, StatedBySet, TensorSpec
@@ -69,13 +66,11 @@ from kernelwright.worker.reference.problem_module import (
     stated_precision,
 )
 from kernelwright.worker.reference.trace import Recorder, Trace, quiet_meta, trace_of
+from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError, faked
 
 __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
 
 T = TypeVar("T")
-
-REAL_LIMIT_ELEMENTS = 1 << 24
-"""Largest tensor that is made for real where a case cannot be described on fake tensors: 64 MiB in float32."""
 
 
 def load_problem(path: str) -> LoadedProblem:
@@ -255,7 +250,7 @@ class LoadedProblem:
 
     def traced(self, case: Case) -> Trace:
         """The operators of constructor, get_inputs and forward, without making tensors."""
-        with quiet_meta(), FakeTensorMode(allow_non_fake_inputs=True), Recorder() as recorder:
+        with quiet_meta(), faked(), Recorder() as recorder:
             instance = self.instance(case, seed=0)
             found: Specs = call(self.file, "describing its tensors", specs, instance)
             return trace_of(recorder, instance, found)
@@ -279,14 +274,14 @@ class LoadedProblem:
     def _asked(self, case: Case, dtype: str | None, ask: Callable[[Instance], T]) -> T:
         """`ask` of an instance on fake tensors, or on small real ones where the problem looks at values."""
         try:
-            with FakeTensorMode(allow_non_fake_inputs=True):
+            with faked():
                 return self._answer(ask, self.instance(case, seed=0, dtype=dtype))
         except ProblemError as error:
             on_fake = error
         try:
-            with _OnlySmallTensors():
+            with OnlySmallTensors():
                 return self._answer(ask, self.instance(case, seed=0, dtype=dtype))
-        except _TooLargeError as error:
+        except TooLargeError as error:
             raise ProblemError(
                 f"case {case.name!r} cannot be described without its values: {on_fake}",
                 f"a tensor of {error} elements is too large for that; avoid .item() and conditions on values",
@@ -323,24 +318,3 @@ def docstring_of(module: types.ModuleType) -> str:
     """The problem's, else its model's; the file may have assigned anything to either."""
     found = next((doc for doc in (module.__doc__, module.Model.__doc__) if doc and isinstance(doc, str)), "")
     return inspect.cleandoc(encodable(found))
-
-
-class _TooLargeError(ProblemError):
-    """Its text is the number of elements."""
-
-
-class _OnlySmallTensors(TorchDispatchMode):
-    """Refuses tensors above REAL_LIMIT_ELEMENTS, before they take memory where their size is an argument."""
-
-    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-        for argument in args:
-            if isinstance(argument, list | tuple) and all(type(size) is int for size in argument):
-                self._check(math.prod(argument))
-        made = func(*args, **(kwargs or {}))
-        if isinstance(made, Tensor):
-            self._check(made.numel())
-        return made
-
-    def _check(self, elements: int) -> None:
-        if elements > REAL_LIMIT_ELEMENTS:
-            raise _TooLargeError(str(elements))
