@@ -12,6 +12,7 @@ import argparse
 import fnmatch
 import json
 import re
+import tempfile
 import threading
 import time
 from collections import Counter
@@ -92,8 +93,9 @@ def judge(worker: Worker, group: list[Kernel], candidates: Path, verdicts: Verdi
 
 def lane(groups: list[list[Kernel]], candidates: Path, verdicts: Verdicts, in_flight: int, deadline_s: float,
          qualify: bool) -> None:  # fmt: skip
-    """One worker, which takes the next problem as long as there is one and time is left."""
-    with start_worker() as worker:
+    """One worker, which takes the next problem as long as there is one and time is left. It takes turns on the GPU with
+    no other, by a lock in a temporary folder of its own: nothing is timed here."""
+    with tempfile.TemporaryDirectory() as folder, start_worker(environment={"TMPDIR": folder}) as worker:
         while groups and time.monotonic() < deadline_s:
             judge(worker, groups.pop(), candidates, verdicts, in_flight, qualify)
 
