@@ -8,7 +8,8 @@ measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives 
 library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
 way at once: the lease lets one of them use the GPU, while the others load, generate and compile.
 
-`--out` has everything that is known, compressed; files in it are not tried again, so the work can be done in parts.
+`--out` has everything that is known, compressed; files in it are not tried again, so the work can be done in parts. A
+part ends after `--minutes` at the latest: what is under way then has no row, and the next part tries it again.
 Without a GPU times are estimates, and no ratio is formed from them.
 """
 
@@ -18,6 +19,7 @@ import argparse
 import gzip
 import hashlib
 import json
+import math
 import re
 import shutil
 import subprocess
@@ -29,6 +31,7 @@ import zlib
 from collections import Counter
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -45,11 +48,21 @@ BENCH_GPU_SECONDS = 8.0
 ANSWER_S = 420.0
 """After this long a command has failed."""
 
+LAST_FILE_S = 60.0
+"""Before the end of a part no file is begun: few are done in less, and what is not done is tried again."""
+
+ENDING_S = 20.0
+"""After SIGTERM a command has so long to end its workers."""
+
 ROWS = ("eager", "compile", "compile_max_autotune")
 
 Row = dict[str, Any]
 Run = Callable[[Sequence[str]], tuple[int, str, str]]
 """Runs a command of kernelwright: exit status, standard output, standard error."""
+
+
+class UnfinishedError(Exception):
+    """The part's time is over before a command was done."""
 
 
 def main() -> None:
@@ -60,9 +73,13 @@ def main() -> None:
     lock = threading.Lock()
 
     def add(file: Path) -> None:
-        if time.monotonic() > end_s:
+        if time.monotonic() > end_s - LAST_FILE_S:
             return
-        row = solve(file, run, options.gpu_seconds, options.trials, options.max_autotune)
+        try:
+            row = solve(file, partial(run, end_s=end_s), options.gpu_seconds, options.trials, options.max_autotune)
+        except UnfinishedError:
+            print(f"not done in time: {name_of(file)}", flush=True)
+            return
         with lock, gzip.open(options.out, "at") as out:
             out.write(json.dumps(row) + "\n")
             print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)
@@ -85,7 +102,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--of-level2", type=int, default=40, help="files of level 2, drawn by a hash of their names")
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
     parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
-    parser.add_argument("--minutes", type=float, default=90, help="begin no file after this many")
+    parser.add_argument("--minutes", type=float, default=90, help="of this part, at most")
     parser.add_argument("--gpu-seconds", type=float, default=25, help="of GPU time for a problem")
     parser.add_argument("--trials", type=int, default=24, help="at most, for a problem")
     parser.add_argument("--max-autotune", action="store_true", help="time torch.compile in that mode, too (slow)")
@@ -103,15 +120,22 @@ def name_of(file: Path) -> str:
     return f"{file.parent.name}/{file.name}"
 
 
-def run(words: Sequence[str]) -> tuple[int, str, str]:
+def run(words: Sequence[str], end_s: float = math.inf) -> tuple[int, str, str]:
+    """end_s: when the part ends, by the monotonic clock. Raises `UnfinishedError` where that is too early."""
     process = subprocess.Popen(
         [sys.executable, "-m", "kernelwright", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     try:
-        out, err = process.communicate(timeout=ANSWER_S)
-    except subprocess.TimeoutExpired:
+        out, err = process.communicate(timeout=max(0.0, min(ANSWER_S, end_s - time.monotonic())))
+    except subprocess.TimeoutExpired as error:
         process.terminate()  # it ends its workers
-        process.communicate()
+        try:
+            process.communicate(timeout=ENDING_S)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.communicate()
+        if time.monotonic() >= end_s:
+            raise UnfinishedError from error
         return 1, "", f"no answer within {ANSWER_S:g} s"
     return process.returncode, out, err
 
@@ -141,6 +165,8 @@ def solve(file: Path, run: Run, gpu_seconds: float, trials: int, max_autotune: b
             else:
                 status, out, err = run(["bench", str(file), str(best), *library, "--no-held-out", "--json"])
                 row |= timed(json.loads(out)) if out.startswith("{") else unanswered(status, err)
+    except (KeyError, IndexError, ValueError, OSError) as error:  # of this file; the others have nothing to do with it
+        row |= {"outcome": "failed", "reason": f"its answer could not be read: {type(error).__name__}: {error}"}
     finally:
         shutil.rmtree(folder)
     return row | {"seconds": round(time.monotonic() - begun, 1)}

@@ -104,6 +104,25 @@ def test_a_kernel_that_bench_finds_wrong_is_no_solution(solving: ModuleType) -> 
     assert row(solving, 0, Wrong())["reason"] == "bench: wrong: differs"
 
 
+def test_an_answer_that_cannot_be_read_is_a_row_with_its_reason(solving: ModuleType) -> None:
+    class Cut(Commands):
+        def __call__(self, words: Sequence[str]) -> tuple[int, str, str]:
+            status, out, err = super().__call__(words)
+            return status, out[:-1], err
+
+    found = row(solving, 0, Cut())
+    assert found["outcome"] == "failed"
+    assert found["reason"].startswith("its answer could not be read: JSONDecodeError")
+
+
+@pytest.mark.process
+def test_what_is_under_way_when_a_part_ends_is_left_to_the_next_one(solving: ModuleType) -> None:
+    with pytest.raises(solving.UnfinishedError):
+        solving.run(["gallery"], end_s=0.0)
+    status, out, _ = solving.run(["--version"])
+    assert (status, "kernelwright" in out) == (0, True)
+
+
 def test_means_are_per_mode_and_leave_estimates_out(solving: ModuleType) -> None:
     rows = [row(solving, 0), row(solving, 4, Commands(5.0)), row(solving, 2, Commands(0.5, "slower")),
             row(solving, 5, Commands(None, None)), row(solving, 1)]  # fmt: skip
