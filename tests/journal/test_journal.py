@@ -301,3 +301,9 @@ def test_an_error_of_a_case_may_be_as_large_as_the_values_that_were_drawn(tmp_pa
         journal.append_confirmed(0, slow)
     with pytest.raises(RunFolderError, match="a number is"), Journal.open(tmp_path / "run") as journal:
         list(journal.events())
+
+
+def test_a_folder_that_cannot_be_made_is_refused_with_what_to_do(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("")
+    with pytest.raises(RunFolderError, match=r"cannot be made: File exists .*--out"):
+        Journal.create(tmp_path / "file", run_info())

@@ -88,7 +88,10 @@ class Journal:
         try:
             folder.mkdir(parents=True, exist_ok=True)
         except OSError as error:
-            raise RunFolderError(f"run folder {folder} cannot be made: {error.strerror}") from error
+            raise RunFolderError(
+                f"run folder {folder} cannot be made: {error.strerror}",
+                "name a new folder in a place of yours with --out",
+            ) from error
         lock = database.lock(folder)
         try:
             if path.exists():

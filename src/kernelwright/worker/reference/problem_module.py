@@ -34,6 +34,7 @@ from kernelwright.model import Case, LibraryMode, Record, Scalar, StatedBySet
 from kernelwright.source import parse as syntax
 from kernelwright.text.escape import encodable
 from kernelwright.worker.reference import numbers
+from kernelwright.worker.reference.cures import cure_for
 
 _MODULE_NAME = "kernelwright_problem"
 _REPLACED = "__kernelwright_replaced"
@@ -142,7 +143,8 @@ def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwar
         frames = traceback.extract_tb(error.__traceback__)
         lines = [frame.lineno for frame in frames if frame.filename == str(file)]
         where = f"{file}, line {lines[-1]}" if lines else str(file)
-        raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {words_of(error)}") from error
+        said = words_of(error)
+        raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {said}", cure_for(error, said)) from error
     finally:
         if os.getpid() != process:
             os._exit(0)  # a fork that the user's code made: it may not go on as this process
