@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import types
+from collections import OrderedDict
 from importlib.machinery import ModuleSpec
 from typing import Any, ClassVar
 
@@ -84,10 +85,22 @@ def patch(held: Any) -> None:
     held[5].mark = 1
 
 
-@pytest.mark.parametrize("change", [grow_list, write_attribute, write_bytes, reseed, flag, add_module, patch])
+def reorder(held: Any) -> None:
+    held[6].move_to_end("a")
+
+
+def convert(held: Any) -> None:
+    held[4].to(torch.float16)
+
+
+CHANGES = [grow_list, write_attribute, write_bytes, reseed, flag, add_module, patch, reorder, convert]
+
+
+@pytest.mark.parametrize("change", CHANGES)
 def test_a_change_is_found_wherever_it_is(change: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(nn, "mark", 0, raising=False)
-    held = ([[0]], Holder(1 << 70), bytearray(1), torch.Generator().manual_seed(3), nn.Linear(1, 1), nn)
+    held = ([[0]], Holder(1 << 70), bytearray(1), torch.Generator().manual_seed(3), nn.Linear(1, 1), nn,
+            OrderedDict(a=1, b=2))  # fmt: skip
     before = Remains(held)
     change(held)
     with pytest.raises(Refused, match="was changed by the second call, in a"):

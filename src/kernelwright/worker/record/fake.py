@@ -46,6 +46,8 @@ class SayCuda(TorchFunctionMode):
             return self.trace.place(args[0]) + args[0].storage_offset() * args[0].element_size()
         elif func is scaled_dot_product_attention and self.trace.recording:  # on meta tensors it would be taken apart
             return self.trace.call_library(torch.ops.aten.scaled_dot_product_attention.default, args, kwargs)
+        elif name == "type" and len(args) == 1 and not kwargs:
+            return func(*args).replace("meta", CUDA.type)
         elif name in ("cuda", "pin_memory"):
             return args[0]
         elif name in ("cpu", "numpy", "tolist", "item", "__repr__", "__format__"):

@@ -9,6 +9,7 @@ from __future__ import annotations
 import gc
 import sys
 import weakref
+from collections import OrderedDict
 from collections.abc import Iterator
 from importlib.machinery import ModuleSpec
 from types import BuiltinFunctionType, CodeType, FunctionType, MethodDescriptorType, ModuleType, WrapperDescriptorType
@@ -62,14 +63,16 @@ class Remains:
 
 
 def _inside(one: Any) -> list[Any]:
-    """What an object refers to; of a dict keys and values, however Python lays it out."""
-    return [*one.keys(), *one.values()] if type(one) is dict else gc.get_referents(one)
+    """What an object refers to; of a dict keys and values in their order, however Python lays them out."""
+    if type(one) in (dict, OrderedDict):
+        return [*one.keys(), *one.values()]
+    return [*gc.get_referents(one), *(OrderedDict.keys(one) if isinstance(one, OrderedDict) else ())]
 
 
 def _state(one: Any) -> object:
     """What an object holds beside references."""
     if isinstance(one, torch.Tensor):
-        return one.requires_grad
+        return one.requires_grad, one.dtype, one.shape, one.stride(), one.storage_offset()
     if isinstance(one, torch.Generator):
         return one.initial_seed()
     return bytes(one) if isinstance(one, bytearray) else None

@@ -18,6 +18,7 @@ from kernelwright.source.kernels import DECORATORS, JIT_SPELLINGS, JitFunction, 
 from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
 from kernelwright.worker.rules.bound_names import INTERPRETER_NAMES, looked_up
 from kernelwright.worker.rules.imports import ALLOWED_IMPORTS, Finding, Imports, allowed_imports
+from kernelwright.worker.rules.reading import misread
 
 __all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract"]
 
@@ -58,6 +59,7 @@ def extract(source: str) -> Kernels:
     names = Names(imports, frozenset(kernels), {name: value_of(constants[name]) for name in used})
     findings = _bound_twice(tree, kernels | used | imports.all)
     findings += _taken(tree, (kernels | used | imports.all) & INTERPRETER_NAMES)
+    findings += misread(source, jitted)
     for function in jitted:
         findings += _decorated(function, imports)
         findings += check_body(function.node, names)

@@ -7,15 +7,17 @@ behind is in `state`, kernels are in `body`. Each finding names a line and a rul
 from __future__ import annotations
 
 import ast
-from collections.abc import Callable, Iterator, Set
+import re
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 from kernelwright.source import parse as syntax
-from kernelwright.source.bindings import bindings, imported
+from kernelwright.source.bindings import Imported, bindings, dotted, imported
 from kernelwright.source.branches import MARK
 from kernelwright.source.kernels import jit_functions
 from kernelwright.text.escape import acting
+from kernelwright.worker.rules.framework import ROOTS, may_be_imported, why_refused
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.state import kept
 
@@ -41,19 +43,23 @@ FORBIDDEN_NAMES = frozenset({"exec", "eval", "compile", "open", "__import__", "g
                              "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__", MARK})  # fmt: skip
 """Builtins that host code may not even name, unless it binds the name itself (an argument called `vars`)."""
 
-FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id"})
+FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id", "hash", "dir"})
 """Builtins that are also ordinary names of arguments: calling them is what counts."""
 
 READS_VALUES = frozenset({"item", "tolist", "numpy", "cpu", "data_ptr", "untyped_storage", "storage", "set_"})
 """What depends on more than shapes."""
 
 PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake",
-                    "is_current_stream_capturing", "_version"})  # fmt: skip
-"""What tells a recording from a call in use."""
+                    "is_current_stream_capturing", "_version", "_cdata", "_sequence_nr", "grad_fn", "is_inference",
+                    "is_shared", "device_caches", "hash", "cache_key"})  # fmt: skip
+"""What tells a recording from a call in use, or one call from another."""
+
+OF_THE_FILE = frozenset({"__name__", "__file__", "__package__", "__cached__", "__doc__", "__debug__"})
+"""Names that Python binds by how the file was found."""
 
 SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect", "ctypes", "gc", "threading",
                     "multiprocessing", "socket", "pickle", "shutil", "tempfile", "traceback", "weakref", "atexit",
-                    "warnings", "platform", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
+                    "warnings", "platform", "knobs", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
                     "CUDAGraph", "add_pre_run_hook"})  # fmt: skip
 """Modules that the framework's own modules imported, reachable as attributes of them, and what schedules work or runs
 beside it."""
@@ -66,7 +72,7 @@ FORBIDDEN_PARTS = frozenset({
     "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
     "serialization", "fx", "export", "profiler", "backends", "manual_seed", "seed", "script", "trace",
     "use_deterministic_algorithms", "Event", "current_stream", "default_stream", "stream", "graph", "synchronize",
-    "do_bench", "make_graphed_callables", "detect_anomaly", "cudart", "swap_tensors", "knobs",
+    "do_bench", "make_graphed_callables", "detect_anomaly", "cudart", "swap_tensors",
 })  # fmt: skip
 """Parts of the framework that compute, compile, keep, time or reorder: of `torch` and `triton`, not of tensors."""
 
@@ -88,22 +94,26 @@ HOOKS = {
     "__torch_dispatch__": "computes in place of the framework",
     "__getitem__": "looks like the launch of a kernel", "__getattr__": "computes when it is looked at",
     "__getattribute__": "computes when it is looked at", "__del__": "runs at a time that is not known",
+    "__instancecheck__": "answers for objects of other classes", "__match_args__": "reads attributes by their names",
+    "__subclasscheck__": "answers for other classes",
 }  # fmt: skip
 """Special methods that host code may not define, and why."""
 
 
 @dataclass(frozen=True)
 class _Host:
-    """The host code of a module. own: names that its functions bind. framework: names that imports bind to (a part of)
-    torch or Triton. partly: those of modules in `ALLOWED_IMPORTS_OF`. called, above, bases, alignment: ids of the
-    expressions that are called, that decorate definitions, of which attributes are read, and of addresses that are
-    asked for their alignment, or whether they are the same."""
+    """The host code of a module. own: names that its functions bind. framework: names that imports bind to (a part
+    of) a module of ROOTS, with its full name. partly: those of modules in `ALLOWED_IMPORTS_OF`. called, above, bases,
+    asked, alignment: ids of the expressions that are called, that decorate definitions, of which attributes are read,
+    that `getattr` and `hasattr` ask, and of addresses that are asked for their alignment, or whether they are the
+    same."""
 
     own: frozenset[str]
     partly: dict[str, str]
     bases: frozenset[int]
+    asked: frozenset[int]
     alignment: frozenset[int]
-    framework: frozenset[str]
+    framework: dict[str, str]
     called: frozenset[int]
     above: frozenset[int]
 
@@ -128,7 +138,7 @@ def _host_of(nodes: list[ast.AST]) -> _Host:
     decorators = (decorator for node in nodes for decorator in getattr(node, "decorator_list", []))
     return _Host(
         own=frozenset(name for node in nodes for name in _own_names(node)),
-        framework=frozenset(name for node in nodes for name in _framework_names(node)),
+        framework={found.name: found.path for node in nodes for found in _of_framework(node)},
         partly={
             found.name: found.alias.name
             for node in nodes
@@ -137,6 +147,7 @@ def _host_of(nodes: list[ast.AST]) -> _Host:
             if found.alias.name in ALLOWED_IMPORTS_OF
         },
         bases=frozenset(id(node.value) for node in nodes if isinstance(node, ast.Attribute)),
+        asked=frozenset(id(node.args[0]) for node in nodes if _asks(node)),
         alignment=frozenset(found for node in nodes for found in _alignment(node)),
         called=frozenset(id(node.func) for node in nodes if isinstance(node, ast.Call)),
         above=frozenset(id(node) for decorator in decorators for node in ast.walk(decorator)),
@@ -157,10 +168,15 @@ def _own_names(node: ast.AST) -> list[str]:
     return []
 
 
-def _framework_names(node: ast.AST) -> list[str]:
-    """Names that an import binds to (a part of) torch or Triton, the language of kernels aside."""
-    framework = [found for found in imported(node) if found.path.partition(".")[0] in ("torch", "triton")]
-    return [found.name for found in framework if not found.path.startswith("triton.language")]
+def _of_framework(node: ast.AST) -> list[Imported]:
+    """What an import binds to (a part of) a module of ROOTS, the language of kernels aside."""
+    framework = [found for found in imported(node) if found.path.partition(".")[0] in ROOTS]
+    return [found for found in framework if not found.path.startswith("triton.language")]
+
+
+def _asks(node: ast.AST) -> TypeGuard[ast.Call]:
+    """Whether it is a call of `getattr` or `hasattr`."""
+    return isinstance(node, ast.Call) and bool(node.args) and getattr(node.func, "id", None) in ("getattr", "hasattr")
 
 
 def may_import(module: str, name: str | None = None) -> bool:
@@ -208,7 +224,11 @@ def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
         ]
     elif module in ALLOWED_MODULES:
         of_framework = module.startswith(("torch", "triton"))
-        wrong = [f"imports {name}: {why}" for name in names if (why := _attribute(name, of_framework))]
+        wrong = [
+            f"imports {name}: {why}"
+            for name in names
+            if (why := _attribute(name, of_framework) or may_be_imported(f"{module}.{name}"))
+        ]
     else:
         wrong = [f"imports from {node.module}; {_allowed()}"]
     wrong += [
@@ -222,11 +242,14 @@ def _import_from(node: ast.ImportFrom, host: _Host) -> Iterator[Finding]:
 def _name(node: ast.Name, host: _Host) -> Iterator[Finding]:
     if node.id in FORBIDDEN_NAMES and node.id not in host.own:
         yield Finding(node.lineno, f"uses {node.id}; host code may only allocate, view, copy, cast and launch")
+    if node.id in OF_THE_FILE and isinstance(node.ctx, ast.Load) and node.id not in host.own:
+        yield Finding(node.lineno, f"uses {node.id}: a call must do the same wherever its file lies")
     if node.id in ("getattr", "hasattr") and id(node) not in host.called:
         yield Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
     if node.id in host.partly and id(node) not in host.bases and node.id not in host.own:
         yield Finding(node.lineno, f"uses the module {node.id} but for what is in it; name what you need of it")
     yield from _only_above(node, node.id, host)
+    yield from _named(node, host)
 
 
 def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
@@ -234,11 +257,21 @@ def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
     if module is not None and node.attr not in ALLOWED_IMPORTS_OF[module]:
         allowed = ", ".join(ALLOWED_IMPORTS_OF[module])
         yield Finding(node.lineno, f"imports {module} and uses its {node.attr}; allowed of it: {allowed}")
+    elif node.attr in ("format", "format_map") and not _is_plain_text(node.value):
+        yield Finding(node.lineno, f"uses .{node.attr} of a text that may name attributes: write an f-string")
     elif id(node) in host.alignment:
         return
     elif why := _attribute(node.attr, _root(node) in host.framework):
         yield Finding(node.lineno, f"uses .{node.attr}: {why}")
     yield from _only_above(node, node.attr, host)
+    yield from _named(node, host)
+
+
+def _named(node: ast.Name | ast.Attribute, host: _Host) -> Iterator[Finding]:
+    """What a whole chain of attributes names of the framework."""
+    path = dotted(node, host.framework)
+    if path and not {id(node)} & (host.bases | host.asked) and (why := why_refused(path)):
+        yield Finding(node.lineno, f"uses {path}: {why}")
 
 
 def _only_above(node: ast.Name | ast.Attribute, name: str, host: _Host) -> Iterator[Finding]:
@@ -252,9 +285,17 @@ def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
         case ast.Call(func=ast.Name(id=name)) if name in FORBIDDEN_CALLS and name not in host.own:
             yield Finding(node.lineno, f"calls {name}(); host code may only allocate, view, copy, cast and launch")
         case ast.Call(func=ast.Name(id=("getattr" | "hasattr") as name), args=args):
-            yield from _named_at_run_time(node, name, args, host.framework)
+            yield from _named_at_run_time(node, name, args, host)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, _, *_]) if name in MAKES_CLASSES:
             yield Finding(node.lineno, f"makes a class at run time with {name}(): write it out")
+
+
+def _is_plain_text(text: ast.expr) -> bool:
+    """Whether it is written out, without a field that looks into a value."""
+    match text:
+        case ast.Constant(value=str(written)):
+            return not re.search(r"\{[^{}:!]*[.\[]", written)
+    return False
 
 
 def _catches(node: ast.Try, host: _Host) -> Iterator[Finding]:
@@ -303,10 +344,14 @@ def _attribute(name: str, of_framework: bool) -> str:
         return "host code may depend on shapes only and compute nothing; read values in a kernel, or take the shape"
     if name in PROBES:
         return "a call must do the same wherever it runs; remove the question and one side of it"
+    if name.startswith("register_") and name.endswith("_hook"):
+        return "nothing is called beside the call, and the numbers of hooks count them"
     if name in SYSTEM or name in FRAMES:
         return "host code may use the framework's tensors and Triton, and nothing behind them; write the value instead"
     if name.startswith("__") and name not in ALLOWED_SPECIAL:
         return "special attributes are not for host code"
+    if name == "register":
+        return "a registry outlives the call"
     if name in SETS_ATTRIBUTES:
         return "it sets attributes that no assignment shows"
     if of_framework and name.startswith(SETTERS) and name not in ALLOWED_SETTERS:
@@ -316,11 +361,13 @@ def _attribute(name: str, of_framework: bool) -> str:
     return ""
 
 
-def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], framework: Set[str]) -> list[Finding]:
+def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], host: _Host) -> list[Finding]:
     name = args[1].value if len(args) > 1 and isinstance(args[1], ast.Constant) else None
     if not isinstance(name, str):
         return [Finding(node.lineno, f"calls {function}() with a name that is not a literal")]
-    why = _attribute(name, _root(args[0]) in framework)
+    why = _attribute(name, _root(args[0]) in host.framework)
+    if path := dotted(args[0], host.framework):
+        why = why or may_be_imported(f"{path}.{name}")
     if name in DECORATORS_ONLY:
         why = "it sets attributes of anything"
     return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []

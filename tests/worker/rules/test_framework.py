@@ -1,0 +1,69 @@
+"""Names of the framework and of the standard library: those that host code needs, and no others."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from kernelwright.worker.rules import static
+from kernelwright.worker.rules.framework import MODULES, may_be_imported, why_refused
+
+NEEDED = """torch.empty torch.float32 torch.float8_e4m3fn torch.Tensor torch.Tensor.shape torch.nn.Module
+torch.nn.Parameter torch.nn.functional.pad torch.nn.init.uniform_ torch.cuda.get_device_properties
+torch.cuda.amp.custom_fwd torch.finfo
+torch.no_grad torch.is_tensor torch.is_autocast_enabled torch.autograd.Function torch.version.hip torch.__version__
+torch.LongTensor torch.contiguous_format torch.mm torch.linalg.norm triton.cdiv triton.jit triton.Config
+triton.tools.tensor_descriptor.TensorDescriptor.from_tensor triton.runtime.driver.active.get_current_target
+triton.runtime.driver.active.utils.get_device_properties triton.language.float32 math.ceil typing.Optional
+functools.partial itertools.product dataclasses.dataclass collections.abc.Callable collections.OrderedDict"""
+
+REFUSED = """torch torch.nn torch.cuda torch.random torch.random.initial_seed torch.default_generator torch.initial_seed
+torch.get_num_threads torch.set_num_threads torch.are_deterministic_algorithms_enabled torch.cuda.memory_allocated
+torch.cuda.is_initialized torch.utils.hooks.RemovableHandle torch.nn.modules.module torch.nn.functional.torch
+torch.nn.init.torch.get_num_threads torch.futures.Future torch._C torch.typename triton triton.knobs
+triton.runtime.driver.active triton.runtime.cache typing.get_type_hints typing.operator.attrgetter typing.sys
+dataclasses.inspect functools._lru_cache_wrapper dataclasses._create_fn math.no_such_name collections.deque"""
+
+
+@pytest.mark.parametrize("path", NEEDED.split())
+def test_what_host_code_needs_may_be_named(path: str) -> None:
+    assert why_refused(path) == ""
+
+
+@pytest.mark.parametrize("path", REFUSED.split())
+def test_any_other_name_is_refused(path: str) -> None:
+    assert why_refused(path) != ""
+
+
+def test_every_operator_of_torch_that_asks_for_no_setting_may_be_named() -> None:
+    operators = {name for name in torch.return_types.__all__ if hasattr(torch.ops.aten, name)}
+    operators |= {"cat", "softmax", "layer_norm", "bmm", "topk", "where", "from_numpy", "as_strided"}
+    assert not {name for name in operators if why_refused(f"torch.{name}")}
+
+
+def test_modules_may_be_imported_and_only_stand_in_front_of_a_dot() -> None:
+    for module in MODULES:
+        assert may_be_imported(module) == ""
+        assert "in front of a dot only" in why_refused(module)
+    assert may_be_imported("pathlib.Path") == ""  # other rules say what may be imported at all
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["t = torch", "t = (torch, 0)[0]", "t = call(nn)", "t = [nn.functional]", "t = getattr(torch, 'random')",
+     "t = torch.random", "t = hash(x)", "t = dir(x)", "t = __name__", "t = x._cdata", "t = TEXT.format(x)",
+     "t = '{0.shape}'.format(x)", "t = x.register_hook(print)", "t = map(TEXT.format, [x])", "t = torch.nn.modules"],
+)  # fmt: skip
+def test_what_leads_to_another_part_is_refused_in_host_code(line: str) -> None:
+    head = "import torch\nimport torch.nn as nn\n\n\n"
+    assert len(static.check(head + f"def kernel_function(x):\n    {line}\n    return x\n")) == 1
+
+
+@pytest.mark.parametrize(
+    "line",
+    ["t = getattr(torch, 'float8_e4m3fn')", "t = hasattr(torch, 'float8_e4m3fn')", "t = isinstance(x, torch.Tensor)",
+     "t = '{:.3f} {} {name}'.format(1.0, x.shape, name=2)", "t = torch.float32.itemsize", "t = nn.functional.pad"],
+)  # fmt: skip
+def test_what_only_names_a_value_is_not(line: str) -> None:
+    head = "import torch\nimport torch.nn as nn\n\n\n"
+    assert static.check(head + f"def kernel_function(x):\n    {line}\n    return x\n") == []
