@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 
+from kernelwright.worker.judge import elementwise
 from kernelwright.worker.judge.judge import Judge
 from kernelwright.worker.reference import values
 
 PROBLEM = """
 import torch
+import torch.nn.functional as F
 import torch.nn.functional as F
 
 class Model(torch.nn.Module):
@@ -173,6 +177,7 @@ def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(
 
 CORRECTED = """
 import torch
+import torch.nn.functional as F
 
 class Model(torch.nn.Module):
     def forward(self, x, beta):
@@ -205,6 +210,7 @@ def test_a_number_reaches_a_kernel_in_float32(tmp_path: Path, case: str) -> None
 
 DECAYED = """
 import torch
+import torch.nn.functional as F
 import torch.nn.functional as F
 
 class Model(torch.nn.Module):
@@ -246,3 +252,125 @@ def test_a_softplus_by_its_formula_is_right_where_its_small_results_are_multipli
             found[name].add(bool(reason))
     assert found["honest"] == {False}
     assert True in found["coarse"]
+
+
+COMPOSED = """
+import torch
+import torch.nn.functional as F
+import torch.nn.functional as F
+
+class Model(torch.nn.Module):
+    def forward(self, x, y):
+        return {expression}
+
+CASES = [dict(name="small", small=True, n=500), dict(name="timed", n=501)]
+
+def get_inputs(n=500):
+    return [torch.randn(n), torch.randn(n)]
+
+def get_init_inputs():
+    return []
+"""
+
+EPS = torch.finfo(torch.float32).eps
+Function = Callable[[Tensor], Tensor]
+
+
+def logistic_tanh(x: Tensor) -> Tensor:
+    return 2 * torch.sigmoid(2 * x) - 1
+
+
+def exponential_tanh(x: Tensor) -> Tensor:
+    e = torch.exp(-2 * x.abs())
+    return torch.copysign((1 - e) / (1 + e), x)
+
+
+def zero_where_small(function: Function, eps: float) -> Function:
+    return lambda x: torch.where(function(x).abs() < eps * EPS, 0 * x, function(x))
+
+
+def linear_where_small(function: Function, limit: float) -> Function:
+    return lambda x: torch.where(x.abs() < limit, x, function(x))
+
+
+def of_half_precision(function: Function) -> Function:
+    return lambda x: function(x).half().float()
+
+
+HONEST: dict[str, list[Function]] = {
+    "torch.tanh": [logistic_tanh, exponential_tanh, linear_where_small(torch.tanh, 1e-3)],
+    "F.softplus": [softplus, lambda x: torch.relu(x) + torch.log(1 + torch.exp(-x.abs()))],
+    "torch.expm1": [lambda x: torch.exp(x) - 1, linear_where_small(torch.expm1, 1e-4)],
+    "torch.log1p": [lambda x: torch.log(1 + x), linear_where_small(torch.log1p, 1e-4)],
+}
+WRONG: dict[str, list[Function]] = {
+    "torch.tanh": [linear_where_small(torch.tanh, 0.03), zero_where_small(torch.tanh, 32),
+                   of_half_precision(torch.tanh)],
+    "F.softplus": [coarse_softplus, lambda x: torch.where(x < -4, torch.exp(x), F.softplus(x)),
+                   lambda x: torch.where(x > 6, x, F.softplus(x))],
+    "torch.expm1": [linear_where_small(torch.expm1, 0.01), zero_where_small(torch.expm1, 32),
+                    lambda x: torch.where(x.abs() < 0.1, x + x * x / 2, torch.expm1(x))],
+    "torch.log1p": [linear_where_small(torch.log1p, 0.01), zero_where_small(torch.log1p, 32),
+                    lambda x: torch.where(x.abs() < 0.1, x - x * x / 2, torch.log1p(x))],
+}  # fmt: skip
+
+
+def refusals(made: Judge, candidate: Callable[[Tensor, Tensor], Tensor]) -> list[str]:
+    found = []
+    for draw in made.draws_for("small"):
+        x, y = (one for one in made.answer("small", draw).instance.inputs if isinstance(one, Tensor))
+        found.append(made._compared("small", draw, 0, candidate(x, y)).reason)
+    return [reason for reason in found if reason]
+
+
+@pytest.mark.parametrize("name", HONEST)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_functions_of_exp_and_log_are_right_and_coarser_ones_are_not(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, name: str, seed: int
+) -> None:
+    """Where small results are multiplied, or divided by what is as small, an error of theirs is seen."""
+    monkeypatch.setattr("kernelwright.worker.judge.draws.secrets", SimpleNamespace(randbits=lambda bits: seed))
+    small = "x.abs()" if name == "torch.log1p" else "x"
+
+    def large(function: Function) -> Callable[[Tensor, Tensor], Tensor]:
+        return lambda x, y: y - function(1e-3 * (x.abs() if small == "x.abs()" else x)) * 1000
+
+    def plain(function: Function) -> Callable[[Tensor, Tensor], Tensor]:
+        return lambda x, y: function(x.abs() if small == "x.abs()" else x) + 0 * y
+
+    def quotient(function: Function) -> Callable[[Tensor, Tensor], Tensor]:
+        return lambda x, y: y * function(x.abs() if small == "x.abs()" else x) / (0.001 + x.abs())
+
+    spellings = {
+        f"y - {name}(1e-3 * {small}) * 1000": large,
+        f"{name}({small}) + 0 * y": plain,
+        f"y * {name}({small}) / (0.001 + x.abs())": quotient,
+    }
+    caught: set[int] = set()
+    for expression, made_of in spellings.items():
+        file = tmp_path / "problem.py"
+        file.write_text(COMPOSED.format(expression=expression))
+        made = Judge("cpu")
+        made.load(str(file), None)
+        for honest in HONEST[name]:
+            assert refusals(made, made_of(honest)) == []
+        caught |= {place for place, wrong in enumerate(WRONG[name]) if refusals(made, made_of(wrong))}
+    assert caught == {*range(len(WRONG[name]))}
+
+
+def test_an_error_of_a_few_eps_is_explained_at_every_element_and_one_of_twice_as_many_at_none(tmp_path: Path) -> None:
+    """By chance it was 16 eps at one element and less than one at another."""
+    file = tmp_path / "problem.py"
+    file.write_text(COMPOSED.format(expression="y - torch.tanh(1e-3 * x) * 1000"))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    answer = made.answer("small", 0)
+    x, y = (one for one in answer.instance.inputs if isinstance(one, Tensor))
+    right = y.double() - torch.tanh(1e-3 * x.double()) * 1000
+    sensitive = answer.sensitive[0]
+    assert sensitive is not None
+    for eps, explained in ((6, True), (12, False)):
+        off = (right + 1000 * eps * EPS).float()
+        kept = elementwise.without_explained(off, right, sensitive, torch.float32) == right.float()
+        assert bool(kept[x.abs() < 2].all()) == explained
+        assert bool(kept[x.abs() < 2].any()) == explained
