@@ -35,6 +35,7 @@ from kernelwright.model import (
     Generated,
     Implementation,
     Incumbent,
+    LaneChange,
     LaunchProfile,
     LibraryMode,
     Machine,
@@ -186,6 +187,9 @@ class FakeWorker:
         return self.generated
 
     def elsewhere(self) -> None:
+        return None
+
+    def watch(self, notify: Callable[[LaneChange], None] | None) -> None:
         return None
 
     def compile(self, candidate: Candidate, purpose: str) -> Evaluation:

@@ -4,107 +4,25 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
 import msgspec
 import pytest
 
-from fakes import FakeWorker, evaluation_of
+from fakes import evaluation_of
 from kernelwright.errors import MachineError, ProblemError, WorkerError, WorkerLost
 from kernelwright.evaluator.attempts import ANSWER_S
+from kernelwright.evaluator.dispatch import MOST_LOSSES
 from kernelwright.evaluator.fleet import Fleet
 from kernelwright.model import (
-    PROTOCOL,
-    BenchReport,
     Candidate,
     Evaluation,
-    Hello,
     Incumbent,
-    ProblemInfo,
-    QualificationReport,
     Status,
-    WhichCases,
 )
 from kernelwright.worker.processes.limits import Limits
-
-HELLO = Hello(
-    protocol=PROTOCOL, kernelwright="0", host="here", device="Fake GPU", gpu="GPU-0", target="sm_90", driver="1",
-    torch="2", triton="3", cores=1,
-)  # fmt: skip
-
-
-@dataclass
-class FakeLane(FakeWorker):
-    """Dies at what its `dies` says, and then answers nothing."""
-
-    hello: Hello = HELLO
-    dies: Callable[[FakeLane, Candidate], bool] = lambda lane, candidate: False
-    is_dead: bool = False
-    gate: threading.Event | None = None
-    """Evaluations wait for it."""
-    done: list[str] = field(default_factory=list)
-    """What it was asked, in order."""
-    benched: int = 0
-
-    def load(
-        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
-        library: None = None, which: WhichCases = "kept",
-    ) -> ProblemInfo:  # fmt: skip
-        self.done.append(f"load {path}")
-        if "bad" in path:
-            raise ProblemError(f"{path} is none")
-        return super().load(path, dtype, timed, narrow, library, which)
-
-    def qualify(self, every: bool = False) -> QualificationReport:
-        self.done.append("qualify")
-        return super().qualify(every)
-
-    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-        if self.gate is not None:
-            self.gate.wait(60)
-        was_dead, self.is_dead = self.is_dead, self.is_dead or self.dies(self, candidate)
-        if self.is_dead:
-            error = WorkerLost("the worker ended without an answer")
-            error.from_outside = was_dead
-            raise error
-        self.done.append(f"{purpose} {candidate.id}")
-        found = super().evaluate(candidate, purpose, incumbent)
-        return msgspec.structs.replace(found, gpu=self.hello.gpu or "")
-
-    def bench(
-        self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,
-        compile: bool = True, against: str | None = None,
-    ) -> BenchReport:  # fmt: skip
-        self.benched += 1
-        return super().bench(candidates, cases, max_autotune, compile, against)
-
-
-class Lanes:
-    """What starts the lanes of a fleet; `started` are the workers of each, in order."""
-
-    def __init__(self, count: int, **settings: object) -> None:
-        self.settings = settings
-        self.started: dict[str, list[FakeLane]] = {f"lane {number}": [] for number in range(count)}
-        self.hellos = {
-            name: msgspec.structs.replace(HELLO, gpu=f"GPU-{number}") for number, name in enumerate(self.started)
-        }
-        self.refusals: dict[str, Exception] = {}
-
-    def fleet(self) -> Fleet:
-        return Fleet({name: lambda name=name: self._start(name) for name in self.started})
-
-    def _start(self, name: str) -> FakeLane:
-        if name in self.refusals:
-            raise self.refusals[name]
-        lane = FakeLane(hello=self.hellos[name], **self.settings)  # type: ignore[arg-type]
-        self.started[name].append(lane)
-        return lane
-
-    @property
-    def workers(self) -> list[FakeLane]:
-        return [lane for started in self.started.values() for lane in started]
+from lanes import HELLO, FakeLane, Lanes
 
 
 def text(number: int) -> Candidate:
@@ -231,13 +149,44 @@ def test_a_lane_that_was_left_out_comes_back_after_its_quarantine(caplog: pytest
     fleet = Fleet({name: lambda name=name: lanes._start(name) for name in lanes.started}, quarantine_s=1.0)
     with fleet:
         fleet.load("problem.py")
-        while "it is left out for 1 s, after 3 losses" not in caplog.text:
+        while "3 losses, left out for 1 s" not in caplog.text:
             fleet.evaluate(text(1), "search", LEADER)
         lanes.refusals = {}
         numbers = itertools.count(10)
         while not any("search" in what for lane in lanes.started["lane 1"] for what in lane.done):
             with ThreadPoolExecutor(4) as threads:
                 list(threads.map(lambda n: fleet.evaluate(text(n), "search", LEADER), itertools.islice(numbers, 4)))
+
+
+def test_who_watches_hears_of_losses_returns_quarantine_and_lanes_that_are_left_out() -> None:
+    heard: list[tuple[str, str]] = []
+    lanes = Lanes(2)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        fleet.watch(lambda change: heard.append((change.lane, change.what)))
+
+        def wait_for(lane: str, what: str, count: int = 1) -> None:
+            while heard.count((lane, what)) < count:
+                pass
+
+        for name in lanes.started:
+            wait_for(name, "up")
+        for _ in range(MOST_LOSSES):
+            ups = heard.count(("lane 1", "up"))
+            worker = fleet._workers["lane 1"]
+            fleet._lost("lane 1", worker, WorkerLost("it ended"))
+            if ("lane 1", "quarantined") not in heard:
+                wait_for("lane 1", "up", ups + 1)
+        assert heard.count(("lane 1", "lost")) == MOST_LOSSES
+        assert heard[-1] == ("lane 1", "quarantined")
+        lanes.refusals = {"lane 0": MachineError("its driver was changed")}
+        fleet._lost("lane 0", fleet._workers["lane 0"], WorkerLost("it ended"))
+        wait_for("lane 0", "left out")
+        fleet.watch(None)
+        before = len(heard)
+        with pytest.raises(WorkerError, match="no lane is left"):
+            fleet.evaluate(text(2), "search", LEADER)
+    assert len(heard) == before
 
 
 def test_nothing_is_lost_when_every_lane_goes() -> None:

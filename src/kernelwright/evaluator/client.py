@@ -13,7 +13,7 @@ import select
 import signal
 import subprocess
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import Future
 from concurrent.futures import TimeoutError as NoAnswer  # the builtin one from Python 3.11 on
 from types import TracebackType
@@ -39,6 +39,7 @@ from kernelwright.model import (
     GenerateText,
     Hello,
     Incumbent,
+    LaneChange,
     LibraryMode,
     LoadProblem,
     Machine,
@@ -181,6 +182,9 @@ class ProcessWorker:
     def elsewhere(self) -> None:
         """There is one GPU."""
         return None
+
+    def watch(self, notify: Callable[[LaneChange], None] | None) -> None:
+        """There are no lanes."""
 
     def close(self) -> None:
         assert self.process.stdin is not None

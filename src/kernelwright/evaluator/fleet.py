@@ -8,17 +8,20 @@ one lane, the home; a search compares ratios, so its evaluations go anywhere.
 from __future__ import annotations
 
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Collection, Mapping
-from concurrent.futures import Future
-from dataclasses import dataclass, field
 from types import TracebackType
-from typing import Any, Protocol, TypeVar
+from typing import Any, TypeVar
+
+import msgspec
 
 from kernelwright.errors import KernelwrightError, WorkerError, WorkerLost
-from kernelwright.evaluator.attempts import ANSWER_S, Attempts
+from kernelwright.evaluator.announcer import Announcer
+from kernelwright.evaluator.attempts import ANSWER_S, Attempts, LostAttempts
 from kernelwright.evaluator.dispatch import Dispatch, Where
+from kernelwright.evaluator.lane import LaneWorker, Step, TookDown
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import (
     BenchReport,
@@ -26,8 +29,8 @@ from kernelwright.model import (
     Environment,
     Evaluation,
     Generated,
-    Hello,
     Incumbent,
+    LaneChange,
     LibraryMode,
     Machine,
     ProblemInfo,
@@ -53,30 +56,6 @@ LOOK_S = 1.0
 """How often a lane is looked after where nothing happens."""
 
 
-class LaneWorker(Worker, Protocol):
-    """A worker that raises `WorkerLost` when its process is gone."""
-
-    hello: Hello
-
-
-class TookDown(WorkerError):
-    """A job under which two lanes were lost. status: what that says of a candidate."""
-
-    status = Status.CRASHED
-
-
-@dataclass(eq=False)
-class Step:
-    """What every lane does before it gets jobs; also one that is started later. result: of the first lane."""
-
-    do: Callable[[Worker], Any]
-    result: Future[Any] = field(default_factory=Future)
-
-    @property
-    def failed(self) -> bool:
-        return self.result.done() and self.result.exception() is not None
-
-
 class Fleet:
     """Use as a context manager, or call `close`."""
 
@@ -91,7 +70,7 @@ class Fleet:
         self._starts = starts
         self._answer_s = answer_s
         self._quarantine_s = quarantine_s
-        self._out_since_s: dict[str, float] = {}
+        self._out_until_s: dict[str, float] = {}
         """Lanes that are in quarantine."""
         self._attempts = Attempts()
         self._dispatch = Dispatch(list(starts))
@@ -109,6 +88,7 @@ class Fleet:
         """The first candidate that passed, and the GPU on which it was timed alone."""
         self._compiled: dict[str, str] = {}
         """By the candidate's identity, the lane that compiled it."""
+        self._announcer = Announcer()
         self._is_closed = False
         for name in starts:
             threading.Thread(target=self._tend, args=(name,), name=f"lane {name}", daemon=True).start()
@@ -193,6 +173,11 @@ class Fleet:
             others = [name for name in ready if home in gpus and gpus[name] != gpus[home]]
             return self._workers[others[0]] if others else None
 
+    def watch(self, notify: Callable[[LaneChange], None] | None) -> None:
+        with self._changed:
+            ready = [name for name, lane in self._dispatch.lanes.items() if lane.ready]
+            self._announcer.watch(notify, {name: self._workers[name].hello for name in ready})
+
     def close(self) -> None:
         with self._changed:
             self._is_closed = True
@@ -216,12 +201,18 @@ class Fleet:
 
     def _judged(self, where: Where, ask: Callable[[LaneWorker], Evaluation], candidate: Candidate) -> Evaluation:
         try:
-            return self._run(where, ask, candidate.id, self._answer_s)
+            lane, found = self._run_on(where, ask, candidate.id, self._answer_s)
         except TookDown as error:
             return Evaluation(status=error.status, reason=str(error))
+        return msgspec.structs.replace(found, lane=lane)
 
-    def _run(self, where: Where, ask: Callable[[LaneWorker], T], key: str = "", answer_s: float | None = None) -> T:
-        """The answer of a lane. key: of what is compiled for it, so that it is done where that was. answer_s: the
+    def _run(self, where: Where, ask: Callable[[LaneWorker], T]) -> T:
+        return self._run_on(where, ask)[1]
+
+    def _run_on(
+        self, where: Where, ask: Callable[[LaneWorker], T], key: str = "", answer_s: float | None = None
+    ) -> tuple[str, T]:
+        """A lane and its answer. key: of what is compiled for it, so that it is done where that was. answer_s: the
         longest that an answer takes on a lane that does nothing else."""
         with self._changed:
             job = self._dispatch.submit(where, self._compiled.get(key))
@@ -231,7 +222,7 @@ class Fleet:
                 if key:
                     self._compiled[key] = name
                 try:
-                    return ask(worker)
+                    return name, ask(worker)
                 except WorkerLost as error:
                     self._lost(name, worker, error)
         finally:
@@ -268,21 +259,26 @@ class Fleet:
                 return
             del self._workers[name]
             self._note(name, error)
+            lost = self._attempts.lose(name, time.monotonic())
             for job in self._dispatch.lost(name, time.monotonic(), error.from_outside, overdue):
                 self._blamed[job] = TookDown(f"it took two workers down: {error}")
                 if overdue is not None:
                     self._blamed[job].status = Status.TIMEOUT
-            self._forget(name)
+            self._end(name, error, lost)
         worker.close()
 
-    def _forget(self, name: str) -> None:
-        """What a lane had under way that is gone."""
+    def _end(self, name: str, error: KernelwrightError, lost: LostAttempts) -> None:
+        """What follows from a loss that the dispatch knows of. lost: what the lane had under way."""
         self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
-        self._attempts.lose(name, time.monotonic())
         lane = self._dispatch.lanes[name]
+        self._announcer.lost(name, str(error), lost)
+        if lane.is_unfit:
+            self._announcer.left_out(name, str(error))
         if lane.is_out and not lane.is_unfit:
-            self._out_since_s[name] = time.monotonic()
-            log.warning("lane %s: it is left out for %g s, after %d losses", name, self._quarantine_s, lane.losses)
+            self._out_until_s[name] = time.monotonic() + self._quarantine_s
+            reason = f"{lane.losses} losses, left out for {self._quarantine_s:g} s"
+            self._announcer.quarantined(name, reason)
+            log.warning("lane %s: %s", name, reason)
         self._changed.notify_all()
 
     def _note(self, name: str, error: KernelwrightError) -> None:
@@ -313,9 +309,8 @@ class Fleet:
                 if self._is_closed:
                     return
                 worker, overdue = self._workers.get(name), self._attempts.overdue(name, time.monotonic())
-                out_since_s = self._out_since_s.get(name)
-                if out_since_s is not None and time.monotonic() - out_since_s >= self._quarantine_s:
-                    del self._out_since_s[name]
+                if time.monotonic() >= self._out_until_s.get(name, math.inf):
+                    del self._out_until_s[name]
                     self._dispatch.let_in(name)
                 if not (overdue or self._has_to_do(name)):
                     continue
@@ -382,6 +377,7 @@ class Fleet:
     def _ready(self, name: str) -> None:
         if all(step in self._done[name] for step in self._steps):
             self._dispatch.up(name)
+            self._announcer.up(name, self._workers[name].hello)
         self._changed.notify_all()
 
     def _give_up(self, name: str, error: KernelwrightError, for_good: bool) -> None:
@@ -393,6 +389,6 @@ class Fleet:
                 self._dispatch.leave_out(name, time.monotonic())
             else:
                 self._dispatch.lost(name, time.monotonic(), from_outside=True)
-            self._forget(name)
+            self._end(name, error, self._attempts.lose(name, time.monotonic()))
         if worker is not None:
             worker.close()

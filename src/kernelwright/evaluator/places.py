@@ -13,7 +13,8 @@ from functools import partial
 from typing import Any, NamedTuple
 
 from kernelwright.errors import MachineError, RequestError
-from kernelwright.evaluator.fleet import Fleet, LaneWorker
+from kernelwright.evaluator.fleet import Fleet
+from kernelwright.evaluator.lane import LaneWorker
 from kernelwright.evaluator.launch import start_worker
 
 EXAMPLES = "give all, a number, or UUIDs such as GPU-5f0e…,GPU-91c2… (nvidia-smi -L names them)"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Protocol
 
 from kernelwright.model import (
@@ -11,6 +12,7 @@ from kernelwright.model import (
     Evaluation,
     Generated,
     Incumbent,
+    LaneChange,
     LibraryMode,
     Machine,
     ProblemInfo,
@@ -96,6 +98,11 @@ class Worker(Protocol):
     def elsewhere(self) -> Worker | None:
         """A worker on another GPU of the same kind with the same problem loaded, to repeat what was found; None where
         there is one GPU."""
+        ...
+
+    def watch(self, notify: Callable[[LaneChange], None] | None) -> None:
+        """From now on, tell this what happens to lanes, beginning with those that are up; None: nobody. A worker that
+        is no fleet has none to tell of. notify: called by any thread; it may neither wait nor call the worker."""
         ...
 
     def close(self) -> None:

@@ -14,6 +14,7 @@ from kernelwright.journal.events import (
     SessionStart,
 )
 from kernelwright.journal.fold import RunState, Session, fold
+from kernelwright.journal.lanes import LaneTallies, LaneTally
 from kernelwright.journal.store import Journal
 
 __all__ = [
@@ -23,6 +24,8 @@ __all__ = [
     "Event",
     "EventKind",
     "Journal",
+    "LaneTallies",
+    "LaneTally",
     "Profiles",
     "RunState",
     "Session",

@@ -15,7 +15,7 @@ from typing import Any
 from kernelwright import codec
 from kernelwright.errors import RunFolderError
 from kernelwright.journal.events import SESSION_KINDS, Event, EventKind, SessionEnd
-from kernelwright.model import Evaluation, Proposal, Request, RunInfo
+from kernelwright.model import Evaluation, LaneChange, Proposal, Request, RunInfo
 from kernelwright.text.escape import ACTS
 
 ENDS_A_TEXT = re.compile(f'["\\\\\n\t]|{ACTS.pattern}')
@@ -73,6 +73,8 @@ class History:
             return f"its number is {number}"
         if isinstance(payload, SessionEnd) and not 0 <= payload.seconds < MOST:
             return f"the session took {payload.seconds} s"
+        if isinstance(payload, LaneChange) and not (0 <= payload.seconds < MOST and payload.evaluations >= 0):
+            return f"it lost {payload.evaluations} evaluations of {payload.seconds} s"
         if number is not None:
             if not 0 <= number < MOST:
                 return f"its number is {number}"

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import enum
 from dataclasses import dataclass
+from typing import TypeAlias
 
-from kernelwright.model import Answered, Budget, Evaluation, Profile, Proposal, Record, Request, Usage
+from kernelwright.model import Answered, Budget, Evaluation, LaneChange, Profile, Proposal, Record, Request, Usage
 
 
 class EventKind(str, enum.Enum):
@@ -23,11 +24,15 @@ class EventKind(str, enum.Enum):
     """A provider's answer, before the proposal that it is for."""
     ABANDONED = "abandoned"
     """A proposal was under way when its session ended: it may have been paid for, and is asked for again."""
+    LANE = "lane"
+    """Something happened to a lane; those that are up when a session begins come up then."""
     STOPPED = "stopped"
 
 
-SESSION_KINDS = frozenset({EventKind.STARTED, EventKind.STOPPED, EventKind.ANSWERED, EventKind.ABANDONED})
-"""Events without a number: the ends of a session, and those of which one trial may have several."""
+SESSION_KINDS = frozenset(
+    {EventKind.STARTED, EventKind.STOPPED, EventKind.ANSWERED, EventKind.ABANDONED, EventKind.LANE}
+)
+"""Events without a number: the ends of a session, its lanes, and those of which one trial may have several."""
 
 
 class SessionStart(Record, frozen=True, kw_only=True):
@@ -55,13 +60,18 @@ class SessionEnd(Record, frozen=True, kw_only=True):
     seconds: float
 
 
+Payload: TypeAlias = (
+    Request | Proposal | Evaluation | Profiles | Answered | Abandoned | LaneChange | SessionStart | SessionEnd | None
+)
+
+
 @dataclass(frozen=True)
 class Event:
-    """number: of the trial; None for the ends of a session and for ANSWERED and ABANDONED, of which one trial may
-    have several. time: UTC, ISO 8601. TOLD has no payload."""
+    """number: of the trial; None for the ends of a session, for LANE, and for ANSWERED and ABANDONED, of which one
+    trial may have several. time: UTC, ISO 8601. TOLD has no payload."""
 
     seq: int
     kind: EventKind
     number: int | None
     time: str
-    payload: Request | Proposal | Evaluation | Profiles | Answered | Abandoned | SessionStart | SessionEnd | None
+    payload: Payload

@@ -10,12 +10,14 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 
 from kernelwright.journal.events import Abandoned, Event, EventKind, Profiles, SessionEnd, SessionStart
+from kernelwright.journal.lanes import LaneTallies
 from kernelwright.model import (
     Answered,
     Budget,
     Candidate,
     Evaluation,
     Incumbent,
+    LaneChange,
     Operator,
     Profile,
     Proposal,
@@ -60,6 +62,9 @@ class RunState:
     abandoned: list[Abandoned] = field(default_factory=list)
     sessions: list[Session] = field(default_factory=list)
     finished_s: dict[int, float] = field(default_factory=dict)
+    lanes: LaneTallies = field(default_factory=LaneTallies)
+    at_work_s: float = 0.0
+    """By the time of the events."""
     dearest: Usage = field(default_factory=Usage)
     """The most that a proposal, or the answers to one request, cost, figure by figure; cost_usd is None where no price
     is known."""
@@ -70,7 +75,6 @@ class RunState:
     """The lowest score of what may lead, and its trial."""
     _trials: tuple[Trial, ...] | None = field(init=False, default=None)
     """What `trials` gives; None where it is to be made again."""
-    _at_work_s: float = 0.0
     _last_time: str = ""
 
     def __post_init__(self) -> None:
@@ -88,6 +92,8 @@ class RunState:
         elif isinstance(payload, Abandoned):
             self.abandoned.append(payload)
             self._pay(payload.usage)
+        elif isinstance(payload, LaneChange):
+            self.lanes.take(payload, self.at_work_s)
         if number is None:
             return
         if isinstance(payload, Request):
@@ -97,13 +103,14 @@ class RunState:
             self.proposals[number] = payload
             self._pay(payload.usage)
             if payload.candidate is None:
-                self.finished_s[number] = self._at_work_s
+                self.finished_s[number] = self.at_work_s
         elif isinstance(payload, Evaluation):
+            self.lanes.note(payload)
             if event.kind is EventKind.CONFIRMED:
                 self.confirmations[number] = payload
             else:
                 self.evaluations[number] = payload
-                self.finished_s[number] = self._at_work_s
+                self.finished_s[number] = self.at_work_s
                 self._note_evaluation(number, payload)
         elif isinstance(payload, Profiles):
             self.profiles[number] = payload
@@ -131,14 +138,16 @@ class RunState:
         payload, gap_s = event.payload, _gap_s(self._last_time, event.time) if self._last_time else 0.0
         self._last_time = event.time
         if isinstance(payload, SessionStart):
+            self.lanes.end_session(self.at_work_s)  # of one that was killed
             self.sessions.append(Session(started=event.time, budget=payload.budget, seconds=0.0, reason=None))
             return
-        self._at_work_s += gap_s
+        self.at_work_s += gap_s
         if not self.sessions:
             return
         session = self.sessions[-1]
         if isinstance(payload, SessionEnd):
             self.sessions[-1] = replace(session, seconds=payload.seconds, reason=payload.reason)
+            self.lanes.end_session(self.at_work_s)
         else:
             self.sessions[-1] = replace(session, seconds=session.seconds + gap_s)
 

@@ -28,14 +28,13 @@ from kernelwright.journal.events import (
     Abandoned,
     Event,
     EventKind,
+    Payload,
     Profiles,
     SessionEnd,
     SessionStart,
 )
 from kernelwright.journal.fold import Session, fold
-from kernelwright.model import Answered, Budget, Evaluation, Proposal, Request, RunInfo, Trial, Usage
-
-Payload = Request | Proposal | Evaluation | Profiles | Answered | Abandoned | SessionStart | SessionEnd | None
+from kernelwright.model import Answered, Budget, Evaluation, LaneChange, Proposal, Request, RunInfo, Trial, Usage
 
 _PAYLOADS: dict[EventKind, Any] = {
     EventKind.STARTED: SessionStart,
@@ -47,6 +46,7 @@ _PAYLOADS: dict[EventKind, Any] = {
     EventKind.PROFILED: Profiles,
     EventKind.ANSWERED: Answered,
     EventKind.ABANDONED: Abandoned,
+    EventKind.LANE: LaneChange,
     EventKind.STOPPED: SessionEnd,
 }
 
@@ -135,6 +135,9 @@ class Journal:
 
     def append_abandoned(self, request: int, usage: Usage) -> Event:
         return self._append(EventKind.ABANDONED, None, Abandoned(request=request, usage=usage))
+
+    def append_lane(self, change: LaneChange) -> Event:
+        return self._append(EventKind.LANE, None, change)
 
     def append_evaluated(self, number: int, evaluation: Evaluation) -> Event:
         return self._append(EventKind.EVALUATED, number, evaluation)

@@ -47,6 +47,7 @@ from kernelwright.model.evaluation import (
     Timing,
 )
 from kernelwright.model.generated import Capture, Generated
+from kernelwright.model.lane import LaneChange
 from kernelwright.model.machine import Attempt, Environment, Machine
 from kernelwright.model.problem import (
     Bound,
@@ -121,6 +122,7 @@ __all__ = [
     "Incumbent",
     "KernelResources",
     "KnownKernel",
+    "LaneChange",
     "LaunchProfile",
     "LibraryMode",
     "LibraryShare",

@@ -162,5 +162,7 @@ class Evaluation(Record, frozen=True, kw_only=True):
     """Whether this failure was found by an earlier run, and not judged in this one."""
     gpu: str = ""
     """The UUID of the GPU that judged it; "" without one and in older records."""
+    lane: str = ""
+    """The lane that judged it; "" where there is one worker, and for what was not judged in this run."""
     unjudged: tuple[str, ...] = ()
     """Where these branches are, as "line N: when it is taken"."""

@@ -19,6 +19,7 @@ from kernelwright.report.cost import cost_grid, cost_lines, cost_text, run_usage
 from kernelwright.report.evaluation import KERNELS_HEADER, environment_settings, kernel_rows, throttled_texts
 from kernelwright.report.framework import against_framework
 from kernelwright.report.kernel import kernel_text
+from kernelwright.report.lanes import lanes_section
 from kernelwright.report.profile_table import profile_section
 from kernelwright.report.reasons import reasons_section
 from kernelwright.report.stated import stated_section
@@ -162,8 +163,12 @@ class Content:
 
     @property
     def extra(self) -> tuple[Section, ...]:
-        found = (profile_section(self.view), reasons_section(self.view), stated_section(self.view))
+        found = (self.lanes, profile_section(self.view), reasons_section(self.view), stated_section(self.view))
         return tuple(one for one in found if one is not None)
+
+    @cached_property
+    def lanes(self) -> Section | None:
+        return lanes_section(self.view.lanes, self.view.at_work_s)
 
     @property
     def cost(self) -> str:

@@ -106,7 +106,7 @@ def cost_lines(view: RunView) -> list[str]:
         f"{duration_text(view.at_work_s)} in {count_text(len(view.sessions), 'session')}",
         f"models: {usage_text(usage)}" if usage.requests or usage.input_tokens else "models: none asked",
     ]
-    if view.info.environment.device is not None and view.at_work_s > 0:
+    if view.info.environment.device is not None and view.at_work_s > 0 and not view.lanes:
         judged = [(trial.evaluation, view.profiles.get(trial.number, ())) for trial in view.trials]
         spent_s = seconds_by_gpu([*judged, *((one, ()) for one in view.confirmed.values())])
         lines.insert(1, f"GPU busy: {busy_text(spent_s, view.at_work_s)} of that time")

@@ -41,6 +41,7 @@ def report_document(view: RunView) -> dict[str, Any]:
         "stopped": view.sessions[-1].reason if view.sessions else None,
         "usage": plain(run_usage(view)),
         "cost": cost_document(view),
+        "lanes": {name: plain(asdict(lane)) for name, lane in view.lanes.items()},
         "control": control_document(view),
         "seconds": view.at_work_s,
         "environment": plain(view.info.environment),

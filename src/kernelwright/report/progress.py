@@ -12,7 +12,8 @@ from collections.abc import Iterable
 from datetime import datetime
 
 from kernelwright.journal import Abandoned, Event, EventKind, Profiles, RunState, SessionEnd, SessionStart
-from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, Proposal, Request, RunInfo
+from kernelwright.model import BUDGET_LIMITS, Budget, Evaluation, LaneChange, Proposal, Request, RunInfo
+from kernelwright.report.lanes import lane_rows
 from kernelwright.report.pace import busy_text, ends_in_s, seconds_by_gpu
 from kernelwright.report.trials import NO_CANDIDATE
 from kernelwright.report.view import share_of_bound
@@ -20,7 +21,7 @@ from kernelwright.run import StopReason
 from kernelwright.run.spending import spent
 from kernelwright.search.convergence import best_trial, seed_trial
 from kernelwright.text.escape import legible
-from kernelwright.text.units import duration_text, share_text, time_text, times_text
+from kernelwright.text.units import count_text, duration_text, share_text, time_text, times_text
 
 
 class Progress:
@@ -46,7 +47,7 @@ class Progress:
             settings = self._info.settings
             search = f"{self._info.problem.name}, {settings.strategy} with {settings.proposer}"
             elapsed_s = self._elapsed_s(now)
-            busy = self._busy_text(elapsed_s)
+            busy = "" if self._state.lanes else self._busy_text(elapsed_s)
             return [
                 ("search", f"{search}, {duration_text(elapsed_s)}"),
                 ("best so far", self._best_text()),
@@ -56,6 +57,7 @@ class Progress:
                 *([("GPU busy", busy)] if busy else []),
                 ("budget left", self._left_text(elapsed_s)),
                 ("ends", self._end_text(elapsed_s, now)),
+                *lane_rows(self._state.lanes, elapsed_s),
             ]
 
     @property
@@ -105,6 +107,8 @@ class Progress:
             return f"{trial} {_seen(payload)}"
         if isinstance(payload, Abandoned):
             return f"trial {payload.request} is abandoned: its reply is not waited for"
+        if isinstance(payload, LaneChange):
+            return _lane_line(payload)
         if isinstance(payload, SessionStart):
             return f"search starts; budget left: {self._left_text(self._spent_s)}"
         if isinstance(payload, SessionEnd):
@@ -176,6 +180,14 @@ class Progress:
             return "not known yet" if self._budget != Budget() else "when the strategy has nothing more to ask"
         at = datetime.fromtimestamp(now.timestamp() + left_s, now.tzinfo)
         return f"about {at:%H:%M}, in {duration_text(left_s)}, or earlier"
+
+
+def _lane_line(change: LaneChange) -> str:
+    if change.what == "up":
+        where = " on ".join(legible(part) for part in (change.device or "no GPU", change.host) if part)
+        return f"lane {legible(change.lane)} is up: {where}"
+    under_way = f", with {count_text(change.evaluations, 'evaluation')} under way" if change.evaluations else ""
+    return f"lane {legible(change.lane)} is {change.what}{under_way}: {_first_line(change.reason)}"
 
 
 def _seen(profiles: Profiles) -> str:

@@ -9,6 +9,7 @@ from collections.abc import Iterator
 
 from kernelwright.report.content import Content
 from kernelwright.report.evaluation import kernels_table, results_table, settings_text
+from kernelwright.report.lanes import lanes_text
 from kernelwright.report.profiled import finding_text
 from kernelwright.report.stated import stated_text
 from kernelwright.report.verdict import verdict_text
@@ -43,6 +44,8 @@ def _sections(content: Content) -> Iterator[tuple[str, str]]:
         yield f"What holds it back on {found.case} ({counters})", finding_text(found.bottleneck)
     if (stated := content.view.info.problem.stated) is not None:
         yield f"Stated by {stated.set}", stated_text(stated)
+    if lanes := lanes_text(content.view.lanes, content.view.at_work_s):
+        yield "Lanes", lanes
     yield "Cost", content.cost
     if content.control:
         yield "Control arm", content.control

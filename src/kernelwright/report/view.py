@@ -12,7 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Literal
 
-from kernelwright.journal import Event, Journal, Session, fold
+from kernelwright.journal import Event, Journal, LaneTally, Session, fold
 from kernelwright.model import Candidate, CaseInfo, Evaluation, Profile, Request, RunInfo, Status, Trial, Usage
 from kernelwright.run import StopReason
 from kernelwright.run.confirm import Confirmed, confirmed_best
@@ -29,7 +29,7 @@ class RunView:
     """trials: the finished ones. open_requests: asked and not finished, so the search is not over. confirmed:
     confirming evaluations by trial number. blob: the text of a hash. finished_s: by trial number, how long the run had
     been at work when it was finished. profiles: what profilers saw of a trial, by number. beside: what was paid for and
-    is in none of the trials."""
+    is in none of the trials. lanes: by name; empty where the run has one worker."""
 
     folder: Path
     info: RunInfo
@@ -41,6 +41,7 @@ class RunView:
     finished_s: Mapping[int, float] = field(default_factory=dict)
     profiles: Mapping[int, tuple[Profile, ...]] = field(default_factory=dict)
     beside: tuple[Usage, ...] = ()
+    lanes: Mapping[str, LaneTally] = field(default_factory=dict)
 
     @cached_property
     def by_number(self) -> Mapping[int, Trial]:
@@ -169,6 +170,7 @@ def view_of(folder: Path, info: RunInfo, events: list[Event], blob: Callable[[st
         finished_s=state.finished_s,
         profiles=state.profiled(),
         beside=tuple(state.paid_beside()),
+        lanes=state.lanes,
     )
 
 

@@ -25,8 +25,10 @@ from kernelwright.model import KNOWN, Answered, Budget, Candidate, Evaluation, P
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.withheld import without_source
+from kernelwright.run.clock import SessionClock
 from kernelwright.run.confirm import confirmation
 from kernelwright.run.control import LOOK_S, is_paused
+from kernelwright.run.lanes import LaneNews
 from kernelwright.run.passes import Passes
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
 from kernelwright.run.stopping import Obstacle, StopReason, obstacle
@@ -80,8 +82,9 @@ class Loop:
         self._evaluating: dict[Future[Evaluation], int] = {}
         self._profiling: dict[Future[Profiles], int] = {}
         self._answered: SimpleQueue[Event] = SimpleQueue()
-        self._began_s = time.monotonic()
-        self._spent_s = spent_s
+        self.clock = SessionClock(budget, spent_s)
+        self._lanes = LaneNews()
+        worker.watch(self._lanes.put)
         self._most_waiting = most_waiting
         self._advanced_s: dict[int, float] = {}
         self._trials_s: list[float] = []
@@ -95,15 +98,15 @@ class Loop:
         """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
         with self._passes.one():
             for number in self.state.open_numbers():
-                if not self._is_time_up() or number in self.state.proposals:
+                if not self.clock.is_up or number in self.state.proposals:
                     self._advance(number)
             self._fill()
         while self._proposing or self._evaluating or self._profiling or self._is_held:
             under_way: list[Future[Any]] = [*self._proposing, *self._evaluating, *self._profiling]
             if not under_way:
                 self._rest()
-            done, _ = wait(under_way, self._patience_s(), FIRST_COMPLETED)
-            if self._is_time_up() and not all(future.done() for future in self._proposing):
+            done, _ = wait([*under_way, self._lanes.arrived], self._patience_s(), FIRST_COMPLETED)
+            if self.clock.is_up and not all(future.done() for future in self._proposing):
                 self._give_up()  # an evaluation under way has its own limits; wait for it
                 self._proposer.close()
             with self._passes.one():
@@ -114,7 +117,7 @@ class Loop:
             return StopReason.WAITING, f"{len(self.waiting)} {what} for a reply"
         if self._obstacle is not None:
             return self._obstacle.reason, self._obstacle.detail
-        if self._is_time_up() and self.state.open_numbers():
+        if self.clock.is_up and self.state.open_numbers():
             left = len(self.state.open_numbers())
             return StopReason.MINUTES, f"{self._budget.minutes:g} minutes, with {left} of the requests open"
         return StopReason.FINISHED, "the strategy has nothing more to ask"
@@ -150,12 +153,14 @@ class Loop:
     def close(self) -> None:
         """Wait for proposals under way, which may be paid for, but not for evaluations, which can be had again."""
         self._end_threads()
+        self._take_answers()
         under_way = [future for future in self._proposing if not future.done()]
         if under_way:
             log.warning("waiting for %d answers under way; interrupt again to lose them", len(under_way))
             wait(under_way)
 
     def _end_threads(self) -> None:
+        self._worker.watch(None)
         for threads in (self._thinkers, self._threads):
             threads.shutdown(wait=False, cancel_futures=True)
 
@@ -183,22 +188,9 @@ class Loop:
 
     # --- the limit of time ----------------------------------------------------------------------------------
 
-    def elapsed_s(self) -> float:
-        """Of this session."""
-        return time.monotonic() - self._began_s
-
-    def _left_s(self) -> float | None:
-        """Until the limit of time; None where there is none."""
-        if self._budget.minutes is None:
-            return None
-        return max(0.0, self._budget.minutes * 60 - self._spent_s - self.elapsed_s())
-
-    def _is_time_up(self) -> bool:
-        return self._left_s() == 0.0
-
     def _patience_s(self) -> float | None:
         """How long something under way may be waited for before anything else is to be looked at."""
-        known = [LOOK_S if self._is_held else None, self._left_s() if self._proposing else None]
+        known = [LOOK_S if self._is_held else None, self.clock.left_s if self._proposing else None]
         return min((one for one in known if one is not None), default=None)
 
     # --- one request at a time ------------------------------------------------------------------------------
@@ -215,7 +207,7 @@ class Loop:
             if is_paused(self._journal.folder):
                 self._is_held = True
                 return
-            self._obstacle = obstacle(self._budget, self.state, self._spent_s + self.elapsed_s(), self._trials_s)
+            self._obstacle = obstacle(self._budget, self.state, self.clock.run_s, self._trials_s)
             if self._obstacle is not None:
                 return
             request = self._strategy.ask()
@@ -233,13 +225,13 @@ class Loop:
     def _rest(self) -> None:
         """Nothing is under way and nothing more is asked until the pause is over, which is no time of the run: it lies
         between two sessions."""
-        self._record(self._journal.append_stopped(StopReason.PAUSED.value, self.elapsed_s()))
-        self._spent_s += self.elapsed_s()
+        self._record(self._journal.append_stopped(StopReason.PAUSED.value, self.clock.session_s))
+        self.clock.stop()
         try:
             while is_paused(self._journal.folder):
                 time.sleep(LOOK_S)
         finally:
-            self._began_s = time.monotonic()
+            self.clock.start()
             self._record(self._journal.append_started(self._budget))
 
     def _advance(self, number: int) -> None:
@@ -315,6 +307,9 @@ class Loop:
         self._answered.put(self._journal.append_answered(answered))
 
     def _take_answers(self) -> None:
+        """And what happened to lanes."""
+        for change in self._lanes.take():
+            self._record(self._journal.append_lane(change))
         while not self._answered.empty():
             self._record(self._answered.get())
 
@@ -333,7 +328,7 @@ class Loop:
         if twin is not None:
             first = self.state.evaluations[twin]
             reason = f"the same candidate as trial {twin}" + (f": {first.reason}" if first.reason else "")
-            repeated = msgspec.structs.replace(first, reason=reason, stages_s={})
+            repeated = msgspec.structs.replace(first, reason=reason, stages_s={}, lane="")
             self._record(self._journal.append_evaluated(number, repeated))
             self._advance(number)
         elif (known := self._known_failure(number, candidate)) is not None:
@@ -364,7 +359,7 @@ class Loop:
         same = [other for other in self.state.open_numbers() if self.state.candidate(other) == candidate]
         for other in same:
             self._advance(other)
-        while self._ready and len(self._measuring) < self._settings.in_flight and not self._is_time_up():
+        while self._ready and len(self._measuring) < self._settings.in_flight and not self.clock.is_up:
             ready = self._ready.popleft()
             if ready not in self.state.evaluations:
                 self._advance(ready)

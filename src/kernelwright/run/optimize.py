@@ -93,15 +93,15 @@ def optimize(
     except Ended as ended:
         on_ended()
         loop.abandon(ended.left_s - CLOSING_S)
-        on_event(journal.append_stopped(StopReason.INTERRUPTED.value, loop.elapsed_s()))
+        on_event(journal.append_stopped(StopReason.INTERRUPTED.value, loop.clock.session_s))
         raise
     except KeyboardInterrupt:
         reason, detail = StopReason.INTERRUPTED, "everything up to here is in the journal"
     except KernelwrightError as error:
         with contextlib.suppress(RunFolderError):  # where the folder is what failed, which the error says
-            on_event(journal.append_stopped(legible(f"error: {error}"), loop.elapsed_s()))
+            on_event(journal.append_stopped(legible(f"error: {error}"), loop.clock.session_s))
         raise
-    on_event(journal.append_stopped(reason.value, loop.elapsed_s()))
+    on_event(journal.append_stopped(reason.value, loop.clock.session_s))
     return _outcome(reason, detail, state, confirmed, loop)
 
 

@@ -37,14 +37,16 @@ def under_way(state: RunState) -> list[Usage]:
 
 
 class Cost(NamedTuple):
-    """Of a limit. used: by each request that is answered or evaluated. under_way: by each other one so far."""
+    """Of a limit. used: by each request that is answered or evaluated. under_way: by each other one so far. beside: by
+    none of them."""
 
     used: list[float]
     under_way: list[float]
+    beside: float = 0.0
 
     @property
     def total(self) -> float:
-        return sum(self.used) + sum(self.under_way)
+        return sum(self.used) + sum(self.under_way) + self.beside
 
 
 def tokens(state: RunState) -> Cost:
@@ -59,9 +61,10 @@ def usd(state: RunState) -> Cost:
 
 
 def gpu_seconds(state: RunState) -> Cost:
+    """With what was lost with lanes and made again."""
     profiles = state.profiled()
     used = [gpu_s(evaluation, profiles.get(number, ())) for number, evaluation in state.evaluations.items()]
-    return Cost(used, [0.0] * len(state.open_numbers()))
+    return Cost(used, [0.0] * len(state.open_numbers()), state.lanes.lost_s)
 
 
 COSTS: dict[str, Callable[[RunState], Cost]] = {"tokens": tokens, "usd": usd, "gpu_seconds": gpu_seconds}

@@ -57,10 +57,10 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
         most, cost = limit.of(budget), COSTS.get(limit.name)
         if most is None or cost is None:
             continue
-        used, partial = cost(state)
-        if not _fits(used, partial, most):
-            dearest = max([*used, *partial], default=0)
-            total, each = (f"{amount:.{limit.cost_digits}f}" for amount in (sum(used) + sum(partial), dearest))
+        found = cost(state)
+        if not _fits(found.used, found.under_way, most - found.beside):
+            dearest = max([*found.used, *found.under_way], default=0)
+            total, each = (f"{amount:.{limit.cost_digits}f}" for amount in (found.total, dearest))
             detail = f"{total} of {limit.amount_text(most)} {limit.unit}, up to {each} each"
             return Obstacle(StopReason(limit.name), detail)
     return None

@@ -77,7 +77,7 @@ class Verdicts:
         if kept.key != key or not is_kept(evaluation):
             return None
         return msgspec.structs.replace(
-            evaluation, reason=f"{BEFORE}{evaluation.reason}", from_cache=True, stages_s={}, compiled=None
+            evaluation, reason=f"{BEFORE}{evaluation.reason}", from_cache=True, stages_s={}, compiled=None, lane=""
         )
 
     def keep(self, candidate: Candidate, evaluation: Evaluation) -> None:

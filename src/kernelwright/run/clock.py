@@ -1,0 +1,39 @@
+"""The clock of a session, beside the time of the run's earlier sessions and its limit."""
+
+from __future__ import annotations
+
+import time
+
+from kernelwright.model import Budget
+
+
+class SessionClock:
+    def __init__(self, budget: Budget, before_s: float) -> None:
+        """before_s: of the sessions that are over."""
+        self._minutes = budget.minutes
+        self._before_s = before_s
+        self._began_s = time.monotonic()
+
+    @property
+    def session_s(self) -> float:
+        return time.monotonic() - self._began_s
+
+    @property
+    def run_s(self) -> float:
+        return self._before_s + self.session_s
+
+    @property
+    def left_s(self) -> float | None:
+        """Until the limit of time; None where there is none."""
+        return None if self._minutes is None else max(0.0, self._minutes * 60 - self.run_s)
+
+    @property
+    def is_up(self) -> bool:
+        return self.left_s == 0.0
+
+    def stop(self) -> None:
+        """A session ends here, and the next one begins with `start`: what lies between is no time of the run."""
+        self._before_s += self.session_s
+
+    def start(self) -> None:
+        self._began_s = time.monotonic()

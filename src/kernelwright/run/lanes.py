@@ -1,0 +1,28 @@
+"""What happens to lanes, from the threads that notice it to the one that writes the journal."""
+
+from __future__ import annotations
+
+import threading
+from concurrent.futures import Future
+
+from kernelwright.model import LaneChange
+
+
+class LaneNews:
+    """Thread-safe. arrived: done when there is something to take; it wakes whoever waits for other things, too."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._found: list[LaneChange] = []
+        self.arrived: Future[None] = Future()
+
+    def put(self, change: LaneChange) -> None:
+        with self._lock:
+            self._found.append(change)
+            if not self.arrived.done():
+                self.arrived.set_result(None)
+
+    def take(self) -> list[LaneChange]:
+        with self._lock:
+            found, self._found, self.arrived = self._found, [], Future()
+            return found

@@ -1,0 +1,101 @@
+"""Lanes of a fleet, as fakes that die."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+
+from fakes import FakeWorker
+from kernelwright.errors import ProblemError, WorkerLost
+from kernelwright.evaluator.fleet import Fleet
+from kernelwright.model import (
+    PROTOCOL,
+    BenchReport,
+    Candidate,
+    Evaluation,
+    Hello,
+    Incumbent,
+    ProblemInfo,
+    QualificationReport,
+    WhichCases,
+)
+
+HELLO = Hello(
+    protocol=PROTOCOL, kernelwright="0", host="here", device="Fake GPU", gpu="GPU-0", target="sm_90", driver="1",
+    torch="2", triton="3", cores=1,
+)  # fmt: skip
+
+
+@dataclass
+class FakeLane(FakeWorker):
+    """Dies at what its `dies` says, and then answers nothing."""
+
+    hello: Hello = HELLO
+    dies: Callable[[FakeLane, Candidate], bool] = lambda lane, candidate: False
+    is_dead: bool = False
+    gate: threading.Event | None = None
+    """Evaluations wait for it."""
+    done: list[str] = field(default_factory=list)
+    """What it was asked, in order."""
+    benched: int = 0
+
+    def load(
+        self, path: str, dtype: str | None = None, timed: tuple[str, ...] = (), narrow: bool = False,
+        library: None = None, which: WhichCases = "kept",
+    ) -> ProblemInfo:  # fmt: skip
+        self.done.append(f"load {path}")
+        if "bad" in path:
+            raise ProblemError(f"{path} is none")
+        return super().load(path, dtype, timed, narrow, library, which)
+
+    def qualify(self, every: bool = False) -> QualificationReport:
+        self.done.append("qualify")
+        return super().qualify(every)
+
+    def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
+        if self.gate is not None:
+            self.gate.wait(60)
+        was_dead, self.is_dead = self.is_dead, self.is_dead or self.dies(self, candidate)
+        if self.is_dead:
+            error = WorkerLost("the worker ended without an answer")
+            error.from_outside = was_dead
+            raise error
+        self.done.append(f"{purpose} {candidate.id}")
+        found = super().evaluate(candidate, purpose, incumbent)
+        return msgspec.structs.replace(found, gpu=self.hello.gpu or "")
+
+    def bench(
+        self, candidates: dict[str, Candidate], cases: tuple[str, ...] = (), max_autotune: bool = False,
+        compile: bool = True, against: str | None = None,
+    ) -> BenchReport:  # fmt: skip
+        self.benched += 1
+        return super().bench(candidates, cases, max_autotune, compile, against)
+
+
+class Lanes:
+    """What starts the lanes of a fleet; `started` are the workers of each, in order."""
+
+    def __init__(self, count: int, **settings: object) -> None:
+        self.settings = settings
+        self.started: dict[str, list[FakeLane]] = {f"lane {number}": [] for number in range(count)}
+        self.hellos = {
+            name: msgspec.structs.replace(HELLO, gpu=f"GPU-{number}") for number, name in enumerate(self.started)
+        }
+        self.refusals: dict[str, Exception] = {}
+
+    def fleet(self) -> Fleet:
+        return Fleet({name: lambda name=name: self._start(name) for name in self.started})
+
+    def _start(self, name: str) -> FakeLane:
+        if name in self.refusals:
+            raise self.refusals[name]
+        lane = FakeLane(hello=self.hellos[name], **self.settings)  # type: ignore[arg-type]
+        self.started[name].append(lane)
+        return lane
+
+    @property
+    def workers(self) -> list[FakeLane]:
+        return [lane for started in self.started.values() for lane in started]
