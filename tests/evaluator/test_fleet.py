@@ -206,11 +206,27 @@ def test_what_is_not_compared_by_ratios_stays_on_one_lane() -> None:
     with lanes.fleet() as fleet:
         fleet.load("problem.py")
         with ThreadPoolExecutor(9) as threads:
-            list(threads.map(lambda n: fleet.evaluate(text(n), ("search", "confirm", "verify")[n % 3]), range(27)))
+            list(threads.map(lambda n: fleet.evaluate(text(n), ("confirm", "verify")[n % 2]), range(27)))
         fleet.bench({"best": text(1), "starter": text(2)}, against="starter")
     assert sum(bool(lane.calls) for lane in lanes.workers) == 1
     (home,) = [lane for lane in lanes.workers if lane.calls]
     assert home.benched == 1
+
+
+def test_until_something_passed_one_lane_times_alone_and_then_all_race_against_it() -> None:
+    lanes = Lanes(3, delay_s=0.02)
+    with lanes.fleet() as fleet:
+        fleet.load("problem.py")
+        while len([lane for lane in fleet._dispatch.lanes.values() if lane.ready]) < 3:
+            pass
+        with ThreadPoolExecutor(24) as threads:
+            found = list(threads.map(lambda n: fleet.evaluate(text(n), "search", None), range(24)))
+    assert all(one.status is Status.PASSED for one in found)
+    alone = [lane for lane in lanes.workers if None in lane.incumbents]
+    assert len(alone) == 1
+    assert all(lane.calls for lane in lanes.workers), "the others do not wait for one lane"
+    raced = {one.candidate.id for lane in lanes.workers for one in lane.incumbents if one is not None}
+    assert len(raced) == 1
 
 
 def test_what_is_timed_before_anything_passed_meets_no_time_of_another_gpu() -> None:

@@ -21,6 +21,7 @@ from kernelwright.errors import KernelwrightError, WorkerError, WorkerLost
 from kernelwright.evaluator.announcer import Announcer
 from kernelwright.evaluator.attempts import ANSWER_S, Attempts, LostAttempts
 from kernelwright.evaluator.dispatch import Dispatch, Where
+from kernelwright.evaluator.first import FirstPassed
 from kernelwright.evaluator.lane import LaneWorker, Step, TookDown
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.model import (
@@ -84,8 +85,7 @@ class Fleet:
         self._blamed: dict[int, TookDown] = {}
         self._kind: dict[str, str | None] | None = None
         self._errors: list[KernelwrightError] = []
-        self._anchor: tuple[str, Incumbent] | None = None
-        """The first candidate that passed, and the GPU on which it was timed alone."""
+        self._first = FirstPassed()
         self._compiled: dict[str, str] = {}
         """By the candidate's identity, the lane that compiled it."""
         self._announcer = Announcer()
@@ -123,7 +123,7 @@ class Fleet:
 
         with self._changed:
             self._steps = []
-            self._anchor = None
+            self._first = FirstPassed()
         found: ProblemInfo = self._on_every_lane(load)
         return found
 
@@ -139,19 +139,20 @@ class Fleet:
 
     def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
         """Of the lanes with a GPU, the home alone times what there is nothing to race against."""
+        if purpose not in COMPARED or incumbent is not None or self._kind is None or self._kind["device"] is None:
+            where = Where.ANY if purpose in COMPARED else Where.HOME
+            return self._judged(where, lambda worker: worker.evaluate(candidate, purpose, incumbent), candidate)
+        first = self._first
 
         def evaluate(worker: LaneWorker) -> Evaluation:
-            given, anchor = incumbent, self._anchor
-            if given is None and purpose in COMPARED and anchor is not None and anchor[0] != worker.hello.gpu:
-                given = anchor[1]  # the home was lost meanwhile
-            found = worker.evaluate(candidate, purpose, given)
-            if given is None and purpose in COMPARED and found.score_us is not None and found.gpu:
-                self._anchor = self._anchor or (found.gpu, incumbent_of(candidate, found))
+            is_raced = first.incumbent is not None and first.gpu != worker.hello.gpu  # or the home was lost meanwhile
+            found = worker.evaluate(candidate, purpose, first.incumbent if is_raced else None)
+            if not is_raced and found.score_us is not None and found.gpu:
+                first.passed(found.gpu, incumbent_of(candidate, found))
             return found
 
-        on_gpu = self._kind is not None and self._kind["device"] is not None
-        at_home = purpose not in COMPARED or (incumbent is None and on_gpu)
-        return self._judged(Where.HOME if at_home else Where.ANY, evaluate, candidate)
+        with first.sought() as is_alone:
+            return self._judged(Where.HOME if is_alone else Where.ANY, evaluate, candidate)
 
     def bench(
         self,

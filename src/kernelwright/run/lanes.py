@@ -9,7 +9,7 @@ from kernelwright.model import LaneChange
 
 
 class LaneNews:
-    """Thread-safe. arrived: done when there is something to take; it wakes whoever waits for other things, too."""
+    """Thread-safe. arrived: done when there is something to take, so that a wait for other things ends, too."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
