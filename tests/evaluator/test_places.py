@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import sys
 
 import pytest
 
@@ -75,13 +76,32 @@ def test_a_command_is_split_as_a_shell_does_and_started_as_often_as_is_said() ->
 
 
 @pytest.mark.parametrize(
-    "typed", ["", "ssh:", "argv:", "argv: ", "ray", "ray://head:10001", "gpubox", "ssh:-oProxyCommand=x", "ssh:a b",
+    "typed", ["", "ssh:", "argv:", "argv: ", "rays", "ray*0", "ssh::ray", "gpubox", "ssh:-oProxyCommand=x", "ssh:a b",
               "ssh:box*0", "argv:'open"]
 )  # fmt: skip
 def test_what_is_no_place_is_refused_with_what_is_one(typed: str) -> None:
     with pytest.raises(RequestError) as error:
         lanes_at(typed)
     assert "ssh:HOST" in (error.value.hint or "")
+
+
+def test_a_ray_cluster_is_reached_by_a_gateway_here_or_on_its_head() -> None:
+    there = ["env", "RAY_AUTH_MODE=token", "python3", "-m", "kernelwright.evaluator.ray_place"]
+    (alone,) = lanes_at("ray")
+    assert alone == Lane("ray", argv=("env", "RAY_AUTH_MODE=token", sys.executable, *there[3:]))
+    assert [lane.name for lane in lanes_at("ray*2")] == ["ray 1", "ray 2"]
+    lanes = lanes_at("ssh:me@head:ray*3")
+    assert [lane.name for lane in lanes] == ["me@head:ray 1", "me@head:ray 2", "me@head:ray 3"]
+    assert {lane.argv[-2] for lane in lanes} == {"me@head"}
+    assert all(words_of(lane) == there for lane in lanes), "Ray gives each its GPU and cores"
+    assert words_of(lanes_at("ssh:head:ray?python=/opt/kw/python")[0])[2] == "/opt/kw/python"
+
+
+def test_the_client_of_ray_is_answered_with_what_to_type_instead() -> None:
+    with pytest.raises(RequestError) as error:
+        lanes_at("ray://head:10001")
+    assert "ssh:HEAD:ray*4" in (error.value.hint or "")
+    assert "\n" not in str(error.value)
 
 
 def test_a_target_that_a_shell_would_read_otherwise_and_a_place_named_twice_start_nothing() -> None:

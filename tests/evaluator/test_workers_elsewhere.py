@@ -64,6 +64,16 @@ def test_a_problem_and_its_candidates_are_judged_on_a_host_that_sees_another_dis
             worker.load(str(tmp_path / "missing"))
 
 
+def test_a_key_of_a_provider_travels_to_no_lane(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ANTHROPIC_API_KEY", "stays here")
+    monkeypatch.setenv("SSH_AUTH_SOCK", "/needed/to/get/there")
+    seen = tmp_path / "seen"
+    with pytest.raises(MachineError):
+        start_lanes(lanes_at(f"argv:sh -c 'env > {seen}; exit 1'"))
+    assert "SSH_AUTH_SOCK=/needed/to/get/there" in seen.read_text()
+    assert "stays here" not in seen.read_text()
+
+
 @pytest.mark.parametrize("python_there", ["/bin/false", "/no/such/python"])
 def test_a_host_without_kernelwright_is_told_what_to_install(python_there: str) -> None:
     with pytest.raises(MachineError) as error:

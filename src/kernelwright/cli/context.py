@@ -38,8 +38,8 @@ workers_option = click.option(
     "--workers",
     multiple=True,
     metavar="PLACE",
-    help="Evaluate on workers elsewhere: ssh:HOST, ssh:HOST*4 (four GPUs), or 'argv:COMMAND' for what starts one. "
-    "Repeatable; with --gpus beside those of this machine.",
+    help="Evaluate on workers elsewhere: ssh:HOST, ssh:HOST*4 (four GPUs), ray*4 or ssh:HEAD:ray*4 (of a Ray cluster), "
+    "or 'argv:COMMAND' for what starts one. Repeatable; with --gpus beside those of this machine.",
 )
 
 cases_option = click.option(

@@ -100,7 +100,7 @@ class ProcessWorker:
             self.process = subprocess.Popen(
                 command,
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, start_new_session=True,
-                env={**os.environ, **(environment or {})},
+                env={**(without_keys(os.environ) if is_remote else os.environ), **(environment or {})},
             )  # fmt: skip
         except OSError as error:
             raise errors.MachineError(f"cannot start a worker by {command[0]}: {error.strerror}") from error
@@ -320,6 +320,11 @@ class ProcessWorker:
             case Raised():
                 future.set_exception(error_of(answer))
         return True
+
+
+def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
+    """The variables without keys of providers: some launchers (`srun`) give all that they have to the other host."""
+    return {name: value for name, value in environment.items() if not name.upper().endswith("API_KEY")}
 
 
 def greeted(value: Any) -> Hello:

@@ -82,35 +82,62 @@ SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o",
 """No terminal and no question, and an end within half a minute where the host is gone."""
 
 WORKER = ("-m", "kernelwright.worker")
+RAY = "RAY_AUTH_MODE=token"
+"""A variable of a gateway to a Ray cluster, which Ray reads when it is imported: no process joins without a token."""
+
+GATEWAY = ("-m", "kernelwright.evaluator.ray_place")
 PLACE = re.compile(
-    r"(?P<kind>ssh|argv):(?P<where>.*?)(?:\?python=(?P<python>[^*]*))?(?:\*(?P<count>[0-9]+))?", re.DOTALL
+    r"(?:(?P<kind>ssh|argv):(?P<where>.*?)|(?P<ray>ray))(?:\?python=(?P<python>[^*]*))?(?:\*(?P<count>[0-9]+))?",
+    re.DOTALL,
 )
-PLACES = "give ssh:HOST, ssh:HOST?python=/path/to/python*4 (four GPUs), or 'argv:COMMAND*4' (started four times)"
+PLACES = (
+    "give ssh:HOST, ssh:HOST?python=/path/to/python*4 (four GPUs), 'argv:COMMAND*4' (started four times), ray*4 (four "
+    "GPUs of the Ray cluster of this machine) or ssh:HEAD:ray*4 (of that whose head is HEAD)"
+)
 
 
 def lanes_at(text: str) -> list[Lane]:
     """The lanes that `--workers TEXT` names. Raises `RequestError` for what is no place."""
+    if text.strip().startswith("ray:"):
+        raise RequestError(
+            f"--workers {text!r}: Ray's own client needs the same Ray on both sides, and its makers advise against it",
+            "give ssh:HEAD:ray*4 for four GPUs of the cluster whose head is the host HEAD",
+        )
     found = PLACE.fullmatch(text.strip())
     count = int(found["count"] or 1) if found is not None else 0
-    if found is None or count < 1 or not found["where"].strip():
+    if found is None or count < 1 or not (found["where"] or found["ray"] or "").strip():
         raise RequestError(f"--workers {text!r} is no place", PLACES)
-    names = [found["where"]] if count == 1 else [f"{found['where']} {number}" for number in range(1, count + 1)]
+    where = found["where"] or "ray"
+    names = [where] if count == 1 else [f"{where} {number}" for number in range(1, count + 1)]
+    if found["ray"]:
+        return [Lane(name, argv=gateway(found["python"] or sys.executable)) for name in names]
     if found["kind"] == "argv":
         try:
-            words = shlex.split(found["where"] + (f"?python={found['python']}" if found["python"] else ""))
+            words = shlex.split(where + (f"?python={found['python']}" if found["python"] else ""))
         except ValueError as error:
             raise RequestError(f"--workers {text!r} cannot be split into words: {error}", PLACES) from error
         return [Lane(name, argv=tuple(words)) for name in names]
-    if found["where"].startswith("-") or any(char.isspace() for char in found["where"]):
-        raise RequestError(f"--workers {text!r}: {found['where']!r} is no host", PLACES)
+    host = where.removesuffix(":ray")
+    if host.startswith("-") or not host or any(char.isspace() for char in host):
+        raise RequestError(f"--workers {text!r}: {host!r} is no host", PLACES)
     python = found["python"] or "python3"
-    own: list[tuple[str, ...]] = [()] if count == 1 else [
-        ("--gpu", str(number), "--share", str(count)) for number in range(count)
-    ]  # fmt: skip
     return [
-        Lane(name, argv=(*SSH, "--", found["where"], shlex.join([python, *WORKER, *words])))
-        for name, words in zip(names, own, strict=True)
+        Lane(name, argv=(*SSH, "--", host, shlex.join(words)))
+        for name, words in zip(names, commands(python, count, with_ray=where != host), strict=True)
     ]
+
+
+def gateway(python: str) -> tuple[str, ...]:
+    return ("env", RAY, python, *GATEWAY)
+
+
+def commands(python: str, count: int, with_ray: bool) -> list[tuple[str, ...]]:
+    """What a host's shell starts for each of its lanes. Ray gives each of its own a GPU and a share of the cores."""
+    if with_ray:
+        return [gateway(python)] * count
+    if count == 1:
+        return [(python, *WORKER)]
+    return [(python, *WORKER, "--gpu", str(number), "--share", str(count)) for number in range(count)]
 
 
 def start_lanes(lanes: Sequence[Lane], target: str | None = None) -> Fleet:
