@@ -45,11 +45,14 @@ cluster.shutdown()
 """
 """A head without a GPU, and as many nodes with one as are asked for, until its input ends."""
 
+SETTINGS = {"RAY_USAGE_STATS_ENABLED": "0", "RAY_worker_niceness": "0"}
+"""Workers of Ray have a niceness of 15 by default: on a loaded machine importing torch took over 180 s."""
+
 
 def cluster_of(nodes: int, environment: dict[str, str]) -> Iterator[dict[str, Any]]:
     with subprocess.Popen(
         [sys.executable, "-c", CLUSTER, str(nodes)], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment, "RAY_USAGE_STATS_ENABLED": "0"},
+        stderr=subprocess.DEVNULL, text=True, env={**os.environ, **environment, **SETTINGS},
     ) as process:  # fmt: skip
         assert process.stdin is not None
         assert process.stdout is not None
