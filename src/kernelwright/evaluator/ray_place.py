@@ -177,7 +177,7 @@ class Outcome(enum.Enum):
 
 
 def outcome(where: str, environment: Mapping[str, str]) -> Outcome:
-    """Of a process with these variables; of another one than this, which Ray would not let go before minutes."""
+    """Of a process with these variables. A child, because Ray tries for minutes and cannot be interrupted."""
     with subprocess.Popen(
         [sys.executable, "-c", PROBE, where], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env=environment,
