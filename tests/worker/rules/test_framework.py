@@ -67,3 +67,10 @@ def test_what_leads_to_another_part_is_refused_in_host_code(line: str) -> None:
 def test_what_only_names_a_value_is_not(line: str) -> None:
     head = "import torch\nimport torch.nn as nn\n\n\n"
     assert static.check(head + f"def kernel_function(x):\n    {line}\n    return x\n") == []
+
+
+def test_a_module_of_the_framework_that_the_module_gives_another_name_is_read_as_an_import() -> None:
+    source = "import torch\n\nF = torch.nn.functional\ncuda = torch.cuda\n\n\ndef kernel_function(x):\n    return {}\n"
+    assert static.check(source.format("F.pad(x, cuda.current_device())")) == []
+    for line in ("F.torch.get_num_threads()", "cuda.memory_allocated()", "call(cuda)", "(F, 0)[0].torch"):
+        assert len(static.check(source.format(line))) == 1

@@ -39,6 +39,7 @@ HARMLESS = {
     "a table": "SIZES = {'a': 1, 'b': 2}\n",
     "an import under try": "try:\n    import flash_attn\n    HAS = True\nexcept ImportError:\n    HAS = False\n",
     "a warning": "import warnings\nwarnings.filterwarnings('ignore')\n",
+    "what only type checkers import": "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import os\n",
     "a main program": "if __name__ == '__main__':\n    print(kernel_function(torch.ones(3).cuda()).tolist())\n",
 }
 

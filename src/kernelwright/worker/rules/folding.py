@@ -37,7 +37,7 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {
 
 CONSTANTS: dict[str, Value] = {
     "math.pi": math.pi, "math.e": math.e, "math.inf": math.inf, "math.tau": math.tau,
-    "triton.__version__": version_of("triton"), "torch.__version__": version_of("torch"),
+    "typing.TYPE_CHECKING": False, "triton.__version__": version_of("triton"), "torch.__version__": version_of("torch"),
 }  # fmt: skip
 
 LIMITS: dict[str, dict[str, Value]] = {

@@ -17,7 +17,7 @@ from kernelwright.source.bindings import Imported, bindings, dotted, imported
 from kernelwright.source.branches import MARK
 from kernelwright.source.kernels import jit_functions
 from kernelwright.text.escape import acting
-from kernelwright.worker.rules.framework import ROOTS, may_be_imported, why_refused
+from kernelwright.worker.rules.framework import MODULES, ROOTS, may_be_imported, why_refused
 from kernelwright.worker.rules.imports import Finding
 from kernelwright.worker.rules.state import kept
 
@@ -136,9 +136,11 @@ def check(source: str) -> list[Finding]:
 
 def _host_of(nodes: list[ast.AST]) -> _Host:
     decorators = (decorator for node in nodes for decorator in getattr(node, "decorator_list", []))
+    framework = {found.name: found.path for node in nodes for found in _of_framework(node)}
+    renamed = _renamed(nodes, framework)
     return _Host(
         own=frozenset(name for node in nodes for name in _own_names(node)),
-        framework={found.name: found.path for node in nodes for found in _of_framework(node)},
+        framework=framework | {name: dotted(value, framework) or "" for name, value in renamed},
         partly={
             found.name: found.alias.name
             for node in nodes
@@ -147,7 +149,7 @@ def _host_of(nodes: list[ast.AST]) -> _Host:
             if found.alias.name in ALLOWED_IMPORTS_OF
         },
         bases=frozenset(id(node.value) for node in nodes if isinstance(node, ast.Attribute)),
-        asked=frozenset(id(node.args[0]) for node in nodes if _asks(node)),
+        asked=frozenset({id(node.args[0]) for node in nodes if _asks(node)} | {id(value) for _, value in renamed}),
         alignment=frozenset(found for node in nodes for found in _alignment(node)),
         called=frozenset(id(node.func) for node in nodes if isinstance(node, ast.Call)),
         above=frozenset(id(node) for decorator in decorators for node in ast.walk(decorator)),
@@ -172,6 +174,14 @@ def _of_framework(node: ast.AST) -> list[Imported]:
     """What an import binds to (a part of) a module of ROOTS, the language of kernels aside."""
     framework = [found for found in imported(node) if found.path.partition(".")[0] in ROOTS]
     return [found for found in framework if not found.path.startswith("triton.language")]
+
+
+def _renamed(nodes: list[ast.AST], paths: dict[str, str]) -> list[tuple[str, ast.expr]]:
+    """Names that the module binds to a module of the framework, as in `F = torch.nn.functional`: like an import."""
+    assigned = [node for tree in nodes if isinstance(tree, ast.Module) for node in tree.body
+                if isinstance(node, ast.Assign) and dotted(node.value, paths) in MODULES]  # fmt: skip
+    return [(one.targets[0].id, one.value) for one in assigned
+            if len(one.targets) == 1 and isinstance(one.targets[0], ast.Name)]  # fmt: skip
 
 
 def _asks(node: ast.AST) -> TypeGuard[ast.Call]:
@@ -269,7 +279,7 @@ def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
 
 def _named(node: ast.Name | ast.Attribute, host: _Host) -> Iterator[Finding]:
     """What a whole chain of attributes names of the framework."""
-    path = dotted(node, host.framework)
+    path = dotted(node, host.framework) if isinstance(node.ctx, ast.Load) else None
     if path and not {id(node)} & (host.bases | host.asked) and (why := why_refused(path)):
         yield Finding(node.lineno, f"uses {path}: {why}")
 
