@@ -31,7 +31,7 @@ def test_the_first_kernel_is_what_torch_compile_generates() -> None:
     assert proposal.author == "inductor"
     assert proposal.candidate is not None
     assert "def layer_norm_relu_reduce(" in proposal.candidate.source
-    assert "1 kernels, 3 sizes compared" in proposal.note
+    assert "(kernels: 1; sizes compared: 3; " in proposal.note
     assert not blobs
     assert "async_compile" not in proposal.note + proposal.candidate.source
 

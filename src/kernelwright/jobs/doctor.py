@@ -98,7 +98,7 @@ def cache_text(folder: Path | None, variable: str, most_bytes: int) -> str:
         return str(error)
     size = cache.size()
     cache.close()
-    return f"{folder}: {size.entries} entries, {bytes_text(size.bytes)} of at most {bytes_text(most_bytes)}"
+    return f"{folder}, entries: {size.entries}, {bytes_text(size.bytes)} of at most {bytes_text(most_bytes)}"
 
 
 def judge_canaries(worker: Worker) -> list[Canary]:

@@ -53,8 +53,8 @@ class Inductor:
         texts = [one.text for one in generated.captures]
         kernels, characters = candidate.source.count("# Fuses: "), sum(map(len, texts))
         note = (
-            f"from what torch.compile of torch {generated.torch} generates: {kernels} kernels, {len(texts)} sizes "
-            f"compared, {characters:,} characters, sha256 {codec.sha(texts[0])[:12]}"
+            f"from what torch.compile of torch {generated.torch} generates (kernels: {kernels}; sizes compared: "
+            f"{len(texts)}; characters: {characters:,}; sha256 {codec.sha(texts[0])[:12]})"
         )
         return Proposal(author=AUTHOR, candidate=candidate, note=note)
 
