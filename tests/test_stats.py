@@ -9,7 +9,7 @@ import pytest
 
 from kernelwright.stats import (
     MIN_PAIRS,
-    bootstrap_ci,
+    median_ci,
     geometric_mean,
     is_known,
     median,
@@ -41,25 +41,28 @@ def test_a_geometric_mean_that_does_not_exist_is_refused(values: list[float]) ->
 
 
 def test_the_same_samples_give_the_same_interval_and_another_seed_another() -> None:
-    samples = [random.Random(1).gauss(10, 1) for _ in range(5)] + [9.0, 10.5, 11.2, 8.7]
-    assert bootstrap_ci(samples) == bootstrap_ci(samples)
-    assert bootstrap_ci(samples, lambda s: sum(s) / len(s)) != bootstrap_ci(samples, lambda s: sum(s) / len(s), seed=1)
+    rng = random.Random(1)
+    samples = [rng.gauss(10, 1) for _ in range(40)]
+    assert median_ci(samples) == median_ci(samples)
+    assert median_ci(samples) != median_ci(samples, seed=1)
+    assert median_ci(samples) == median_ci(samples[::-1]), "the order of samples says nothing of the median"
 
 
-def test_the_interval_of_a_mean_agrees_with_the_normal_one() -> None:
+@pytest.mark.parametrize("count", [200, 201])
+def test_the_interval_agrees_with_that_of_order_statistics(count: int) -> None:
+    """The ends are the samples whose ranks a binomial of n and 1/2 gives (Conover, Practical Nonparametric Statistics)."""
     rng = random.Random(2)
-    samples = [rng.gauss(50, 5) for _ in range(200)]
-    mean = sum(samples) / len(samples)
-    half = 1.96 * math.sqrt(sum((s - mean) ** 2 for s in samples) / (len(samples) - 1) / len(samples))
-    lower, upper = bootstrap_ci(samples, lambda s: sum(s) / len(s))
-    assert lower == pytest.approx(mean - half, abs=0.15 * half)
-    assert upper == pytest.approx(mean + half, abs=0.15 * half)
+    ordered = sorted(rng.gauss(50, 5) for _ in range(count))
+    half = 1.96 * math.sqrt(count) / 2
+    lower, upper = median_ci(rng.sample(ordered, count))
+    assert ordered[round(count / 2 - half) - 4] <= lower <= ordered[round(count / 2 - half) + 3]
+    assert ordered[round(count / 2 + half) - 4] <= upper <= ordered[round(count / 2 + half) + 3]
 
 
 def test_a_higher_confidence_gives_an_interval_that_contains_the_lower_one() -> None:
     rng = random.Random(3)
     samples = [rng.expovariate(1) for _ in range(40)]
-    wide, narrow = bootstrap_ci(samples, confidence=0.99), bootstrap_ci(samples, confidence=0.5)
+    wide, narrow = median_ci(samples, confidence=0.99), median_ci(samples, confidence=0.5)
     assert wide[0] <= narrow[0] <= narrow[1] <= wide[1]
 
 
@@ -99,9 +102,9 @@ def test_too_few_or_unpaired_samples_are_refused_rather_than_believed() -> None:
     with pytest.raises(ValueError, match="pairs expected"):
         paired_log_ratio_ci([2.0] * 8, [1.0] * 7)
     with pytest.raises(ValueError, match="at least 2"):
-        bootstrap_ci([1.0])
+        median_ci([1.0])
     with pytest.raises(ValueError, match="between 0 and 1"):
-        bootstrap_ci([1.0, 2.0], confidence=95)
+        median_ci([1.0, 2.0], confidence=95)
 
 
 @pytest.mark.parametrize(

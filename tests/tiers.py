@@ -29,6 +29,8 @@ STARTS = HEAVY | {
 }  # fmt: skip
 FONTS = "fc-list"
 """matplotlib starts this program when it looks for fonts, once on each machine."""
+BLOCKS = ("body", "orelse", "finalbody", "handlers", "cases")
+"""Fields of a statement that hold statements. An import is in no expression, and most nodes are in expressions."""
 EXPLICIT = "pytest.mark.process"
 FOLDERS = ("gpu", "exploits", "honest", "wrong")
 """Folders whose tests all need a worker."""
@@ -84,7 +86,7 @@ def _imported(file: Path, nested: bool) -> frozenset[str]:
             found |= {node.module, *(f"{node.module}.{alias.name}" for alias in node.names)}
         elif nested or not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             checked = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
-            todo += [] if checked else ast.iter_child_nodes(node)
+            todo += [] if checked else [one for name in BLOCKS for one in getattr(node, name, ())]
     return frozenset(found)
 
 

@@ -10,8 +10,7 @@ import functools
 import math
 import random
 import sys
-from collections.abc import Callable, Sequence
-from operator import itemgetter
+from collections.abc import Sequence
 from typing import Literal
 
 MIN_PAIRS = 6
@@ -23,9 +22,6 @@ PRECISE = 0.005
 
 MOST_EXPONENT = math.log(sys.float_info.max)
 """Evidence beyond it does not fit into a float, and is given as the largest that does."""
-
-MOST_KEPT = 64
-"""Most samples whose draws for an interval are kept: a race asks for an interval after every round."""
 
 Verdict = Literal["faster", "tie", "slower"]
 
@@ -49,38 +45,34 @@ def geometric_mean(values: Sequence[float]) -> float:
     return math.exp(math.fsum(_log(value) for value in values) / len(values))
 
 
-def bootstrap_ci(
-    samples: Sequence[float],
-    statistic: Callable[[Sequence[float]], float] = median,
-    confidence: float = 0.95,
-    resamples: int = 1000,
-    seed: int = 0,
+def median_ci(
+    samples: Sequence[float], confidence: float = 0.95, resamples: int = 1000, seed: int = 0
 ) -> tuple[float, float]:
-    """Percentile bootstrap interval of a statistic (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
+    """Percentile bootstrap interval of the median (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
     chapter 13). The same arguments give the same interval. Raises `ValueError` for fewer than two samples.
 
-    Its ends are quantiles of the resampled statistic, which take about 1000 resamples (chapter 19).
+    Its ends are quantiles of the resampled median, which take about 1000 resamples (chapter 19).
     """
     if len(samples) < 2:
         raise ValueError(f"an interval from {len(samples)} samples; at least 2 were expected")
     if not 0 < confidence < 1:
         raise ValueError(f"confidence {confidence}; a fraction between 0 and 1 was expected")
-    draws = _kept_draws if len(samples) <= MOST_KEPT else _draws
-    estimates = sorted(statistic(draw(samples)) for draw in draws(len(samples), resamples, seed))
+    ordered = sorted(samples)
+    medians = sorted((ordered[low] + ordered[high]) / 2 for low, high in _middles(len(samples), resamples, seed))
     tail = (1 - confidence) / 2
-    return _quantile(estimates, tail), _quantile(estimates, 1 - tail)
+    return _quantile(medians, tail), _quantile(medians, 1 - tail)
 
 
-Draw = Callable[[Sequence[float]], tuple[float, ...]]
+@functools.lru_cache(maxsize=64)
+def _middles(count: int, resamples: int, seed: int) -> tuple[tuple[int, int], ...]:
+    """The ranks of the two middle values of each resample, the same rank twice where `count` is odd.
 
-
-def _draws(count: int, resamples: int, seed: int) -> list[Draw]:
-    """Functions that each draw `count` of as many samples, with replacement."""
-    draw, all_of_them = random.Random(seed).choices, range(count)
-    return [itemgetter(*draw(all_of_them, k=count)) for _ in range(resamples)]
-
-
-_kept_draws = functools.lru_cache(maxsize=MOST_KEPT)(_draws)
+    A resample is drawn by ranks, so it does not depend on the samples, and a race that asks for an interval after every
+    round draws once for each number of rounds.
+    """
+    draw, ranks = random.Random(seed).choices, range(count)
+    drawn = (sorted(draw(ranks, k=count)) for _ in range(resamples))
+    return tuple((one[(count - 1) // 2], one[count // 2]) for one in drawn)
 
 
 def paired_log_ratio_ci(
@@ -99,7 +91,7 @@ def paired_log_ratio_ci(
     if len(baseline_us) < MIN_PAIRS:
         raise ValueError(f"{len(baseline_us)} pairs; at least {MIN_PAIRS} were expected for an interval at 95 %")
     logs = [_log(a) - _log(b) for a, b in zip(baseline_us, candidate_us, strict=True)]
-    lower, upper = bootstrap_ci(logs, median, confidence, seed=seed)
+    lower, upper = median_ci(logs, confidence, seed=seed)
     return math.exp(median(logs)), (math.exp(lower), math.exp(upper))
 
 

@@ -50,7 +50,8 @@ def of_mask(rows: int, width: int, old: str = "", new: str = "", **changed: str)
     for one in sizes:
         base = capture(*one, lambda text: text, dtype=changed.get("dtype", "float32"))
         text = template.format(rows=one[0], width=one[1], square=one[0] ** 2)
-        configs = {"triton_poi_fused_triu_0": {"XBLOCK": 64, "num_warps": 4, "num_stages": 1}}
+        kernels = [line.partition(" ")[0] for line in text.splitlines() if "= async_compile" in line]
+        configs = {kernel: {"XBLOCK": 64, "num_warps": 4, "num_stages": 1} for kernel in kernels}
         made.append(msgspec.structs.replace(base, text=text, configs=configs))
     return Generated(captures=tuple(made), inputs=(("x", None),), precision=changed.get("precision", "ieee"))  # type: ignore[arg-type]
 
@@ -94,6 +95,14 @@ def test_a_mask_behind_a_small_product_is_not_left() -> None:
 )
 def test_a_kernel_that_computes_is_not_left(old: str, new: str) -> None:
     assert "triu_map" in candidate_text(of_mask(4096, 4096, old, new), "any")
+
+
+def test_one_kernel_that_computes_among_others_is_enough() -> None:
+    call, launch = "def call(args):", "    triton_poi_fused_triu_0.run(buf1, {square}, stream=raw_stream0)\n"
+    first = TEXT[: TEXT.index(call)]
+    second = first.replace("triu", "mul").replace("tmp0, 0.0)", "2.0 * tmp0, 0.0)")
+    both = first + second + TEXT[len(first) :].replace(launch, launch + launch.replace("triu", "mul"))
+    assert "mul_map" in candidate_text(of_mask(4096, 4096, TEXT, both), "any")
 
 
 def test_a_kernel_whose_tensors_have_no_known_size_is_not_left() -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import pytest
@@ -53,9 +53,9 @@ def budget_of(seed: int) -> Budget:
 def played(tasks: Mapping[str, Task], total: Budget, seed: int = 0, most: int = 400) -> list[tuple[Grant, Round]]:
     """What the scheduler grants, and what each round spends: some part of its limits, and at least a trial."""
     draw, history = random.Random(seed), list[tuple[Grant, Round]]()
-    while len(history) < most and (grant := next_round(curves_of(tasks, history), total, ROUND)) is not None:
-        done = sum(one.name == grant.name for one, _ in history)
-        task = tasks[grant.name]
+    curves = curves_of(tasks, ())
+    while len(history) < most and (grant := next_round(curves, total, ROUND)) is not None:
+        done, task = len(curves[grant.name].rounds), tasks[grant.name]
         spent = {"trials": 1.0, "minutes": 0.2, "tokens": 700.0, "gpu_seconds": 3.0}
         for name in spent:
             limit = getattr(grant.limits, name)
@@ -65,15 +65,31 @@ def played(tasks: Mapping[str, Task], total: Budget, seed: int = 0, most: int = 
             if is_whole(name):
                 spent[name] = max(int(spent[name]), 1)
         history.append((grant, Round(task.times_us[min(done, len(task.times_us) - 1)], spent)))
+        curves = one_more(tasks, curves, history[-1])
     return history
 
 
+def one_more(tasks: Mapping[str, Task], curves: Mapping[str, Curve], last: tuple[Grant, Round]) -> dict[str, Curve]:
+    name = last[0].name
+    rounds = (*curves[name].rounds, last[1])
+    return {**curves, name: Curve(rounds, tasks[name].bound_us, is_over=len(rounds) >= tasks[name].rounds)}
+
+
+def before_each(
+    tasks: Mapping[str, Task], history: Sequence[tuple[Grant, Round]]
+) -> Iterator[tuple[dict[str, Curve], Grant]]:
+    """Each grant, after the curves that it followed from."""
+    curves = curves_of(tasks, ())
+    for grant, done in history:
+        yield curves, grant
+        curves = one_more(tasks, curves, (grant, done))
+
+
 def curves_of(tasks: Mapping[str, Task], history: Sequence[tuple[Grant, Round]]) -> dict[str, Curve]:
-    found = {}
-    for name, task in tasks.items():
-        rounds = tuple(one for grant, one in history if grant.name == name)
-        found[name] = Curve(rounds, bound_us=task.bound_us, is_over=len(rounds) >= task.rounds)
-    return found
+    curves = {name: Curve((), bound_us=task.bound_us) for name, task in tasks.items()}
+    for last in history:
+        curves = one_more(tasks, curves, last)
+    return curves
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -94,8 +110,8 @@ def test_the_same_rounds_lead_to_the_same_choices(seed: int) -> None:
     tasks, total = generated(seed), budget_of(seed)
     history = played(tasks, total, seed)
     assert played(tasks, total, seed) == history
-    for end, (grant, _) in enumerate(history):
-        assert next_round(curves_of(tasks, history[:end]), total, ROUND) == grant
+    for curves, grant in before_each(tasks, history):
+        assert next_round(curves, total, ROUND) == grant
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -109,8 +125,8 @@ def test_every_problem_gets_its_first_round_before_any_gets_a_second(seed: int) 
 def test_a_problem_with_no_expected_gain_gets_nothing(seed: int) -> None:
     tasks = generated(seed)
     history = played(tasks, Budget(trials=2000), seed)
-    for end, (grant, _) in enumerate(history):
-        curve = curves_of(tasks, history[:end])[grant.name]
+    for curves, grant in before_each(tasks, history):
+        curve = curves[grant.name]
         assert not curve.is_over
         assert not curve.rounds or expected_gain(curve) > 0
         assert curve.best_us is None or curve.bound_us / curve.best_us < NEAR
@@ -128,8 +144,7 @@ def test_a_budget_that_is_left_leaves_nothing_to_gain(seed: int) -> None:
 def test_a_problem_without_gains_waits_until_all_others_are_at_their_end(seed: int) -> None:
     tasks = generated(seed)
     history = played(tasks, Budget(trials=2000), seed)
-    for end, (grant, _) in enumerate(history):
-        curves = curves_of(tasks, history[:end])
+    for curves, grant in before_each(tasks, history):
         if curves[grant.name].is_stale:
             assert all(curve.is_stale or expected_gain(curve) == 0 for curve in curves.values())
 

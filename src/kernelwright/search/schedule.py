@@ -7,6 +7,7 @@ Pure: a function of what the rounds have brought, so the same rounds lead to the
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -57,7 +58,7 @@ class Curve:
         """None before the first kernel has passed."""
         return self.rounds[-1].best_us if self.rounds else None
 
-    @property
+    @functools.cached_property
     def gains(self) -> tuple[float, ...]:
         """Of each round after the first, the fraction by which it lowered the best time; 1 for the first kernel."""
         pairs = zip(self.rounds, self.rounds[1:], strict=False)

@@ -6,6 +6,7 @@ is a name because nothing outside of the worker may import it.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
@@ -49,9 +50,16 @@ LANGUAGES = {"triton": TRITON}
 def language_of(source: str) -> Language:
     """The language whose module `source` imports, the longest name first; Triton where there is none, or where the
     source does not parse."""
-    try:
-        paths = [found.path for node in syntax.parse(source).body for found in imported(node)]
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return TRITON
+    paths = _imports_of(source)
     used = [one for one in LANGUAGES.values() if any(f"{path}.".startswith(f"{one.module}.") for path in paths)]
     return max(used, key=lambda one: len(one.module), default=TRITON)
+
+
+@functools.lru_cache(maxsize=256)
+def _imports_of(source: str) -> frozenset[str]:
+    """Full names that a source imports; none where it does not parse. A search reads the same few sources again and
+    again, each time with another config."""
+    try:
+        return frozenset(found.path for node in syntax.parse(source).body for found in imported(node))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return frozenset()

@@ -7,6 +7,7 @@ where two uses of it disagree on what it may be, it is none.
 from __future__ import annotations
 
 import ast
+import functools
 from dataclasses import dataclass, field
 
 import msgspec
@@ -27,6 +28,9 @@ from kernelwright.source.names import (
     with_default,
 )
 from kernelwright.source.scopes import Origin, Reader, Scope
+
+KEPT = 32
+"""Sources of which the syntax tree is kept: a search writes one config after another into the same few sources."""
 
 
 @dataclass(frozen=True)
@@ -63,14 +67,19 @@ def default_config(source: str) -> dict[str, int]:
     return {tunable.key: tunable.default for tunable in find_tunables(source) if tunable.kind != "autotune"}
 
 
+@functools.lru_cache(maxsize=KEPT)
 def parse(source: str) -> Reader | None:
-    """The source as read, or None where it is not Python (ValueError: null bytes or lone surrogates)."""
+    """The source as read, or None where it is not Python (ValueError: null bytes or lone surrogates).
+
+    Callers share the tree and may not change it.
+    """
     try:
         return Reader(syntax.parse(source))
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         return None
 
 
+@functools.lru_cache(maxsize=KEPT)
 def find_places(reader: Reader) -> tuple[Place, ...]:
     """Every tunable with its place, in source order, keys made unique."""
     kernels = read_kernels(reader)

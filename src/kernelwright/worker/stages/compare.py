@@ -307,7 +307,7 @@ def concluded(
         name=row.name,
         status=Status.PASSED,
         median_us=middle,
-        ci95_us=stats.bootstrap_ci(row.rounds_us, stats.median),
+        ci95_us=stats.median_ci(row.rounds_us),
         call_us=call_us,
         issue_us=issue_us,
         warm_us=row.warm(),

@@ -213,7 +213,7 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
     scale = incumbent.times_us[case] / stats.median(theirs_us) if incumbent is not None and theirs_us else 1.0
     scaled_us = [scale * sample_us for sample_us in samples]
     return Timing(
-        kind="measured", median_us=stats.median(scaled_us), ci95_us=stats.bootstrap_ci(scaled_us, stats.median),
+        kind="measured", median_us=stats.median(scaled_us), ci95_us=stats.median_ci(scaled_us),
         samples_us=tuple(scaled_us), call_us=call_us, issue_us=issue_us, stopped=stopped,
         method=described(prepared), clocks=clocks, scale=scale, gained=gained,
     )  # fmt: skip
@@ -241,7 +241,7 @@ def _sample_alone(subject: Subject, samples: list[float]) -> tuple[str, Clocks |
     before, stopped = clocks_now(subject.processes, KEY), MOST
     while len(samples) < MAX_SAMPLES:
         samples += subject.processes.ask_bench(to_bench.Sample(key=KEY, count=MORE_SAMPLES))
-        low, high = stats.bootstrap_ci(samples, stats.median)
+        low, high = stats.median_ci(samples)
         if high - low <= stats.PRECISE * stats.median(samples):
             stopped = KNOWN
             break
