@@ -9,10 +9,10 @@ import pytest
 
 from kernelwright.stats import (
     MIN_PAIRS,
-    median_ci,
     geometric_mean,
     is_known,
     median,
+    median_ci,
     paired_log_ratio_ci,
     t_evidence,
     verdict,
@@ -50,7 +50,8 @@ def test_the_same_samples_give_the_same_interval_and_another_seed_another() -> N
 
 @pytest.mark.parametrize("count", [200, 201])
 def test_the_interval_agrees_with_that_of_order_statistics(count: int) -> None:
-    """The ends are the samples whose ranks a binomial of n and 1/2 gives (Conover, Practical Nonparametric Statistics)."""
+    """The ends are the samples whose ranks a binomial of n and 1/2 gives (Conover, Practical Nonparametric
+    Statistics)."""
     rng = random.Random(2)
     ordered = sorted(rng.gauss(50, 5) for _ in range(count))
     half = 1.96 * math.sqrt(count) / 2

@@ -8,6 +8,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
+from concurrent.futures import Future
 from typing import Any
 
 import msgspec
@@ -29,7 +30,7 @@ from kernelwright.model import (
     Usage,
 )
 from kernelwright.propose.protocol import Context
-from kernelwright.run import StopReason, optimize
+from kernelwright.run import StopReason, control, optimize
 from kernelwright.search import build_strategy
 from running import Create, run
 
@@ -343,6 +344,21 @@ def test_an_interrupt_ends_the_session_in_order_and_keeps_a_proposal_that_was_un
     assert outcome.reason is StopReason.TRIALS
     assert proposer.calls == [1, 2, 3, 4], "no proposal is paid for twice"
     assert [session.reason for session in journal.sessions()] == ["interrupted", "trials"]
+
+
+def test_a_wait_looks_up_often_for_an_interrupt(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Python acts on a signal only when the main thread runs: one that comes just before it blocks would be lost."""
+    waited: list[float | None] = []
+
+    def never(under_way: list[object], most_s: float | None, *_: object) -> tuple[set[object], set[object]]:
+        waited.append(most_s)
+        return set(under_way) if len(waited) == 3 else set(), set()
+
+    monkeypatch.setattr(control, "wait", never)
+    one: Future[None] = Future()
+    assert control.first_done([one], None) == {one}
+    assert waited == [control.LOOK_S] * 3
+    assert control.first_done([one], 0.0) == set()
 
 
 @pytest.mark.usefixtures("interruptible")

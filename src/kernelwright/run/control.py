@@ -7,7 +7,10 @@ stopped one ends as with Ctrl-C, and `--resume` goes on with it.
 from __future__ import annotations
 
 import os
+import time
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from pathlib import Path
+from typing import Any
 
 from kernelwright.errors import RunFolderError
 from kernelwright.folders import remove_file, write_file
@@ -17,7 +20,7 @@ from kernelwright.journal import writer
 PAUSED = "paused"
 
 LOOK_S = 0.2
-"""How often a run that is paused looks whether it still is."""
+"""How often a run that is paused looks whether it still is, and one that waits looks for a signal."""
 
 
 def is_paused(folder: Path) -> bool:
@@ -56,3 +59,17 @@ def stop(folder: Path) -> None:
             f"process {process}, which writes {folder}, cannot be signalled from here: {error.strerror}",
             "stop it on its own machine, as its own user",
         ) from error
+
+
+def first_done(under_way: list[Future[Any]], most_s: float | None) -> set[Future[Any]]:
+    """What has ended of `under_way`, as soon as something has, or after `most_s`; None: without a limit.
+
+    A signal that comes just before the main thread blocks is acted on when that thread runs next, so this blocks for
+    LOOK_S at a time.
+    """
+    end_s = None if most_s is None else time.monotonic() + most_s
+    while True:
+        left_s = LOOK_S if end_s is None else min(LOOK_S, max(end_s - time.monotonic(), 0.0))
+        done, _ = wait(under_way, left_s, FIRST_COMPLETED)
+        if done or not under_way or (end_s is not None and time.monotonic() >= end_s):
+            return done

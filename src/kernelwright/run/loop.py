@@ -12,7 +12,7 @@ import threading
 import time
 from collections import deque
 from collections.abc import Callable, Set
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, TypeVar
@@ -27,7 +27,7 @@ from kernelwright.propose.protocol import Context, Proposer
 from kernelwright.propose.withheld import without_source
 from kernelwright.run.clock import SessionClock
 from kernelwright.run.confirm import confirmation
-from kernelwright.run.control import LOOK_S, is_paused
+from kernelwright.run.control import LOOK_S, first_done, is_paused
 from kernelwright.run.lanes import LaneNews
 from kernelwright.run.passes import Passes
 from kernelwright.run.profiling import case_beside_seed, lacking, taken
@@ -105,7 +105,7 @@ class Loop:
             under_way: list[Future[Any]] = [*self._proposing, *self._evaluating, *self._profiling]
             if not under_way:
                 self._rest()
-            done, _ = wait([*under_way, self._lanes.arrived], self._patience_s(), FIRST_COMPLETED)
+            done = first_done([*under_way, self._lanes.arrived], self._patience_s())
             if self.clock.is_up and not all(future.done() for future in self._proposing):
                 self._give_up()  # an evaluation under way has its own limits; wait for it
                 self._proposer.close()
