@@ -24,7 +24,7 @@ MEMORY_LEFT_BYTES = 2**30
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Give pure tests their temporary folders in memory, where there is enough of it and nobody named another place."""
+    """Give pure tests their temporary folders in memory, where there is enough of it and no other place was named."""
     named = config.option.basetemp or "PYTEST_DEBUG_TEMPROOT" in os.environ
     usable = os.access(MEMORY, os.W_OK) and shutil.disk_usage(MEMORY).free > MEMORY_LEFT_BYTES
     if config.option.markexpr == "pure" and usable and not named:

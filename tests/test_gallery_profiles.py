@@ -65,7 +65,7 @@ def test_bytes_are_of_all_launches_and_the_rest_of_the_longest(pages: ModuleType
     assert cells(text, "share of the limit") == ["50 %", "50 %"]
 
 
-def test_what_nobody_read_is_a_dash_and_a_row_of_dashes_is_left_out(pages: ModuleType) -> None:
+def test_a_counter_that_was_not_read_is_a_dash_and_a_row_of_dashes_is_left_out(pages: ModuleType) -> None:
     read = recorded("softmax-best")[0]
     bare = LaunchProfile(kernel="k")
     text = pages.section(made(one=(read,), two=(bare,)))

@@ -62,11 +62,11 @@ class WorkerLost(WorkerError):
     """The process of a worker, or the way to it, is gone; another worker could do the same."""
 
     from_outside = False
-    """Whether nothing that it was asked can be the cause: it was told to end, or was gone before."""
+    """Whether the loss came from outside, so no request caused it: the worker was asked to end, or was lost before."""
 
     @classmethod
     def before(cls, earlier: WorkerLost) -> WorkerLost:
-        """The error of what is asked of a worker that is gone already."""
+        """The error for a request to a worker that was lost earlier."""
         found = cls(Exception.__str__(earlier), earlier.hint)
         found.from_outside = True
         return found

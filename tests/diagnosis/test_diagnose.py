@@ -1,4 +1,4 @@
-"""Profiles of known character are told apart, each by the figures that give it away."""
+"""Profiles of kernels with a known bottleneck: each is diagnosed, by the figures that show it."""
 
 from __future__ import annotations
 

@@ -561,7 +561,7 @@ def test_a_worker_that_breaks_its_protocol_is_not_waited_for(answer: str) -> Non
 
 @pytest.mark.parametrize("value", ["ready", codec.plain(HELLO) | {"protocol": PROTOCOL + 1}, {}, None])
 def test_a_worker_of_another_protocol_is_refused_with_both_versions(value: object) -> None:
-    with pytest.raises(MachineError, match=f"speaks otherwise than this one .{__version__}") as error:
+    with pytest.raises(MachineError, match=f"cannot talk to this one .{__version__}") as error:
         start_worker(python(saying(value) + "sys.stdin.readline()"))
     assert error.value.hint == "install the same version on both sides"
 

@@ -1,4 +1,4 @@
-"""What `--gpus` names, and that the GPUs found are told apart by UUID."""
+"""What `--gpus` and `--workers` name; GPUs are identified by their UUID."""
 
 from __future__ import annotations
 

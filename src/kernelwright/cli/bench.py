@@ -1,4 +1,4 @@
-"""`bench`: times the framework's own, the starter and any candidates side by side on every case.
+"""`bench`: times PyTorch (eager, compiled), the starter and any candidates side by side on every case.
 
 It is no substitute for `verify` on hidden cases.
 """
@@ -55,7 +55,7 @@ NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
 @click.option(
     "--against",
     metavar="FILE",
-    help="Measure CANDIDATE beside the one that this earlier --json FILE holds, in place of the framework's own.",
+    help="Measure CANDIDATE beside the one that this earlier --json FILE holds, in place of PyTorch.",
 )
 @click.option(
     "--max-slowdown",
@@ -93,7 +93,7 @@ def bench(
     unqualified: bool,
     target: str | None,
 ) -> None:
-    """Time the framework's own, the starter and candidates side by side.
+    """Time PyTorch (eager, compiled), the starter and candidates side by side.
 
     PROBLEM is a file, a folder with problem.py, or a name in the gallery. A folder's starter.py and best.py take part
     as `starter` and `best`; CANDIDATE under its file's name (a run's best_kernel.py as `best`, where that is free).

@@ -53,9 +53,9 @@ def check(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Say which trivial answers a problem would accept, and at which tolerance.
+    """Show which trivial answers a problem would accept, and at which tolerance.
 
-    PROBLEM is a file, a folder with problem.py, or a name in the gallery. Zeros, a constant, an input as it is, the
+    PROBLEM is a file, a folder with problem.py, or a name in the gallery. Zeros, a constant, an unchanged input, the
     output for other inputs, part of the output, the output rounded to fewer bits, and the answers of kernels that
     ignore an input, a parameter or a buffer must all be rejected on every case. Then the bound of each case follows,
     with what it assumes; on a GPU eager PyTorch is timed beside it. Exit status 1: a trivial answer would pass; 2: this

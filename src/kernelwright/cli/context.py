@@ -30,8 +30,8 @@ target_option = click.option(
 gpus_option = click.option(
     "--gpus",
     metavar="all|N|UUID,…",
-    help="Evaluate on several GPUs of this machine, --in-flight by default 4 for each (without a GPU: on N workers "
-    "that interpret). Times are compared as ratios taken on one GPU.",
+    help="Evaluate on several GPUs of this machine; --in-flight is then 4 for each by default (without a GPU: on N "
+    "workers that interpret). Times are compared as ratios taken on one GPU.",
 )
 
 workers_option = click.option(
@@ -39,7 +39,7 @@ workers_option = click.option(
     multiple=True,
     metavar="PLACE",
     help="Evaluate on workers elsewhere: ssh:HOST, ssh:HOST*4 (four GPUs), ray*4 or ssh:HEAD:ray*4 (of a Ray cluster), "
-    "or 'argv:COMMAND' for what starts one. Repeatable; with --gpus beside those of this machine.",
+    "or 'argv:COMMAND', a command that starts one. Repeatable; with --gpus beside those of this machine.",
 )
 
 cases_option = click.option(
@@ -48,13 +48,14 @@ cases_option = click.option(
     type=click.Choice(["stated", "derived"]),
     default="derived",
     show_default=True,
-    help="Whether small and odd cases are derived where the problem states none (see `check`).",
+    help="Which cases to use where the problem states no small or odd ones: derive these, or only the stated (see "
+    "`check`).",
 )
 
 library_option = click.option(
     "--library",
     type=click.Choice(get_args(LibraryMode)),
-    help="Which of the framework's operators candidates may call, in place of what the problem states (LIBRARY).",
+    help="Which of PyTorch's operators candidates may call; overrides LIBRARY in the problem's file.",
 )
 
 unqualified_option = click.option(

@@ -26,7 +26,7 @@ from kernelwright.report.evaluation import environment_settings, settings_text
 def doctor(
     ctx: click.Context, parts: Parts, target: str | None, as_json: bool, gpus: str | None, workers: tuple[str, ...]
 ) -> None:
-    """Say what this machine can do, and what it cannot.
+    """Show what this machine can do, and what it cannot.
 
     Tries to break out of the confinement of candidates, has kernels judged whose verdict is known (on a GPU also
     timed), and names the GPU, the profiler and the model providers' keys that it finds. Exit status 1: a verdict was

@@ -41,12 +41,10 @@ class Verb(NamedTuple):
 VERBS = {
     "optimize": Verb("optimize", "Search for a faster kernel and prove it right; the main job."),
     "tune": Verb("tune", "Search the configs of a candidate: block sizes, warps, stages."),
-    "check": Verb("check", "Say which trivial answers a problem would accept, and at which tolerance."),
+    "check": Verb("check", "Show which trivial answers a problem would accept, and at which tolerance."),
     "verify": Verb("verify", "Judge whether candidates compute what the problem asks for."),
-    "bench": Verb("bench", "Time the framework's own, the starter and candidates side by side."),
-    "profile": Verb(
-        "profile", "Say how far a candidate is from the bound, what holds it back, and what could be done."
-    ),
+    "bench": Verb("bench", "Time PyTorch (eager, compiled), the starter and candidates side by side."),
+    "profile": Verb("profile", "Show how far a candidate is from the bound, its bottleneck, and what could help."),
     "watch": Verb("watch", "Follow a run in the browser."),
     "pause": Verb("pause", "Pause a running search."),
     "resume": Verb("resume", "Continue a paused search."),
@@ -62,7 +60,7 @@ VERBS = {
     "mcp": Verb("mcp", "Serve runs to a coding agent over MCP."),
     "gallery": Verb("gallery", "List the problems that come with kernelwright, with their recorded speed."),
     "new": Verb("new", "Write a problem to start from."),
-    "doctor": Verb("doctor", "Say what this machine can do, and what it cannot."),
+    "doctor": Verb("doctor", "Show what this machine can do, and what it cannot."),
 }
 
 

@@ -64,9 +64,12 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.argument("problem", nargs=-1, shell_complete=complete.problems)
 @click.option("--starter", metavar="FILE", help="The kernel to start from (default: starter.py beside the problem).")
 @click.option(
-    "--strategy", default=DEFAULTS.strategy, show_default=True, help="What to try next: beam, evolve, greedy or random."
+    "--strategy",
+    default=DEFAULTS.strategy,
+    show_default=True,
+    help="Which search decides what to try next: beam, evolve, greedy or random.",
 )
-@click.option("--option", multiple=True, metavar="KEY=VALUE", help="For the strategy. Repeatable.")
+@click.option("--option", multiple=True, metavar="KEY=VALUE", help="An option of the strategy. Repeatable.")
 @click.option(
     "--proposer",
     default=DEFAULTS.proposer,
@@ -75,10 +78,10 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     "(begins with what torch.compile generates), openai, anthropic, mailbox, replay or script.",
 )
 @click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
-@click.option("--base-url", metavar="URL", help="Where the model's interface is, if not at its usual place.")
-@click.option("--proposer-option", multiple=True, metavar="KEY=VALUE", help="For the proposer. Repeatable.")
+@click.option("--base-url", metavar="URL", help="The address of the model's API, if it is not the provider's own.")
+@click.option("--proposer-option", multiple=True, metavar="KEY=VALUE", help="An option of the proposer. Repeatable.")
 @limit_options
-@click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="Decides every random choice.")
+@click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="The seed of every random choice.")
 @click.option(
     "--in-flight",
     type=click.IntRange(min=1),
@@ -89,14 +92,14 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--thinking",
     type=click.IntRange(min=1),
-    help="Most proposals that are made at once, beside those (default: as many); what waits for a reply of the mailbox "
-    "is not counted.",
+    help="Most proposals that are requested at once (default: as many as --in-flight); prompts that wait in the "
+    "mailbox do not count.",
 )
 @click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
 @click.option(
     "--control",
     type=click.Choice(["random"]),
-    help="After the search, try random configs of the starter for as much GPU time, and report them for comparison.",
+    help="After the search, try random configs of the starter for the same GPU time, and report them for comparison.",
 )
 @click.option(
     "--lessons",
@@ -106,23 +109,26 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--known",
     metavar="FOLDER",
-    help="Begin also with the kernels of this folder (runs, or folders of problems) for the same operators.",
+    help="Start also from the kernels in this folder (runs, or folders of problems) that compute the same operators.",
 )
 @click.option(
-    "--no-known", is_flag=True, help="Do not begin with kernels of the gallery and of earlier runs in ./runs."
+    "--no-known", is_flag=True, help="Do not start from kernels of the gallery and of earlier runs in ./runs."
 )
-@click.option("--no-cache", is_flag=True, help="Judge also what an earlier run found to fail on this machine.")
+@click.option(
+    "--no-cache", is_flag=True, help="Judge a candidate also where an earlier run on this machine found that it fails."
+)
 @click.option(
     "--cases",
     type=click.Choice(["stated", "derived"]),
     default=DEFAULTS.cases,
     show_default=True,
-    help="Whether small and odd cases are derived where the problem states none (see `check`).",
+    help="Which cases to use where the problem states no small or odd ones: derive these, or only the stated (see "
+    "`check`).",
 )
 @click.option(
     "--no-source",
     is_flag=True,
-    help="Show the proposer the problem's operators in place of its text; kernels are shown whole.",
+    help="Show the proposer the problem's operators and not its source; kernels are shown in full.",
 )
 @unqualified_option
 @library_option
@@ -131,17 +137,17 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--settings",
     metavar="FILE",
-    help="Take options from this TOML file (default: ./kernelwright.toml where there is one); what is typed wins.",
+    help="Take options from this TOML file (default: ./kernelwright.toml where there is one); the command line wins.",
 )
 @click.option(
     "--dry-run",
     is_flag=True,
-    help="Print what would be sent first, in full, and the limits; send nothing, begin no run.",
+    help="Print the first request in full, and the limits; send nothing and start no run.",
 )
 @click.option(
     "--max-autotune",
     is_flag=True,
-    help="Measure torch.compile's max-autotune mode beside the best kernel, too (slow).",
+    help="Measure also torch.compile's max-autotune mode beside the best kernel (slow).",
 )
 @click.option("--out", metavar="DIR", help="The run's folder (default: a new one under ./runs).")
 @click.option(
@@ -168,8 +174,8 @@ def optimize(
     SIGHUP. No improvement is an answer too, with status 0.
 
     PROBLEM's file is executed with your rights, and so is the copy in RUN/problem where a run is resumed: read it first
-    if the run is from elsewhere. Candidates are confined. An address or a key's variable that a run or a settings file
-    names, and a worker's place that a file names, is used only where you type it, too, confirm it, or did so before.
+    if the run is from elsewhere. Candidates are confined. Where a run or a settings file names a URL, a variable
+    with a key, or a place of workers, it is used only if you type it too, confirm it, or have confirmed it before.
     """
     if problem and resume is not None:
         raise click.UsageError("give either PROBLEM or --resume RUN.")

@@ -39,7 +39,7 @@ def note(text: str) -> None:
 
 
 UNHEARD = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EBADF, errno.EDQUOT})
-"""Nobody reads, the terminal was closed, the disk is full, there is no such stream."""
+"""The reader ended, the terminal was closed, the disk is full, there is no such stream."""
 
 
 @contextmanager

@@ -51,7 +51,7 @@ def profile(
     target: str | None,
     as_json: bool,
 ) -> None:
-    """Say how far a candidate is from the bound, what holds it back, and what could be done.
+    """Show how far a candidate is from the bound, its bottleneck, and what could help.
 
     Uses Nsight Compute where it may read the GPU's counters, else torch's profiler, else what the compiler says; the
     last needs no GPU. Exit status 1: the candidate is wrong or does not run.

@@ -36,15 +36,15 @@ from kernelwright.tune import Settings
     "--sampler",
     default=DEFAULTS.sampler,
     show_default=True,
-    help="What to try next: model (a surrogate), random, local, exhaustive, or optuna (needs it installed).",
+    help="How the next config is chosen: model (a surrogate), random, local, exhaustive, or optuna (if installed).",
 )
 @click.option(
     "--trials",
     type=click.IntRange(min=1),
     help=f"Stop after this many configs (default where no limit is given: {DEFAULT_TRIALS}; exhaustive: all).",
 )
-@click.option("--minutes", type=options.LIMIT, help="Ask for nothing more after this many minutes.")
-@click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="Decides every random choice.")
+@click.option("--minutes", type=options.LIMIT, help="Start no further config after this many minutes.")
+@click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="The seed of every random choice.")
 @click.option("--space", metavar="FILE", help="The space, as TOML or a Python dict (default: found in the source).")
 @click.option(
     "--case", "cases", multiple=True, metavar="NAME", help="Tune for this case only. Repeatable; default: all timed."
@@ -55,9 +55,9 @@ from kernelwright.tune import Settings
     type=click.IntRange(min=1),
     default=DEFAULTS.in_flight,
     show_default=True,
-    help="Configs of one generation: tried at once; the sampler gets their results together.",
+    help="Configs that are tried at once; the sampler gets their results together.",
 )
-@click.option("--no-early-stop", is_flag=True, help="Go on to the limit even if the sampler expects nothing more.")
+@click.option("--no-early-stop", is_flag=True, help="Go on to the limit even if the sampler expects no further gain.")
 @click.option(
     "--import",
     "imported",
@@ -67,12 +67,16 @@ from kernelwright.tune import Settings
 @click.option(
     "--advisor",
     metavar="NAME",
-    help="Ask once for configs to begin with: openai, anthropic, mailbox (you answer, by a file) or script.",
+    help="Ask once for configs to try first: openai, anthropic, mailbox (you answer, by a file) or script.",
 )
 @click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
-@click.option("--base-url", metavar="URL", help="Where the model's interface is, if not at its usual place.")
+@click.option("--base-url", metavar="URL", help="The address of the model's API, if it is not the provider's own.")
 @click.option(
-    "--advisor-option", "advisor_options", multiple=True, metavar="KEY=VALUE", help="For the advisor. Repeatable."
+    "--advisor-option",
+    "advisor_options",
+    multiple=True,
+    metavar="KEY=VALUE",
+    help="An option of the advisor. Repeatable.",
 )
 @click.option(
     "--recorded",

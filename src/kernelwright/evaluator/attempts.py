@@ -11,7 +11,7 @@ stage is 600 s (`worker.processes.limits`), and what honest candidates take besi
 
 @dataclass(frozen=True)
 class Attempt:
-    """due_s: when it is overdue; None for what may take as long as it takes."""
+    """due_s: when it is overdue; None: it has no limit."""
 
     lane: str
     began_s: float
@@ -27,7 +27,7 @@ class LostAttempts:
 
 
 class Attempts:
-    """By job; a job has one at a time."""
+    """The attempts under way, by job. A job has one at a time."""
 
     def __init__(self) -> None:
         self._under_way: dict[int, Attempt] = {}
@@ -44,7 +44,7 @@ class Attempts:
         return [job for job, one in self._of(lane).items() if one.due_s is not None and now_s >= one.due_s]
 
     def lose(self, lane: str, now_s: float) -> LostAttempts:
-        """What a lane that is gone had under way, which is forgotten."""
+        """Forget the attempts of a lane that was lost, and return how many they were and for how long."""
         lost = self._of(lane)
         for job in lost:
             del self._under_way[job]

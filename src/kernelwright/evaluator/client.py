@@ -77,7 +77,7 @@ OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 
 
 class ProcessWorker:
-    """A worker behind an argv. Use as a context manager, or call `close`. hello: what it said first."""
+    """A worker that a command (argv) started. Use as a context manager, or call `close`. hello: its first message."""
 
     def __init__(
         self,
@@ -231,7 +231,7 @@ class ProcessWorker:
             self._send(call)
 
     def _send(self, call: ToWorker) -> None:
-        """By who has the lock."""
+        """Write a message. The caller holds the lock."""
         assert self.process.stdin is not None
         self.process.stdin.write(json.dumps(codec.plain(call)) + "\n")
         self.process.stdin.flush()
@@ -271,7 +271,7 @@ class ProcessWorker:
         return -status in OUTSIDE or status - 128 in OUTSIDE
 
     def _ping(self) -> None:
-        """Until it ends, or gave no sign of life for too long; then it is killed."""
+        """Ping the worker until it ends. One that does not answer PINGS_MISSED pings in a row is killed."""
         missed = 0
         while self.ended is None and not self.closing.wait(0 if missed else PING_S):
             missed = 0 if self._is_there() else missed + 1
@@ -281,7 +281,7 @@ class ProcessWorker:
                 return
 
     def _is_there(self) -> bool:
-        """Whether a ping is answered in time. Waits no longer where requests fill its pipe, because nobody reads."""
+        """Whether a ping is answered in time. Not where the pipe is full because the worker stopped reading."""
         assert self.process.stdin is not None
         answer: Future[Any] = Future()
         self.waiting[PING] = answer
@@ -306,7 +306,7 @@ class ProcessWorker:
         return True
 
     def _answered(self, line: str) -> bool:
-        """Hand an answer on; False where the line is none."""
+        """Give an answer to the call that waits for it; False where the line is no answer."""
         try:
             answer: FromWorker = codec.record(json.loads(line), FromWorker)  # type: ignore[arg-type]
         except ValueError:  # msgspec's too
@@ -328,7 +328,7 @@ def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
 
 
 def greeted(value: Any) -> Hello:
-    """What a worker said first; raises MachineError for one that speaks otherwise than this client."""
+    """The first message of a worker; raises MachineError where its version differs from this client's."""
     try:
         hello: Hello = codec.record(value, Hello)
     except msgspec.ValidationError:
@@ -336,15 +336,15 @@ def greeted(value: Any) -> Hello:
     if hello is None or hello.protocol != PROTOCOL:
         theirs = value.get("kernelwright") if isinstance(value, dict) else None
         raise errors.MachineError(
-            f"the worker is kernelwright {legible(str(theirs or 'of another version'))[:40]}, which speaks otherwise "
-            f"than this one ({__version__})",
+            f"the worker is kernelwright {legible(str(theirs or 'of another version'))[:40]}, which cannot talk "
+            f"to this one ({__version__})",
             "install the same version on both sides",
         )
     return hello
 
 
 def error_of(raised: Raised) -> errors.KernelwrightError:
-    """What a worker raised; WorkerError for a kind that is not in `errors`."""
+    """The exception that a worker reports; WorkerError where its class is not in `errors`."""
     kind = getattr(errors, raised.kind, None)
     if isinstance(kind, type) and issubclass(kind, errors.KernelwrightError):
         return kind(raised.error, raised.hint)

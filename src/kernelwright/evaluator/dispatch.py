@@ -79,7 +79,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Loss:
-    """Of a lane that was up. jobs: those that it had."""
+    """The loss of a lane that was ready. jobs: those that it was doing."""
 
     lane: str
     at_s: float
@@ -99,7 +99,7 @@ class Dispatch:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether every lane is out."""
+        """Whether no lane is left that may do a job."""
         return all(lane.is_out for lane in self.lanes.values())
 
     # --- what happens ------------------------------------------------------------------------------------------
@@ -111,7 +111,7 @@ class Dispatch:
             self.home = self.home or name
 
     def down(self, name: str) -> None:
-        """A lane prepares for something: it goes on with its jobs and gets no more."""
+        """Give a lane no more jobs while it loads something; the jobs that it has go on."""
         self.lanes[name].ready = False
 
     def submit(self, where: Where, prefers: str | None = None) -> int:
@@ -121,7 +121,7 @@ class Dispatch:
         return self._next
 
     def finished(self, job: int) -> None:
-        """A job's result is there, or nobody waits for it any more."""
+        """A job has its result, or its caller no longer waits for one."""
         found = self.jobs.pop(job, None)
         if found is None or found.lane is None:
             return
@@ -170,7 +170,7 @@ class Dispatch:
             self.jobs[job].excuse(loss.lane)
 
     def leave_out(self, name: str, at_s: float) -> None:
-        """A lane cannot do what others can. Its jobs wait again, and nobody is to blame."""
+        """Use a lane no more, because it cannot do what other lanes can. Its jobs wait again, and none is to blame."""
         self.lost(name, at_s, from_outside=True)
         self.lanes[name].is_unfit = True
 
@@ -211,5 +211,5 @@ class Dispatch:
         return chosen
 
     def _is_taken(self, name: str, meant: set[str]) -> bool:
-        """Whether a suspect is alone on a lane, or will be."""
+        """Whether a lane is kept for one suspect alone."""
         return name in meant or any(self.jobs[job].is_suspect for job in self.lanes[name].jobs)

@@ -290,7 +290,7 @@ class Fleet:
     # --- lanes -------------------------------------------------------------------------------------------------
 
     def _on_every_lane(self, do: Callable[[Worker], Any]) -> Any:
-        """The result of the first lane."""
+        """Do this on every lane; the result is that of the first one."""
         step = Step(do)
         with self._changed:
             self._steps = [*self._steps, step]
@@ -303,7 +303,7 @@ class Fleet:
         return step.result.result()
 
     def _tend(self, name: str) -> None:
-        """Until the end."""
+        """The thread of a lane: start its worker, and start it again when it is lost, until the fleet is closed."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closed or self._has_to_do(name), LOOK_S)
@@ -343,7 +343,7 @@ class Fleet:
         return name not in self._workers or any(step not in self._done[name] for step in self._steps)
 
     def _take(self, name: str, worker: LaneWorker) -> None:
-        """A new worker; one of another kind than the others is refused, because their times cannot be compared."""
+        """Take a new worker. One on another kind of GPU is refused, because times of two kinds cannot be compared."""
         with self._changed:
             self._kind = kind = self._kind or worker.hello.kind
             other = [what for what, here in worker.hello.kind.items() if here != kind[what]]

@@ -1,7 +1,6 @@
-"""The place where a worker runs: a table of launchers, by name. A local process is the only one.
+"""Starts a worker: on this machine by default, or by any command whose standard input and output reach a worker.
 
-A launcher returns an argv whose standard input and output reach a worker. So another one is a function here, such as
-one for `ssh`, `srun` or a container.
+`places` makes such commands from `--workers ssh:HOST` and `--workers argv:COMMAND`.
 """
 
 from __future__ import annotations

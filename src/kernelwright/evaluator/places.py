@@ -31,8 +31,8 @@ class Gpu(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A lane to be. gpu: its UUID; None on a machine without GPUs, where candidates are interpreted, and elsewhere.
-    argv: what starts its worker; () for one of this machine."""
+    """A lane that is not started yet. gpu: its UUID; None for a worker elsewhere, and on a machine without GPUs, where
+    candidates are interpreted. argv: what starts its worker; () for one of this machine."""
 
     name: str
     gpu: str | None = None

@@ -53,7 +53,7 @@ class Background:
                 self._doing, job = self._waiting.popleft()
             try:
                 job()
-            except Exception as error:  # noqa: BLE001 - raised again where somebody asks
+            except Exception as error:  # noqa: BLE001 - raised again by `raise_fault`
                 with self._changed:
                     self._fault = error
                     self._waiting.clear()

@@ -22,7 +22,7 @@ from kernelwright.run import StopReason
 
 
 class SessionLog:
-    """Made before the session begins."""
+    """The events of a session. Make it before the session begins."""
 
     def __init__(self, journal: Journal, notify: Notify) -> None:
         self._notify = notify

@@ -33,8 +33,8 @@ def confirmed_best(
     confirmations: Mapping[int, Evaluation],
     confirm: Callable[[int, Candidate], Evaluation],
 ) -> Confirmed:
-    """Tried best first. One that beat the seed in the search must do so again when it is confirmed. Where the seed was
-    timed under a forced slowdown, nothing can be confirmed to beat it.
+    """Confirm the best trial that can be confirmed, trying the best first. One that beat the seed in the search must do
+    so again when it is confirmed. Where the seed was timed under a forced slowdown, nothing is confirmed to beat it.
 
     confirmations: those made in earlier sessions, which are not made again.
     """

@@ -123,7 +123,7 @@ class Loop:
         return StopReason.FINISHED, "the strategy has nothing more to ask"
 
     def _take(self, done: Set[Future[Any]]) -> None:
-        """What came back."""
+        """Take the results of what has ended."""
         for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
             del self._proposing[future]
             self._proposed(number, future.result())

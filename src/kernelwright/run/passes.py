@@ -12,7 +12,7 @@ from kernelwright.journal import Event, Journal, RunState
 
 
 class Passes:
-    """For the one thread that runs the loop."""
+    """The passes of a run. Only the thread that runs the loop uses it."""
 
     def __init__(self, journal: Journal, state: RunState, on_event: Callable[[Event], None]) -> None:
         """state: takes each event when it is recorded. on_event: is shown those of a pass when they are committed."""
@@ -23,7 +23,7 @@ class Passes:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[None]:
-        """A pass."""
+        """Everything that is recorded inside belongs to one pass and is committed together."""
         self._is_open = True
         try:
             with self._journal.together():
@@ -46,5 +46,5 @@ class Passes:
             self._on_event(event)
 
     def act(self, action: Callable[[], None]) -> None:
-        """Do this when the pass is committed."""
+        """Call this when the pass is committed."""
         self._actions.append(action)

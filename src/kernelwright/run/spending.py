@@ -15,7 +15,7 @@ from kernelwright.search.convergence import gpu_s
 
 
 class Paid(NamedTuple):
-    """author: whose price it is."""
+    """What an answer cost. author: the model, which decides the price."""
 
     author: str
     usage: Usage
@@ -54,7 +54,7 @@ def tokens(state: RunState) -> Cost:
 
 
 def usd(state: RunState) -> Cost:
-    """What has no known price counts nothing."""
+    """Costs in USD; tokens without a known price cost nothing here."""
     return Cost(
         [one.usage.cost_usd or 0.0 for one in paid(state)], [usage.cost_usd or 0.0 for usage in under_way(state)]
     )

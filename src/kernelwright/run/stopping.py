@@ -67,7 +67,7 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
 
 
 def _unpriced(state: RunState) -> str | None:
-    """Whose tokens have no known price."""
+    """The models whose tokens have no known price."""
     every = [*paid(state), *(Paid("a model", usage) for usage in under_way(state))]
     return next((one.author for one in every if one.usage.cost_usd is None and one.usage.tokens > 0), None)
 

@@ -53,7 +53,7 @@ def cache_folder(variables: Mapping[str, str] = os.environ) -> Path | None:
 
 
 class Verdicts:
-    """Those of one run's problem on one kind of machine."""
+    """The verdicts on one problem, on one kind of machine."""
 
     def __init__(self, cache: Cache, info: RunInfo, files: Mapping[str, bytes]) -> None:
         """files: of the problem, by their names: its text, its sidecar, its modules and values."""

@@ -1,6 +1,6 @@
 """Thread-safe `ast.parse`, and one-line messages for syntax errors.
 
-Nobody else calls `ast.parse`. Threads parse at the same time here (trials, requests to a worker), and
+All of the package parses with this file. Threads parse at the same time here (trials, requests to a worker), and
 on CPython 3.11 that ends now and then in "SystemError: AST constructor recursion depth mismatch".
 """
 

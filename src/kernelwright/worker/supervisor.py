@@ -185,10 +185,12 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--target", help="compile target on a machine without a GPU, such as sm_90")
     parser.add_argument("--limits", default="{}", help='JSON of time limits, such as {"replay_s": 5}')
     parser.add_argument(
-        "--cores", type=cores, metavar="N", help="compile on so many cores (default: all that it may use)"
+        "--cores", type=cores, metavar="N", help="compile on N cores (default: every core that this process may use)"
     )
     parser.add_argument("--gpu", type=int, metavar="N", help="use only the GPU with this number, counted from 0")
-    parser.add_argument("--share", type=cores, default=1, metavar="N", help="leave cores to N - 1 other workers")
+    parser.add_argument(
+        "--share", type=cores, default=1, metavar="N", help="divide the cores of this machine among N workers"
+    )
     cache = os.environ.get(CACHE_VARIABLE)
     parser.add_argument(
         "--compile-cache", type=Path, metavar="DIR", default=Path(cache) if cache else None,

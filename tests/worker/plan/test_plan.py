@@ -1,4 +1,5 @@
-"""The launch plan as data: it survives JSON, and its launches are told apart by what compiles differently."""
+"""The launch plan as data: it survives JSON, and launches have one key exactly where they compile to
+the same code."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ Key = tuple[str, int]
 
 
 class Kept:
-    """The answers that were used last. Another one is found as well while somebody uses it: its memory is taken."""
+    """The answers that were used last. One that is in use is kept as well, because its memory is in use anyway."""
 
     def __init__(self, device: str) -> None:
         self.device = device
