@@ -125,6 +125,12 @@ def build(name: str, starter: Candidate | None = STARTER, seed: int = 0) -> Stra
     return build_strategy(strategy, starter, seed, options)
 
 
+@functools.cache
+def searched(name: str, order: int) -> Search:
+    """A search as most laws look at it; they only read it."""
+    return run(build(name), order)
+
+
 @everywhere
 def test_the_first_request_is_the_seed_with_the_starter(name: str) -> None:
     assert build(name).ask() == Request(number=0, operator=Operator.SEED, candidate=STARTER)
@@ -159,7 +165,7 @@ def test_nothing_is_asked_before_the_seed_is_told(name: str) -> None:
 @everywhere
 @orders
 def test_requests_are_numbered_in_the_order_asked(name: str, order: int) -> None:
-    search = run(build(name), order)
+    search = searched(name, order)
     assert [request.number for request in search.asks] == list(range(len(search.asks)))
     assert len(search.asks) > 20
 
@@ -167,7 +173,7 @@ def test_requests_are_numbered_in_the_order_asked(name: str, order: int) -> None
 @everywhere
 @orders
 def test_parents_were_told_before_and_passed_unless_they_are_to_be_repaired(name: str, order: int) -> None:
-    search = run(build(name), order)
+    search = searched(name, order)
     told: dict[int, Trial] = {}
     trials = {trial.number: trial for trial in search.tells}
     for step, number in search.steps:
@@ -187,7 +193,7 @@ def test_parents_were_told_before_and_passed_unless_they_are_to_be_repaired(name
 @everywhere
 @orders
 def test_no_candidate_is_repaired_more_than_twice(name: str, order: int) -> None:
-    search = run(build(name), order)
+    search = searched(name, order)
     chain: dict[int, int] = {}
     for request in search.asks:
         if request.operator is Operator.REPAIR:
@@ -200,7 +206,7 @@ def test_no_candidate_is_repaired_more_than_twice(name: str, order: int) -> None
 def test_a_merger_is_of_two_kernels_and_every_other_request_names_what_it_starts_from_first(
     name: str, order: int
 ) -> None:
-    for request in run(build(name), order).asks:
+    for request in searched(name, order).asks:
         if request.operator is Operator.MERGE:
             assert len(set(request.parents)) == 2
         elif request.operator in (Operator.IMPROVE, Operator.REWRITE_SIMPLY, Operator.TUNE):
@@ -216,7 +222,7 @@ def is_seed_repair(request: Request, told: dict[int, Trial]) -> bool:
 def test_a_child_belongs_to_a_later_round_than_its_parent_a_repair_to_the_same_a_tuning_to_either(
     name: str, order: int
 ) -> None:
-    search = run(build(name), order)
+    search = searched(name, order)
     for request in search.asks:
         if request.operator is Operator.SEED:
             assert request.round == 0
@@ -232,7 +238,7 @@ def test_a_child_belongs_to_a_later_round_than_its_parent_a_repair_to_the_same_a
 @orders
 def test_the_same_tells_in_the_same_places_give_the_same_asks(name: str, order: int) -> None:
     """What a resumed run relies on. Asks that gave nothing are not in the journal, so they must change nothing."""
-    first, again = run(build(name), order), build(name)
+    first, again = searched(name, order), build(name)
     trials = {trial.number: trial for trial in first.tells}
     for step, number in first.steps:
         if step == "ask":
@@ -326,7 +332,7 @@ def test_a_strategy_that_is_told_nothing_more_stops_asking(name: str) -> None:
 @everywhere
 @orders
 def test_no_concrete_candidate_is_asked_for_twice(name: str, order: int) -> None:
-    search = run(build(name), order)
+    search = searched(name, order)
     concrete = [request.candidate.id for request in search.asks if request.candidate is not None]
     assert len(concrete) == len(set(concrete))
 

@@ -7,12 +7,13 @@ are not taken for a good idea.
 
 from __future__ import annotations
 
+import bisect
 from dataclasses import dataclass
 
 from kernelwright.model import Operator, Trial
 from kernelwright.search.portfolio import Portfolio
 from kernelwright.search.protocol import Step
-from kernelwright.search.ranking import beats, distinct, identity, is_repairable, ranked
+from kernelwright.search.ranking import beats, distinct, identity, is_repairable, rank, ranked
 
 
 @dataclass
@@ -39,6 +40,7 @@ class Judging:
         self._tuning = tuning
         self._selective = selective
         self._passed: list[Trial] = []
+        """Best first."""
         self._structures: list[Structure] = []
         self._by_source: dict[str, Structure] = {}
         self._by_code: dict[str, Structure] = {}
@@ -71,8 +73,8 @@ class Judging:
     def best_first(self) -> list[Trial]:
         """Kernels that are really different, best first; where structures are tuned, the best of each."""
         if self._best is None:
-            kernels = (structure.best for structure in self._structures) if self._tuning else self._passed
-            self._best = distinct(ranked(kernels))
+            tuned = self._tuning > 0
+            self._best = distinct(ranked(one.best for one in self._structures) if tuned else self._passed)
         return self._best
 
     def can_tune(self, trial: Trial) -> bool:
@@ -111,7 +113,7 @@ class Judging:
 
     def _add(self, trial: Trial, structure: Structure) -> None:
         self._best = None
-        self._passed.append(trial)
+        bisect.insort(self._passed, trial, key=rank)
         self._by_number[trial.number] = structure
         self._by_code.setdefault(identity(trial), structure)
         structure.best = ranked([structure.best, trial])[0]

@@ -6,6 +6,7 @@ ones the earlier wins, so a change that gains nothing never displaces what was t
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 
 from kernelwright.model import Evaluation, Status, Trial
@@ -26,8 +27,13 @@ REPAIRABLE = frozenset(
 
 def ranked(trials: Iterable[Trial]) -> list[Trial]:
     """Trials with a score, best first."""
-    scored = [(trial.score_us, trial.number, trial) for trial in trials if trial.score_us is not None]
-    return [trial for _, _, trial in sorted(scored, key=lambda entry: entry[:2])]
+    return sorted((trial for trial in trials if trial.score_us is not None), key=rank)
+
+
+def rank(trial: Trial) -> tuple[float, int]:
+    """The key by which trials are ordered; one without a score comes last."""
+    score_us = trial.score_us
+    return math.inf if score_us is None else score_us, trial.number
 
 
 def distinct(trials: Iterable[Trial]) -> list[Trial]:
