@@ -6,6 +6,8 @@ in five fails, each with a reason of its own. The same seed gives the same run.
 
 from __future__ import annotations
 
+import bisect
+import itertools
 import random
 from pathlib import Path
 
@@ -40,10 +42,11 @@ def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4
         journal._connection.execute("BEGIN")  # one commit for all: twenty thousand would take minutes
         journal.append_started(Budget(trials=trials))
         scores: dict[int, float] = {}
+        best: list[tuple[float, int]] = []
         sources: dict[int, str] = {}
         for number in range(trials):
-            best = [max(scores)] if is_chain and scores else sorted(scores, key=scores.__getitem__)[:8]
-            parent = rng.choice(best) if best else None
+            last = [max(scores)] if is_chain and scores else []
+            parent = rng.choice(last or [number for _, number in best]) if scores else None
             request, proposal = _asked(number, parent, sources, rng)
             if proposal.author.startswith("openai"):
                 texts = [journal.put_blob(_text(f"{part} {number}", rng, text_bytes)) for part in ("prompt", "reply")]
@@ -52,10 +55,12 @@ def write_long_run(folder: Path, trials: int, seed: int = 0, text_bytes: int = 4
             journal.append_asked(request)
             journal.append_proposed(number, proposal)
             if proposal.candidate is not None:
-                best_us = min(scores.values(), default=400.0)
+                best_us = best[0][0] if best else 400.0
                 evaluation = _evaluation(number, best_us, rng)
                 if evaluation.score_us is not None:
                     scores[number] = evaluation.score_us
+                    bisect.insort(best, (evaluation.score_us, number))
+                    del best[8:]
                     sources[number] = proposal.candidate.source
                 journal.append_evaluated(number, evaluation)
             journal.append_told(number)
@@ -117,4 +122,5 @@ def _replaced(proposal: Proposal, **fields: object) -> Proposal:
 
 def _text(head: str, rng: random.Random, size: int) -> str:
     words = ["block", "warp", "stage", "tile", "<b>", "load", "store", "mask", "& so", "row"]
-    return f"{head}\n" + " ".join(rng.choices(words, k=size // 6))
+    drawn = rng.choices(words, k=min(size // 6, 60))
+    return f"{head}\n" + " ".join(itertools.islice(itertools.cycle(drawn), size // 6))
