@@ -605,6 +605,15 @@ def test_a_worker_that_was_asked_to_end_is_told_from_one_that_died(by: signal.Si
     worker.close()
 
 
+@pytest.mark.parametrize("is_remote", [True, False])
+def test_a_lost_connection_is_no_fault_of_a_candidate(is_remote: bool) -> None:
+    worker = start_worker(python(READY + "import os\nsys.stdin.readline()\nos._exit(255)"), is_remote=is_remote)
+    with pytest.raises(WorkerLost) as error:
+        worker.environment()
+    assert error.value.from_outside is is_remote
+    worker.close()
+
+
 def test_answers_find_who_asked_in_whatever_order_they_come() -> None:
     program = READY + (
         "import json\nasked = []\nfor line in sys.stdin:\n    asked.append(json.loads(line))\n"

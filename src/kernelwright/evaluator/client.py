@@ -75,6 +75,9 @@ GONE_S = 2.0
 OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """Signals that ask a process to end. The kernel sends none of them to one that is out of memory."""
 
+SSH_LOST = 255
+"""The status with which ssh ends when its connection is gone."""
+
 
 class ProcessWorker:
     """A worker that a command (argv) started. Use as a context manager, or call `close`. hello: its first message."""
@@ -268,7 +271,8 @@ class ProcessWorker:
             status = self.process.wait(GONE_S)
         except subprocess.TimeoutExpired:
             return False
-        return -status in OUTSIDE or status - 128 in OUTSIDE
+        is_unreachable = self._is_remote and status == SSH_LOST
+        return is_unreachable or -status in OUTSIDE or status - 128 in OUTSIDE
 
     def _ping(self) -> None:
         """Ping the worker until it ends. One that does not answer PINGS_MISSED pings in a row is killed."""
