@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import itertools
 from collections.abc import Iterator
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -203,6 +204,23 @@ def test_the_bench_keeps_one_plan_of_a_case_where_its_copies_have_room(nbytes: i
     assert [*bench.prepared] == ["best", "another"]
     assert not bench.keep("large", "", nbytes)
     assert [*bench.prepared] == ["another"]
+
+
+def test_an_incumbent_on_copies_too_small_for_the_candidate_is_prepared_on_larger_ones(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    for name, value in (("empty_cache", None), ("mem_get_info", (1 << 20, 1 << 20)),
+                        ("get_device_properties", SimpleNamespace(L2_cache_size=64))):  # fmt: skip
+        monkeypatch.setattr(f"torch.cuda.{name}", lambda *_, value=value: value)
+    bench, best = Bench(Path()), Prepared(cast(Any, None), "large", cast(Any, None))
+    bench.device, bench.arena = "cpu", torch.zeros(16, dtype=torch.uint8)
+    bench._copies("large", nbytes=8, touched_bytes=8, room=0)  # of a first candidate
+    bench.prepared["best"] = best
+    assert not bench.keep("large", "best", nbytes=16)
+    bench._copies("large", nbytes=8, touched_bytes=8, room=16)
+    bench.prepared["best"] = best
+    bench._copies("large", nbytes=16, touched_bytes=16, room=0)  # of one with more scratch memory
+    assert bench.keep("large", "best", nbytes=16)
 
 
 class FakeTimed:

@@ -140,7 +140,7 @@ class Bench:
         """Copies of the arena's first nbytes, each with that room or more, together several times the L2 cache."""
         assert self.arena is not None
         copies = self.shared.get(case, [])
-        if not copies or copies[0].numel() < nbytes:
+        if not copies or copies[0].numel() < max(nbytes, room):
             self.prepared = {key: one for key, one in self.prepared.items() if one.case != case}
             copies.clear()
             torch.cuda.empty_cache()
