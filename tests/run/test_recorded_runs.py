@@ -18,6 +18,7 @@ from fakes import FakeProposer, FakeWorker, step
 from kernelwright.journal import Event, EventKind, Journal, fold
 from kernelwright.model import Budget, Candidate, Evaluation, Incumbent, Operator, Profile, Proposal, Request, Scalar
 from kernelwright.propose import Context, build_proposer
+from kernelwright.report.framework import BENCH
 from kernelwright.report.text import report_text
 from kernelwright.report.trace import trace_files
 from kernelwright.report.verdict import verdict_text
@@ -197,6 +198,8 @@ def made_again(recorded: Journal, folder: Path) -> None:
         told = (EventKind.EVALUATED, EventKind.TOLD, EventKind.CONFIRMED)
         assert order(again, *told) == order(events, *told)
         assert order(again, EventKind.ASKED) == order(events, EventKind.ASKED)
+        if (measured := recorded.folder / BENCH).exists():  # beside PyTorch, which a replay cannot measure
+            shutil.copyfile(measured, folder / BENCH)
         assert (
             verdict_text(read_run(journal)).partition("\ntrial")[0]
             == (verdict_text(read_run(recorded)).partition("\ntrial")[0])

@@ -8,6 +8,8 @@ m = 1024
 n = 512
 k = 1024
 
+PRECISION = "tf32"  # float32 products of tl.dot, by Triton's default
+
 CASES = [
     dict(name="full", m=1024, n=512, k=1024, dtype="float16"),
     dict(name="small", small=True, m=17, n=40, k=48, dtype="float32"),

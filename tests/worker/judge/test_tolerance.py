@@ -173,14 +173,14 @@ def test_where_two_answers_are_right_each_element_may_be_either() -> None:
     limit = tolerance.allowed([tolerance.errors(rounded, exact)], torch.int64, 1.0)
 
     def said(*actual: int) -> str:
-        return tolerance.verdict(tolerance.errors(torch.tensor(actual), exact, also=rounded), limit)
+        return tolerance.verdict(tolerance.errors(torch.tensor(actual), exact, also=(rounded,)), limit)
 
     assert said(1, 2, 3, 4) == said(1, 3, 3, 2) == said(1, 2, 3, 2) == ""
     assert said(1, 2, 4, 4).endswith("whole numbers have to be equal, and this differs: at (2,) got 4, expected 3")
     assert said(1, 4, 3, 4).endswith("at (1,) got 4, expected 2 or 3")
     assert said(1, 2, 3, 3), "not what lies between them"
     flags = torch.tensor([True, False])
-    assert tolerance.errors(~flags, flags, also=~flags).max_abs == 0
+    assert tolerance.errors(~flags, flags, also=(~flags,)).max_abs == 0
 
 
 def test_an_output_without_elements_is_right() -> None:

@@ -83,6 +83,15 @@ def test_a_network_that_hears_its_inputs_keeps_its_weights(tmp_path: Path, layer
     )
 
 
+def test_weights_are_larger_also_where_an_average_leaves_little_of_other_inputs(tmp_path: Path) -> None:
+    file = file_of(tmp_path, FADING, "self.layers(x).mean(0)")
+    file.write_text(file.read_text().replace("randn(5, 24)", "rand(20_000, 24)"))
+    one, other = two(file)
+    before = heard(one, other)
+    signal.apply(one.module, signal.gains(one, other))
+    assert 100 * before < heard(one, other) < signal.LOST
+
+
 def test_what_stays_deaf_keeps_its_weights_and_does_not_qualify(tmp_path: Path) -> None:
     file = file_of(tmp_path, FADING, "self.layers(0 * x)")
     assert signal.gains(*two(file)) == {}

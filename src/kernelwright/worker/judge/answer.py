@@ -8,6 +8,7 @@ operator in the reference leaves the answer open, and of large values that no ro
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass, field, replace
 
 import torch
@@ -41,8 +42,8 @@ HEADROOM = 0.5
 @dataclass
 class Answer:
     """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
-    framework's own error for each output. dtypes: what a candidate has to return. rounded: the framework's own result
-    where it is whole numbers other than float64's, as right as those; None elsewhere. sensitive: see `elementwise`,
+    framework's own error for each output. dtypes: what a candidate has to return. rounded: of whole numbers, results
+    other than float64's that are as right, element by element. sensitive: see `elementwise`,
     None where it was not asked for. floors, units: then the typical size of each output on the problem's own inputs,
     and the framework's largest error in units. left_alone: for each input that forward changes in place which of its
     elements keep their value, in the case's dtype as in float64."""
@@ -52,7 +53,7 @@ class Answer:
     expected: list[torch.Tensor]
     own: list[tolerance.Errors]
     dtypes: list[torch.dtype]
-    rounded: list[torch.Tensor | None]
+    rounded: list[tuple[torch.Tensor, ...]]
     nbytes: int
     sensitive: list[torch.Tensor | None]
     floors: list[float]
@@ -148,7 +149,7 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     halves = (torch.float16, torch.bfloat16)
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
-    rounded = [p if o.max_abs and tolerance.is_whole(p.dtype) else None for p, o in zip(produced, own, strict=True)]
+    rounded = as_right(instance, produced, exact)
     changed = list(mutated(instance).values())
     first = len(produced) - len(changed)
     left_alone = [same_values(made, source) & same_values(wide, source)
@@ -158,7 +159,7 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
         *instance.module.parameters(),
         *instance.module.buffers(),
         *expected,
-        *rounded,
+        *itertools.chain(*rounded),
         *left_alone,
     )
     tensors = [part for part in parts if isinstance(part, torch.Tensor)]
@@ -167,6 +168,19 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
     )  # fmt: skip
+
+
+def as_right(
+    instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...]
+) -> list[tuple[torch.Tensor, ...]]:
+    """For each output of whole numbers what is as right as float64's, where it is something else: the framework's own
+    result, and the least and the largest that come of intermediate results rounded in other ways."""
+    others = [[p] if tolerance.is_whole(p.dtype) else [] for p in produced]
+    is_rounded = any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in instance.inputs)
+    if any(others) and is_rounded:
+        for one, extremes in zip(others, rounding.extremes(instance, exact), strict=True):
+            one += extremes if one else ()
+    return [tuple(o for o in some if not torch.equal(o, e)) for some, e in zip(others, exact, strict=True)]
 
 
 def same_values(made: torch.Tensor, source: torch.Tensor) -> torch.Tensor:

@@ -28,6 +28,14 @@ In the first all functions of COMPOSED are too large, in the second every other 
 either: so of two of them that meet in an element, errors add up in one reading and cancel in another."""
 
 
+WHOLE_READINGS = 8
+"""The same for outputs of whole numbers: one next to a step (4.5 for a rounding) is beyond it in half of them."""
+
+
+ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
+"""Whole numbers that PyTorch can compare."""
+
+
 def roughly(
     instance: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None, reading: int = READINGS
 ) -> tuple[Tensor, ...]:
@@ -52,6 +60,18 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
             if dtypes[position].is_floating_point and one.shape == exact[position].shape:
                 moved = (one.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
                 torch.maximum(found[position], moved.nan_to_num(0.0, 0.0, 0.0), out=found[position])
+    return found
+
+
+def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor, ...]]:
+    """For each output of whole numbers the least and the largest value of each element when intermediate results are
+    rounded to float32 in several ways; nothing for other outputs. exact: the outputs in float64."""
+    found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
+    for reading in range(WHOLE_READINGS):
+        made = roughly(instance, torch.float32, 0, reading=READINGS + reading)
+        for position, (one, known) in enumerate(zip(made, found, strict=True)):
+            if known and one.shape == known[0].shape:
+                found[position] = torch.minimum(known[0], one), torch.maximum(known[1], one)
     return found
 
 

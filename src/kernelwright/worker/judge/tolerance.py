@@ -14,6 +14,7 @@ reference answers with NaN is left open, and everything else has to be as the re
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -92,7 +93,7 @@ class Allowed:
 
 
 def errors(
-    actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False, also: torch.Tensor | None = None
+    actual: torch.Tensor, expected: torch.Tensor, lenient: bool = False, also: Sequence[torch.Tensor] = ()
 ) -> Errors:
     """Compare `actual` to `expected` (higher precision, same shape), element by element.
 
@@ -110,8 +111,8 @@ def errors(
     squares, finites = 0.0, 0
     for start in range(0, a.numel(), CHUNK):
         got, wanted = a[start : start + CHUNK], e[start : start + CHUNK]
-        if also is not None:
-            wanted = torch.where(got == also.reshape(-1)[start : start + CHUNK], got, wanted)
+        for other in also:
+            wanted = torch.where(got == other.reshape(-1)[start : start + CHUNK], got, wanted)
         x, y = got.double(), wanted.double()
         finite = torch.isfinite(y)
         agreed = (x == y) | (y.isnan() | x.isnan() if lenient else x.isnan() & y.isnan())
@@ -139,8 +140,8 @@ def errors(
             if not special:
                 at = int(difference.argmax())
                 worst = describe(actual, start + at, float(x[at]), float(y[at]))
-                if also is not None and float(other := also.reshape(-1)[start + at]) != float(y[at]):
-                    worst += f" or {float(other):.6g}"
+                others = {float(other.reshape(-1)[start + at]) for other in also} - {float(y[at])}
+                worst += "".join(f" or {other:.6g}" for other in sorted(others))
     elements = max(count, 1)
     return Errors(
         max_abs=max_abs, rms_abs=math.sqrt(squares / elements), scale=Scale(scale, math.sqrt(total / elements)),

@@ -78,7 +78,7 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
         case=case, answers=tuple(answer for answer in trivial if answer is not None), ignored=tuple(ignored),
         constant=tuple(constant), dead=tuple(dead),
         rounded=tuple(output for output in range(count)
-                      if first.rounded[output] is not None or second.rounded[output] is not None),
+                      if first.rounded[output] or second.rounded[output]),
     )  # fmt: skip
 
 

@@ -30,13 +30,14 @@ RECURRENT = (nn.RNNBase, nn.RNNCellBase)
 
 
 def gains(one: Instance, other: Instance) -> dict[str, float]:
-    """What each parameter is multiplied by, by its name; none where the network hears its inputs, or does not even so.
+    """What each parameter is multiplied by, by its name; none where the network hears its inputs, or no better even so.
 
     one, other: the same case with other inputs."""
     if not is_deep(one.module):
         return {}
     wide, another = cast(one, "float64"), cast(other, "float64").inputs
-    if heard(wide, another) >= LOST:
+    before = heard(wide, another)
+    if before >= LOST:
         return {}
     found: dict[str, float] = {}
     names = {parameter: name for name, parameter in wide.module.named_parameters()}
@@ -56,7 +57,7 @@ def gains(one: Instance, other: Instance) -> dict[str, float]:
     outputs(wide)
     for hook in hooks:
         hook.remove()
-    return found if heard(wide, another) >= LOST else {}
+    return found if heard(wide, another) > before else {}
 
 
 def is_deep(network: nn.Module) -> bool:
