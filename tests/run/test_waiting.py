@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from fakes import FakeProposer, step
+import threading
+import time
+
+from fakes import FakeProposer, FakeWorker, evaluation_of, step
 from kernelwright.journal import EventKind
-from kernelwright.model import Budget, Operator, Proposal, Request
+from kernelwright.model import Budget, Candidate, Evaluation, Operator, Proposal, Request
 from kernelwright.propose.protocol import Context
 from kernelwright.run import StopReason
 from running import Create, run
@@ -40,13 +43,24 @@ def test_a_run_whose_requests_all_wait_ends_and_takes_up_the_replies_when_resume
 
 def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_session(create: Create) -> None:
     asked: list[int] = []
+    was_asked = threading.Event()
 
     def late(request: Request, context: Context) -> Proposal | None:
         asked.append(request.number)
-        return None if request.number == 1 and asked.count(1) < 2 else step(request, context)
+        if request.number != 1 or asked.count(1) > 1:
+            return step(request, context)
+        was_asked.set()
+        return None
+
+    def slow(candidate: Candidate, purpose: str) -> Evaluation:
+        """After the first trial, not before the run knows that the reply is not there."""
+        if asked:
+            assert was_asked.wait(30)
+            time.sleep(0.3)
+        return evaluation_of(candidate, purpose)
 
     journal = create(strategy_options={"width": 2, "rounds": 1}, in_flight=2)
-    outcome = run(journal, FakeProposer(late))
+    outcome = run(journal, FakeProposer(late), FakeWorker(answer=slow))
     assert outcome.reason is StopReason.FINISHED
     assert asked.count(1) == 2
 
