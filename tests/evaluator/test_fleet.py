@@ -112,7 +112,10 @@ class Silent(FakeLane):
         super().close()
 
 
-def test_a_lane_that_neither_answers_nor_dies_is_ended_and_its_candidate_tried_elsewhere_once() -> None:
+def test_a_lane_that_neither_answers_nor_dies_is_ended_and_its_candidate_tried_elsewhere_once(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("kernelwright.evaluator.fleet.LOOK_S", 0.05)
     started: list[Silent] = []
     hung: list[Candidate] = []
 
@@ -143,13 +146,16 @@ def test_an_answer_is_late_only_after_the_longest_stage_of_an_evaluation() -> No
     assert max(limits[stage] for stage in stages) + limits["judge_s"] <= ANSWER_S
 
 
-def test_a_lane_that_was_left_out_comes_back_after_its_quarantine(caplog: pytest.LogCaptureFixture) -> None:
+def test_a_lane_that_was_left_out_comes_back_after_its_quarantine(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.evaluator.fleet.LOOK_S", 0.05)
     lanes = Lanes(2, delay_s=0.02)
     lanes.refusals = {"lane 1": WorkerLost("its host is gone")}
-    fleet = Fleet({name: lambda name=name: lanes._start(name) for name in lanes.started}, quarantine_s=1.0)
+    fleet = Fleet({name: lambda name=name: lanes._start(name) for name in lanes.started}, quarantine_s=0.3)
     with fleet:
         fleet.load("problem.py")
-        while "3 losses, left out for 1 s" not in caplog.text:
+        while "3 losses, left out for 0.3 s" not in caplog.text:
             fleet.evaluate(text(1), "search", LEADER)
         lanes.refusals = {}
         numbers = itertools.count(10)

@@ -12,7 +12,7 @@ from kernelwright.errors import ProviderError
 from kernelwright.llm.http import JsonClient, Patience
 from raw_server import Answer, dripping, raw_server, silent
 
-IMPATIENT = Patience(attempts=1, attempt_s=0.3, deadline_s=5.0)
+IMPATIENT = Patience(attempts=1, attempt_s=0.1, deadline_s=5.0)
 FAR = 60.0
 """Seconds after which an exchange counts as endless."""
 OK = b"HTTP/1.1 200 OK\r\n"
@@ -79,7 +79,7 @@ def test_no_thread_is_left_behind() -> None:
 def test_closing_a_client_ends_what_is_under_way(what: str) -> None:
     client = JsonClient(Patience(attempts=3, attempt_s=10 * FAR, deadline_s=20 * FAR))
     with raw_server(ENDLESS[what]) as url:
-        threading.Timer(0.2, client.close).start()
+        threading.Timer(0.1, client.close).start()
         assert "was given up" in outcome(url, client)
         assert "was given up" in outcome(url, client), "nor does it begin another"
 
@@ -90,5 +90,5 @@ def test_closing_a_client_ends_a_wait_between_attempts() -> None:
 
     client = JsonClient(Patience(attempts=3, attempt_s=10 * FAR, deadline_s=20 * FAR))
     with raw_server(busy) as url:
-        threading.Timer(0.2, client.close).start()
+        threading.Timer(0.1, client.close).start()
         assert "was given up" in outcome(url, client)

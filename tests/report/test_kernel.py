@@ -6,7 +6,7 @@ import ast
 
 import msgspec
 
-from kernelwright.model import LibraryShare
+from kernelwright.model import Candidate, LibraryShare
 from kernelwright.report.kernel import kernel_text
 from kernelwright.text.escape import acting
 from samples import BLOCK, failed, passed, run_view, short_run, trial
@@ -50,3 +50,22 @@ def test_what_hides_in_a_note_does_not_make_the_file_one_that_is_rejected() -> N
     text = kernel_text(msgspec.structs.replace(loser, proposal=hidden), run_view((loser,)))
     assert "# wider\\u200b rows \\x1b[2J" in text.splitlines()
     assert acting(text) is None
+
+
+AUTOTUNED = """import triton
+import triton.language as tl
+
+@triton.autotune(configs=[triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})], key=["n"])
+@triton.jit
+def kernel(x, n, BLOCK: tl.constexpr):
+    pass
+"""
+
+
+def test_of_an_autotuned_kernel_the_file_has_the_config_that_was_judged() -> None:
+    one = trial(4, msgspec.structs.replace(passed(25.0), autotune={"kernel": 2}))
+    chosen = Candidate(source=AUTOTUNED, config={"autotune:kernel": 1})
+    one = msgspec.structs.replace(one, proposal=msgspec.structs.replace(one.proposal, candidate=chosen))
+    text = kernel_text(one, run_view((one,)))
+    assert 'configs=([triton.Config({"BLOCK": 128})])' in text
+    assert '"BLOCK": 64' not in text

@@ -56,7 +56,7 @@ def test_a_reply_that_comes_while_another_trial_runs_is_taken_up_in_the_same_ses
         """After the first trial, not before the run knows that the reply is not there."""
         if asked:
             assert was_asked.wait(30)
-            time.sleep(0.3)
+            time.sleep(0.1)
         return evaluation_of(candidate, purpose)
 
     journal = create(strategy_options={"width": 2, "rounds": 1}, in_flight=2)

@@ -10,17 +10,28 @@ from kernelwright.model import Trial
 from kernelwright.report.evaluation import library_texts, serves_texts, unjudged_texts, unqualified_text
 from kernelwright.report.trials import outcome, readable_source, title, why
 from kernelwright.report.view import RunView
+from kernelwright.source import autotune_choices
+from kernelwright.source.one_config import with_one_config
 from kernelwright.text.escape import legible
 from kernelwright.text.units import time_text
 
 
 def kernel_text(trial: Trial, view: RunView) -> str:
-    """Raises nothing for a config that does not fit: the comment then says that it is not written in.
+    """Of a kernel under `triton.autotune` the one config that was judged is left, so that no tuner picks another.
+
+    Raises nothing for a config that does not fit: the comment then says that it is not written in.
 
     The comment is never a reason to reject the file: what hides in a note is written out.
     """
     header = "".join(f"# {line}\n" for text in _facts(trial, view) for line in legible(text).splitlines())
-    return f"{header}\n{readable_source(trial, view).rstrip()}\n"
+    return f"{header}\n{_shipped(trial, view).rstrip()}\n"
+
+
+def _shipped(trial: Trial, view: RunView) -> str:
+    source, judged = readable_source(trial, view), view.confirmed.get(trial.number) or trial.evaluation
+    if judged is None or not judged.autotune or trial.proposal.candidate is None:
+        return source
+    return with_one_config(source, judged.autotune_moved | autotune_choices(trial.proposal.candidate.config))
 
 
 def _facts(trial: Trial, view: RunView) -> list[str]:

@@ -8,11 +8,11 @@ kernel; what that returns has to be a value on the device before Triton 3.7, so 
 from __future__ import annotations
 
 import ast
-import copy
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from kernelwright.source.bindings import bindings, dotted, imported_paths, parameters_of
+from kernelwright.source.copied import copied
 from kernelwright.source.edits import Edit
 from kernelwright.source.kernels import jit_functions
 
@@ -63,7 +63,7 @@ def formula_of(node: ast.FunctionDef) -> Formula | None:
     """The function as an expression; None where it does more than to return values under conditions."""
     arguments = node.args
     parameters = tuple(argument.arg for argument in parameters_of(arguments))
-    body = copy.deepcopy(node.body)
+    body = [copied(one) for one in node.body]
     if isinstance(body[0], ast.Expr) and isinstance(body[0].value, ast.Constant):
         del body[0]
     value = _expression(_nested(body))
@@ -118,7 +118,7 @@ def _called(call: ast.Call, formula: Formula) -> ast.expr | None:
     is_opaque = any(isinstance(one, ast.Starred) for one in call.args) or any(k.arg is None for k in call.keywords)
     if is_opaque or len(call.args) > len(formula.parameters) or set(given) != set(formula.parameters):
         return None
-    made = _Arguments(given).visit(copy.deepcopy(formula.value))
+    made = _Arguments(given).visit(copied(formula.value))
     return made if sum(1 for _ in ast.walk(made)) <= MOST_NODES else None
 
 
@@ -134,7 +134,7 @@ class _Arguments(ast.NodeTransformer):
 
 def _as_kernel(node: ast.FunctionDef, triton: str) -> ast.FunctionDef:
     """The function under `@triton.jit`. Its arguments and what it returns are constants, as Triton has them."""
-    made = copy.deepcopy(node)
+    made = copied(node)
     made.decorator_list = [ast.parse(f"{triton}.jit", mode="eval").body]
     constexpr = ast.parse(f"{triton}.language.constexpr", mode="eval").body
     for inner in ast.walk(made):

@@ -8,12 +8,12 @@ nothing in the result runs when it is imported but literals and `@triton.jit` it
 from __future__ import annotations
 
 import ast
-import copy
 from dataclasses import dataclass
 from typing import Literal
 
 from kernelwright.source import parse as syntax
 from kernelwright.source.bindings import bindings, names_in
+from kernelwright.source.copied import copied
 from kernelwright.source.kernels import DECORATORS, JIT_SPELLINGS, JitFunction, is_constexpr, jit_functions
 from kernelwright.worker.rules.body import Names, check_body, is_annotation, is_constant
 from kernelwright.worker.rules.bound_names import INTERPRETER_NAMES, looked_up
@@ -164,7 +164,7 @@ def _is_literal(value: ast.expr) -> bool:
 
 def _bare(function: JitFunction, imports: Imports, constants: set[str]) -> ast.FunctionDef:
     """The function under a plain `@triton.jit`, without what would run at its definition, and without docstrings."""
-    bare = copy.deepcopy(function.node)
+    bare = copied(function.node)
     _WithoutTexts().generic_visit(bare)
     keywords = [keyword for keyword in function.jit_keywords if keyword.arg in KEPT_KEYWORDS]
     jit = ast.Attribute(value=ast.Name(id="triton", ctx=ast.Load()), attr="jit", ctx=ast.Load())
