@@ -73,4 +73,4 @@ def test_a_case_tells_a_sum_from_a_rounded_one(tmp_path: Path, case: Case) -> No
 @pytest.mark.parametrize("columns", [2048, 65536])
 def test_rows_in_bfloat16_would_not(tmp_path: Path, columns: int) -> None:
     found = on_a_gpu(tmp_path, "bfloat16", 1024, columns)
-    assert [answer.name for answer in found.accepted] == ["rounded to 3 bits"]
+    assert "rounded to 3 bits" in [answer.name for answer in found.accepted]
