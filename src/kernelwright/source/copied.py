@@ -9,7 +9,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 def copied(node: Node) -> Node:
-    """The node and all below it anew, with lines and columns."""
+    """Another node with the same fields, lines and columns, all nodes below it copied as well."""
     made = type(node).__new__(type(node))
     vars(made).update({name: _value(value) for name, value in vars(node).items()})
     return made
