@@ -20,6 +20,7 @@ import gzip
 import hashlib
 import json
 import math
+import os
 import re
 import shutil
 import subprocess
@@ -39,6 +40,7 @@ from kernelwright import codec
 from kernelwright.report.framework import read_measured
 from kernelwright.stats import geometric_mean
 from kernelwright.text.markdown import table
+from kernelwright.worker.supervisor import CACHE_VARIABLE
 
 MODES = ("none", "finish", "any")
 
@@ -70,13 +72,15 @@ def main() -> None:
     files = chosen(options.folder, options.of_level2, options.only)
     known = {row["file"] for row in read(options.out)}
     end_s = time.monotonic() + 60 * options.minutes
-    lock = threading.Lock()
+    lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
 
     def add(file: Path) -> None:
         if time.monotonic() > end_s - LAST_FILE_S:
             return
         try:
-            row = solve(file, partial(run, end_s=end_s), options.gpu_seconds, options.trials, options.max_autotune)
+            row = solve(
+                file, partial(run, end_s=end_s, cache=cache), options.gpu_seconds, options.trials, options.max_autotune
+            )
         except UnfinishedError:
             print(f"not done in time: {name_of(file)}", flush=True)
             return
@@ -84,8 +88,11 @@ def main() -> None:
             out.write(json.dumps(row) + "\n")
             print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)
 
-    with ThreadPoolExecutor(options.workers) as threads:
-        list(threads.map(add, [file for file in files if name_of(file) not in known]))
+    try:
+        with ThreadPoolExecutor(options.workers) as threads:
+            list(threads.map(add, [file for file in files if name_of(file) not in known]))
+    finally:
+        shutil.rmtree(cache)
     names = {name_of(file) for file in files}
     rows = [row for row in read(options.out) if row["file"] in names]
     text = summary(rows, len(files))
@@ -120,11 +127,13 @@ def name_of(file: Path) -> str:
     return f"{file.parent.name}/{file.name}"
 
 
-def run(words: Sequence[str], end_s: float = math.inf) -> tuple[int, str, str]:
-    """end_s: when the part ends, by the monotonic clock. Raises `UnfinishedError` where that is too early."""
+def run(words: Sequence[str], end_s: float = math.inf, cache: Path | None = None) -> tuple[int, str, str]:
+    """end_s: when the part ends, by the monotonic clock. Raises `UnfinishedError` where that is too early. cache: what
+    one command compiles and generates serves the next ones of the part."""
     process = subprocess.Popen(
-        [sys.executable, "-m", "kernelwright", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
-    )
+        [sys.executable, "-m", "kernelwright", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+        env={**os.environ, **({CACHE_VARIABLE: str(cache)} if cache is not None else {})},
+    )  # fmt: skip
     try:
         out, err = process.communicate(timeout=max(0.0, min(ANSWER_S, end_s - time.monotonic())))
     except subprocess.TimeoutExpired as error:

@@ -20,6 +20,7 @@ from collections import Counter
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from kernelwright.errors import KernelwrightError, WorkerError
@@ -69,10 +70,11 @@ def judged(worker: Worker, set_name: str, path: Path) -> dict[str, Any]:
 
 
 def judge_all(problems: list[tuple[str, Path]], until: float) -> list[dict[str, Any]]:
-    """With one worker, which is started again where it ends. What is left when the time is over is not tried."""
+    """With one worker, which is started again where it ends, and takes turns on a GPU with no other, since nothing is
+    timed. What is left when the time is over is not tried."""
     rows, left = [], list(problems)
     while left and time.monotonic() < until:
-        with start_worker(target=None) as worker:
+        with TemporaryDirectory() as folder, start_worker(target=None, environment={"TMPDIR": folder}) as worker:
             while left and time.monotonic() < until:
                 set_name, path = left.pop(0)
                 try:

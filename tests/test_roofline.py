@@ -19,6 +19,7 @@ from kernelwright.model import (
 )
 from kernelwright.roofline import (
     LAUNCH_US,
+    Launched,
     Point,
     bound,
     estimate_us,
@@ -44,8 +45,13 @@ def kernel(**changes: object) -> KernelResources:
     return msgspec.structs.replace(KERNEL, **changes)
 
 
-def estimate(*launches: tuple[KernelResources, int], least: Bound = LEAST) -> float:
-    return estimate_us(least, launches, TARGET, PEAKS["copy_bytes_per_s"])
+def estimate(*launches: tuple[KernelResources, int], least: Bound = LEAST, given: tuple[int, ...] = ()) -> float:
+    """given: the bytes of the tensors of each launch; equal where not stated."""
+    launched = [
+        Launched(kernel, blocks, own)
+        for (kernel, blocks), own in zip(launches, given or (1,) * len(launches), strict=True)
+    ]
+    return estimate_us(least, launched, TARGET, PEAKS["copy_bytes_per_s"])
 
 
 def test_bytes_bound_when_they_take_longer() -> None:
@@ -128,6 +134,27 @@ def test_worse_kernels_are_estimated_slower() -> None:
     assert estimate((kernel(spill_bytes=64), blocks)) > estimate((KERNEL, blocks))
     assert estimate((KERNEL, 4)) > estimate((KERNEL, blocks)), "four blocks cannot keep the memory busy"
     assert estimate((KERNEL, 2113)) > estimate((KERNEL, 2112)), "one block more begins another wave"
+
+
+def test_a_loop_over_few_blocks_has_the_loads_of_a_turn_under_way() -> None:
+    """132 blocks of 4 warps whose loop moves 256 bytes a thread: with one load of 16 bytes it would take eleven times
+    the bound."""
+    loop, single = estimate((kernel(moved_bytes=256), 132)), estimate((KERNEL, 132))
+    assert loop < 0.3 * single
+    assert loop > LEAST.bound_us
+    assert single == estimate((kernel(moved_bytes=16), 132))
+
+
+def test_what_is_spilled_is_weighed_against_what_a_turn_moves() -> None:
+    blocks = 2112 * 64
+    wide, narrow = (estimate((kernel(spill_bytes=512, moved_bytes=moved), blocks)) for moved in (1024, 64))
+    assert wide < 2.1 * LEAST.bound_us < narrow
+
+
+def test_a_kernel_that_is_given_little_is_charged_little() -> None:
+    few = (KERNEL, 8)
+    large, small = (estimate((KERNEL, 2112 * 64), few, given=given) for given in ((1, 1), (999, 1)))
+    assert small < 0.1 * large
 
 
 def test_every_launch_costs() -> None:

@@ -132,7 +132,7 @@ def verify(subject: Subject, rows: list[dict[str, Any]], also_right: bool, out: 
     with TemporaryDirectory() as folder:
         problem = Path(folder, "problem.py")
         problem.write_text(without_cases(subject.problem), encoding="utf-8")
-        with start_worker() as worker:
+        with start_worker(environment={"TMPDIR": folder}) as worker:  # takes turns on the GPU with no other
             refused = ""
             try:
                 worker.load(str(problem), which="derived")

@@ -1,7 +1,7 @@
 """A folder of small records by key, kept for later processes of one user: compiled kernels, verdicts of failures.
 
-The folder belongs to one user and no link is followed. Who can write to it decides what is found in it, so a reader
-checks what it reads as it would check an answer. The oldest entries go where there are too many.
+Only its user may open the folder, and no link is followed. Readers validate each record as they would an answer from
+outside. When the folder is too large, the oldest entries are removed.
 """
 
 from __future__ import annotations
@@ -22,16 +22,18 @@ from kernelwright import codec
 from kernelwright.errors import ConfigError
 
 ENTRY_BYTES_MAX = 64 << 20
-"""A larger file is no entry: cubins of single kernels have some ten to hundred KiB, verdicts less."""
+"""Larger files are not stored: cubins of single kernels have some ten to hundred KiB, verdicts less."""
 
 FOLDER_BYTES_MAX = 2 << 30
 """Some twenty thousand compiled kernels."""
 
 KEPT = 0.8
-"""Share of the bound that is left where entries have to go, so that not every process removes some."""
+"""When entries have to be removed, the folder shrinks to this share of its limit, so that not every process removes
+some.
+"""
 
 PROGRAM_VARIABLE = "TRITON_PTXAS_PATH"
-"""How a user names another assembler; Triton's own belongs to the version of Triton."""
+"""Environment variable by which a user names another assembler; Triton's own belongs to the version of Triton."""
 
 
 class Size(NamedTuple):
@@ -71,7 +73,7 @@ class Cache:
             return None
 
     def store(self, key: str, answer: object) -> None:
-        """Write the answer whole or not at all. A full disk is no error: the next process finds nothing."""
+        """Store the record completely or not at all. A full disk is no error: the next process finds nothing."""
         part = f".{os.getpid()}-{threading.get_ident()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with contextlib.suppress(OSError):
@@ -91,7 +93,7 @@ class Cache:
         return codec.sha(codec.encode([self._origin, key]))
 
     def _entries(self) -> list[tuple[str, os.stat_result]]:
-        """Names and facts of the files of this user in the folder; one that goes meanwhile is left out."""
+        """Names and sizes of this user's files in the folder; a file that disappears meanwhile is left out."""
         found = []
         for name in os.listdir(self._folder):
             with contextlib.suppress(OSError):
@@ -114,16 +116,16 @@ class Cache:
 
 
 def is_entry(found: os.stat_result) -> bool:
-    """Whether a file can be an entry: an ordinary one of this user, which no other can write and no other name has."""
+    """Whether a file can be an entry: an ordinary file of this user, not writable by others, with one name."""
     is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022 and found.st_nlink == 1
     return stat.S_ISREG(found.st_mode) and is_own and found.st_size <= ENTRY_BYTES_MAX
 
 
 def origin() -> str:
-    """Hash of what makes an answer beside the key: kernelwright's own files, the rules of the judge among them; Python;
-    and an assembler that was named.
+    """Hash of everything besides the key that a record depends on: kernelwright's own files, the judge's rules
+    included; Python; and a user's own assembler.
 
-    So an entry of another version of kernelwright, whose compiler may refuse other kernels, is never used.
+    So a record from another version of kernelwright, whose compiler may refuse other kernels, is never used.
     """
     found = hashlib.sha256(platform.python_version().encode())
     package = Path(kernelwright.__file__).parent

@@ -1,7 +1,6 @@
-"""Records to JSON and back, and the hashes that name things.
+"""Records to JSON and back, and hashes of records.
 
-One rule: what is hashed is the canonical JSON (sorted keys) of the record, so a hash is the same on every
-machine and Python version.
+The hash is that of the record's canonical JSON (sorted keys), so it is the same on every machine and Python version.
 """
 
 from __future__ import annotations

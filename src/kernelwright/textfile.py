@@ -1,7 +1,6 @@
-"""Text files that the user named: read only where they are files of a sane size, and JSON only as deep as can be read.
+"""Reads text files that the user named, up to a size limit, and JSON up to a depth limit.
 
-It knows no format besides. A named pipe, a device or a folder is an `OSError` like a file that is not
-there, since reading one may never end.
+A named pipe, a device or a folder raises `OSError` like a missing file, since reading one may never end.
 """
 
 from __future__ import annotations
@@ -14,12 +13,12 @@ from pathlib import Path
 from typing import Any
 
 LARGEST_BYTES = 64 << 20
-"""A recorded space of some thousand configs has a few MB; more is none of the files that are read here."""
+"""A recorded space of some thousand configs has a few MB; no file that is read here is larger than this."""
 
 
 def read_text(path: Path) -> str:
     """The text, in UTF-8 with or without a mark. Raises `OSError` and `UnicodeDecodeError`."""
-    # A pipe would be waited for.
+    # Reading a pipe could wait forever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
         found = os.fstat(descriptor)

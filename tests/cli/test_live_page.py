@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from http.client import HTTPConnection, HTTPResponse
@@ -13,7 +14,8 @@ from typing import Any
 import pytest
 
 from browser import chromium, visit
-from kernelwright.cli.live_page import HOST, LiveRun, LiveServer
+from command_line import run as command
+from kernelwright.cli.live_page import HOST, LiveRun, LiveServer, RunIsOver
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, Trial
@@ -116,7 +118,43 @@ def test_watching_leaves_the_run_as_it_would_be_unwatched(journal: Journal) -> N
         journal.close()
         with asked(server, "/") as answer:
             assert "ended: finished" in answer.read().decode()
-        assert sorted(path.name for path in journal.folder.iterdir()) == [NAME, "journal.lock"], "no log is left"
+    end_s = time.monotonic() + 60
+    while (left := sorted(path.name for path in journal.folder.iterdir())) != [NAME, "journal.lock"]:
+        assert time.monotonic() < end_s, f"a log is left: {left}"
+        time.sleep(0.05)  # a reader may be at its last look
+
+
+def finished(journal: Journal, reason: str) -> None:
+    for trial in short_run(measured=True)[1:]:
+        write(journal, trial)
+    journal.append_stopped(reason, 1.0)
+
+
+def test_a_server_ends_with_the_run_and_not_while_others_go_on_with_it(journal: Journal) -> None:
+    run = LiveRun(journal.folder)
+    assert run.over() is None, "it is at work"
+    finished(journal, "waiting")
+    assert run.over() is None, "replies may come"
+    journal.append_started(Budget(trials=6))
+    assert run.over() is None
+    journal.append_stopped("trials", 1.0)
+    with LiveServer(run, port=0, last_s=0.0) as server, pytest.raises(RunIsOver, match="trials"):
+        server.serve_forever(poll_interval=0.05)
+
+
+def test_a_run_whose_process_is_gone_is_over(journal: Journal) -> None:
+    run = LiveRun(journal.folder)
+    journal.close()
+    assert run.over() == "no search is at work"
+
+
+def test_watching_a_finished_run_ends_at_once_and_says_where_its_page_is(journal: Journal) -> None:
+    finished(journal, "trials")
+    journal.close()
+    result = command("watch", str(journal.folder))
+    assert result.exit_code == 0
+    assert f"kernelwright report {journal.folder} --format html" in result.stdout
+    assert "http://" not in result.stdout
 
 
 def test_a_folder_without_a_run_is_refused(tmp_path: Path) -> None:

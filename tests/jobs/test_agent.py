@@ -111,6 +111,10 @@ def test_replies_are_judged_and_nothing_is_printed(capfd: pytest.CaptureFixture[
     agent.finish()
     state = settled(agent)["state"]
     assert (state["over"], state["stopped"]) == (True, "finish was called")
+    withdrawn = agent.verdict(2)
+    assert withdrawn["status"] == "no_candidate"
+    assert "withdrawn: the run was ended before this request was answered" in withdrawn["text"]
+    assert "block" not in withdrawn["text"]
     assert (Path(state["run"]) / "best_kernel.py").is_file()
     assert workers.alive == 1
     agent.close()
@@ -181,7 +185,7 @@ def test_while_a_kernel_is_judged_the_session_answers_at_once() -> None:
     agent = AgentSession(start_worker=starting(worker), notify=silent)
     state = agent.start("double", trials=3, option=PROMPTS_ONLY)
     assert (state["doing"], state["over"]) == ("judging the first kernel", False)
-    assert state["what_now"] == "wait says what comes of it"
+    assert state["what_now"] == "wait gives the result"
     assert not agent.is_idle(0.01)
     assert agent.news()["verdicts"] == []
     assert agent.state()["trials"]["finished"] == 0

@@ -147,6 +147,17 @@ def test_an_option_that_does_not_exist_or_fit_is_refused_before_a_worker_starts(
         optimize("triple", start_worker=start, notify=silent)  # type: ignore[arg-type]
 
 
+def test_what_needs_no_gpu_ends_a_run_before_the_problem_is_qualified() -> None:
+    class Unasked(FakeWorker):
+        def qualify(self, every: bool = False) -> QualificationReport:
+            raise AssertionError("qualifying holds the GPU")
+
+    Path("double/starter.py").unlink()
+    worker = Unasked(generated=Generated(reason="an operator that is not converted"))
+    with pytest.raises(RequestError, match="cannot become a candidate: an operator that is not converted"):
+        optimize("double", trials=2, start_worker=starting(worker), notify=silent)
+
+
 def test_a_problem_that_does_not_qualify_and_a_machine_without_torch_raise() -> None:
     poor = FakeWorker(qualification=QualificationReport(problem="double", qualifies=False, reason="zeros would pass"))
     with pytest.raises(ProblemError, match="zeros would pass"):

@@ -18,6 +18,7 @@ from kernelwright.worker.processes.children import Child, ForkServer, environmen
 from kernelwright.worker.rules import extract, static
 from kernelwright.worker.session import Session
 from kernelwright.worker.stages.evaluate import evaluate
+from kernelwright.worker.stages.generate import generate
 from kernelwright.worker.supervisor import CACHE_VARIABLE, arguments
 from on_site import CANDIDATE, PROBLEM, opened
 
@@ -291,3 +292,19 @@ def test_what_an_attack_plants_is_seen_by_the_test_above(tmp_path: Path) -> None
     (tmp_path / "entry").write_bytes(b"{}")
     exec(PLANTING.replace("@FOLDERS@", repr([str(tmp_path)])).partition("@triton.jit")[0], {})
     assert set(files_of(tmp_path).values()) == {b"planted"}
+
+
+def test_what_inductor_generates_for_a_problem_is_generated_once(tmp_path: Path, spawned: list[str]) -> None:
+    (tmp_path / "one").mkdir()
+    (tmp_path / "two").mkdir()
+    with opened(tmp_path / "one", cache=Cache(tmp_path / "cache")) as site:
+        found = generate(site)
+    assert found.captures, found.reason
+    with opened(tmp_path / "two", cache=Cache(tmp_path / "cache")) as site:
+        site.load(str(tmp_path / "two" / "problem.py"), None, library="any")
+        assert generate(site) == found
+        assert spawned.count("generator") == 1
+        (tmp_path / "two" / "problem.py").write_text(PROBLEM.replace("x * 2", "x * 3"))
+        site.load(str(tmp_path / "two" / "problem.py"), None)
+        assert generate(site) != found
+        assert spawned.count("generator") == 2

@@ -1,4 +1,4 @@
-"""What Python programs call: the jobs with their defaults, and results that a notebook can show.
+"""The Python API: the jobs with their defaults, and results that a notebook can show.
 
     verbs     verify, check, bench, profile, export
     search    optimize, tune

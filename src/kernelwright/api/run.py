@@ -81,6 +81,6 @@ def _run(folder: Path, view: RunView) -> Run:
 
 
 def _image(picture: Picture) -> str:
-    """As an image, whose styles and names cannot meet those of the notebook."""
+    """The picture as an image element, so that its styles and names cannot clash with the notebook's."""
     data = base64.b64encode(standalone_svg(picture.svg).encode()).decode()
     return f'<img alt="{escape(picture.title)}" style="width: 48em" src="data:image/svg+xml;base64,{data}">'

@@ -24,7 +24,7 @@ from kernelwright.source import apply_config
 log: Notify = logging.getLogger("kernelwright").warning
 
 AnyPath = str | os.PathLike[str]
-"""Of a problem: a `Problem`, a file, a folder with `problem.py`, or a name in the gallery."""
+"""A problem: a `Problem`, a file, a folder with `problem.py`, or a name in the gallery."""
 
 AnyCandidate = Candidate | str | os.PathLike[str]
 """A candidate, its source (text of several lines), or the path of its file."""

@@ -1,1 +1,1 @@
-"""The command line: one file per verb, and what they share. Only here is anything printed."""
+"""The command line: one file per verb, and what they share. Only this package prints."""

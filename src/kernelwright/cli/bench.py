@@ -25,7 +25,7 @@ from kernelwright.report.bench import bench_text
 from kernelwright.report.series import series_text
 
 NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
-"""Every other status of a candidate's row makes the answer a no."""
+"""The candidate's statuses for which `bench` does not exit with 1."""
 
 
 @click.command()
@@ -190,11 +190,12 @@ def refuse_typed(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
 
 
 def check_writable(file: Path) -> None:
-    """Raise `RequestError` where a document could not be written to `file`. An existing file keeps its content, and no
-    file is left behind."""
+    """Raise `RequestError` if the document cannot be written to `file`. An existing file keeps its content, and no new
+    file is left behind.
+    """
     there = file.exists() or file.is_symlink()
     if there and not (file.is_file() or file.is_dir()):
-        return  # a pipe, whose reader would take opening it for the end, or a link to nothing
+        return  # Opening a pipe here would look like the end of the document to its reader; a link may lead nowhere.
     try:
         with file.open("ab"):
             pass
@@ -207,7 +208,7 @@ def check_writable(file: Path) -> None:
 
 
 def failed_candidates(document: BenchReport | BenchSeries) -> set[str]:
-    """Names of what the user brought that failed on some case, and of problems that could not be benched."""
+    """Names of the user's candidates that failed on some case, and of problems that could not be benched."""
     if isinstance(document, BenchSeries):
         return {name for report in document.reports for name in failed_candidates(report)} | set(document.failures)
     return {

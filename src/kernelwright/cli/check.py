@@ -1,6 +1,6 @@
 """`check`: says which trivial answers a problem would accept, and the bound of each case. No candidate takes part.
 
-It asks the question that the other verbs ask before they start, on more cases.
+The other verbs do the same check before they start, on fewer cases.
 """
 
 from __future__ import annotations

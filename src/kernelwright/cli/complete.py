@@ -11,18 +11,18 @@ from kernelwright.problems.gallery import gallery_problems
 
 
 def problems(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """Names of the galleries, or files where none begins so."""
+    """Names in the galleries that begin like the word; files where no name does."""
     found = [CompletionItem(name) for name in gallery_problems(Path.cwd()) if name.startswith(incomplete)]
     return found or files(incomplete)
 
 
 def runs(ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
-    """The folders in ./runs, or files where none begins so."""
+    """The folders in ./runs; files where no run begins like the word."""
     folders = sorted(str(folder) for folder in Path("runs").glob("*") if folder.is_dir())
     found = [CompletionItem(folder) for folder in folders if folder.startswith(incomplete)]
     return found or files(incomplete)
 
 
 def files(incomplete: str) -> list[CompletionItem]:
-    """What the shell itself completes a word to."""
+    """Let the shell complete the word to a file."""
     return [CompletionItem(incomplete, type="file")]

@@ -13,7 +13,7 @@ from kernelwright.model import LibraryMode
 
 @dataclass(frozen=True)
 class Parts:
-    """What the commands start, in click's context object."""
+    """How the commands start workers; kept in click's context object."""
 
     start_worker: StartWorker = local_worker
     places: Places = PLACES

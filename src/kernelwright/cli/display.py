@@ -25,7 +25,7 @@ DRAWS_PER_S = 4
 
 
 def wants_live(is_terminal: bool, environment: Mapping[str, str]) -> bool:
-    """Whether a display that renews itself is welcome. NO_COLOR: see no-color.org; set and not empty means plain."""
+    """Whether to update a display in place. NO_COLOR: see no-color.org; set and not empty means plain text."""
     return is_terminal and not environment.get("NO_COLOR") and environment.get("TERM", "dumb") != "dumb"
 
 
@@ -37,7 +37,7 @@ def show(info: RunInfo, earlier: Sequence[Event]) -> AbstractContextManager[Call
 
 
 class Droppable:
-    """Standard error, on which what cannot be written is dropped: a terminal may be closed during a search."""
+    """A stream for standard error that drops text which cannot be written: a terminal may be closed during a search."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream

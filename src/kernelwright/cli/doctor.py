@@ -1,4 +1,4 @@
-"""`doctor`: says what this machine can do. Every capability was tried here."""
+"""`doctor`: tests what this machine can do. It reports only what it tried."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ def document(found: Examination) -> dict[str, Any]:
 
 
 def attempts_by_outcome(machine: Machine) -> dict[str, str]:
-    """What stopped each attempt; one line for all roles where it was stopped in the same way."""
+    """One line for each attempt to escape, with what stopped it; lines that are the same for all roles are joined."""
     texts: dict[str, str] = {}
     for what in dict.fromkeys(attempt.what for attempt in machine.attempts):
         how = {a.role: f"refused: {a.how}" if a.refused else f"POSSIBLE: {a.how}"
@@ -94,7 +94,7 @@ def canary_texts(canaries: Sequence[Canary]) -> dict[str, str]:
 
 
 def conclusion(machine: Machine, failed: Sequence[Canary], timed_too: bool) -> str:
-    """The answer in a few lines: whether results count, and what candidates could reach."""
+    """The conclusion in a few lines: whether results of this machine count, and what candidates could reach."""
     lines = [f"{len(failed)} of the canaries failed: do not trust results from this machine."]
     if not failed:
         lines = ["Every canary got its known verdict." + ("" if timed_too else " Nothing was timed: no GPU.")]

@@ -17,10 +17,12 @@ from pathlib import Path
 
 from kernelwright.codec import encode
 from kernelwright.errors import RunFolderError
-from kernelwright.journal import NAME, Event, Journal
+from kernelwright.journal import NAME, Event, Journal, writer
 from kernelwright.report.page import html_page
 from kernelwright.report.progress import Progress
 from kernelwright.report.view import read_run
+from kernelwright.run import StopReason
+from kernelwright.text.escape import legible
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +36,12 @@ RENEW_S = 2.0
 
 REST = 4
 """Wait at least this many times the last render time (half a second for tens of trials): the run needs the CPU."""
+
+LAST_S = 10.0
+"""How long a run that is over is served on, so that its last page reaches the browsers that follow it."""
+
+NOT_OVER = (StopReason.WAITING.value, StopReason.PAUSED.value)
+"""Ends of a session after which others go on with the run."""
 
 SIGN_OF_LIFE_S = 15.0
 """How often a quiet stream says something, so that a browser which left is noticed."""
@@ -68,6 +76,15 @@ class LiveRun:
         with self._one_at_a_time:
             self._look()
             return self._seq
+
+    def over(self) -> str | None:
+        """Why nothing more comes of the run; None while it is at work, is paused or waits for replies."""
+        with self._one_at_a_time:
+            self._look()
+            stopped = self._progress.stopped
+        if stopped is None:
+            return "no search is at work" if writer(self.folder) is None else None
+        return None if stopped in NOT_OVER else legible(stopped)
 
     def page(self) -> str:
         rows, began_s = self.rows(), time.monotonic()
@@ -123,16 +140,37 @@ def _message(name: str, content: object) -> bytes:
     return f"event: {name}\ndata: ".encode() + encode(content) + b"\n\n"
 
 
+class RunIsOver(Exception):
+    """Ends a server. Its text says why the run is over."""
+
+
 class LiveServer(ThreadingHTTPServer):
-    """Serves one run on the loopback; `server_address` says where. port 0: any that is free."""
+    """Serves one run on the loopback; `server_address` says where. port 0: any that is free. last_s: how long a run
+    that is over is served; then `serve_forever` raises `RunIsOver`."""
 
     daemon_threads = True
     block_on_close = False
 
-    def __init__(self, run: LiveRun, port: int) -> None:
+    def __init__(self, run: LiveRun, port: int, last_s: float = LAST_S) -> None:
         super().__init__((HOST, port), _Handler)
         self.run = run
         self.ended = threading.Event()
+        self._last_s = last_s
+        self._over_s: float | None = None
+
+    def service_actions(self) -> None:
+        """Called by `serve_forever` about twice a second. A run that goes on was not over."""
+        try:
+            why = self.run.over()
+        except RunFolderError:  # the folder is being moved, or was removed
+            return
+        now_s = time.monotonic()
+        if why is None:
+            self._over_s = None
+        elif self._over_s is None:
+            self._over_s = now_s
+        if why is not None and self._over_s is not None and now_s - self._over_s >= self._last_s:
+            raise RunIsOver(why)
 
     @property
     def url(self) -> str:

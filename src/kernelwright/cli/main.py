@@ -1,7 +1,7 @@
-"""The table of verbs, and the one place where an error becomes one line and an exit status.
+"""The table of verbs, and the conversion of errors into one line and an exit status.
 
 Each verb is a separate file, imported when it is called. Exit status 0 is done and good, 1 is "the answer is no", 2 is
-a request or a machine at fault, said in one line on standard error.
+an error in the request or on the machine, explained in one line on standard error.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ INTERRUPTED = 130
 """What a shell reports for a command that was interrupted; click's own 1 would read as "the answer is no"."""
 
 ENDED = (128 + signal.SIGTERM, 128 + signal.SIGHUP)
-"""Of a command that a signal ended, which leaves it two seconds."""
+"""Exit statuses after SIGTERM and SIGHUP, which leave the process two seconds."""
 
 
 class Verb(NamedTuple):
-    """Where a verb lives (its function bears the module's name) and what `--help` says of it."""
+    """The module of a verb (its function has the module's name) and its summary for `--help`."""
 
     module: str
     summary: str
@@ -87,7 +87,7 @@ class VerbGroup(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """Verbs with their summaries; none is imported for it, because a shell waits."""
+        """Verbs with their summaries. No verb is imported, because the shell waits for the answer."""
         if incomplete.startswith("-"):
             return super().shell_complete(ctx, incomplete)
         return [CompletionItem(name, help=verb.summary) for name, verb in VERBS.items() if name.startswith(incomplete)]
@@ -121,11 +121,11 @@ class VerbGroup(click.Group):
 
 
 class LeavingError(click.exceptions.Exit):
-    """An exit that waits for nothing: threads may be at work for minutes, and the process has to be gone."""
+    """Ends the process at once, without waiting for threads, which may be busy for minutes."""
 
 
 def one_line(text: str) -> str:
-    """`text` with line breaks folded away: a fault is one line, whatever its parts contained."""
+    """`text` on one line: an error message must be one line, whatever its parts contain."""
     return legible(" ".join(part.strip() for part in text.splitlines() if part.strip()))
 
 
@@ -148,11 +148,11 @@ def main(parts: Parts | None = None) -> None:
         with dropped():
             sys.stderr.flush()
         if leaving.code in ENDED:
-            os._exit(leaving.code)  # threads may be at work for minutes, and the process has to be gone
+            os._exit(leaving.code)  # Threads may be busy for minutes, and the process has to end now.
         raise
     finally:
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not where it is ignored, in the background
-            # All is said and closed: one more Ctrl-C ends the process, in place of a traceback of Python's own end.
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # Unless it is ignored, as in the background.
+            # All output is written: let another Ctrl-C end the process without a traceback from Python's shutdown.
             signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 

@@ -28,11 +28,11 @@ BEGINS = ToolAnnotations(read_only_hint=False, destructive_hint=False, idempoten
 """Runs the problem's file, with the rights of the server's process."""
 
 TICK_S = 1.0
-"""Between notifications of progress."""
+"""Seconds between notifications of progress."""
 
 
 def said(tool: Callable[P, R]) -> Callable[P, R]:
-    """The tool, with errors of kernelwright as tool errors: the SDK hides the text of any other exception."""
+    """Register a tool whose kernelwright errors become tool errors: the SDK hides the text of any other exception."""
 
     @functools.wraps(tool)
     def answered(*args: P.args, **kwargs: P.kwargs) -> R:
@@ -47,7 +47,7 @@ def said(tool: Callable[P, R]) -> Callable[P, R]:
 async def watched(
     ctx: Context[Any, Any], progress: Callable[[], str], is_over: Callable[[float], bool], within_s: float
 ) -> None:
-    """Notify the client of progress until something is over, or for so long. is_over: takes how long it may wait."""
+    """Notify the client of progress until the work is over or the time is up. is_over: takes how long it may wait."""
     began_s = time.monotonic()
     while (left_s := within_s - (time.monotonic() - began_s)) > 0:
         if await anyio.to_thread.run_sync(is_over, min(TICK_S, left_s)):
@@ -56,7 +56,7 @@ async def watched(
 
 
 async def awaited(ctx: Context[Any, Any], what: str, job: Callable[[], R]) -> R:
-    """What `job` gives, which takes a while; the client is notified that it is under way."""
+    """The result of `job`, which takes a while; the client is notified of progress meanwhile."""
     threads = ThreadPoolExecutor(1, thread_name_prefix="kernelwright-tool")
     future = threads.submit(job)
     threads.shutdown(wait=False)

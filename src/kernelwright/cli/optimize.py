@@ -1,8 +1,8 @@
-"""`optimize`: the main job. From a problem to a kernel that is verified, timed (or estimated, and then called so) and
-faster, with a record of how it was found. Several problems share one budget.
+"""`optimize`: the main job. It searches for a faster kernel, verifies and times it, and records how it was found.
+Several problems share one budget.
 
-Its options and its last words; `jobs/optimize.py` and `jobs/series.py` do the work. What decides a run is given when it
-begins and stored, so `--resume` takes limits only.
+This file has the options and the closing messages; `jobs/optimize.py` and `jobs/series.py` do the work. The options
+that define a run are stored when it begins, so `--resume` takes limits only.
 """
 
 from __future__ import annotations
@@ -217,7 +217,7 @@ def optimize(
 
 
 def end(ctx: click.Context, result: SessionResult, as_json: bool) -> NoReturn:
-    """The last words of one run, and its exit status."""
+    """Print the closing message of one run, and give its exit status."""
     say(ending_text(result.view, result.outcome, result.budget), as_json)
     if as_json:
         document = report_document(result.view)
@@ -267,7 +267,7 @@ def ask(question: str) -> bool:
 
 
 def refuse_what_is_decided(ctx: click.Context) -> None:
-    """Raise a usage error for an option that a resumed run cannot take any more."""
+    """Raise a usage error for an option that is fixed once a run has begun."""
     for name in ctx.params:
         if name not in EXTENDABLE and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             flag = next(param.opts[0] for param in ctx.command.params if param.name == name)

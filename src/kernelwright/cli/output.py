@@ -20,9 +20,9 @@ from kernelwright.text.escape import legible
 
 
 def say(text: str, as_json: bool = False) -> None:
-    """For people: the answer, or with a JSON document on standard output, on standard error.
+    """Print the answer for people; where a JSON document takes standard output, on standard error.
 
-    A reader who left before the end (`| head`) has what was wanted; any other failure to write it is raised.
+    A reader that closes the pipe early (`| head`) is no error; any other failure to write is raised.
     """
     if as_json:
         note(text)
@@ -32,19 +32,22 @@ def say(text: str, as_json: bool = False) -> None:
 
 
 def note(text: str) -> None:
-    """For people, beside the answer: always on standard error. What cannot be written is dropped: nothing that is worth
-    its cost ends because its output is not read."""
+    """Print a message beside the answer, on standard error. Text that cannot be written is dropped: a search must not
+    end because its output is not read.
+    """
     with dropped():
         click.echo(legible(text), err=True)
 
 
 UNHEARD = frozenset({errno.EPIPE, errno.EIO, errno.ENOSPC, errno.EBADF, errno.EDQUOT})
-"""The reader ended, the terminal was closed, the disk is full, there is no such stream."""
+"""Errors after which output is dropped: the reader ended, the terminal was closed, the disk is full, or there is no
+such stream.
+"""
 
 
 @contextmanager
 def dropped() -> Iterator[None]:
-    """What cannot be written to standard error within the block is dropped, and so is everything after it."""
+    """Drop what cannot be written to standard error within the block, and everything after it."""
     try:
         with silenced(sys.stderr):
             yield
@@ -55,9 +58,9 @@ def dropped() -> Iterator[None]:
 
 @contextmanager
 def silenced(stream: TextIO) -> Iterator[None]:
-    """Where writing fails within the block, send everything further to nowhere.
+    """If writing fails within the block, send all further output nowhere.
 
-    What the stream still has buffered would fail again when the process ends, and change its exit status.
+    Otherwise text that is still buffered would fail again when the process ends, and change its exit status.
     """
     try:
         yield
@@ -70,7 +73,8 @@ def silenced(stream: TextIO) -> Iterator[None]:
 
 
 def say_document(document: Any) -> None:
-    """The one JSON document on standard output. Raises `OSError` where it cannot be written, also for want of a reader:
-    half a document is none."""
+    """Print the one JSON document on standard output. Raises `OSError` if it cannot be written completely, also if the
+    reader has gone.
+    """
     with silenced(sys.stdout):
         click.echo(document_text(document))

@@ -1,4 +1,4 @@
-"""The result of a dry run as text: address and settings of the requests, limits, and the first prompt whole."""
+"""The result of a dry run as text: address and settings of the requests, limits, and the first prompt in full."""
 
 from __future__ import annotations
 

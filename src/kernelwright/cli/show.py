@@ -1,4 +1,4 @@
-"""`show`: prints a run's trials in a table, or one of them whole, as its journal has them."""
+"""`show`: prints a table of a run's trials, or one trial in full, as the journal has them."""
 
 from __future__ import annotations
 

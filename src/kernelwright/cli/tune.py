@@ -1,6 +1,6 @@
 """`tune`: the best config of one candidate. No model writes code; only tunables change.
 
-Its options and its answer; `jobs/tune.py` does the work.
+This file has the options and the output; `jobs/tune.py` does the work.
 """
 
 from __future__ import annotations

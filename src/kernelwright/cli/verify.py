@@ -100,6 +100,6 @@ def verify(
 
 
 def document(file: str, one: job.Verification) -> dict[str, Any]:
-    """What `--json` gives of a candidate."""
+    """The JSON document of a candidate."""
     head = {"problem": one.problem.name, "file": file, "candidate": one.candidate.id, "config": one.candidate.config}
     return {**head, **plain(one.evaluation), "environment": one.environment}

@@ -1,19 +1,18 @@
 """`watch`: a run at work as a page in the browser, following it; the run itself is not touched.
 
-It listens on the loopback alone. Ctrl-C ends it and not the run.
+It listens on the loopback alone. It ends soon after the run; Ctrl-C ends it and not the run.
 """
 
 from __future__ import annotations
 
 import errno
 import os
-from contextlib import suppress
 from pathlib import Path
 
 import click
 
 from kernelwright.cli import complete
-from kernelwright.cli.live_page import LiveRun, LiveServer
+from kernelwright.cli.live_page import LiveRun, LiveServer, RunIsOver
 from kernelwright.cli.output import note, say
 from kernelwright.errors import RequestError
 
@@ -27,12 +26,16 @@ NICER_BY = 10
 def watch(run: str, port: int) -> None:
     """Follow a run in the browser.
 
-    RUN is a run's folder, at work or not. The page is served to this machine only (127.0.0.1) until Ctrl-C, and follows
-    the run's journal; from elsewhere, forward the port: ssh -L PORT:127.0.0.1:PORT HOST.
+    RUN is a run's folder. The page is served to this machine only (127.0.0.1) until the run is over or Ctrl-C, and
+    follows the run's journal; from elsewhere, forward the port: ssh -L PORT:127.0.0.1:PORT HOST. A run that is over is
+    not served: its page is what `report` writes. One that is paused or waits for replies is followed.
 
     Nothing of the run is executed.
     """
     live = LiveRun(Path(run))
+    if (why := live.over()) is not None:
+        end(run, why)
+        return
     os.nice(NICER_BY)
     try:
         server = LiveServer(live, port)
@@ -44,5 +47,13 @@ def watch(run: str, port: int) -> None:
     with server:
         say(f"watching {run}: {server.url}")
         note("Ctrl-C ends watching, not the run")
-        with suppress(KeyboardInterrupt):
+        try:
             server.serve_forever()
+        except RunIsOver as over:
+            end(run, str(over))
+        except KeyboardInterrupt:
+            return
+
+
+def end(run: str, why: str) -> None:
+    say(f"{run} has ended ({why}); its page: kernelwright report {run} --format html")

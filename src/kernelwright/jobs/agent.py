@@ -1,8 +1,9 @@
-"""A session with a coding agent: it opens a run, gives the run's prompts, takes replies, and keeps the run's worker.
+"""A session with a coding agent: it opens a run, gives out the run's prompts, takes replies, and keeps the run's
+worker.
 
-A reply goes into the run's mailbox, and `run_session` takes it from there, like any run of `optimize --proposer
-mailbox`. Searching happens in the background: what starts it returns at once, and `wait` says what came of it. A run
-can be left at any moment, and continued here or with `optimize --resume`.
+A reply goes into the run's mailbox, and `run_session` reads it there, as for any run of `optimize --proposer mailbox`.
+The search runs in the background: the calls that start it return at once, and `wait` gives the results. A run can be
+left at any moment, and continued here or with `optimize --resume`.
 """
 
 from __future__ import annotations
@@ -45,18 +46,20 @@ WHOLE: dict[str, Scalar] = {"settle_s": 0}
 """Options of the mailbox: a reply is written whole here, so the mailbox need not wait for it to settle."""
 
 CLOSING_S = 10.0
-"""What is being judged when the server ends gets so long to finish."""
+"""When the server ends, running evaluations get this many seconds to finish."""
 
 ONE = 1
-"""Requests that wait for a reply at the same time, unless the agent asks for more: each prompt then knows what became
-of the one before."""
+"""Default number of requests that wait for a reply at the same time: each prompt then includes the result of the one
+before.
+"""
 
 
 @dataclass
 class Opened:
     """The run that the agent works on. things: closes its journal and its worker. outcome: of its last session. known:
-    the trials whose verdict the agent has. line: the last of the session's progress. prompt: the first one that the
-    agent was given, "" before that."""
+    the trials whose verdict the agent has received. line: the session's latest progress line. prompt: the first prompt
+    that the agent received, "" before that.
+    """
 
     run: OpenRun
     things: ExitStack
@@ -71,16 +74,16 @@ class Opened:
 
 
 class AgentSession:
-    """One run at a time. Thread-safe: calls wait for each other, but not for what runs in the background."""
+    """Works on one run at a time. Thread-safe: calls wait for each other, but not for background work."""
 
     def __init__(self, *, start_worker: StartWorker, notify: Notify, target: str | None = None) -> None:
         """target: compile target, only without a GPU; None: the machine's or the run's own."""
         self.start_worker, self.target = start_worker, target
         self._notify = notify
         self._lock = threading.RLock()
-        """Over what is asked of the run; for a moment each time."""
+        """Guards access to the run; taken briefly by each call."""
         self._choosing = threading.Lock()
-        """Over opening a run, which takes as long as its worker takes to start."""
+        """Guards the opening of a run, which takes as long as its worker needs to start."""
         self._run: Opened | None = None
         self._background = Background()
         self._most_waiting = ONE
@@ -135,7 +138,7 @@ class AgentSession:
         self.close()
 
     def close(self) -> None:
-        """Close the run, which can be opened again, and its worker; what is being judged gets a while to end."""
+        """Close the run, which can be opened again, and its worker; running evaluations get a while to finish."""
         self._background.is_idle(CLOSING_S)
         with self._lock:
             if self._run is not None:
@@ -145,8 +148,9 @@ class AgentSession:
     # --- working on it ----------------------------------------------------------------------------------------
 
     def next_request(self, number: int | None = None, whole: bool = False) -> dict[str, Any]:
-        """The prompt of a request that waits: that one, or the first. since: what became of trials that were finished
-        after it was written. whole: with the rules and the problem, although an earlier prompt had them."""
+        """The prompt of a waiting request: the given one, or the first. since: results of the trials that finished
+        after it was written. whole: include the rules and the problem even if an earlier prompt had them.
+        """
         with self._lock:
             run = self._opened()
             open_numbers = waiting(run.journal.folder)
@@ -167,7 +171,7 @@ class AgentSession:
             }
 
     def _since(self, number: int) -> list[dict[str, Any]]:
-        """The trials that were finished after a request was asked, which its prompt may not know."""
+        """The trials that finished after a request was asked, so its prompt may not include them."""
         events = self._opened().journal.history()
         asked = next((e.seq for e in events if e.kind is EventKind.ASKED and e.number == number), 0)
         finished = {e.number for e in events if e.kind is EventKind.TOLD and e.seq > asked}
@@ -175,8 +179,9 @@ class AgentSession:
         return [short_trial(trial, view) for trial in view.trials if trial.number in finished]
 
     def submit(self, number: int, reply: str) -> dict[str, Any]:
-        """Hand in a reply, a module or Markdown with one; it is judged in the background. Raises `RequestError` for one
-        that the run could not use; the request then still waits."""
+        """Hand in a reply, a module or Markdown with one; it is judged in the background. Raises `RequestError` for a
+        reply that the run could not use; the request then still waits.
+        """
         with self._lock:
             run = self._opened()
             suffix = ".md" if blocks(reply) else ".py"
@@ -221,17 +226,17 @@ class AgentSession:
     # --- waiting for it ---------------------------------------------------------------------------------------
 
     def is_idle(self, within_s: float) -> bool:
-        """Whether nothing is under way, or no longer is after this time."""
+        """Whether no background work is running, or none is left after this time."""
         return self._background.is_idle(within_s)
 
     @property
     def progress(self) -> str:
-        """What is under way, in a line."""
+        """The running work, in a line."""
         run, doing = self._run, self._background.doing
         return " · ".join(filter(None, [doing, run.line if run is not None and doing else ""]))
 
     def news(self) -> dict[str, Any]:
-        """What became of trials that the agent was not told of yet, and the state. Raises what ended the search."""
+        """Results of trials that the agent has not seen yet, and the state. Raises the error that ended the search."""
         self._background.raise_fault()
         with self._lock:
             run, view = self._opened(), self._view()
@@ -242,7 +247,7 @@ class AgentSession:
     # --- looking at it ----------------------------------------------------------------------------------------
 
     def state(self) -> dict[str, Any]:
-        """State of the run, in few words; also while it is at work."""
+        """State of the run, in few words; available while it is working."""
         with self._lock:
             run, view, doing = self._opened(), self._view(), self._background.doing
             over = doing is None and run.outcome is not None and run.outcome.reason is not StopReason.WAITING
@@ -261,7 +266,7 @@ class AgentSession:
             }
 
     def verdict(self, number: int) -> dict[str, Any]:
-        """What became of a trial, with all that was found and its source."""
+        """The result of a trial with all its findings and its source."""
         with self._lock:
             trial, view = self._trial(number), self._view()
             return {**short_trial(trial, view), "text": trial_text(trial, view)}
@@ -305,7 +310,7 @@ class AgentSession:
     def _what_now(self) -> str:
         run = self._opened()
         if self._background.doing is not None:
-            return "wait says what comes of it"
+            return "wait gives the result"
         if waiting(run.journal.folder):
             return "next_request gives a prompt; submit answers it"
         return "the run is over: see verdict and best_kernel; start_run begins another"

@@ -20,7 +20,7 @@ class Background:
 
     @property
     def doing(self) -> str | None:
-        """What is under way, in words; None: nothing."""
+        """The running job, in words; None where there is none."""
         return self._doing
 
     def start(self, what: str, job: Job) -> None:
@@ -32,12 +32,12 @@ class Background:
                 threading.Thread(target=self._work, name="kernelwright-agent", daemon=True).start()
 
     def is_idle(self, within_s: float) -> bool:
-        """Whether nothing is under way, or no longer is after this time."""
+        """Whether no job is running, or none is left after this time."""
         with self._changed:
             return self._changed.wait_for(lambda: self._doing is None, within_s)
 
     def raise_fault(self) -> None:
-        """Raise what ended a job, once."""
+        """Raise the error that ended a job, once."""
         with self._changed:
             fault, self._fault = self._fault, None
         if fault is not None:

@@ -1,6 +1,6 @@
-"""Times the framework's own, a problem's starter and best kernel, and any candidates side by side on every case.
+"""Times PyTorch's implementations, a problem's starter and best kernel, and any candidates side by side on every case.
 
-Names of rows are part of the report's contract: `eager`, `compile`, `compile_max_autotune`, `starter`, `best`, else a
+The names of rows are part of the report's format: `eager`, `compile`, `compile_max_autotune`, `starter`, `best`, else a
 candidate's file name without its suffix. A run's `best_kernel.py` is `best` where the problem has no best kernel.
 """
 

@@ -57,8 +57,9 @@ def bench_series(
 
 
 class StartedAhead:
-    """A `StartWorker` whose first worker starts on another thread, before it is called for. Later calls start further
-    workers. A failure to start is raised by the first call."""
+    """A `StartWorker` whose first worker starts early, on another thread. Later calls start further workers. If the
+    first worker fails to start, the first call raises the error.
+    """
 
     def __init__(self, start_worker: StartWorker, worker: Future[AbstractContextManager[Worker]]) -> None:
         self.start_worker = start_worker
@@ -80,8 +81,9 @@ class StartedAhead:
 
 
 def one_ahead(start_worker: StartWorker, target: str | None, count: int) -> Generator[StartedAhead, None, None]:
-    """Gives `count` starters; the worker of the next one starts while one is in use. A worker that was not used
-    is ended."""
+    """Gives `count` functions that start a worker; while one worker is in use, the next one starts. A worker that was
+    not used is ended.
+    """
     with ThreadPoolExecutor(1) as beside:
         starters: list[StartedAhead] = []
         try:

@@ -1,5 +1,6 @@
-"""Times the confirmed best of a run, once for each best: beside the framework's own where there is a GPU, and on
-another GPU, where there is one, beside what the search started from."""
+"""Times the confirmed best kernel of a run, once: beside PyTorch where there is a GPU, and beside the run's first
+kernel on a second GPU where there is one.
+"""
 
 from __future__ import annotations
 

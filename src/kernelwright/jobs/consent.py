@@ -30,7 +30,7 @@ HARMLESS = frozenset(
 """Options of proposers that decide no address, no key and no file. A new option needs consent until it is put here."""
 
 DESTINATION = ("base_url", "key_env")
-"""Together they say who gets which key, so they are agreed to together."""
+"""Options that decide who gets which key, so they need consent together."""
 
 PATHS = ("file", "run")
 """Options of proposers that are paths."""
@@ -46,8 +46,9 @@ def refuse(question: str) -> bool:
 
 @dataclass(frozen=True)
 class Wish:
-    """Something that needs consent. what: what would happen, for people. parts: the values of the options that ask for
-    it, by the words to type for them. within: the folder for which alone consent is remembered; None: for every one."""
+    """Something that needs consent. what: the action, in words. parts: the values of the options that ask for it, by
+    the words to type for them. within: the folder for which alone consent is remembered; None: for every one.
+    """
 
     what: str
     parts: Mapping[str, str]
@@ -64,7 +65,7 @@ class Wish:
 
 
 def wishes_of(settings: RunSettings) -> list[Wish]:
-    """What a run's settings ask for that needs to be agreed to."""
+    """The actions that need consent under a run's settings."""
     options = settings.proposer_options
     found = []
     destination = {name: str(options[name]) for name in DESTINATION if name in options}
@@ -88,8 +89,9 @@ def typed_as(name: str, value: Scalar) -> str:
 
 
 def path_wishes(file: RunOptions, merged: RunOptions) -> list[Wish]:
-    """The paths, beside lessons, that a settings file names and that were not given directly. merged: the options that
-    apply."""
+    """The paths, besides lessons, that a settings file names and that were not given directly. merged: the options that
+    apply.
+    """
     named = (
         ("problem", "", "run the problem"),
         ("starter", "--starter", "try the kernel"),
@@ -130,9 +132,10 @@ def settle(
     notify: Notify,
     near: Collection[Path] = (),
 ) -> None:
-    """Get consent for each wish, or raise `RequestError` with what to type.
+    """Get consent for each wish, or raise `RequestError` with the words to type.
 
-    typed: in the words of `Wish.parts`. source: who asks for it. near: paths below these folders need no consent.
+    typed: in the words of `Wish.parts`. source: the file or run that asks for it. near: paths below these folders need
+    no consent.
     """
     for wish in wishes:
         own = {words for words in wish.parts if not words.startswith("--proposer ")}
@@ -157,7 +160,7 @@ def was_agreed(wish: Wish) -> bool:
 
 
 def agree(wish: Wish, notify: Notify) -> None:
-    """Remember the consent. Where that is not possible, the user is asked again next time."""
+    """Remember the consent. If it cannot be stored, the user is asked again next time."""
     folder = remembered_in()
     try:
         folder.mkdir(parents=True, exist_ok=True, mode=0o700)

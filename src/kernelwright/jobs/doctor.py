@@ -1,6 +1,6 @@
-"""Examines this machine by trying it: attacks the confinement, and has canaries judged and timed.
+"""Tests this machine: attacks the sandbox, and has canaries judged and timed.
 
-Canaries are candidates whose verdict is known. One with another verdict means that no result of this machine counts.
+Canaries are candidates whose verdict is known. If one gets another verdict, no result of this machine counts.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kernelwright.run.verdicts import MOST_BYTES, VARIABLE, cache_folder
 from kernelwright.text.units import bytes_text
 
 COMPILED = "KERNELWRIGHT_COMPILE_CACHE"
-"""Names the folder of compiled kernels, for the workers."""
+"""Environment variable that names the workers' folder of compiled kernels."""
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
 
@@ -64,8 +64,9 @@ class Examination:
 
 
 def examine(*, start_worker: StartWorker, target: str | None = None) -> Examination:
-    """Try everything that this machine should do. target: compile target, only without a GPU; without one no canary is
-    timed."""
+    """Test everything that this machine should do. target: compile target, only without a GPU; without one no canary is
+    timed.
+    """
     compiled = os.environ.get(COMPILED)
     with tempfile.TemporaryDirectory(prefix="kernelwright-doctor-") as folder:
         problem = canary_problem(Path(folder))

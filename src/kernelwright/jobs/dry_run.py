@@ -1,6 +1,6 @@
 """The first prompt that `optimize` would send, and the most that it may spend. Nothing is sent, no folder is written.
 
-The kernel to start from is judged and timed for it, since the first prompt says how it does.
+The starter is judged and timed first, because the prompt states its time.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ from kernelwright.run.profiling import taken
 from kernelwright.search import build_strategy
 
 MOST_ASKED = 64
-"""Requests of a strategy that are looked at for the first one that is put into words."""
+"""How many requests of a strategy are examined to find the first one that needs a prompt."""
 
 
 TUNES = (
@@ -72,7 +72,7 @@ def dry_run(
     ask: Ask = refuse,
     **options: Any,
 ) -> DryRun:
-    """What `optimize` with these arguments would send first. Raises as it does; a key need not be there."""
+    """The first prompt that `optimize` with these arguments would send. Raises the same errors; no key is needed."""
     given = read_options({**options, "problem": None if problem is None else str(problem)})
     run = new_run(
         given, settings, start_worker=start_worker, places=places, ask=ask, notify=notify,
@@ -106,7 +106,7 @@ def dry_run(
 
 
 def with_keys(variables: Mapping[str, str]) -> dict[str, str]:
-    """A key is not needed where nothing is sent."""
+    """The environment with placeholders for keys: nothing is sent, so none is needed."""
     keys = dict.fromkeys(("OPENAI_API_KEY", "ANTHROPIC_API_KEY"), "none")
     return {**keys, **variables}
 
@@ -114,7 +114,9 @@ def with_keys(variables: Mapping[str, str]) -> dict[str, str]:
 def first_request(
     run: NewRun, worker: Worker, context: Context, known: Sequence[KnownKernel]
 ) -> tuple[Request, Context, bool]:
-    """The strategy's first request that is put into words, what its prompt may show, and whether others come first."""
+    """The strategy's first request that needs a prompt, the context of that prompt, and whether other requests come
+    before it.
+    """
     settings, candidates = run.settings, [one.candidate for one in known]
     strategy = build_strategy(settings.strategy, run.starter, settings.seed, settings.strategy_options, candidates)
     trials: tuple[Trial, ...] = ()
@@ -148,7 +150,7 @@ def _with(context: Context, trials: tuple[Trial, ...], profiles: Mapping[int, tu
 
 
 def prompted(shown: Shown, request: Request, context: Context) -> tuple[ProviderRequest | None, str | None]:
-    """What would be sent, or the file that would be written."""
+    """The request that would be sent, or the file that would be written."""
     try:
         shown.proposer.propose(request, context)
     except NothingSent as nothing:

@@ -1,6 +1,7 @@
-"""Reads what `export` was asked for: a run's confirmed kernel, or a candidate's file, which is verified now.
+"""Reads the kernel that `export` was asked for: a run's confirmed kernel, or a candidate's file, which is verified
+first.
 
-Nothing is exported that was not found right. Where it was found right is part of the export.
+Only a kernel that was found right is exported, together with where that was found.
 """
 
 from __future__ import annotations
@@ -103,7 +104,7 @@ def run_subject(source: ExportSource, start_worker: StartWorker, notify: Notify)
 
 
 def choose_trial(view: RunView, source: ExportSource, notify: Notify) -> tuple[int, Candidate, Evaluation]:
-    """The confirmed best trial, or the one that was asked for, which has to have passed."""
+    """The confirmed best trial, or the requested one, which must have passed."""
     trial = view.best if source.trial is None else next((t for t in view.trials if t.number == source.trial), None)
     if trial is None:
         what = "no confirmed kernel is in" if source.trial is None else f"trial {source.trial} is not in"

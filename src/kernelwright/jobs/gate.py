@@ -1,7 +1,7 @@
 """Measures a candidate beside the baseline of an earlier bench, both on this GPU, and says where it became slower.
 
-Times of the earlier report are not compared: the clock, the driver or the GPU may be others today. Only its baseline's
-text is used.
+The times of the earlier report are not used, because clock, driver or GPU may have changed. Only its baseline's text
+is.
 """
 
 from __future__ import annotations
@@ -132,8 +132,9 @@ def chosen_cases(report: BenchReport, settings: BenchSettings) -> tuple[str, ...
 
 
 def judged_case(case: BenchCase, max_slowdown: float) -> GateCase:
-    """What the rows of a case say. The candidate is slower only where the whole interval is beyond what is allowed, and
-    beyond what two copies of one kernel differ."""
+    """The outcome of one case. The candidate is slower only if the whole interval is beyond the allowed slowdown and
+    beyond the difference between two copies of one kernel.
+    """
     baseline, ours = row_of(case.implementations, BASELINE), row_of(case.implementations, OURS)
     if ours.status is not Status.PASSED:
         is_judged = ours.status is not Status.NOT_VERIFIED

@@ -1,4 +1,6 @@
-"""Whether a search can begin with what torch.compile generates for its problem, asked before there is a run."""
+"""Whether a search can begin with the kernels that torch.compile generates for its problem; checked before a run
+begins.
+"""
 
 from __future__ import annotations
 
@@ -13,7 +15,7 @@ from kernelwright.problems import ProblemPath
 from kernelwright.text.units import times_text
 
 WORTH = 1.1
-"""How much faster than the framework a known kernel has to have been for its library call not to be left."""
+"""Speedup over PyTorch that a known kernel must have had for the search not to give up in favour of a library call."""
 
 
 def require_generated(

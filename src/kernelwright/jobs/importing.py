@@ -1,6 +1,6 @@
 """Judges and times kernels that another program found, and writes those that pass into a folder.
 
-What a source claims is kept beside what was found here. Only the latter decides.
+The source's own times and scores are stored beside those measured here, and only the latter count.
 """
 
 from __future__ import annotations
@@ -25,8 +25,9 @@ DEFAULT_LIMIT = 16
 
 @dataclass(frozen=True)
 class Import:
-    """What came of an import, and the folder that it was written to. best: the file of the fastest kernel that passed;
-    None where none did."""
+    """The result of an import, and the folder that it was written to. best: the file of the fastest kernel that passed;
+    None where none did.
+    """
 
     imported: Imported
     folder: Path

@@ -1,6 +1,7 @@
-"""The kernels of torch.compile in library mode `any`, judged once beside a run that allows no products or convolutions.
+"""For reference: judges torch.compile's kernels with all library calls allowed, beside a run that allows no products or
+convolutions.
 
-They are a reference: what the same fusions take with library calls. They are no trial, and in no ratio.
+They show what the same fusions take with library calls. They are not a trial, and no ratio uses them.
 """
 
 from __future__ import annotations

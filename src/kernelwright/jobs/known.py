@@ -1,7 +1,7 @@
 """Known kernels: those of the gallery, of earlier runs and of a folder, whose problem calls the same operators.
 
-They are judged as further starters of a search. None is taken over without that. One whose class is constructed
-otherwise than the problem's gets the problem's constructor arguments, and is left out where these lack one of its own.
+They are additional starters of a search and are judged like any candidate. If the class of a known kernel has other
+constructor arguments, it gets the problem's by name, and is left out where one is missing.
 """
 
 from __future__ import annotations

@@ -110,7 +110,7 @@ def is_bfloat16(info: CaseInfo) -> bool:
 
 
 SUGGESTED = 7
-"""The size that a suggested small case has in place of larger ones."""
+"""The size that replaces larger ones in a suggested small case."""
 
 
 def lines_to_add(info: ProblemInfo, problem: ProblemPath) -> str:
@@ -129,7 +129,7 @@ def lines_to_add(info: ProblemInfo, problem: ProblemPath) -> str:
 
 
 def without_defaults(case: Case) -> dict[str, Any]:
-    """The fields of a case that say something."""
+    """The fields of a case that differ from their defaults."""
     return {name: value for name, value in plain(case).items() if value not in (None, False, {})}
 
 

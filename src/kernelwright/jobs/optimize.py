@@ -1,4 +1,4 @@
-"""Searches for a faster kernel and proves it right: one session of a new run, or of one that is resumed.
+"""Searches for a faster kernel and verifies it: one session of a new run, or of one that is resumed.
 
 result = optimize("softmax", trials=24, start_worker=local_worker, notify=print)
 print(result.verdict, result.folder)

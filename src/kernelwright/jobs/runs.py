@@ -102,9 +102,9 @@ def begin(run: NewRun, *, notify: Notify) -> Iterator[OpenRun]:
         problem = load(worker, run)
         require_verifiable(worker, problem, run.problem)
         known = find_known(worker, run, problem, notify)
-        require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
-        if run.settings.proposer == "inductor" and run.starter is None:
+        if run.settings.proposer == "inductor" and run.starter is None:  # first, because it needs no GPU
             require_generated(worker, problem, run.problem, known, notify)
+        require_qualified(worker, run.settings.problem, notify, run.settings.unqualified)
         now = datetime.now(timezone.utc)
         info = RunInfo(
             schema_version=SCHEMA_VERSION,

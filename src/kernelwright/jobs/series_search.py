@@ -1,7 +1,8 @@
-"""The loop over several problems: the scheduler says whose run gets the next session, and the table follows it.
+"""The search loop over several problems: the scheduler chooses the run that gets the next session, and the table is
+updated.
 
-Each problem is an ordinary run in a folder of its name. A problem that cannot be judged, or has nothing to win, is a
-row with its reason and does not end the others.
+Each problem is an ordinary run in a folder of its name. A problem that cannot be judged, or where a library call is the
+whole computation, is a row with its reason and does not end the others.
 """
 
 from __future__ import annotations
@@ -60,8 +61,9 @@ class SeriesResult:
 
 @dataclass
 class SeriesSearch:
-    """One session. over: by name, why a problem gets no more rounds in it. waiting: those of them whose run waits for
-    replies."""
+    """One session. over: by name, why a problem gets no more rounds in it. waiting: names of problems whose run waits
+    for replies.
+    """
 
     folder: Path
     series: Series
@@ -96,7 +98,7 @@ class SeriesSearch:
 
     @cached_property
     def progress(self) -> dict[str, RunProgress]:
-        """What the journals say, by name."""
+        """Progress of each run by name, read from the journals."""
         return {one.name: read_progress(self.folder / one.name) for one in self.series.problems}
 
     @cached_property
@@ -121,7 +123,7 @@ class SeriesSearch:
         return {name: replace(one.curve, is_over=name in self.over) for name, one in self.progress.items()}
 
     def beside(self) -> dict[str, float]:
-        """What was spent outside of all rounds: by sessions that belong to none, and by loading and measuring."""
+        """Time spent outside of all rounds: in sessions of no round, and in loading and measuring."""
         found = {}
         for limit in BUDGET_LIMITS:
             rounds = sum(r.spent.get(limit.name, 0.0) for one in self.progress.values() for r in one.curve.rounds)
@@ -160,7 +162,7 @@ class SeriesSearch:
             self.notify(str(answer))
             return None
         except ConfigError:
-            raise  # it is the options' fault, so every run's
+            raise  # The options are wrong, so every run would fail.
         except (RequestError, WorkerError) as error:
             self.over[name] = str(error)
             self.keep(failed={**self.series.failed, name: str(error)})
@@ -223,7 +225,7 @@ def why_over(result: SessionResult, before: RunProgress) -> str | None:
 
 
 def extended(limits: Budget, spent: Mapping[str, float]) -> Budget:
-    """The limits of a run that may spend so much beyond what it has spent."""
+    """A run's limits, raised by so much beyond what it has spent."""
     found = {}
     for limit in BUDGET_LIMITS:
         if (amount := limit.of(limits)) is not None:

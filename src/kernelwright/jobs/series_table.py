@@ -29,7 +29,7 @@ class Table:
     _known: dict[str, Line] = field(default_factory=dict)
 
     def changed(self, name: str) -> None:
-        """The run with this name has gone on."""
+        """Note that the run of this name has new events."""
         self._known.pop(name, None)
 
     def lines(self, series: Series) -> tuple[Line, ...]:

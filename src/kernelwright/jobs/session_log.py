@@ -38,8 +38,9 @@ class SessionLog:
         return len(self.events) > self._earlier
 
     def before(self, on_event: Callable[[Event], None]) -> Callable[[Event], None]:
-        """A function to call with each event: it adds the event, writes the rounds that have ended, and calls
-        `on_event`."""
+        """A function to call with each event: it stores the event, writes the rounds that have ended, and calls
+        `on_event`.
+        """
 
         def take(event: Event) -> None:
             self.events.append(event)
@@ -54,7 +55,9 @@ class SessionLog:
         return view_of(self._journal.folder, self._journal.info, [*self.events, *more], self._journal.blob)
 
     def write_answer(self) -> None:
-        """Write the answer of a session that a signal is ending, as if its end were recorded already."""
+        """Write the best kernel and the report of a session that a signal is ending, as if its end were recorded
+        already.
+        """
         now = datetime.now(timezone.utc).isoformat(timespec="milliseconds")
         end = SessionEnd(reason=StopReason.INTERRUPTED.value, seconds=0.0)
         write_answer(self.view(Event(len(self.events) + 1, EventKind.STOPPED, None, now, end)))

@@ -39,7 +39,7 @@ PositiveFloat = Annotated[float, Meta(gt=0, le=sys.float_info.max)]
 
 
 class RunOptions(Record, frozen=True, kw_only=True):
-    """What decides a run, as a user gives it: options of `optimize`, or fields of a settings file. None: not given.
+    """The settings of a run as a user gives them: options of `optimize`, or fields of a settings file. None: not given.
 
     option, proposer_option: options of the strategy and of the proposer, by name. model, base_url: two of the
     proposer's. known: a folder whose kernels are tried first. out: the run's folder. target: compile target, only

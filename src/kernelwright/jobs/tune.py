@@ -187,7 +187,7 @@ class Tuning:
                 on_stage=self.notify,
                 unqualified=unqualified,
             )
-            self.tried = list(outcome.tried)  # what its confirmation refused is a failure in every file
+            self.tried = list(outcome.tried)  # A config that its confirmation refused is a failure in every file.
         finally:
             self._write_tried(folder)
         self._write_choices(folder, outcome)
@@ -240,7 +240,7 @@ class Tuning:
         }
         for name, text in files.items():
             if text is None:
-                (folder / name).unlink(missing_ok=True)  # of an earlier tuning in this folder, no longer true
+                (folder / name).unlink(missing_ok=True)  # Left by an earlier tuning in this folder, and no longer true.
             else:
                 (folder / name).write_text(text, encoding="utf-8")
 

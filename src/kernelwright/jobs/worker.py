@@ -1,4 +1,4 @@
-"""Callbacks that start a job's worker and print its messages. The caller of the job gives both."""
+"""Callbacks by which a job starts its worker and prints messages. The caller of the job provides both."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class Places:
     def choose(
         self, gpus: str | int | None, workers: Sequence[str] | None, alone: StartWorker
     ) -> tuple[StartWorker, int]:
-        """What starts the worker, and how many lanes it has; `alone` and 1 where neither is named."""
+        """A function that starts the worker, and its number of lanes; `alone` and 1 where neither option is given."""
         lanes = self.lanes_on(gpus, workers or ())
         return (self.workers_on(lanes), len(lanes)) if lanes else (alone, 1)
 

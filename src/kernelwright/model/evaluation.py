@@ -25,7 +25,11 @@ class Status(str, enum.Enum):
 
 class KernelResources(Record, frozen=True, kw_only=True):
     """What the compiler says of one compiled kernel for a target. Registers are per thread, spills bytes per
-    thread, shared memory bytes per block, occupancy the fraction of the multiprocessor's warp slots."""
+    thread, shared memory bytes per block, occupancy the fraction of the multiprocessor's warp slots.
+
+    moved_bytes: what a thread loads and stores of global memory in the stretch of code without a branch that moves
+    most; in a loop, one turn. None in older journals, and where the code moves nothing that way.
+    """
 
     kernel: str
     target: str
@@ -37,6 +41,7 @@ class KernelResources(Record, frozen=True, kw_only=True):
     occupancy: float
     limited_by: Literal["warps", "registers", "shared", "blocks"]
     cubin_sha: str
+    moved_bytes: int | None = None
 
 
 class LibraryShare(Record, frozen=True, kw_only=True):

@@ -53,6 +53,8 @@ SEPARATOR = "\n\n---\n\n"
 
 KNOWN_RULES = "The rules and the problem are those of the first prompt; `whole` gives them again."
 
+WITHDRAWN = "withdrawn: the run was ended before this request was answered"
+
 ASKED = re.compile(r"^# Why was trial (\d+) a surprise\?$", re.M)
 
 
@@ -127,6 +129,8 @@ class FileReply:
 
 def read(reply: FileReply, prompt: str, context: Context) -> Proposal:
     """The proposal that a reply amounts to. prompt: the hash under which the prompt is kept."""
+    if reply.text.strip() == WITHDRAWN:
+        return Proposal(author=AUTHOR, error=WITHDRAWN, prompt=prompt)
     name = author_in(reply.text)
     try:
         source = checked(reply.text if reply.is_module else code_in(reply.text))
@@ -226,8 +230,7 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
 def withdraw(run: Path, number: int) -> None:
     """Answer a request with nothing to try, so that a run can end; its trial then says so."""
     markdown, _ = reply_paths(run, number)
-    text = "Withdrawn: the run was ended before this request was answered.\n"
-    write_file(run, f"{FOLDER}/{markdown.name}", text, durable=True)
+    write_file(run, f"{FOLDER}/{markdown.name}", f"{WITHDRAWN}\n", durable=True)
 
 
 def write_whole(path: Path, text: str) -> None:

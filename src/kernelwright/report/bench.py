@@ -28,7 +28,9 @@ UNTUNED = (
     "torch.compile ran as it comes; --max-autotune adds its tuned mode, which on an H200 was up to 4.4 times as fast\n"
     "(docs/gallery.md), and takes longer to compile"
 )
-"""Without it a reader might take the ratio to a default for the ratio to the best that the framework can do."""
+"""Without this line a reader might take the ratio to default torch.compile for the ratio to the best that PyTorch can
+do.
+"""
 
 
 def bench_text(report: BenchReport) -> str:

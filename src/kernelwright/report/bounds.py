@@ -15,7 +15,7 @@ ASSUMES = (
 )
 
 FEW_TENSORS = 12
-"""More are added up in one line."""
+"""If there are more tensors, they share one line with their total."""
 
 
 def bounds_text(cases: Sequence[CaseInfo], eager: Mapping[str, Implementation]) -> str:

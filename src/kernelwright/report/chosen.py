@@ -1,7 +1,7 @@
 """Choice of the trials that a page shows in full, and how much of each: of a long run, those that people look for.
 
-A page of a few trials has everything. Of more it has the way to the best kernel and the best `BEST` whole, as far as
-`DETAILS_BYTES` go, every other trial on a line, and every reason of failure once (`reasons`).
+A page of a few trials has everything. A longer one has in full the ancestors of the best kernel and the best `BEST`
+trials, up to `DETAILS_BYTES`; every other trial on a line; and every reason of failure once (`reasons`).
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ FEW = 100
 BEST = 50
 
 DETAILS_BYTES = 700_000
-"""Of a page of 3 MB: five thousand lines take up to 1.2, the picture of as many trials 0.7."""
+"""Limit for details on a page of about 3 MB: five thousand lines take up to 1.2, the picture of as many trials 0.7."""
 
 LEAST_BYTES = 4_000
-"""What the shortest trial takes: with less than that left, none is tried."""
+"""Size of the shortest trial: if less than this is left, no further trial is tried."""
 
 TEXT_BYTES = 40_000
-"""No single text takes more; the journal and the trace have all of it."""
+"""Limit for a single text; the journal and the trace have all of it."""
 
 
 def wanted(view: RunView) -> tuple[int, ...] | None:
-    """The trials to show whole, those that matter most first; None: all."""
+    """The trials to show in full, the most important first; None: all."""
     if len(view.trials) <= FEW:
         return None
     line = lineage(view, view.best or view.leader)[::-1]
@@ -40,7 +40,7 @@ def wanted(view: RunView) -> tuple[int, ...] | None:
 
 @dataclass
 class Allowance:
-    """What is left for details. None: no limit."""
+    """The bytes left for details. None: no limit."""
 
     left_bytes: int | None
 
@@ -49,7 +49,7 @@ class Allowance:
         return self.left_bytes is not None and self.left_bytes < LEAST_BYTES
 
     def takes(self, texts: Iterable[str | None]) -> bool:
-        """Whether these texts fit, which then count."""
+        """Whether these texts fit; if so, they are subtracted."""
         if self.left_bytes is None:
             return True
         size = sum(len(text.encode("utf-8", "backslashreplace")) for text in texts if text is not None)

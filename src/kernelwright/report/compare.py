@@ -1,7 +1,7 @@
-"""Two runs side by side: what each was, found and cost, and their kernels case by case.
+"""Two runs side by side: settings, result and cost of each, and their kernels case by case.
 
 The figures are those of the runs, taken at different times. Where problem, device, kind of time or library steps differ
-there is no ratio, and the reason is shown; `bench` is what compares two kernels fairly.
+there is no ratio, and the reason is shown; use `bench` to compare two kernels fairly.
 """
 
 from __future__ import annotations
@@ -69,8 +69,9 @@ class CasePair(Record, frozen=True, kw_only=True):
 
 
 class Comparison(Record, frozen=True, kw_only=True):
-    """not_comparable: why the times must not be set against each other; empty where they may. ratio: of the times of
-    both kernels, the first's over the second's. overlap: whether neither is surely faster."""
+    """not_comparable: why the times cannot be compared; empty where they can. ratio: the first kernel's time over the
+    second's. overlap: whether neither is surely faster.
+    """
 
     schema_version: int = 1
     first: Side

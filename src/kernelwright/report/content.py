@@ -1,6 +1,6 @@
 """The content of a run's report, part by part: text.py, page/ and markdown only lay it out.
 
-Every number comes with its kind, and from the same place for every renderer, so that no two views of a run differ.
+Every number comes with its kind, and all renderers take it from here, so two views of a run never differ.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ BRIEF = (
 
 @dataclass(frozen=True)
 class Figure:
-    """One number that people look for first."""
+    """One of the key figures of a run."""
 
     label: str
     value: str
@@ -63,7 +63,7 @@ class Figure:
 
 @dataclass(frozen=True)
 class Content:
-    """Each property is a part of the report, made when a renderer first asks for it."""
+    """The parts of a report, one property each, computed when a renderer first asks for it."""
 
     view: RunView
 
@@ -79,7 +79,7 @@ class Content:
 
     @cached_property
     def shown(self) -> Trial | None:
-        """The kernel to use, or, until one is confirmed, the one that leads."""
+        """The confirmed best kernel; until there is one, the leading kernel."""
         return self.view.best or self.view.leader
 
     @cached_property
@@ -143,7 +143,7 @@ class Content:
 
     @cached_property
     def cases(self) -> Grid | None:
-        """One row per case: the shown kernel beside what the search started from."""
+        """One row per case: the shown kernel beside the run's first kernel."""
         evaluation = self.evaluation
         return _cases(self.view, evaluation) if evaluation is not None and evaluation.results else None
 
@@ -243,7 +243,7 @@ def _figures(view: RunView, evaluation: Evaluation | None) -> list[Figure]:
 
 
 def _cases(view: RunView, evaluation: Evaluation) -> Grid:
-    """One row per case: the reported kernel beside what the search started from."""
+    """One row per case: the reported kernel beside the run's first kernel."""
     seed = view.seed
     shown = view.best or view.leader
     seed_times = {r.case: r.timing for r in seed.evaluation.results} if seed and seed.evaluation else {}

@@ -1,4 +1,4 @@
-"""The control arm beside the run: were the strategy and the model worth their cost?
+"""The control arm (a random search with the same GPU time) beside the run: were strategy and model worth their cost?
 
 `jobs/control_arm.py` runs the search. Only confirmed figures are compared, and a tie is called one.
 """

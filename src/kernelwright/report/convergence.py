@@ -1,4 +1,4 @@
-"""The convergence table: the best time so far, round by round, with what the search started from above it.
+"""The convergence table: the best time so far, round by round, below the time of the run's first kernel.
 
 These are the scores of the search; confirmed times are in the report.
 """

@@ -23,8 +23,9 @@ from kernelwright.text.units import count_text, duration_text
 
 @dataclass(frozen=True)
 class Cost:
-    """Of some trials. gained: how many of them were gains. compile_s and gpu_s are summed over trials that may have
-    run side by side; without a GPU gpu_s is the interpreter's."""
+    """The cost of some trials. gained: how many of them were gains. compile_s and gpu_s are summed over trials that may
+    have run side by side; without a GPU gpu_s is the interpreter's.
+    """
 
     asked: int
     passed: int
@@ -36,8 +37,9 @@ class Cost:
 
 @dataclass(frozen=True)
 class UntilBest:
-    """What had been spent when the best trial of the search was finished. seconds: at work, waiting left out; None in
-    records that do not say."""
+    """The cost until the best trial of the search was finished. seconds: at work, without waiting; None in records
+    without it.
+    """
 
     trial: int
     trials: int
@@ -61,7 +63,7 @@ def costs(view: RunView) -> dict[str, Cost]:
 def cost_of(
     trials: Sequence[Trial], gained: Iterable[int], profiles: Mapping[int, Sequence[Profile]] | None = None
 ) -> Cost:
-    """profiles: by trial number; the device was taken for them, too."""
+    """profiles: by trial number; their GPU time counts too."""
     evaluations = [trial.evaluation for trial in trials if trial.evaluation is not None]
     return Cost(
         asked=len(trials),
@@ -74,7 +76,7 @@ def cost_of(
 
 
 def until_best(view: RunView) -> UntilBest | None:
-    """None where nothing is better than what the search started from."""
+    """None where no trial is better than the run's first kernel."""
     best = view.best or view.leader
     if best is None or best is view.seed:
         return None
@@ -99,7 +101,7 @@ STAGES = "by stage, confirmations included, summed over trials that ran side by 
 
 
 def cost_lines(view: RunView) -> list[str]:
-    """Time at work, and what models and diffs came to."""
+    """Time at work, and the cost of models and diffs."""
     usage = run_usage(view)
     unpriced = sum(trial.proposal.usage.cost_usd is None and trial.proposal.usage.requests > 0 for trial in view.trials)
     lines = [
@@ -155,7 +157,7 @@ def cost_document(view: RunView) -> dict[str, Any]:
 
 
 def diffs_text(trials: Sequence[Trial]) -> str:
-    """What became of replies that were diffs; "" where there were none."""
+    """How many replies that were diffs applied; "" where there were none."""
     edits = [trial.proposal.edit for trial in trials if trial.proposal.edit is not None]
     if not edits:
         return ""
@@ -163,7 +165,7 @@ def diffs_text(trials: Sequence[Trial]) -> str:
 
 
 def run_usage(view: RunView) -> Usage:
-    """All that the run paid for, in trials or not."""
+    """The run's total usage, for trials or not."""
     return sum_of([*(trial.proposal.usage for trial in view.trials), *view.beside])
 
 

@@ -19,7 +19,7 @@ ELSEWHERE = "elsewhere.json"
 """In a run's folder."""
 
 START = "start"
-"""The row of what the search started from."""
+"""The row of the run's first kernel."""
 
 
 class Repeated(Record, frozen=True, kw_only=True):
@@ -43,7 +43,7 @@ def write_repeated(folder: Path, repeated: Repeated) -> None:
 
 
 def repeated_text(view: RunView) -> str | None:
-    """What the other GPU says of the run's best; None where none was asked about it."""
+    """The result on the other GPU; None where the best was not measured there."""
     candidate = view.best.proposal.candidate if view.best is not None else None
     found = read_repeated(view.folder) if candidate is not None and view.folder.is_dir() else None
     if found is None or candidate is None or found.candidate != candidate.id:

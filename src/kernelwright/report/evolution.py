@@ -1,4 +1,4 @@
-"""`RUN/EVOLUTION_LOG.md`: how a search went, in words: per generation what was meant, what came of it, what it taught.
+"""`RUN/EVOLUTION_LOG.md`: the course of a search in words: for each generation its hypotheses, results and lessons.
 
 The hypothesis is the author's, and the result is measured. A lesson is shown with the checks that it passed or failed;
 where none was asked for, the log says what the search concluded. Kernels and prompts are in the trace.
@@ -80,7 +80,7 @@ def _trial(trial: Trial, tunings: Sequence[Trial], view: RunView) -> str:
 
 
 def _result(trial: Trial, view: RunView) -> str:
-    """What was found, against the parent it was made from."""
+    """The result of a trial, compared with its parent."""
     if trial.score_us is None or trial.evaluation is None:
         reason = trial.evaluation.reason if trial.evaluation is not None else trial.proposal.error or ""
         return f"{outcome(trial).replace('_', ' ')}: {_line(reason)}" if reason else outcome(trial).replace("_", " ")
@@ -141,7 +141,7 @@ def _scored(trial: Trial, view: RunView) -> str:
 
 
 def _root(trial: Trial, view: RunView) -> Trial | None:
-    """What a tuning tunes: the trial that wrote the code."""
+    """The trial that wrote the code which a tuning tunes."""
     found: Trial | None = trial
     while found is not None and found.request.operator is Operator.TUNE:
         found = view.by_number.get(found.request.parents[0]) if found.request.parents else None
@@ -149,5 +149,5 @@ def _root(trial: Trial, view: RunView) -> Trial | None:
 
 
 def _line(text: str) -> str:
-    """What an author wrote, on one line and as text: it can begin no heading, tag, link or picture of the log."""
+    """An author's text on one line, escaped: it cannot begin a heading, tag, link or picture of the log."""
     return " ".join(text.replace("<", "&lt;").replace("](", "]&#40;").split())

@@ -1,6 +1,6 @@
-"""The best kernel of a run beside the framework's own: a measurement in the run's folder, and the ratio it comes to.
+"""The best kernel of a run beside PyTorch: a measurement in the run's folder, and the ratio computed from it.
 
-The measurement is of one candidate. Where another one is the best now, it says nothing.
+The measurement is of one candidate; it is ignored where another one is the best now.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ NAMES = {"eager": "eager PyTorch", "compile": "torch.compile", "compile_max_auto
 
 
 class Measured(Record, frozen=True, kw_only=True):
-    """A measurement of a run's best beside the framework's own. candidate: its id, as another one may be best now."""
+    """A measurement of a run's best kernel beside PyTorch. candidate: its id, as another one may be best now."""
 
     candidate: str
     report: BenchReport
@@ -37,7 +37,7 @@ class Measured(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Against:
-    """The confirmed kernel beside the fastest of the framework's own, as geometric means over the timed cases."""
+    """The confirmed kernel beside the fastest of PyTorch's implementations, as geometric means over the timed cases."""
 
     framework: str
     framework_us: float
@@ -113,7 +113,7 @@ def against_of(report: BenchReport) -> Against | None:
 
 
 def interval_end(rows: Sequence[tuple[BenchCase, Implementation]], end: int) -> float:
-    """Of the mean: the mean of the ends, which is wider than the interval of independent cases."""
+    """The end of the mean's interval: the mean of the ends, which is wider than for independent cases."""
     return geometric_mean([row.speedup_ci95[end] for _, row in rows if row.speedup_ci95 is not None])
 
 

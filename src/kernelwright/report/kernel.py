@@ -1,5 +1,4 @@
-"""A candidate as a file to read and ship: its source with the config written in, under a comment that says how it
-fared.
+"""A candidate as a file to read and ship: its source with the config written in, below a comment with its results.
 
 The file runs unchanged, and its comment claims only what is in the journal. An export adds a fallback.
 """
@@ -17,11 +16,12 @@ from kernelwright.text.units import time_text
 
 
 def kernel_text(trial: Trial, view: RunView) -> str:
-    """Of a kernel under `triton.autotune` the one config that was judged is left, so that no tuner picks another.
+    """The text of the file. A kernel under `triton.autotune` keeps only the judged config, so that Triton's tuner picks
+    no other.
 
     Raises nothing for a config that does not fit: the comment then says that it is not written in.
 
-    The comment is never a reason to reject the file: what hides in a note is written out.
+    Escapes notes in the comment, so that the comment cannot make the judge reject the file.
     """
     header = "".join(f"# {line}\n" for text in _facts(trial, view) for line in legible(text).splitlines())
     return f"{header}\n{_shipped(trial, view).rstrip()}\n"

@@ -1,4 +1,4 @@
-"""The lanes of a run: where each is, how busy it was, what it did and what was lost with it. Pure."""
+"""The lanes of a run (one lane is one worker on one GPU): where each is, how busy it was, and its losses. Pure."""
 
 from __future__ import annotations
 
@@ -12,7 +12,9 @@ from kernelwright.text.table import table
 from kernelwright.text.units import count_text, share_text
 
 MOST_SHOWN = 16
-"""Lanes that are shown one by one. Of more, those with the most losses are, and the others in one line."""
+"""Largest number of lanes with a line each. If there are more, those with the most losses have one, and the others
+share one.
+"""
 
 NAME_WIDTH, GPU_WIDTH = 18, 16
 """Characters of a column, so that a line fits into 80."""

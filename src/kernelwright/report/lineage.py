@@ -1,4 +1,4 @@
-"""The ancestry of trials: the way from what a search started from to one of its trials.
+"""The ancestry of trials: the path from the run's first kernel to a trial.
 
 Of several parents the first is the one that a trial was written from (`Request.parents`). Pure.
 """

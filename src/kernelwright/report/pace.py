@@ -1,4 +1,4 @@
-"""The pace of a search: how busy it keeps each GPU, and when it will have spent its budget if it continues so.
+"""The pace of a search: how busy it keeps each GPU, and when it will have spent its budget at this pace.
 
 Pure arithmetic. The strategy may end the search earlier.
 """
@@ -43,11 +43,11 @@ def busy_text(spent_s: Mapping[str, float], elapsed_s: float) -> str:
 
 
 def seconds_by_gpu(trials: Iterable[tuple[Evaluation | None, Sequence[Profile]]]) -> dict[str, float]:
-    """What candidates took of each GPU, by UUID. trials: evaluation and profiles of each."""
+    """GPU seconds that candidates took, by UUID. trials: evaluation and profiles of each."""
     found: dict[str, float] = {}
     for evaluation, profiles in trials:
         if evaluation is not None:
             found[evaluation.gpu] = found.get(evaluation.gpu, 0.0) + gpu_s(evaluation, profiles)
-    if len(found) > 1:  # what an earlier run found, or an older record: it took none of them
+    if len(found) > 1:  # A verdict of an earlier run, or an older record: it took no time of these GPUs.
         found = {gpu: seconds for gpu, seconds in found.items() if gpu}
     return found

@@ -45,8 +45,9 @@ def profile_texts(view: RunView, trial: Trial) -> str:
 
 
 def _ends(view: RunView) -> list[tuple[Trial, Profiled]]:
-    """The first and the last of the best's line that were profiled on the same case; one alone where there is no
-    other."""
+    """The first and the last profiled kernel on the way to the best, on the same case; one alone where there is no
+    other.
+    """
     trials = {trial.number: trial for trial in view.trials}
     line = [trials[number] for number in lineage(view, view.best or view.leader)]
     found = [(trial, one) for trial in line for one in _diagnosed(view, trial)]

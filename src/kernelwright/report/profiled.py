@@ -1,7 +1,6 @@
 """Profiles with their diagnoses, as text for people and as one document.
 
-Every figure says who read it, and where nothing ran that is
-said first.
+Every figure names the tool that read it. If nothing ran, the text begins with that.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ from kernelwright.text.units import bytes_text, share_text, time_text
 LAUNCHES_SHOWN = 6
 
 MOVES_SHOWN = 3
-"""One bottleneck, and few moves against it: a list of everything is no advice. JSON has all."""
+"""One bottleneck and a few moves make useful advice; the JSON document has all."""
 
 WIDTH = 110
 """Of a line of prose."""
 
 
 class Profiled(Record, frozen=True, kw_only=True):
-    """One implementation on one case: how long, how far from the bound, what was read, what it means."""
+    """One implementation on one case: its time, its distance from the bound, its counters and their diagnosis."""
 
     name: str
     case: CaseInfo
@@ -54,7 +53,7 @@ class Profiled(Record, frozen=True, kw_only=True):
 
     @property
     def point(self) -> Point | None:
-        """Under the roof; None where it has no time."""
+        """Its point in the roofline; None where it has no time."""
         if self.timing is None:
             return None
         return Point(name=self.name, case=self.case.case.name, bound=self.case.bound, time_us=self.timing.median_us,

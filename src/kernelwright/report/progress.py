@@ -1,7 +1,7 @@
 """Progress of a run in words, computed from its journal's events: lines for a log, rows for a live display.
 
-Pure: it draws nothing (`cli/display.py` does) and reads no clock. It knows only what is in the journal, so it shows
-what a killed run would resume from.
+Pure: it draws nothing (`cli/display.py` does) and reads no clock. It uses only the journal, so it shows the state from
+which a killed run would resume.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ class Progress:
         return datetime.fromisoformat(sessions[-1].started) if sessions and sessions[-1].reason is None else None
 
     @property
-    def _stopped(self) -> str | None:
+    def stopped(self) -> str | None:
         """Why the last session ended; None while one is at work."""
         sessions = self._state.sessions
         return sessions[-1].reason if sessions else None
@@ -152,9 +152,9 @@ class Progress:
             running.append(f"{number} {self._state.requests[number].operator.value} ({stage})")
         if running:
             return ", ".join(running)
-        if self._stopped == StopReason.PAUSED.value:
+        if self.stopped == StopReason.PAUSED.value:
             return "paused: nothing, until `kernelwright resume`"
-        return "nothing" if self._stopped or not self._state.requests else "confirming what was found"
+        return "nothing" if self.stopped or not self._state.requests else "confirming what was found"
 
     def _busy_text(self, elapsed_s: float) -> str:
         """Candidates' share of the GPU's time so far; "" without a GPU. What is under way is not in it yet."""
@@ -171,10 +171,8 @@ class Progress:
         return ", ".join(parts) or "no limit"
 
     def _end_text(self, elapsed_s: float, now: datetime) -> str:
-        if self._stopped is not None:
-            return (
-                "after a pause" if self._stopped == StopReason.PAUSED.value else f"ended: {_first_line(self._stopped)}"
-            )
+        if self.stopped is not None:
+            return "after a pause" if self.stopped == StopReason.PAUSED.value else f"ended: {_first_line(self.stopped)}"
         left_s = ends_in_s(self._budget, spent(self._state, elapsed_s))
         if left_s is None:
             return "not known yet" if self._budget != Budget() else "when the strategy has nothing more to ask"

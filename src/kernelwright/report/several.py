@@ -1,7 +1,7 @@
-"""The table of a search over several problems: a row a problem, and what they come to, apart by library mode.
+"""The table of a search over several problems: one row per problem, and totals for each library mode.
 
-A ratio is of the confirmed kernel to the fastest of the framework's own (eager, compile, max-autotune where it was
-measured). Without a GPU there is no ratio. Figures of different library modes are never put into one mean.
+A ratio compares the confirmed kernel with PyTorch's fastest (eager, compile, max-autotune where it was measured).
+Without a GPU there is no ratio. Figures of different library modes are never averaged together.
 """
 
 from __future__ import annotations

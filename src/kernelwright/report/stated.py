@@ -11,7 +11,7 @@ from kernelwright.text.markdown import shortened
 
 CHARACTERS = 160
 NO_FACTS = ("uuid",)
-"""What is known of a workload and says nothing about all of them."""
+"""Facts that identify one workload and say nothing about all of them."""
 NOTE = "kernelwright judges by its own measure"
 
 

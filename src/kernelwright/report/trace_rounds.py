@@ -1,7 +1,7 @@
-"""Writing `RUN/trace/` round by round, while the search is at work and when it ends.
+"""Writes `RUN/trace/` round by round, during the search and at its end.
 
-What is in the files is `trace`. A round is written when the next one begins, and again only where something was learned
-of it since, so what is left to write at the end does not grow with the run.
+The content of the files is from `trace`. A round is written when the next one begins, and again only if it changed, so
+the work at the end does not grow with the run.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from kernelwright.search.convergence import convergence
 FOLDER = "trace"
 
 Stamp = tuple[int, int, int]
-"""Of a round: its finished trials, what was learned of them, and their profiles, their parents' included."""
+"""The state of a round: its finished trials, their lessons, and their profiles, their parents' included."""
 
 
 class TraceRounds:

@@ -25,11 +25,12 @@ MARKUP = '<span class="removed"></span>'
 """What the page puts around a line of a diff, which counts as much as the line."""
 
 LINE_CHARACTERS = 100
-"""Of what was meant by, or is wrong with, a trial that has a line only."""
+"""Longest text on the line of a trial in a long run: its note, or its failure."""
 
 MAX_DEPTH = 40
-"""What descends from deeper trials hangs beside them: browsers stop nesting at 512 elements, and a chain of
-improvements can be hundreds long."""
+"""Deeper trials are shown beside their parents: browsers stop nesting at 512 elements, and a chain of improvements can
+be hundreds long.
+"""
 
 
 @dataclass(frozen=True)
@@ -42,7 +43,7 @@ class DiffLine:
 
 @dataclass(frozen=True)
 class Diff:
-    """From a parent to its child; no lines where only what cannot be seen in the text differs."""
+    """The changes from a parent to its child; no lines where the texts differ only in invisible characters."""
 
     parent: int
     added: int
@@ -81,7 +82,7 @@ class Node:
 
 
 def tree_of(view: RunView) -> tuple[Node, ...]:
-    """The roots, in the order asked, with all that descends from them."""
+    """The roots, in the order asked, with all their descendants."""
     trials = view.by_number
     requests = {request.number: request for request in view.open_requests}
     requests |= {number: trial.request for number, trial in trials.items()}
@@ -203,7 +204,7 @@ def _node(trial: Trial, view: RunView, role: str, children: tuple[Node, ...], wh
 
 
 def gain_text(trial: Trial, seed: Trial | None) -> str:
-    """How many times as fast as the seed; "" for the seed and where one has no time."""
+    """How many times as fast as the first kernel; "" for that kernel and where one has no time."""
     if seed is None or trial is seed or not seed.score_us or not trial.score_us:
         return ""
     return times_text(seed.score_us / trial.score_us)
@@ -236,7 +237,7 @@ def _under_way(request: Request, children: tuple[Node, ...]) -> Node:
 
 
 def _roles(view: RunView) -> dict[int, str]:
-    """The one on top wins: the starter may be the best, too."""
+    """Role of each trial by number; a starter that is also the best counts as the starter."""
     leader = view.best or view.leader
     roles = dict.fromkeys(lineage(view, leader), "parent")
     if leader is not None:

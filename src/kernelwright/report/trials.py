@@ -34,7 +34,7 @@ def title(trial: Trial) -> str:
 
 
 def why(trial: Trial) -> str:
-    """Why it is not a pass, or what its author said of it."""
+    """Why it did not pass, or its author's note."""
     if trial.evaluation is None:
         return trial.proposal.error or ""
     return trial.proposal.note if trial.passed else trial.evaluation.reason
@@ -115,7 +115,7 @@ def trial_text(trial: Trial, view: RunView) -> str:
 
 
 def said_text(trial: Trial) -> str:
-    """What its author promised, how the answer came, and what it says of a surprise; "" where none of that is there."""
+    """The author's expectation, how the answer was written, and its lesson on a surprise; "" where there is none."""
     proposal = trial.proposal
     lines = []
     if proposal.expected is not None:

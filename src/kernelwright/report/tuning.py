@@ -1,4 +1,4 @@
-"""A tuning as text and as a document: how it went, what failed, what was chosen and why.
+"""A tuning as text and as a document: the search, its failures, and the choice with its reason.
 
 The heading says where the times come from, and so does every table of times. Files for other programs are in `export`.
 """
@@ -190,8 +190,9 @@ def config_text(config: Config, default: Config) -> str:
 
 
 def progress_lines(tried: Sequence[Tried], kind: str) -> list[str]:
-    """What is to be said of the last of `tried`. The configs that were refused before anything ran are one line, once
-    something runs: a space has hundreds of them."""
+    """The lines for the latest of `tried`. The configs that were refused before a launch share one line, once something
+    runs: a space has hundreds of them.
+    """
     last, earlier = tried[-1], tried[:-1]
     begun = any(one.launched for one in earlier)
     if not last.launched and not begun:

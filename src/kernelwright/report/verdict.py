@@ -1,4 +1,4 @@
-"""The verdict: what was found and how sure that is, as one sentence and as a few lines.
+"""The verdict of a run, with how certain it is: as one sentence and as a few lines.
 
 A kernel that is not confirmed is never called a result, and an estimate never a measurement. `run.confirm` decides what
 is confirmed.
@@ -82,7 +82,7 @@ def verdict_sentence(view: RunView) -> str:
 
 
 def remarks(view: RunView) -> list[str]:
-    """What a reader of the sentence must know beside it: where it was verified, what does not count and why."""
+    """Remarks for the reader of the sentence: where it was verified, what does not count and why."""
     shown = view.best or view.leader
     evaluation = view.figure(shown) if shown is not None else None
     if evaluation is None:
@@ -153,7 +153,7 @@ def _tie(view: RunView) -> list[str]:
 
 
 def seed_name(view: RunView) -> str:
-    """What to call the kernel that every gain is measured against."""
+    """The name of the kernel that every gain is measured against."""
     return "the starter" if view.info.starter is not None else "the first kernel"
 
 

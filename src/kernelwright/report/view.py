@@ -1,7 +1,7 @@
-"""A run as its views see it: the journal's records, read once, with the few questions that all views ask.
+"""A run for its views: the journal's records, read once, and the questions that all views ask.
 
-It renders and writes nothing. A kernel is the best only once it is confirmed; before that it leads.
-The user's own starter needs no confirmation: everything else is compared with it.
+It renders and writes nothing. The leading kernel becomes the best when it is confirmed. The user's own starter needs no
+confirmation: everything else is compared with it.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ class RunView:
 
     @cached_property
     def seed(self) -> Trial | None:
-        """What every gain is measured against."""
+        """The kernel that every gain is measured against."""
         return seed_trial(self.trials)
 
     @cached_property
@@ -107,12 +107,12 @@ class RunView:
 
     @cached_property
     def gpu_s(self) -> float:
-        """Of all finished trials, their profiles included; confirmations belong to no trial."""
+        """GPU seconds of all finished trials, their profiles included; confirmations belong to no trial."""
         return sum(gpu_s(trial.evaluation, self.profiles.get(trial.number, ())) for trial in self.trials)
 
     @property
     def is_unfinished(self) -> bool:
-        """Whether the search did not come to its end: it goes on, was cut off or interrupted, or is paused."""
+        """Whether the search has not ended by itself: it is running or paused, or was cut off or interrupted."""
         return bool(self.sessions) and self.sessions[-1].reason in UNFINISHED
 
     @property
@@ -128,7 +128,7 @@ class RunView:
 
     @cached_property
     def refused(self) -> tuple[Trial, ...]:
-        """Better in the search than the best, but not so when confirmed."""
+        """Trials that were better than the best in the search, but not when confirmed."""
         standing = self.standing
         numbers = standing.refused if standing is not None else ()
         return tuple(trial for number in numbers if (trial := self._trial(number)) is not None)
@@ -142,7 +142,7 @@ class RunView:
 
 
 class _NotMadeError(Exception):
-    """A confirmation that the answer depends on was not made yet."""
+    """A confirmation that the answer depends on has not been made yet."""
 
 
 def _not_made(number: int, candidate: Candidate) -> Evaluation:
@@ -150,7 +150,7 @@ def _not_made(number: int, candidate: Candidate) -> Evaluation:
 
 
 def read_run(journal: Journal) -> RunView:
-    """Everything that is in `journal` now; the blobs are read when asked for, so keep it open meanwhile."""
+    """Read everything in `journal` now; blobs are read on demand, so keep it open meanwhile."""
     return view_of(journal.folder, journal.info, journal.history(), journal.blob)
 
 

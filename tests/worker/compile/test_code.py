@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from kernelwright.model import Counter
-from kernelwright.worker.compile.code import KINDS, counted, ptx_instructions, sass
+from kernelwright.worker.compile.code import KINDS, counted, moved_bytes, ptx_instructions, sass
 
 SASS = """
 \t.section\t.text.k,"ax",@progbits
@@ -70,3 +70,20 @@ def test_code_without_loads_has_no_width_of_loads_but_a_count_of_none() -> None:
     assert found["code_global_loads"] == 0
     assert "code_global_load_width" not in found
     assert set(KINDS) <= found.keys()
+
+
+LOOP = """
+\t@%p1 ld.global.v4.b32 { %r1, %r2, %r3, %r4 }, [ %rd1 + 0 ];
+$L__BB0_1:
+\tld.global.v2.b32 { %r1, %r2 }, [ %rd1 + 0 ];
+\tcp.async.cg.shared.global [ %r24 + 0 ], [ %rd6 + 0 ], 0x10, %r25;
+\tst.shared.v4.b32 [ %r9 + 0 ], { %r1, %r2, %r3, %r4 };
+\t@%p2 bra \t$L__BB0_1;
+\t@%p2 st.global.b16 [ %rd3 + 0 ], { %rs1 };
+"""
+
+
+def test_what_a_turn_of_a_loop_moves_is_known() -> None:
+    assert moved_bytes(LOOP) == 8 + 16
+    assert moved_bytes(LOOP.replace("$L__BB0_1:", "")) == 16 + 8 + 16
+    assert moved_bytes("\tst.shared.v4.b32 [ %r9 + 0 ], { %r1, %r2, %r3, %r4 };\n") is None

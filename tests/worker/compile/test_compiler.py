@@ -78,6 +78,7 @@ def test_a_kernel_has_resources_on_the_target(compiles: Compile) -> None:
     resources = answer["resources"]
     assert resources["target"] == "sm_90"
     assert resources["num_warps"] == 2
+    assert resources["moved_bytes"] > 0
     assert 0 < resources["registers"] <= 255
     assert resources["shared_bytes"] == 0
     assert 0 < resources["occupancy"] <= 1

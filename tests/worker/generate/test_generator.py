@@ -10,6 +10,7 @@ import pytest
 from evaluated import StartedWorker
 from kernelwright.inductor import LeaveIt, candidate_text
 from kernelwright.model import Candidate, Generated, Status
+from kernelwright.worker.generate.generator import may_have_templates
 
 PROBLEM = """
 import torch
@@ -127,3 +128,24 @@ def test_sizes_that_the_kernels_do_not_serve_are_a_property_that_the_dispatcher_
     found = worker.evaluate(Candidate(source=source), "verify")
     assert [(one.name, one.shown_by) for one in found.serves] == [("sized", "refused")], found.reason
     assert "the kernels serve sizes where" in found.serves[0].detail
+
+
+CONVOLUTION = (
+    "buf0 = extern_kernels.convolution(x, w, stride=(2,), transposed={}, output_padding=(0,), groups={}, bias=None)"
+)
+
+
+@pytest.mark.parametrize(
+    ("calls", "may"),
+    [
+        ([], False),
+        ([CONVOLUTION.format(True, 1)], False),
+        ([CONVOLUTION.format(False, 16), CONVOLUTION.format(True, 1)], False),
+        ([CONVOLUTION.format(False, 1)], True),
+        ([CONVOLUTION.format(True, 1), "extern_kernels.mm(a, b, out=buf1)"], True),
+    ],
+)
+def test_templates_are_generated_only_where_inductor_may_have_one(calls: list[str], may: bool) -> None:
+    text = "\n".join(["pointwise = async_compile.triton('pointwise', '''...''')", *calls])
+    assert may_have_templates(text) is may
+    assert not may_have_templates("\n".join(calls)), "a library call alone is left"

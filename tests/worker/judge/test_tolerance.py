@@ -211,3 +211,19 @@ def test_an_output_that_is_usually_larger_may_be_off_by_what_rounding_makes_of_t
     assert tolerance.verdict(tolerance.errors(torch.tanh(x).half().float(), expected), limit)
     far = tolerance.allowed(own, torch.float32, terms=1, usual=tolerance.Scale(1e6, 6e5))
     assert far.max_rel < 1e-5, "however large it usually is"
+
+
+def test_the_floor_grows_with_the_terms_up_to_so_many_as_a_kernel_adds_in_order() -> None:
+    own = [tolerance.errors(torch.tensor([1.0 + 2**-23]), torch.tensor([1.0], dtype=torch.float64))]
+    short, long, longest = (tolerance.allowed(own, torch.float32, terms) for terms in (4096.0, 65_536.0, 2.0**30))
+    assert short.max_rel < long.max_rel == longest.max_rel
+    rounded_to_ten_bits = 2.0**-12
+    assert longest.max_rel < rounded_to_ten_bits, "a mean of a billion numbers is as exact as one of many"
+
+
+def test_a_sum_of_a_million_terms_in_order_is_within_the_floor() -> None:
+    values = torch.rand(1 << 20, generator=torch.Generator().manual_seed(3))
+    in_order = values.numpy().cumsum(dtype="float32")[-1:].copy()
+    made, expected = torch.from_numpy(in_order), values.double().sum()[None]
+    own = [tolerance.errors(values.sum()[None], expected)]
+    assert tolerance.verdict(tolerance.errors(made, expected), tolerance.allowed(own, torch.float32, 2.0**20)) == ""

@@ -22,7 +22,7 @@ LAUNCH = TritonLaunch(kernel="k", grid=(1,), arguments={}, options={})
 JOB = Compile(kernels="", launch=LAUNCH)
 RESOURCES = {
     "kernel": "k", "target": "sm_90", "registers": 8, "spill_bytes": 0, "shared_bytes": 0, "num_warps": 4,
-    "num_stages": 3, "occupancy": 0.5, "limited_by": "warps", "cubin_sha": "0" * 64,
+    "num_stages": 3, "occupancy": 0.5, "limited_by": "warps", "cubin_sha": "0" * 64, "moved_bytes": None,
 }  # fmt: skip
 CODE = {"cubin": "", "metadata": {"name": "k", "num_warps": 4}, "signature": []}
 BRANCHES = [{"function": "k", "arguments": ["int 3"], "ways": [[[0, "int 3"]]], "paths": [[[[1, 0]], 0]]}]

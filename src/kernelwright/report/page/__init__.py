@@ -1,7 +1,7 @@
 """A run's report as a page: one self-contained HTML file, or Markdown for a pull request.
 
-`report/content.py` says what is on it; `html` and `markdown` only lay it out. A page fetches
-nothing, and whatever a candidate wrote is text on it, never markup.
+`report/content.py` computes the content; `html` and `markdown` only lay it out. A page loads nothing, and text written
+by a candidate is escaped.
 """
 
 from kernelwright.report.page.html import html_page

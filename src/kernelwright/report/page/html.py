@@ -1,8 +1,8 @@
-"""A run's report as one HTML file: it opens from a disk, in light and dark, on a phone, and fetches nothing.
+"""A run's report as one HTML file for any browser, light and dark, also on a phone; it loads nothing.
 
-What it says is `report/content.py`; how it looks is page.html.j2, page.css and page.js beside this file. Everything
-that comes from a run is escaped (it may be hostile), and the page's own policy forbids what would still slip through:
-no script but ours, no request but to where a live page came from.
+The content is from `report/content.py`; the layout is in page.html.j2, page.css and page.js beside this file.
+Everything that comes from a run is escaped (it may be hostile). As a second barrier, the page's Content-Security-Policy
+allows no script but ours and no request except to the server of a live page.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def html_page(
     view: RunView, live: Sequence[tuple[str, str]] | None = None, pictures: Sequence[Picture] | None = None
 ) -> str:
-    """The page. pictures: where they were drawn already.
+    """The page. pictures: if they were drawn already.
 
     live: label and text of the state of a run at work, for a page that is served and follows it.
     """

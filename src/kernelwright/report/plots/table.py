@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 class Plot(NamedTuple):
-    """draw: None where the run has nothing for this picture."""
+    """draw: gives None where the run has no data for this picture."""
 
     title: str
     draw: Callable[[RunView], Figure | None]
@@ -35,7 +35,7 @@ PLOTS = {
 
 @dataclass(frozen=True)
 class Picture:
-    """One that was drawn; it becomes SVG or PNG when asked, once."""
+    """A picture that was drawn; it is converted to SVG or PNG once, on demand."""
 
     name: str
     title: str
@@ -43,12 +43,12 @@ class Picture:
 
     @functools.cached_property
     def svg(self) -> str:
-        """An element in colours that the page around it decides."""
+        """An `svg` element whose colours the surrounding page sets."""
         return drawing.inline_svg(self.figure, self.name, self.title)
 
 
 def draw_plots(view: RunView) -> list[Picture]:
-    """Those that have something to show; none where matplotlib is not installed (`plots_missing` says so)."""
+    """The pictures that have data; none where matplotlib is not installed (`plots_missing` says so)."""
     if drawing.plots_missing():
         return []
     os.environ["MPLBACKEND"] = "agg"  # matplotlib refuses to be imported where it names none that it knows

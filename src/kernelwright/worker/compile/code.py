@@ -38,6 +38,10 @@ WIDE = ("code_global_loads", "code_global_stores")
 """For these the mean number of bytes that a thread moves with one instruction is given, too."""
 
 SASS_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
+MOVING = ("ld.global", "st.global", "cp.async.ca", "cp.async.cg")
+BRANCH = re.compile(r"^\s*\$?\w+:\s*$|^.*\bbra\b.*$", re.M)
+"""Ends a stretch of PTX that runs as a whole: a label, or a branch."""
+
 PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:\{\s*)?([a-z][\w.:]*)\s+([^;]*);", re.M)
 SASS_LINE = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.M)
 
@@ -84,6 +88,14 @@ def ptx_instructions(text: str) -> Iterator[Instruction]:
         bits = next((int(part[1:]) for part in opcode if re.fullmatch(r"[bufs]\d+", part)), None)
         lanes = next((int(part[1:]) for part in opcode if re.fullmatch(r"v[248]", part)), 1)
         yield Instruction(opcode, bits * lanes // 8 if bits is not None else None)
+
+
+def moved_bytes(ptx: str) -> int | None:
+    """What a thread moves of global memory in the stretch of code that moves most; None where that is nothing, as where
+    bulk copies do it, which are no thread's own."""
+    stretches = (ptx_instructions(text) for text in BRANCH.split(ptx))
+    moved = (sum(one.bytes or 0 for one in stretch if is_one_of(one.opcode, MOVING)) for stretch in stretches)
+    return max(moved) or None
 
 
 def counted(instructions: list[Instruction], tool: str) -> tuple[Counter, ...]:

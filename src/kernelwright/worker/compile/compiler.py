@@ -26,7 +26,7 @@ from kernelwright.devices.backend import BACKEND
 from kernelwright.model import KernelResources, Status
 from kernelwright.worker import confine
 from kernelwright.worker.compile.branches import watching
-from kernelwright.worker.compile.code import code_counters
+from kernelwright.worker.compile.code import code_counters, moved_bytes
 from kernelwright.worker.compile.kernels import arguments, given, load_kernels
 from kernelwright.worker.compile.libdevice import FUNCTIONS
 from kernelwright.worker.compile.machine_code import MachineCode, Metadata
@@ -230,7 +230,8 @@ def resources_of(name: str, binary: Any, target: Target) -> KernelResources:
     return codec.record(
         {"kernel": name, "target": target.name, "registers": registers, "spill_bytes": spill_bytes,
          "shared_bytes": shared, "num_warps": warps, "num_stages": int(binary.metadata.num_stages),
-         "occupancy": fraction, "limited_by": limited_by, "cubin_sha": hashlib.sha256(code_of(binary)).hexdigest()},
+         "occupancy": fraction, "limited_by": limited_by, "cubin_sha": hashlib.sha256(code_of(binary)).hexdigest(),
+         "moved_bytes": moved_bytes(binary.asm["ptx"])},
         KernelResources,
     )  # fmt: skip
 

@@ -6,6 +6,7 @@ It executes the user's problem file, as the judge does, and nothing of a candida
 from __future__ import annotations
 
 import os
+import re
 import traceback
 from typing import Any
 
@@ -65,7 +66,7 @@ def generate(job: Generate) -> Generated:
     templates: tuple[Capture, ...] = ()
     try:
         captures = captured()
-        if calls_the_library_beside_kernels(captures[0].text):
+        if may_have_templates(captures[0].text):
             with in_templates():
                 templates = captured()
     except ProblemError:
@@ -79,5 +80,11 @@ def generate(job: Generate) -> Generated:
                      torch=str(torch.__version__))  # fmt: skip
 
 
-def calls_the_library_beside_kernels(text: str) -> bool:
-    return "extern_kernels." in text and "async_compile.triton(" in text
+NO_TEMPLATE = re.compile(r"extern_kernels\.convolution\(.*(?:transposed=True|groups=(?!1\b))")
+"""A call for which Inductor has no template."""
+
+
+def may_have_templates(text: str) -> bool:
+    """Whether the text calls the library beside kernels, and not for transposed and grouped convolutions alone."""
+    calls = [line for line in text.splitlines() if "extern_kernels." in line]
+    return "async_compile.triton(" in text and not all(NO_TEMPLATE.search(line) for line in calls)

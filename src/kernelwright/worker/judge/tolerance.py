@@ -41,6 +41,9 @@ SMALLER = 16.0
 """An output may be off by what rounding makes of its usual size, where it is at most this many times smaller: honest
 kernels compute tanh(x) as 2 sigmoid(2x) - 1, and log1p(x) as log(1 + x)."""
 
+MOST_TERMS = 1 << 16
+"""Terms up to which the floor grows: kernels share longer sums among blocks, and add the partial sums of these."""
+
 CHUNK = 1 << 26
 """Elements compared at a time, so that a 4 GB output needs 1 GB of scratch and not 30."""
 
@@ -197,7 +200,7 @@ def allowed(
     # and Stability of Numerical Algorithms", 2nd ed., section 2.8)
     ulp = torch.finfo(dtype).eps
     computed = min(torch.finfo(torch.float32).eps, ulp)
-    accumulated = computed * math.sqrt(max(terms, 1.0))
+    accumulated = computed * math.sqrt(min(max(terms, 1.0), MOST_TERMS))
     usual = usual or scale
     moved = max(_relative(e.moved.largest, scale.largest) for e in own) + _larger(usual.largest, scale.largest)
     moved_rms = max(_relative(e.moved.rms, scale.rms) for e in own) + _larger(usual.rms, scale.rms)

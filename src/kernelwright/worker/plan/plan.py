@@ -9,6 +9,7 @@ its own kernels.
 from __future__ import annotations
 
 import hashlib
+import math
 from typing import Literal
 
 import msgspec
@@ -210,6 +211,12 @@ def argument_views(step: Launch | LibraryCall) -> list[View]:
         return [view for item in argument.items for view in of(item)] if isinstance(argument, Tuple) else []
 
     return [view for argument in step.arguments.values() for view in of(argument)]
+
+
+def given_bytes(launch: Launch) -> int:
+    """Of the tensors that a launch is given, each view once."""
+    views = set(argument_views(launch))
+    return sum(math.prod(view.shape) * itemsize(view.dtype) for view in views)
 
 
 def dtypes(launch: Launch) -> tuple[str, ...]:

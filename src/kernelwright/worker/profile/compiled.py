@@ -22,7 +22,7 @@ def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
     known = subject.launches(plan)
     return tuple(
         profiled(launch, resources, code(subject, launch), subject.processes.target)
-        for launch, (resources, _) in zip(plan.launches, known, strict=True)
+        for launch, (resources, _, _) in zip(plan.launches, known, strict=True)
     )
 
 

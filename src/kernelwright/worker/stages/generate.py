@@ -1,9 +1,14 @@
-"""What torch.compile would run for the loaded problem, as text, from a generator that ends when it has answered."""
+"""What torch.compile would run for the loaded problem, as text, from a generator that ends when it has answered.
+
+It is asked once of a problem, and where the worker has a compile cache, once of the same problem there.
+"""
 
 from __future__ import annotations
 
 import tempfile
 from pathlib import Path
+
+import msgspec
 
 from kernelwright import codec
 from kernelwright.errors import ProblemError, WorkerError
@@ -15,21 +20,43 @@ from kernelwright.worker.session import Session
 
 
 def generate(session: Session) -> Generated:
-    """Asked once of each problem. Raises `ProblemError` where the problem cannot be described; where generating fails,
-    the answer says so."""
-    return session.generated(lambda: _generate(session))
+    """Raises `ProblemError` where the problem cannot be described; where generating fails, the answer says so."""
+    return session.generated(lambda: _kept(session))
 
 
-def _generate(session: Session) -> Generated:
+def _kept(session: Session) -> Generated:
+    """From the compile cache where it is there. A reason for nothing may be the machine's, and is not kept."""
     processes, read_from = session.processes, session.read_from()
+    job = Generate(
+        path=read_from.path, dtype=read_from.dtype, cases=read_from.cases or (), target=processes.target.name, cache="",
+    )  # fmt: skip
+    if processes.cache is None:
+        return _generate(session, job)
+    key = key_of(session, job)
+    try:
+        return codec.record(processes.cache.fetch(key), Generated)
+    except msgspec.ValidationError:
+        found = _generate(session, job)
+    if found.captures:
+        processes.cache.store(key, found)
+    return found
+
+
+def key_of(session: Session, job: Generate) -> str:
+    """Of all that Inductor's text follows from; the cache adds kernelwright's own files and Python."""
+    problem = session.loaded()
+    texts = [problem.source, problem.modules, problem.precision]
+    asked = codec.plain(msgspec.structs.replace(job, path=Path(job.path).name))
+    return f"generated:{codec.sha(codec.encode([texts, asked, session.processes.versions()]))}"
+
+
+def _generate(session: Session, job: Generate) -> Generated:
+    processes = session.processes
     with tempfile.TemporaryDirectory(dir=processes.scratch, prefix="generate-") as cache:
-        job = Generate(
-            path=read_from.path, dtype=read_from.dtype, cases=read_from.cases or (), target=processes.target.name,
-            cache=str(Path(cache)),
-        )  # fmt: skip
         child = processes.spawn("generator", log=True)
         try:
-            answer = codec.record(child.ask(job, processes.limits.generate_s), Done | Fault)  # type: ignore[arg-type]
+            asked = msgspec.structs.replace(job, cache=str(Path(cache)))
+            answer = codec.record(child.ask(asked, processes.limits.generate_s), Done | Fault)  # type: ignore[arg-type]
         except ChildTimeout:
             return Generated(reason=f"generating took over {processes.limits.generate_s:g} s")
         except ChildDied as error:

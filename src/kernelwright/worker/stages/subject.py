@@ -19,6 +19,7 @@ import msgspec
 from kernelwright import codec
 from kernelwright import source as tunables
 from kernelwright.model import Candidate, CaseResult, KernelResources, Property, Status
+from kernelwright.roofline import Launched
 from kernelwright.source import parse as syntax
 from kernelwright.source.branches import branches, without_untaken
 from kernelwright.source.languages import TRITON, language_of
@@ -35,7 +36,7 @@ from kernelwright.worker.compile.messages import (
 )
 from kernelwright.worker.plan.case_shape import CaseShape
 from kernelwright.worker.plan.faults import Expected
-from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, launch_identity
+from kernelwright.worker.plan.plan import Launch, Plan, Recorded, dtypes, given_bytes, launch_identity
 from kernelwright.worker.processes.channel import Failure
 from kernelwright.worker.processes.outcome import Ended, TooLargeFor
 from kernelwright.worker.record.messages import RecordCases
@@ -307,9 +308,12 @@ class Subject:
         every = {what for found in self.untrue.values() for what in found}
         return sorted({what for launch in plan.launches for what in self.untrue.get(dtypes(launch), every)})
 
-    def launches(self, plan: Plan) -> list[tuple[KernelResources, int]]:
-        """Resources and number of blocks of each launch of a plan."""
-        return [(self.resources[self.key(launch)], math.prod(launch.grid)) for launch in plan.launches]
+    def launches(self, plan: Plan) -> list[Launched]:
+        """Of a plan, in order."""
+        return [
+            Launched(self.resources[self.key(launch)], math.prod(launch.grid), given_bytes(launch))
+            for launch in plan.launches
+        ]
 
     def identity(self) -> str | None:
         """Hash over the machine code, the order and grids of launches, and the library steps: two sources with it are
@@ -320,7 +324,7 @@ class Subject:
         described = [
             [
                 case,
-                [[r.cubin_sha, r.num_warps, blocks] for r, blocks in self.launches(plan)],
+                [[r.cubin_sha, r.num_warps, blocks] for r, blocks, _ in self.launches(plan)],
                 *([codec.plain(plan.library_calls)] if plan.library_calls else []),
             ]
             for case, plan in sorted(self._plans_of_problem().items())
