@@ -8,8 +8,8 @@ measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives 
 library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
 way at once: the lease lets one of them use the GPU, while the others load, generate and compile.
 
-`--out` has everything that is known, compressed; files in it are not tried again, so the work can be done in parts. A
-part ends after `--minutes` at the latest: what is under way then has no row, and the next part tries it again.
+`--out` has everything that is known, compressed, of kernels their hashes; files in it are not tried again, so the work
+can be done in parts, in the order of a hash of the files' names. A part ends after `--minutes` at the latest: what is under way then has no row, and the next part tries it again.
 Without a GPU times are estimates, and no ratio is formed from them.
 """
 
@@ -117,10 +117,15 @@ def arguments() -> argparse.ArgumentParser:
 
 
 def chosen(folder: Path, of_level2: int, only: str = "") -> list[Path]:
-    """All files of level 1, and as many of level 2, by a hash of their names."""
-    second = sorted((folder / "level2").glob("*.py"), key=lambda file: hashlib.sha256(file.name.encode()).hexdigest())
-    files = [*sorted((folder / "level1").glob("*.py")), *sorted(second[:of_level2])]
+    """All files of level 1 and of_level2 of level 2, in the order of a hash of their names: each part is a sample of
+    the whole, and what is not reached was not chosen by its result."""
+    first, second = (sorted((folder / level).glob("*.py"), key=by_hash) for level in ("level1", "level2"))
+    files = sorted([*first, *second[:of_level2]], key=by_hash)
     return [file for file in files if re.search(only, name_of(file))]
+
+
+def by_hash(file: Path) -> str:
+    return hashlib.sha256(file.name.encode()).hexdigest()
 
 
 def name_of(file: Path) -> str:
@@ -165,8 +170,9 @@ def solve(file: Path, run: Run, gpu_seconds: float, trials: int, max_autotune: b
                 break
         if row["outcome"] == "solved":
             best = place / "best_kernel.py"
-            row["source"] = best.read_text()
-            steps = "# library: no library step" not in row["source"]
+            source = best.read_text()
+            row["sha256"] = hashlib.sha256(source.encode()).hexdigest()
+            steps = "# library: no library step" not in source
             row["mode"] = (library[1] if library else "finish") if steps else "none"
             measured = read_measured(place)
             if measured is not None:

@@ -78,6 +78,7 @@ def test_a_confirmed_kernel_is_solved_and_timed_in_its_own_mode(solving: ModuleT
     commands = Commands()
     found = row(solving, 0, commands)
     assert (found["outcome"], found["mode"], found["ratio"], found["gpu_s"]) == ("solved", "none", 1.25, 3.2)
+    assert ("source" in found, len(found["sha256"])) == (False, 64)
     assert [words[0] for words in commands.asked] == ["optimize", "bench"]
     assert commands.asked[0][commands.asked[0].index("--gpu-seconds") + 1] == "17"
 
@@ -147,9 +148,10 @@ def test_a_part_that_was_broken_off_costs_no_other_row(solving: ModuleType, tmp_
     assert solving.read(out)[-1] == {"file": "after"}
 
 
-def test_files_of_level_2_are_drawn_by_their_names(solving: ModuleType, folder: Path) -> None:
+def test_files_of_level_2_and_their_order_are_drawn_by_their_names(solving: ModuleType, folder: Path) -> None:
     names = [solving.name_of(file) for file in solving.chosen(folder, 2)]
     assert len([name for name in names if name.startswith("level2/")]) == 2
     assert len(names) == 8
     assert set(solving.chosen(folder, 2)) < set(solving.chosen(folder, 4))
+    assert [one for one in solving.chosen(folder, 4) if one in solving.chosen(folder, 2)] == solving.chosen(folder, 2)
     assert [solving.name_of(one) for one in solving.chosen(folder, 2, "level1/3")] == ["level1/3_problem.py"]
