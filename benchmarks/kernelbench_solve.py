@@ -9,7 +9,8 @@ library steps the file is tried once more with `--library any`, and counts in th
 way at once: the lease lets one of them use the GPU, while the others load, generate and compile.
 
 `--out` has everything that is known, compressed, of kernels their hashes; files in it are not tried again, so the work
-can be done in parts, in the order of a hash of the files' names. A part ends after `--minutes` at the latest: what is under way then has no row, and the next part tries it again.
+can be done in parts, in the order of a hash of the files' names. A part ends after `--minutes` at the latest: what is
+under way then has no row, and the next part tries it again.
 Without a GPU times are estimates, and no ratio is formed from them.
 """
 
