@@ -472,6 +472,24 @@ def test_a_constructor_may_look_at_values_that_it_counted_beside_tensors_of_any_
     assert problem.outline(problem.cases[0]).module.rates == [0.0, 0.25, 0.5]
 
 
+def test_what_a_constructor_changes_in_place_is_changed_once_where_it_was_counted(write: Write) -> None:
+    drawn = ("        return x * self.scale", "        return x[self.places.sum(0)] * self.scale")
+    made = "super().__init__()\n        places = torch.arange(4).view(2, 2)\n        places[0] += 1\n"
+    made += "        places[1] *= 0\n        self.register_buffer('places', places)\n"
+    problem = load_problem(str(write(drawn, ("super().__init__()\n", made), cases={"cases": [{"name": "one"}]})))
+    assert problem.outline(problem.cases[0]).module.places.tolist() == [[1, 2], [0, 0]]
+    reads = {read.name: read for read in problem.least_work(problem.cases[0]).reads}
+    assert reads["input x"].rows == 2
+
+
+def test_an_index_out_of_range_is_refused_and_no_error_of_ours(write: Write) -> None:
+    drawn = ("        return x * self.scale", "        return x[self.places] * self.scale")
+    made = "super().__init__()\n        self.register_buffer('places', torch.arange(9_000))\n"
+    problem = load_problem(str(write(drawn, ("super().__init__()\n", made), cases={"cases": [{"name": "one"}]})))
+    with pytest.raises(ProblemError, match=r"deriving its least work raised IndexError: index .* is out of bounds"):
+        problem.least_work(problem.cases[0])
+
+
 def test_a_file_with_a_byte_order_mark_is_a_problem(tmp_path: Path) -> None:
     (tmp_path / "marked.py").write_text(GOOD, encoding="utf-8-sig")
     assert load_problem(str(tmp_path / "marked.py")).cases

@@ -229,7 +229,9 @@ class LoadedProblem:
 
     def work_with(self, case: Case, dtype: str | None, drawn: dict[str, Tensor]) -> Work:
         """The same with values of inputs, by name, that decide which elements of others are read."""
-        return least_work(self._asked(case, dtype, lambda instance: taped(instance, drawn)))
+        taken = self._asked(case, dtype, lambda instance: taped(instance, drawn))
+        found: Work = call(self.file, "deriving its least work", least_work, taken)  # an index may be out of range
+        return found
 
     def whole_numbers(self, case: Case, *, seed: int) -> dict[str, Tensor]:
         """The inputs of `case` that are of whole numbers, by name, on the CPU, without the module being made."""

@@ -22,7 +22,7 @@ from torch._subclasses.fake_tensor import (
 )
 from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+from torch.utils._pytree import tree_leaves, tree_map
 
 from kernelwright.errors import ProblemError
 
@@ -43,12 +43,17 @@ class TooLargeError(ProblemError):
 @contextlib.contextmanager
 def faked() -> Iterator[None]:
     """Every tensor is fake, but for small ones whose values follow from plain numbers."""
-    with FakeTensorMode(allow_non_fake_inputs=True), _CountedForReal():
+    with FakeTensorMode(allow_non_fake_inputs=True) as mode, _CountedForReal(mode):
         yield
 
 
 class _CountedForReal(TorchFunctionMode):
-    """Makes what COUNTED gives, and what follows from it alone, outside of the mode of fake tensors."""
+    """Makes what COUNTED gives, and what follows from it alone, outside of the mode of fake tensors. How large it is
+    fake copies say first: an operator that changes a tensor in place must run once."""
+
+    def __init__(self, mode: FakeTensorMode) -> None:
+        super().__init__()
+        self.mode = mode
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -56,7 +61,9 @@ class _CountedForReal(TorchFunctionMode):
         if any(isinstance(tensor, FakeTensor) for tensor in tensors) or not (tensors or func in COUNTED):
             return func(*args, **kwargs)
         with contextlib.suppress(DataDependentOutputException, DynamicOutputShapeException):  # it looks at values
-            fake = func(*args, **kwargs)
+            copies, named = tree_map(lambda leaf: self.mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf,
+                                     (args, kwargs))  # fmt: skip
+            fake = func(*copies, **named)
             if any(isinstance(leaf, Tensor) and leaf.numel() > MOST_COUNTED for leaf in tree_leaves(fake)):
                 return fake
         with unset_fake_temporarily():
