@@ -16,8 +16,10 @@ import torch
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
 from kernelwright.worker.judge import elementwise, rounding, tolerance
+from kernelwright.worker.judge.choices import Choice, choices
+from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
-from kernelwright.worker.reference.instance import Instance, cast, mutated, outputs
+from kernelwright.worker.reference.instance import Instance, cast, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
@@ -29,8 +31,14 @@ UNORDERED = ("topk", "sort", "kthvalue", "median", "mode", "unique", "multinomia
 SQUARING = ("norm", "std", "var", "hypot", "dist")
 """The same of operators that take the root of squares, where PyTorch may compute in a wider type than a kernel does."""
 
-OPEN = {values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED, values.HUGE: SQUARING,
-        values.PLAIN[values.HUGE]: SQUARING}  # fmt: skip
+OPEN = {
+    values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED,
+    values.HUGE: (*SQUARING, *UNORDERED), values.GREAT: UNORDERED,
+    values.PLAIN[values.HUGE]: (*SQUARING, *UNORDERED), values.PLAIN[values.GREAT]: UNORDERED,
+    values.PLAIN[values.LARGE]: UNORDERED,
+}  # fmt: skip
+"""Distributions that do not judge a forward with such operators. Values of one sign that are small beside their common
+offset, and few whole numbers, have as many ties as values that were tied on purpose."""
 
 SAME_TWICE = 1e-6
 """Share of an output's scale by which two calls in float64 may differ: sums are added up in any order."""
@@ -45,8 +53,8 @@ class Answer:
     framework's own error for each output. dtypes: what a candidate has to return. rounded: of whole numbers, results
     other than float64's that are as right, element by element. sensitive: see `elementwise`,
     None where it was not asked for. floors, units: then the typical size of each output on the problem's own inputs,
-    and the framework's largest error in units. left_alone: for each input that forward changes in place which of its
-    elements keep their value, in the case's dtype as in float64."""
+    and the framework's largest error in units. left_alone: for each input that forward changes in place the elements
+    that it does not touch. choices: for each output of indices how PyTorch may choose among equal values."""
 
     instance: Instance
     distribution: str
@@ -61,6 +69,7 @@ class Answer:
     memory: Instance | None = None
     """Where the inputs are a reading of other memory: an instance whose inputs are that memory, in one dimension."""
     left_alone: list[torch.Tensor] = field(default_factory=list)
+    choices: list[Choice | None] = field(default_factory=list)
 
     @property
     def as_given(self) -> bool:
@@ -150,10 +159,7 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
     rounded = as_right(instance, produced, exact)
-    changed = list(mutated(instance).values())
-    first = len(produced) - len(changed)
-    left_alone = [same_values(made, source) & same_values(wide, source)
-                  for source, made, wide in zip(changed, produced[first:], exact[first:], strict=True)]  # fmt: skip
+    left_alone = untouched(instance, produced, exact)
     parts = (
         *instance.inputs,
         *instance.module.parameters(),
@@ -167,6 +173,7 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
+        choices=choices(lambda: framework_outputs(instance), produced),
     )  # fmt: skip
 
 
@@ -181,11 +188,6 @@ def as_right(
         for one, extremes in zip(others, rounding.extremes(instance, exact), strict=True):
             one += extremes if one else ()
     return [tuple(o for o in some if not torch.equal(o, e)) for some, e in zip(others, exact, strict=True)]
-
-
-def same_values(made: torch.Tensor, source: torch.Tensor) -> torch.Tensor:
-    """Where two tensors of one shape have the same value; NaN is one value."""
-    return (made == source) | (made.isnan() & source.isnan())
 
 
 def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> Answer:

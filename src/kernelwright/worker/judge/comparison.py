@@ -31,6 +31,8 @@ def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tens
     """`actual` compared with what is expected of an output."""
     answer, limit = draws.answer(case, draw), draws.limit(case, draw, output)
     expected, sensitive = answer.expected[output], answer.sensitive[output]
+    if answer.choices and (choice := answer.choices[output]) is not None:
+        actual = choice.settled(actual, expected)
 
     def errors(made: torch.Tensor) -> tuple[tolerance.Errors, str]:
         found = tolerance.errors(made, expected, not answer.as_given, answer.rounded[output]).against(limit.scale)

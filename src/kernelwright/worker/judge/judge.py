@@ -25,10 +25,11 @@ from kernelwright.worker.bench import peaks
 from kernelwright.worker.bounds.case_work import CPU_BYTES, CPU_FLOP, flop_stated
 from kernelwright.worker.bounds.work import Work
 from kernelwright.worker.judge import messages, tolerance
-from kernelwright.worker.judge.answer import Answer, same_values
+from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.draws import Draws, with_strided
 from kernelwright.worker.judge.trivial import qualification
+from kernelwright.worker.judge.untouched import same_values
 from kernelwright.worker.plan.arena import attach, window
 from kernelwright.worker.plan.binding import as_it_lies, bind_tensors
 from kernelwright.worker.plan.case_shape import CaseShape
@@ -167,7 +168,8 @@ class Judge:
                 return wrong("memory outside every buffer was written: an unmasked store")
         for name, left_alone in zip(specs.mutates, answer.left_alone, strict=True):
             if count := int((left_alone & ~same_values(left[name], before[name])).sum()):
-                return wrong(f"{count} elements of {name} were changed that forward leaves as they are")
+                inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
+                return wrong(f"{inputs}{count} elements of {name} were changed that forward leaves as they are")
         for buffer, target, source in bound:
             if buffer.id not in changed and not _same_bits(target, source):
                 return wrong("an input or parameter was changed by the call")
@@ -200,7 +202,10 @@ class Judge:
         size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
         if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
             return "too large to be computed without a GPU"
-        return qualification(self.draws.foreseeable(), case)
+        try:
+            return qualification(self.draws.foreseeable(), case)
+        finally:
+            self.draws.kept.give_back()  # to the bench, and to other programs on this GPU
 
     def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout

@@ -43,13 +43,13 @@ class Kept:
             limit = FRACTION * torch.cuda.get_device_properties(0).total_memory
         while self.answers and nbytes + sum(answer.nbytes for answer in self.answers.values()) > limit:
             self.answers.popitem(last=False)
-        self._give_back()
+        self.give_back()
 
     def clear(self) -> None:
         self.answers.clear()
-        self._give_back()
+        self.give_back()
 
-    def _give_back(self) -> None:
+    def give_back(self) -> None:
         """The bench takes its memory from the same GPU."""
         if self.device != "cpu":
             torch.cuda.empty_cache()

@@ -1,0 +1,115 @@
+"""Indices of equal values, of which PyTorch may give any."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+import torch
+from torch import Tensor
+
+from kernelwright.worker.judge.choices import choices
+from kernelwright.worker.judge.judge import Judge
+from kernelwright.worker.reference import values
+
+PROBLEM = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return {expression}
+
+CASES = [dict(name="small", small=True, rows=40), dict(name="timed", rows=50)]
+
+def get_inputs(rows):
+    return [(torch.randn(rows, 64) * 4).round() / 4]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def judge(folder: Path, expression: str) -> Judge:
+    file = folder / "problem.py"
+    file.write_text(PROBLEM.format(expression=expression))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    return made
+
+
+def reason(made: Judge, output: int, answer: Tensor) -> str:
+    return made._compared("small", 0, output, answer).reason
+
+
+def other_order(x: Tensor, count: int) -> tuple[Tensor, Tensor]:
+    """The largest `count` of each row, of equal ones those at the end first: not PyTorch's order."""
+    found, at = x.flip(-1).sort(dim=-1, descending=True, stable=True)
+    return found[:, :count].contiguous(), (x.shape[-1] - 1 - at)[:, :count].contiguous()
+
+
+def test_the_indices_of_a_topk_may_name_any_of_equal_values_but_none_twice(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x.topk(6, dim=-1)")
+    (x,) = made.answer("small", 0).instance.inputs
+    found, at = other_order(x, 6)
+    expected = x.topk(6, dim=-1).indices
+    assert not torch.equal(at, expected)
+    assert reason(made, 0, found) == ""
+    assert reason(made, 1, at) == ""
+    tied = (found[:, 1:] == found[:, :-1]).nonzero()[0]
+    row, place = int(tied[0]), int(tied[1])
+    twice = at.clone()
+    twice[row, place + 1] = at[row, place]
+    assert "whole numbers have to be equal" in reason(made, 1, twice)
+    for wrong in (at.roll(1, 0), at + 1, at - 64, torch.zeros_like(at)):
+        assert "whole numbers have to be equal" in reason(made, 1, wrong)
+
+
+@pytest.mark.parametrize("expression", [
+    "x.sort(dim=-1, descending=True).indices", "x.argsort(dim=-1, descending=True)",
+    "x.sort(dim=-1, descending=True).indices.to(torch.int32)",
+])  # fmt: skip
+def test_an_unstable_sort_may_order_equal_values_otherwise(tmp_path: Path, expression: str) -> None:
+    made = judge(tmp_path, expression)
+    (x,) = made.answer("small", 0).instance.inputs
+    _, at = other_order(x, 64)
+    assert reason(made, 0, at.to(made.answer("small", 0).dtypes[0])) == ""
+    assert reason(made, 0, at.flip(-1).to(made.answer("small", 0).dtypes[0])) != ""
+
+
+def test_along_another_dimension_and_without_it(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x.kthvalue(9, dim=0)")
+    (x,) = made.answer("small", 0).instance.inputs
+    value = x.kthvalue(9, dim=0).values
+    last = torch.stack([(x[:, i] == value[i]).nonzero().max() for i in range(64)])
+    assert not torch.equal(last, x.kthvalue(9, dim=0).indices)
+    assert reason(made, 1, last) == ""
+    assert reason(made, 1, (last + 1) % 40) != ""
+
+
+@pytest.mark.parametrize("expression", [
+    "x.argmax(dim=-1)", "x.max(dim=-1).indices", "x.sort(dim=-1, stable=True, descending=True).indices",
+    "x.topk(6, dim=-1).indices + 1", "(x > 0).sum(-1)",
+])  # fmt: skip
+def test_where_pytorch_says_which_or_more_is_computed_of_them_whole_numbers_have_to_be_equal(
+    tmp_path: Path, expression: str
+) -> None:
+    made = judge(tmp_path, expression)
+    answer = made.answer("small", 0)
+    assert answer.choices == [None]
+    (x,) = answer.instance.inputs
+    if "arg" in expression or "max" in expression:
+        assert reason(made, 0, other_order(x, 1)[1][:, 0]) != ""
+
+
+def test_outputs_without_whole_numbers_run_nothing() -> None:
+    assert choices(lambda: pytest.fail("forward was called"), (torch.ones(2), torch.ones(2) > 0)) == [None, None]
+
+
+@pytest.mark.parametrize("distribution", [values.HUGE, values.GREAT, values.PLAIN[values.HUGE], values.TIED])
+def test_distributions_with_ties_do_not_judge_what_orders_values(tmp_path: Path, distribution: str) -> None:
+    """Values of one sign and about 1e31: the smallest of 2000 lie next to their offset, and half of all draws have a
+    tie among the five of a row. A published topk was refused for that."""
+    made = judge(tmp_path, "x.gather(-1, x.topk(6, dim=-1).indices.flip(-1))")
+    found = {made.answer("small", draw).distribution for draw in made.draws_for("small")}
+    assert values.SCALED_UP in found
+    assert distribution not in found
