@@ -1,1 +1,1 @@
-"""Rules on the source of a candidate. Syntax only: nothing is imported or run."""
+"""Static rules on the source of a candidate. They parse the source and neither import nor run it."""

@@ -1,8 +1,9 @@
-"""Inline assembly of kernels: an allow-list of PTX, read as a straight line of arithmetic that writes every output.
+"""Inline PTX of kernels: an allow-list of arithmetic instructions, in a straight line that writes every output.
 
-A text works on its operands, on registers that it declares and on numbers. It has no special registers, memory,
-labels, calls or branches: a GPU runs these as readily, and the CPU interpreter runs no assembly. An instruction may be
-under a predicate where another one writes the same under its opposite, so that nothing is read that was left there.
+An assembly text may use its operands, registers that it declares, and numbers. Special registers, memory, labels,
+calls and branches are refused: a GPU would execute them, and the CPU interpreter cannot check them because it runs no
+assembly. A register that is written under a predicate (`@p`) counts as written once another instruction writes it
+under the opposite predicate (`@!p`), so that no instruction reads a leftover value.
 """
 
 from __future__ import annotations
@@ -18,10 +19,9 @@ cvt mov prmt
 """
 
 ARITHMETIC = frozenset(_ARITHMETIC.split())
-"""Instructions without effects but their result. PTX ISA 8.7, chapter 9.7, a line for each of its parts: integer
-arithmetic; floating point (also in half and mixed precision); comparison and selection; logic and shift; of data
-movement and conversion what touches registers only. Extended-precision arithmetic is not here: it reads a carry that
-another instruction left."""
+"""Instructions whose only effect is their result. PTX ISA 8.7, chapter 9.7, one line for each part: integer arithmetic;
+floating point (also half and mixed precision); comparison and selection; logic and shift; data movement and conversion
+between registers. Extended-precision arithmetic is missing, because it reads a carry flag of another instruction."""
 
 _MODIFIERS = """
 b8 b16 b32 b64 u8 u16 u32 u64 s8 s16 s32 s64 u16x2 s16x2 f16 f16x2 bf16 bf16x2 f32 f32x2 f64 tf32 pred
@@ -32,14 +32,14 @@ finite infinite number notanumber normal subnormal l r clamp wrap shiftamt pack 
 """
 
 MODIFIERS = frozenset(_MODIFIERS.split())
-"""What may follow an instruction's name: types, rounding, comparisons and modes of those in ARITHMETIC. Not `cc`."""
+"""Allowed suffixes of an instruction: types, rounding, comparisons and modes. `cc` (the carry flag) is missing."""
 
 REGISTERS = frozenset({"pred", "b8", "b16", "b32", "b64", "u8", "u16", "u32", "u64", "s8", "s16", "s32", "s64",
                        "f16", "f16x2", "f32", "f64"})  # fmt: skip
 """Types of registers that a text may declare."""
 
 CONSTRAINT = re.compile(r"(=&?)?[chrlfdq]")
-"""One operand in its own register: no memory, no number, no symbol, no clobber, no tie to another operand."""
+"""The constraint of an operand in a register. Memory, immediates, symbols, clobbers and tied operands do not match."""
 
 TOKEN = re.compile(
     r"(?P<space>\s+)|(?P<operand>\$\d{1,4}(?!\d))"
@@ -55,11 +55,11 @@ Guard = tuple[str, bool]
 
 
 class NotArithmetic(ValueError):
-    """What a text holds that is not arithmetic on its operands."""
+    """Inline assembly, or a call of a library function (`outside`), is not on the allow-list."""
 
 
 def check_assembly(text: str, constraints: str) -> None:
-    """Raise NotArithmetic where `text` is anything but arithmetic that writes each output of `constraints`."""
+    """Raise NotArithmetic unless `text` is arithmetic that writes every output in `constraints`."""
     every = [constraint.strip() for constraint in constraints.split(",")]
     for constraint in every:
         if not CONSTRAINT.fullmatch(constraint):
@@ -87,7 +87,7 @@ def _tokens(text: str) -> list[tuple[str, str]]:
 
 
 class _Text:
-    """Reads one text, statement by statement, and remembers what has been written."""
+    """Parser of one assembly text. It tracks which registers have been written."""
 
     def __init__(self, tokens: list[tuple[str, str]], outputs: int, operands: int) -> None:
         self.tokens, self.outputs, self.operands = tokens, outputs, operands
@@ -179,7 +179,7 @@ class _Text:
         self._note(written)
 
     def _predicate(self) -> Guard:
-        """The register that an instruction depends on, and the value for which it runs."""
+        """The predicate register of an instruction, and the value for which the instruction runs."""
         wanted = not self._accepts("!")
         name = self._register()
         if name not in self.written:
@@ -187,7 +187,7 @@ class _Text:
         return name, wanted
 
     def _note(self, written: set[str]) -> None:
-        """Remember what an instruction has written; under a predicate it counts once its opposite wrote it too."""
+        """Record the written registers. A write under a predicate counts once the opposite predicate has one, too."""
         for name in written - self.written:
             guards = self.partly.setdefault(name, set())
             if self.guard is not None:
@@ -197,12 +197,12 @@ class _Text:
         self._forget_guards(written)
 
     def _forget_guards(self, changed: set[str]) -> None:
-        """Predicates that were written once more say nothing of what was written under them."""
+        """Drop the writes under predicates in `changed`: these registers have a new value."""
         for name, guards in self.partly.items():
             self.partly[name] = {guard for guard in guards if guard[0] not in changed}
 
     def _destination(self) -> set[str]:
-        """`d`, `p|q`, or `{a, b}` with `_` for what is dropped."""
+        """Parse `d`, `p|q` or `{a, b}`, where `_` discards an element; return the names of the registers."""
         found = set()
         vector = self._accepts("{")
         while True:
@@ -229,7 +229,7 @@ class _Text:
             self._value()
 
     def _value(self) -> None:
-        """A number, or a register that was written before."""
+        """Parse a number, or a register that has been written."""
         negated = self._accepts("!")
         if not negated and (self._accepts("-") or self._peek()[0] == "number"):
             self._next("number", "a number")

@@ -1,8 +1,8 @@
 """Allow-list for the body and the signature of a kernel. Pure syntax.
 
-An allow-list of syntax, of names (arguments, locals, Triton, other kernels, constants) and of attributes. On the
-trusted side Triton's compiler calls, and its interpreter executes, whatever Python a body reaches, so nothing may be
-reachable but the language.
+The list covers syntax, names (arguments, locals, Triton, other kernels, constants) and attributes. On the trusted side
+Triton's compiler calls, and its interpreter executes, any Python that a body refers to. A body may therefore refer only
+to Triton's language.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALLOWED_SYNTAX = (
     ast.Starred, ast.BinOp, ast.UnaryOp, ast.BoolOp, ast.Compare, ast.IfExp, ast.ListComp, ast.comprehension,
     ast.JoinedStr, ast.FormattedValue, ast.expr_context, ast.operator, ast.unaryop, ast.boolop, ast.cmpop,
 )  # fmt: skip
-"""What Triton's compiler reads (`visit_*` of its CodeGenerator). The interpreter would execute the rest as Python."""
+"""Syntax that Triton's compiler reads (`visit_*` of CodeGenerator). The interpreter would run the rest as Python."""
 
 SYNTAX_NAMES = {
     "ImportFrom": "import", "ClassDef": "class", "YieldFrom": "yield", "AsyncFor": "async for", "TryStar": "try",
@@ -34,12 +34,12 @@ SYNTAX_NAMES = {
     "DictComp": "dict comprehension", "SetComp": "set comprehension", "GeneratorExp": "generator",
     "NamedExpr": "assignment inside an expression (:=)",
 }  # fmt: skip
-"""What a message calls a class of `ast`, where that is not the class's own name in small letters."""
+"""Names of `ast` classes in messages. A class that is missing here goes by its own name in lower case."""
 
 
 @dataclass(frozen=True)
 class Names:
-    """What a kernel finds in its module. constants: those that some kernel uses, with their values."""
+    """Module-level names that a kernel may use. constants: those that some kernel uses, with their values."""
 
     imports: Imports
     kernels: frozenset[str]
@@ -52,7 +52,7 @@ class Names:
 
 
 def check_body(function: ast.FunctionDef, names: Names) -> list[Finding]:
-    """What a kernel's body and signature do that no kernel may."""
+    """Every rule that the body or the signature of a kernel breaks."""
     bound = bound_names(function)
     findings = [*_bindings(function, bound, names), *_defaults(function, names), *_unknown(function, bound, names)]
     findings += check_texts(function, names.imports, names.constants)
@@ -71,8 +71,8 @@ def check_body(function: ast.FunctionDef, names: Names) -> list[Finding]:
 
 
 def is_constant(value: ast.expr, imports: Imports, known: set[str]) -> bool:
-    """A number or string, arithmetic on such, a tuple of such, `tl.constexpr` of one, something that Triton names
-    (a dtype), or the name of another constant."""
+    """Whether `value` is a number, a string, a name of Triton such as a dtype, the name of another constant, or
+    arithmetic, a tuple or `tl.constexpr` of constants."""
     match value:
         case ast.Constant():
             return True
@@ -92,7 +92,7 @@ def is_constant(value: ast.expr, imports: Imports, known: set[str]) -> bool:
 
 
 def is_annotation(value: ast.expr, imports: Imports, known: set[str]) -> bool:
-    """What may stay as the annotation of an argument or a constant: a constant or a type of Triton's."""
+    """Whether the annotation of an argument or a constant may stay: it is a constant or a type of Triton."""
     path = imports.dotted(value)
     if path is not None and is_type(path):
         return isinstance(value, ast.Name) or _named_by_triton(value, imports)
@@ -100,7 +100,7 @@ def is_annotation(value: ast.expr, imports: Imports, known: set[str]) -> bool:
 
 
 def _named_by_triton(value: ast.expr, imports: Imports) -> bool:
-    """Whether it is `module.name` for a name that an allowed module has and that kernels may use."""
+    """Whether `value` is `module.name`, with an allowed module and a name (no module) that kernels may use."""
     module = imports.dotted(value.value) if isinstance(value, ast.Attribute) else None
     if module not in MODULES or not isinstance(value, ast.Attribute) or f"{module}.{value.attr}" in MODULES:
         return False
@@ -136,7 +136,7 @@ def _unknown(function: ast.FunctionDef, bound: BoundNames, names: Names) -> Iter
 
 
 def _rules(node: ast.AST, names: Names) -> Iterator[str]:
-    """The rules that one node breaks on its own."""
+    """The rules that a single node breaks."""
     if not isinstance(node, ALLOWED_SYNTAX):
         kind = type(node).__name__
         yield f"a kernel body may not contain {SYNTAX_NAMES.get(kind, kind.lower())}"
@@ -169,8 +169,8 @@ def _rules(node: ast.AST, names: Names) -> Iterator[str]:
 
 
 def _attribute(node: ast.Attribute, names: Names) -> str | None:
-    """Why an attribute may not be read ("" where its name says it), None where it may. Of kernels and constants it is
-    CONSTANT_ATTRIBUTES, of values (arguments, what was computed) VALUE_ATTRIBUTES."""
+    """Why an attribute may not be read ("" without a further reason), None if it may. Kernels may read
+    CONSTANT_ATTRIBUTES of kernels and constants, and VALUE_ATTRIBUTES of values (arguments and results)."""
     if node.attr.startswith("_"):
         return ""
     path = names.imports.dotted(node.value)
@@ -183,7 +183,7 @@ def _attribute(node: ast.Attribute, names: Names) -> str | None:
 
 
 def _is_plain_annotation(annotation: ast.expr, names: Names) -> bool:
-    """Whether the compiler, which evaluates annotations in bodies, finds a type and nothing to do."""
+    """Whether an annotation in a body only names a type. The compiler evaluates these annotations."""
     if isinstance(annotation, ast.Name):
         return annotation.id in ALLOWED_BUILTINS or annotation.id in names.imports.leaves
     if isinstance(annotation, ast.Constant):
@@ -192,7 +192,7 @@ def _is_plain_annotation(annotation: ast.expr, names: Names) -> bool:
 
 
 def _where_types_stand(function: ast.FunctionDef) -> set[int]:
-    """Nodes in annotations and in the second argument of `isinstance`."""
+    """ids of the nodes in annotations and in the second argument of `isinstance`."""
     found: set[int] = set()
     for node in ast.walk(function):
         match node:

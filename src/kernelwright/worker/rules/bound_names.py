@@ -1,8 +1,8 @@
-"""Names that a kernel's body binds, and names that it looks up outside. Pure syntax, exact as Python's own scoping.
+"""Scoping of a kernel's body: names that it binds, and names that it looks up in the module. Pure syntax.
 
-Triton's compiler looks a name up otherwise than Python: in what has been assigned so far, then in the module, then in
-its own builtins; and it keeps a comprehension's variable after the comprehension. `clashes` names what would mean
-one thing to the compiler and another to the interpreter, which runs the body as Python.
+The result equals Python's own scoping. Triton's compiler looks names up differently: among the variables assigned so
+far, then in the module, then in its own builtins. It also keeps a comprehension's variable after the comprehension.
+`clashes` finds names that the compiler resolves differently from the interpreter, which runs the body as Python.
 """
 
 from __future__ import annotations
@@ -15,23 +15,23 @@ from dataclasses import dataclass
 from kernelwright.source.bindings import Binding, bindings, targets_of
 
 COMPILER_BUILTINS = frozenset({"getattr", "hasattr", "print", "list"})
-"""What Triton's compiler takes a name for that was not assigned yet, less what kernels may use anyway."""
+"""Builtins of Triton's compiler for names that are not assigned yet, without those that kernels may use anyway."""
 
 EXECUTING = frozenset({"setattr", "delattr", "eval", "exec", "compile", "open", "globals", "locals", "vars", "dir",
                        "breakpoint"})  # fmt: skip
-"""Builtins that would run or change anything; no kernel needs a variable of such a name."""
+"""Builtins that run code, change or inspect objects. No kernel needs a variable with one of these names."""
 
 INTERPRETER_NAMES = frozenset({"interpreter_semantic"})
-"""What the interpreter writes into a body as it rewrites the assignments, in all supported versions."""
+"""Names that Triton's interpreter inserts when it rewrites assignments in a body, in all supported versions."""
 
 
 @dataclass(frozen=True)
 class BoundNames:
     """Names that a function binds.
 
-    arguments: bound in any case. local: assigned somewhere in the body, or an argument that Triton's compiler does not
-    bind (keyword-only, positional-only, variable): at any place they may still be unbound. comprehended: variables of
-    comprehensions, bound inside only.
+    arguments: always bound. local: assigned somewhere in the body, or an argument that Triton's compiler does not bind
+    (keyword-only, positional-only, variable); a local may still be unbound where it is read. comprehended: variables of
+    comprehensions, bound only inside them.
     """
 
     arguments: frozenset[str]
@@ -40,7 +40,7 @@ class BoundNames:
 
 
 def bound_names(function: ast.FunctionDef) -> BoundNames:
-    """What `function` binds."""
+    """The names that `function` binds."""
     plain = {argument.arg for argument in function.args.args}
     every = {node.arg for node in ast.walk(function.args) if isinstance(node, ast.arg)}
     local = {binding.name for statement in function.body for binding in bindings(statement)}
@@ -52,8 +52,8 @@ def bound_names(function: ast.FunctionDef) -> BoundNames:
 
 
 def looked_up(function: ast.FunctionDef, bound: BoundNames | None = None) -> list[ast.Name]:
-    """Every name that the body reads and that Python would look for in the module and then in the builtins. bound:
-    what `function` binds, where that is known."""
+    """Every name that the body reads and that Python looks up in the module, then in the builtins. bound: the names
+    that `function` binds, if the caller has them."""
     bound = bound or bound_names(function)
     inside = bound.arguments | bound.local
     return [name for statement in function.body for name in _free(statement, inside)]
@@ -78,10 +78,10 @@ def _free(node: ast.AST, bound: Set[str]) -> Iterator[ast.Name]:
 
 
 def clashes(function: ast.FunctionDef, bound: BoundNames, module: Set[str]) -> Iterator[Binding]:
-    """Bindings of `function` that could be taken for something else. module: names of the extracted module.
+    """Bindings of `function` that the compiler could resolve to something else. module: names of the extracted module.
 
-    A local that may be unbound must not be a name that the compiler finds elsewhere. A comprehension's variable must
-    be no other name at all, because the compiler keeps it.
+    A local that may be unbound must not have a name that the compiler finds elsewhere. The variable of a comprehension
+    must have a name that nothing else uses, because the compiler keeps the variable.
     """
     elsewhere = COMPILER_BUILTINS | EXECUTING | module
     for binding in _every(function):
@@ -100,7 +100,7 @@ def clashes(function: ast.FunctionDef, bound: BoundNames, module: Set[str]) -> I
 
 
 def _every(function: ast.FunctionDef) -> Iterator[Binding]:
-    """What the signature and the body bind, comprehensions aside."""
+    """Bindings of the signature and the body, without the variables of comprehensions."""
     yield from (Binding(a.arg, id(a), a.lineno) for a in ast.walk(function.args) if isinstance(a, ast.arg))
     for statement in function.body:
         yield from bindings(statement)

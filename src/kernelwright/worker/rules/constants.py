@@ -1,6 +1,6 @@
-"""Constants of kernels that functions of the module compute when it is imported, written as literals. Pure syntax.
+"""Literals in place of kernel constants that functions of the module compute at import. Pure syntax.
 
-Which values they have a recording says. It is not believed: what becomes of the source is judged like any other.
+The values come from a recording, which is not trusted: the new source is judged like any other.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kernelwright.source.kernels import jit_functions
 from kernelwright.worker.rules.bound_names import looked_up
 
 LONGEST = 8000
-"""Characters of a literal."""
+"""Longest literal that is inserted, in characters."""
 
 
 def computed_constants(source: str) -> tuple[str, ...]:
-    """Names that kernels look up and that a module-level assignment binds to a call, once."""
+    """Names that kernels look up and that are bound once, to a value that uses a function of the module."""
     tree = syntax.parse(source)
     counts: dict[str, int] = {}
     for binding in bindings(tree):
@@ -31,7 +31,7 @@ def computed_constants(source: str) -> tuple[str, ...]:
 
 
 def with_constants(source: str, values: Mapping[str, str], wanted: Collection[str]) -> str:
-    """`source` with the literals of `values` in place of what the names `wanted` are bound to."""
+    """`source` with the values of the names in `wanted` replaced by the literals in `values`."""
     tree = syntax.parse(source)
     paths = imported_paths(tree)
     edits = []
@@ -44,7 +44,7 @@ def with_constants(source: str, values: Mapping[str, str], wanted: Collection[st
 
 
 def _assigned(tree: ast.Module) -> list[tuple[str, ast.expr]]:
-    """Names that statements of the module assign one by one, and what to."""
+    """Name and value of each module-level assignment to a single name."""
     found = []
     for node in tree.body:
         match node:
@@ -56,13 +56,13 @@ def _assigned(tree: ast.Module) -> list[tuple[str, ast.expr]]:
 
 
 def _calls(node: ast.expr, tree: ast.Module) -> bool:
-    """Whether a value is what a function of the module returns, or made of that."""
+    """Whether a value uses a function of the module."""
     functions = {one.name for one in tree.body if isinstance(one, ast.FunctionDef)}
     return bool(names_in(_inside(node, imported_paths(tree))) & functions)
 
 
 def _inside(node: ast.expr, paths: Mapping[str, str]) -> ast.expr:
-    """What `tl.constexpr` is given, or the value itself."""
+    """The argument of `tl.constexpr`, or the value itself if it is no such call."""
     match node:
         case ast.Call(func=function, args=[inner], keywords=[]) if (
             dotted(function, paths) == "triton.language.constexpr"
@@ -72,7 +72,7 @@ def _inside(node: ast.expr, paths: Mapping[str, str]) -> ast.expr:
 
 
 def _literal(text: str) -> str | None:
-    """What a recording says of a constant where that is a number or a text; infinities in a form that parses."""
+    """The recorded text of a constant if it is a number or a string, else None. Infinity becomes `1e999`."""
     if len(text) > LONGEST:
         return None
     text = {"inf": "1e999", "-inf": "-1e999"}.get(text, text)

@@ -1,8 +1,8 @@
-"""Functions that Triton calls while it compiles (`@tl.constexpr`), put in where they are called. Pure syntax.
+"""Inlining of compile-time functions (`@tl.constexpr`) into the kernels that call them. Pure syntax.
 
-A kernel cannot call them by Triton's own means and be checked, too: their bodies are any Python. One whose body is only
-`if` and `return` is a conditional expression, of which Triton reads the branch that is taken. Any other becomes a
-kernel; what that returns has to be a value on the device before Triton 3.7, so no dtype.
+Triton would run such a function as ordinary Python, which the rules cannot check. A function with only `if` and
+`return` becomes a conditional expression, of which Triton compiles the branch that is taken. Any other function becomes
+a kernel. Before Triton 3.7 a kernel returns values on the device only, so it cannot return a dtype.
 """
 
 from __future__ import annotations
@@ -20,29 +20,30 @@ DECORATORS = frozenset({"triton.language.constexpr", "triton.language.core.const
                         "triton.language.constexpr_function"})  # fmt: skip
 
 LOCAL = (ast.Lambda, ast.ListComp, ast.SetComp, ast.DictComp, ast.GeneratorExp, ast.NamedExpr)
-"""Expressions that bind names: what is put into one could mean another."""
+"""Expressions that bind names. An expression that is inserted into one could refer to a wrong variable."""
 
 MOST_NODES = 2000
-"""Parts of an expression that is put in; one with more, from calls in calls, stays a call."""
+"""Largest expression that is inserted, in AST nodes. A call with a larger one (calls in calls) stays a call."""
 
 
 @dataclass(frozen=True)
 class Formula:
-    """A function as one expression of its parameters. defaults: of the last parameters, by name."""
+    """A function as one expression of its parameters. defaults: default values by name of the parameter."""
 
     parameters: tuple[str, ...]
     defaults: Mapping[str, ast.expr]
     value: ast.expr
 
     def names(self) -> set[str]:
-        """What the expression reads of its module, and Python's own names."""
+        """Names that the expression reads from its module or from Python's builtins."""
         read = [self.value, *self.defaults.values()]
         return {part.id for node in read for part in ast.walk(node) if isinstance(part, ast.Name)} - {*self.parameters}
 
 
 def constexpr_functions(tree: ast.Module) -> list[Edit]:
-    """Calls of functions under DECORATORS replaced by what they return. Functions that are still called, or read, when
-    no more can be replaced become kernels. Arguments may be read twice, or not at all: they are constants."""
+    """Replace calls of functions under DECORATORS by the expressions that they return. When no call can be replaced any
+    more, the remaining functions become kernels. An argument may appear twice or not at all: arguments are constants.
+    """
     paths = imported_paths(tree)
     triton = next((name for name, path in paths.items() if path == "triton"), None)
     found = [node for node in tree.body if isinstance(node, ast.FunctionDef) and len(node.decorator_list) == 1
@@ -60,7 +61,8 @@ def constexpr_functions(tree: ast.Module) -> list[Edit]:
 
 
 def formula_of(node: ast.FunctionDef) -> Formula | None:
-    """The function as an expression; None where it does more than to return values under conditions."""
+    """The function as one expression. None if it has statements other than `if` and `return`, an expression in LOCAL,
+    `*args` or `**kwargs`."""
     arguments = node.args
     parameters = tuple(argument.arg for argument in parameters_of(arguments))
     body = [copied(one) for one in node.body]
@@ -76,7 +78,7 @@ def formula_of(node: ast.FunctionDef) -> Formula | None:
 
 
 def _expression(body: list[ast.stmt]) -> ast.expr | None:
-    """What statements return, as an expression; None where they are not only `if` and `return`."""
+    """The returned value of the statements, as an expression; None if they are not only `if` and `return`."""
     match body:
         case [] | [ast.Pass()] | [ast.Return(value=None)]:
             return ast.Constant(None)
@@ -89,7 +91,7 @@ def _expression(body: list[ast.stmt]) -> ast.expr | None:
 
 
 def _put_in(function: ast.FunctionDef, formulas: Mapping[str, Formula]) -> list[Edit]:
-    """The calls of formulas in a kernel, those in arguments of others first."""
+    """Replace the calls of formulas in a kernel. A call with such a call in its arguments is left to a later round."""
     own = {binding.name for statement in function.body for binding in bindings(statement)}
     own |= {argument.arg for argument in ast.walk(function.args) if isinstance(argument, ast.arg)}
     own |= {one.id for part in ast.walk(function) if isinstance(part, LOCAL) for one in ast.walk(part)
@@ -111,7 +113,7 @@ def _put_in(function: ast.FunctionDef, formulas: Mapping[str, Formula]) -> list[
 
 
 def _called(call: ast.Call, formula: Formula) -> ast.expr | None:
-    """A formula with the arguments of a call; None where they do not fit, or the result would be too long."""
+    """The formula with the arguments of a call; None if they do not match the parameters or the result is too large."""
     given = dict(formula.defaults)
     given |= dict(zip(formula.parameters, call.args, strict=False))
     given |= {keyword.arg: keyword.value for keyword in call.keywords if keyword.arg is not None}
@@ -123,7 +125,7 @@ def _called(call: ast.Call, formula: Formula) -> ast.expr | None:
 
 
 class _Arguments(ast.NodeTransformer):
-    """Puts arguments in the place of parameters."""
+    """Replaces parameters by arguments."""
 
     def __init__(self, given: Mapping[str, ast.expr]) -> None:
         self.given = given
@@ -133,7 +135,7 @@ class _Arguments(ast.NodeTransformer):
 
 
 def _as_kernel(node: ast.FunctionDef, triton: str) -> ast.FunctionDef:
-    """The function under `@triton.jit`. Its arguments and what it returns are constants, as Triton has them."""
+    """The function under `@triton.jit`, with its arguments and its return value as `tl.constexpr`."""
     made = copied(node)
     made.decorator_list = [ast.parse(f"{triton}.jit", mode="eval").body]
     constexpr = ast.parse(f"{triton}.language.constexpr", mode="eval").body
@@ -147,7 +149,7 @@ def _as_kernel(node: ast.FunctionDef, triton: str) -> ast.FunctionDef:
 
 
 def _nested(body: list[ast.stmt]) -> list[ast.stmt]:
-    """Statements with what follows an `if` that returns under its `else`: of a kernel Triton reads both."""
+    """Move the statements after an `if` that returns into its `else`: in a kernel Triton would compile both."""
     for position, node in enumerate(body):
         if isinstance(node, ast.If) and node.body and isinstance(node.body[-1], ast.Return):
             node.body, node.orelse = _nested(node.body), _nested([*node.orelse, *body[position + 1 :]])

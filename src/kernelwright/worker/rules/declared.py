@@ -1,6 +1,7 @@
-"""Declarations of a candidate about its inputs: `SERVES = ("dense", "aligned")` at module level. Pure syntax.
+"""The input layouts that a candidate supports: `SERVES = ("dense", "aligned")` at module level. Pure syntax.
 
-A declaration narrows what is judged and what an export gives to the kernel. It is never inferred from anything else.
+It narrows the inputs on which the candidate is judged, and those that an export passes to the kernel. It is never
+inferred.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ Declared = Literal["dense", "aligned"]
 
 
 def declared(tree: ast.Module) -> tuple[tuple[Declared, ...], list[Finding]]:
-    """The words that are declared, and what is wrong with the declaration."""
+    """The declared words, and a finding if the declaration is wrong."""
     found = [binding for binding in bindings(tree) if binding.name == NAME]
     if not found:
         return (), []

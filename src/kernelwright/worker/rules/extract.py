@@ -1,8 +1,8 @@
-"""A candidate's kernels, taken out of its source by syntax alone.
+"""Extraction of a candidate's kernels from its source, by syntax alone.
 
-The result is the only code of a candidate that ever meets data. It is built from the AST: imports of Triton,
-constants, and functions under `@triton.jit` whose bodies pass an allow-list (`body`). Nothing is executed here, and
-nothing in the result runs when it is imported but literals and `@triton.jit` itself.
+The extracted module is the only code of a candidate that runs on data. It is built from the AST: imports of Triton,
+constants, and functions under `@triton.jit` whose bodies pass an allow-list (`body`). Extraction executes nothing. An
+import of the extracted module evaluates only constants and `@triton.jit`.
 """
 
 from __future__ import annotations
@@ -23,16 +23,16 @@ from kernelwright.worker.rules.reading import misread
 __all__ = ["ALLOWED_IMPORTS", "Finding", "Kernels", "extract"]
 
 KEPT_KEYWORDS = ("do_not_specialize", "do_not_specialize_on_alignment", "noinline")
-"""Keywords of `@triton.jit` that decide the compiled code."""
+"""Keywords of `@triton.jit` that change the compiled code. Others are left out."""
 
 READ_BY_INTERPRETER = ("tl.constexpr", "constexpr")
-"""How an annotation has to be spelled for Triton's interpreter, which compares its text; the compiler looks further."""
+"""Spellings of a constexpr annotation that Triton's interpreter knows: it compares texts. The compiler knows others."""
 
 
 @dataclass(frozen=True)
 class Kernels:
-    """The extracted module text and its kernels: by name, whether each parameter is a constexpr. serves: what the
-    candidate declares that its inputs have to be."""
+    """The source of the extracted module. parameters: for each kernel, whether each parameter is a constexpr. serves:
+    the inputs that the candidate declares to support (`declared`)."""
 
     source: str
     parameters: dict[str, dict[str, bool]]
@@ -45,7 +45,7 @@ class Kernels:
 
 
 def extract(source: str) -> Kernels:
-    """Take the kernels out of a candidate's source; raises SyntaxError where it does not parse."""
+    """Extract the kernels of a candidate's source; raises SyntaxError if it does not parse."""
     tree = syntax.parse(source)
     imports = allowed_imports(tree)
     jitted = jit_functions(tree)
@@ -81,7 +81,7 @@ def _order(finding: Finding) -> tuple[int, str]:
 
 
 def _constant_names(node: ast.Assign | ast.AnnAssign, imports: Imports, known: set[str]) -> list[str]:
-    """Names of a module-level constant: numbers, strings, `tl.constexpr` of them, or an alias of a Triton dtype."""
+    """Names that an assignment binds to a constant (`is_constant`); [] if its value is no constant."""
     targets = node.targets if isinstance(node, ast.Assign) else [node.target]
     names = [target.id for target in targets if isinstance(target, ast.Name)]
     if node.value is None or len(names) != len(targets) or not is_constant(node.value, imports, known):
@@ -90,20 +90,20 @@ def _constant_names(node: ast.Assign | ast.AnnAssign, imports: Imports, known: s
 
 
 def value_of(node: ast.Assign | ast.AnnAssign) -> ast.expr:
-    """What a module-level constant is."""
+    """The assigned expression of a module-level constant."""
     assert node.value is not None  # _constant_names took no other
     return node.value
 
 
 def _plain(node: ast.Assign | ast.AnnAssign, imports: Imports) -> ast.stmt:
-    """The assignment without an annotation that would run."""
+    """The assignment, without its annotation if that is not an allowed one."""
     if isinstance(node, ast.Assign) or is_annotation(node.annotation, imports, set()):
         return node
     return ast.Assign(targets=[node.target], value=value_of(node))
 
 
 def _used(functions: list[ast.FunctionDef], constants: dict[str, ast.Assign | ast.AnnAssign]) -> set[str]:
-    """Constants that kernels look up, and constants in their values."""
+    """Constants that kernels look up, and the constants that these refer to."""
     used: set[str] = set()
     looked = {name.id for function in functions for name in looked_up(function)}
     found = (looked | {name for function in functions for name in names_in(function.args)}) & set(constants)
@@ -114,7 +114,7 @@ def _used(functions: list[ast.FunctionDef], constants: dict[str, ast.Assign | as
 
 
 def _bound_twice(tree: ast.Module, names: set[str]) -> list[Finding]:
-    """Names that the kernels rely on and that module-level code binds to a second thing."""
+    """Findings for names of the kernels that module-level code binds to different things."""
     seen: dict[str, object] = {}
     found = []
     for binding in bindings(tree):
@@ -124,12 +124,12 @@ def _bound_twice(tree: ast.Module, names: set[str]) -> list[Finding]:
 
 
 def _taken(tree: ast.Module, names: set[str]) -> list[Finding]:
-    """Bindings of names that the interpreter's rewriting relies on."""
+    """Findings for bindings of names that Triton's interpreter uses when it rewrites a kernel."""
     return [Finding(b.line, f"the name {b.name!r} is the interpreter's") for b in bindings(tree) if b.name in names]
 
 
 def _one_definition(function: ast.FunctionDef) -> list[Finding]:
-    """The interpreter takes the last line that begins with `def` for the kernel's first, in a text too."""
+    """A finding if a string in the kernel has a line that begins with `def`: the interpreter would start there."""
     lines = ast.unparse(ast.fix_missing_locations(function)).splitlines()
     if sum(line.strip().startswith("def ") for line in lines) == 1:
         return []
@@ -137,7 +137,7 @@ def _one_definition(function: ast.FunctionDef) -> list[Finding]:
 
 
 def _decorated(function: JitFunction, imports: Imports) -> list[Finding]:
-    """Decorators that are not Triton's, and keywords of `@triton.jit` that are not literals."""
+    """Findings for decorators that are not Triton's, and for keywords of `@triton.jit` that are not literals."""
     found = []
     for decorator in function.decorators:
         text, line = decorator.text, decorator.node.lineno
@@ -163,7 +163,7 @@ def _is_literal(value: ast.expr) -> bool:
 
 
 def _bare(function: JitFunction, imports: Imports, constants: set[str]) -> ast.FunctionDef:
-    """The function under a plain `@triton.jit`, without what would run at its definition, and without docstrings."""
+    """The function under a plain `@triton.jit`, without docstrings and without code that runs at its definition."""
     bare = copied(function.node)
     _WithoutTexts().generic_visit(bare)
     keywords = [keyword for keyword in function.jit_keywords if keyword.arg in KEPT_KEYWORDS]
@@ -180,7 +180,7 @@ def _bare(function: JitFunction, imports: Imports, constants: set[str]) -> ast.F
 
 
 class _WithoutTexts(ast.NodeTransformer):
-    """Replaces statements that are nothing but a constant. The interpreter would look for code in their lines."""
+    """Replaces statements that are only a constant (docstrings): the interpreter searches their lines for code."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt:
         return ast.Pass() if isinstance(node.value, ast.Constant) else node

@@ -1,7 +1,7 @@
-"""Constant folding of module-level expressions, from literals alone. Pure syntax: nothing of a candidate runs.
+"""Constant folding of module-level expressions, from literals alone. Pure syntax: no code of a candidate runs.
 
-Numbers, texts, arithmetic, comparisons, a few builtins, `math`, limits of dtypes, versions. Environment variables
-count as unset.
+It folds numbers, strings, arithmetic, comparisons, a few builtins, `math`, limits of dtypes and package versions.
+Environment variables count as unset.
 """
 
 from __future__ import annotations
@@ -18,9 +18,10 @@ from kernelwright.worker.rules.installed import is_installed, version_of
 Value = bool | int | float | str | None
 
 LARGEST = 1 << 64
-"""Whole numbers beyond it, and texts of more characters than `LONGEST`, are not computed."""
+"""Largest absolute value of an integer that is folded."""
 
 LONGEST = 200
+"""Longest string that is folded, in characters."""
 
 OPERATORS: dict[type[ast.AST], Callable[..., Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -48,17 +49,17 @@ LIMITS: dict[str, dict[str, Value]] = {
                       "tiny": 2.0**-1022},
     **{f"torch.int{bits}": {"max": 2 ** (bits - 1) - 1, "min": -(2 ** (bits - 1))} for bits in (8, 16, 32, 64)},
 }  # fmt: skip
-"""What `torch.finfo` and `torch.iinfo` say of a dtype (IEEE 754; bfloat16 has float32's exponents and 8 digits)."""
+"""Values of `torch.finfo` and `torch.iinfo` (IEEE 754; bfloat16 has float32's exponents and 8 significant bits)."""
 
 TEXT_METHODS = frozenset({"lower", "upper", "strip", "startswith", "endswith"})
 
 
 class NotConstant(Exception):
-    """An expression that depends on more than literals."""
+    """The expression cannot be folded: it depends on more than literals."""
 
 
 def value_of(node: ast.expr, tree: ast.Module) -> Value:
-    """What `node` comes to at module level; raises NotConstant."""
+    """The value of `node` at module level; raises NotConstant."""
     bound: dict[str, list[ast.expr | None]] = {}
     for binding in bindings(tree):
         bound.setdefault(binding.name, []).append(binding.value)
@@ -71,7 +72,7 @@ def value_of(node: ast.expr, tree: ast.Module) -> Value:
 
 
 def literal(value: Value) -> str:
-    """The value as Python writes it; raises NotConstant for NaN, which no literal is."""
+    """The value as a Python literal; raises NotConstant for NaN, which has none."""
     if isinstance(value, float) and math.isnan(value):
         raise NotConstant
     if isinstance(value, float) and math.isinf(value):
@@ -80,7 +81,7 @@ def literal(value: Value) -> str:
 
 
 class _Folding:
-    """paths: full names by imported names. assigned: names that a module binds once, with their values."""
+    """Evaluator. paths: full names by imported names. assigned: names that a module binds once, with their values."""
 
     def __init__(self, paths: dict[str, str], assigned: dict[str, ast.expr]) -> None:
         self.paths, self.assigned = paths, assigned

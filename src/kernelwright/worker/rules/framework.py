@@ -1,8 +1,8 @@
-"""What host code may name of the modules that it imports: an allow-list, because every other part of torch and Triton
-may tell one process or call from another, or keep something for the next call (a generator, a flag, the number of a
-hook), and modules of the standard library lead to others.
+"""Allow-list of the names that host code may use from imported modules. Pure syntax.
 
-Operators need no list: the recorder sees each of them where it arrives. Pure syntax.
+Other parts of torch and Triton could distinguish one process or call from another, or store something for the next call
+(a generator, a flag, the number of a hook). Modules of the standard library lead to further modules. Operators need no
+list: the recorder sees every operator that is called.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ FORWARDS = frozenset({"custom_fwd", "custom_bwd", "autocast"})
 
 EVALUATES = frozenset({"get_type_hints", "ForwardRef", "evaluate_forward_ref", "get_overloads", "clear_overloads",
                        "no_type_check_decorator"})  # fmt: skip
-"""What `typing` runs as Python, or keeps in itself."""
+"""Names of `typing` that evaluate strings as Python, or that change state in `typing`."""
 
 
 def _stated(module: ModuleType) -> frozenset[str]:
-    """What a module of the standard library calls its own."""
+    """The public names of a module of the standard library, without EVALUATES."""
     names = getattr(module, "__all__", None) or [name for name in vars(module) if not name.startswith("_")]
     return frozenset(names) - EVALUATES
 
@@ -66,13 +66,14 @@ MODULES: dict[str, frozenset[str] | None] = {
                                                "utils"}),
     "triton.runtime.driver.active.utils": frozenset({"get_device_properties"}),
 }  # fmt: skip
-"""What of each module host code may name; None: all but what `_is_refused` says. What is deeper is of a value."""
+"""Names that host code may use from each module. None: every name that `_is_refused` does not refuse. Attributes behind
+such a name belong to a value and are not checked here."""
 
 CLASSES = frozenset({"Tensor", "Size", "Generator", "SymInt", "SymFloat", "SymBool"})
 
 ASKS = ("is_", "are_", "get_", "set_", "has_", "autocast_", "clear_", "default_", "initial_", "init_", "thread_",
         "hash_", "import_", "parse_", "sym_")  # fmt: skip
-"""How names of torch begin that ask for, or set, what is not of a tensor."""
+"""Prefixes of torch functions that read or change something other than a tensor."""
 
 ABOUT_TENSORS = _words("""is_tensor is_floating_point is_complex is_signed is_same_size is_nonzero is_conj is_neg
 is_grad_enabled is_autocast_enabled is_inference_mode_enabled get_autocast_dtype get_autocast_gpu_dtype
@@ -83,14 +84,14 @@ func functional functools futures fx glob hub importlib inspect jit library mask
 multiprocessing nested onnx ops optim os overrides package platform profiler quantization quasirandom random
 return_types serialization signal sparse storage sys testing textwrap threading torch torch_version types utils warnings
 windows typename asarray frombuffer fork vmap cond while_loop classproperty""")
-"""Modules that torch's own namespace holds, and functions that are no operators."""
+"""Submodules in torch's namespace, and its functions and classes that are not operators."""
 
 RULE = "host code may name tensors, modules, dtypes and operators, the device it is on, and what the standard library \
 states as its own"
 
 
 def why_refused(path: str) -> str:
-    """Why host code may not name `path`, a full name in an imported module, "" where it may."""
+    """Why host code may not use `path`, a full name in an imported module; "" if it may."""
     if path in MODULES:
         return f"{path} may stand in front of a dot only: name what is used of it"
     parts = path.split(".")
@@ -104,7 +105,7 @@ def why_refused(path: str) -> str:
 
 
 def may_be_imported(path: str) -> str:
-    """The same of what an import binds, or `getattr` asks for: modules stand in front of dots again."""
+    """The same for a path that is imported or read by `getattr`. Here a module by itself is allowed."""
     return "" if path in MODULES or path.partition(".")[0] not in ROOTS else why_refused(path)
 
 

@@ -1,6 +1,6 @@
-"""Blocks around launches that do nothing for a recorded call: steps of the normal form. Pure syntax.
+"""Device guards and exception handlers around launches: steps of the normal form that remove them. Pure syntax.
 
-Context managers that only choose a device, and exception handlers that refuse.
+They do nothing in a recorded call: the context managers only choose a device, and the handlers only raise.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ from kernelwright.source.edits import Edit
 CONTEXT_MANAGER = "contextlib.contextmanager"
 
 DEVICE = ("torch.cuda.", "torch.device")
-"""How the names begin of what chooses a device, or asks about one."""
+"""Prefixes of the names that choose a device or ask about one."""
 
 GUARD = "torch.cuda._DeviceGuard"
 
 
 def guards(tree: ast.Module) -> list[Edit]:
-    """Calls in `with` of the module's own context managers that only choose a device, as `torch.no_grad()`, which every
-    recorded call is in; and the device guard of generated code as the public one."""
+    """Replace the module's own context managers that only choose a device by `torch.no_grad()`, which is active in
+    every recorded call. Replace GUARD (in generated code) by the public `torch.cuda.device`."""
     paths = imported_paths(tree)
     torch = next((name for name, path in paths.items() if path == "torch"), None)
     own = {node.name for node in tree.body if isinstance(node, ast.FunctionDef) and _only_chooses(node, paths)}
@@ -39,8 +39,8 @@ def guards(tree: ast.Module) -> list[Edit]:
 
 
 def _only_chooses(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
-    """Whether it is a context manager without a launch, an assignment to anything but names, and a call of the
-    framework that does not choose a device."""
+    """Whether `node` is a context manager that launches nothing, assigns to names only, and calls the framework only to
+    choose a device."""
     if [dotted(one, paths) for one in node.decorator_list] != [CONTEXT_MANAGER]:
         return False
     inside = [part for statement in node.body for part in ast.walk(statement)]
@@ -55,7 +55,7 @@ def _only_chooses(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
 
 
 def handlers(tree: ast.Module) -> list[Edit]:
-    """`try` without what it begins, where each handler only raises: the failure is seen either way."""
+    """Replace a `try` statement by its body if each handler begins with `raise`: the failure is visible either way."""
     return [
         Edit(node, node, _unindented(node))
         for top in tree.body
@@ -66,6 +66,6 @@ def handlers(tree: ast.Module) -> list[Edit]:
 
 
 def _unindented(node: ast.Try) -> str:
-    """The statements of its body, in place of it."""
+    """The statements of the body and of the `else`, indented as the `try` was."""
     lines = ast.unparse(ast.Module([*node.body, *node.orelse], [])).splitlines()
     return "\n".join([lines[0], *(" " * node.col_offset + line for line in lines[1:])])

@@ -1,7 +1,7 @@
-"""Imported names of a candidate's module that kernels may use. Pure syntax.
+"""Imports of a candidate's module that its kernels may use. Pure syntax.
 
-A module that is not in `language.MODULES` does not exist for kernels, and from one that is there they get only the
-names that `language.toml` allows. Triton calls any Python that a kernel reaches, on the trusted side.
+Kernels may use only the modules in `language.MODULES`, and of these only the names that `language.toml` allows, because
+Triton calls any Python function that a kernel refers to, on the trusted side.
 """
 
 from __future__ import annotations
@@ -33,9 +33,9 @@ class Finding:
 
 @dataclass(frozen=True)
 class Imports:
-    """Names that module-level imports bind and kernels may use, with their full names. modules: to an allowed module;
-    leaves: to something in one; decorators: to Triton's decorators. statements: those that bind modules and leaves.
-    refused: names of an allowed module that kernels may not use, and why."""
+    """Names that module-level imports bind, with their full names. modules: names of allowed modules. leaves: names
+    from an allowed module. decorators: names of Triton's decorators. statements: the imports of modules and leaves.
+    refused: names from an allowed module that kernels may not use, with the reason."""
 
     modules: dict[str, str]
     leaves: dict[str, str]
@@ -49,11 +49,11 @@ class Imports:
 
     @functools.cached_property
     def paths(self) -> dict[str, str]:
-        """Full names by names."""
+        """Full names by imported names."""
         return self.decorators | self.leaves | self.modules
 
     def dotted(self, node: ast.expr) -> str | None:
-        """The full name that a chain of attributes has in Triton, None where it is not one of an import."""
+        """The full name of a chain of attributes; None if it does not begin with an imported name."""
         return dotted(node, self.paths)
 
 

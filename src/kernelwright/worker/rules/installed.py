@@ -1,4 +1,4 @@
-"""Contents of the installed Triton, read from its files: nothing of it is imported."""
+"""Names in the installed Triton, read from its source files without an import."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kernelwright.source.bindings import bindings
 
 
 def is_installed(module: str, name: str | None = None) -> bool:
-    """Whether a module of Triton's exists and has `name`. Of any other module that host code may import: True."""
+    """Whether a module of Triton is installed and has `name`. Always True for modules of other packages."""
     if module.partition(".")[0] != "triton":
         return True
     known = _names_of(module)
@@ -32,7 +32,7 @@ def version_of(package: str) -> str | None:
 
 @functools.cache
 def _names_of(module: str) -> frozenset[str] | None:
-    """The names that a module's file binds, None where there is no such file."""
+    """The names that a module's file binds; None if there is no file that parses."""
     top, *parts = module.split(".")
     found = importlib.util.find_spec(top)
     if found is None or not found.submodule_search_locations:

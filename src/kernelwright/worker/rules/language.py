@@ -1,6 +1,7 @@
 """The names of Triton's language that kernels may use: an allow-list, read from `language.toml`.
 
-A name that is not in that file is refused, so what a newer Triton adds stays out until it was decided about.
+A name that is not in that file is refused. Names that a newer Triton adds are therefore refused until the file lists
+them.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ else:
     import tomli as tomllib
 
 Groups = dict[str, str]
-"""Names separated by spaces, under the text that says what they have in common."""
+"""Names, separated by spaces, by a text that describes the group."""
 
 UNDECIDED = "no supported Triton has it, or it is not decided whether kernels may use it"
 
 
 @dataclass(frozen=True)
 class Decisions:
-    """allowed: may be used in any way. types: may be named in `isinstance` and in annotations only. refused: may not
-    be named, and why."""
+    """The decision for each name of a module. allowed: may be used in any way. types: may be named in `isinstance` and
+    in annotations only. refused: may not be named, with the reason."""
 
     allowed: frozenset[str]
     types: frozenset[str]
@@ -52,18 +53,18 @@ MODULES: dict[str, Decisions] = {
 """Modules that kernels may import. None of the names allowed in them runs host code, reads files or keeps state."""
 
 CONSTANT_ATTRIBUTES = _names(_TABLES["values"]["constants"])
-"""What may be asked of something that Triton names, of a kernel and of a constant."""
+"""Attributes that kernels may read from a name of Triton, from a kernel and from a constant."""
 
 VALUE_ATTRIBUTES = CONSTANT_ATTRIBUTES | _names(_TABLES["values"]["allowed"])
-"""What may be asked of a value: the methods of tensors, descriptors, dtypes and texts. An argument may also be another
-kernel, and behind that is the compiler: what is not named here is not asked."""
+"""Attributes that kernels may read from a value: methods of tensors, descriptors, dtypes and strings. Others are
+refused, because an argument may also be another kernel, whose attributes lead to the compiler."""
 
 REFUSED_ATTRIBUTES = _names(_TABLES["values"]["refused"])
-"""What values have and kernels may not ask for. Read by the test that every attribute is decided about."""
+"""Attributes of values that kernels may not read. Only the test uses them that every attribute has a decision."""
 
 
 def why_refused(module: str, name: str) -> str:
-    """Why kernels may not use `name` of an allowed module, "" where they may."""
+    """Why kernels may not use `name` of an allowed module; "" if they may."""
     decisions = MODULES[module]
     if f"{module}.{name}" in MODULES or name in decisions.allowed | decisions.types:
         return ""
@@ -71,6 +72,6 @@ def why_refused(module: str, name: str) -> str:
 
 
 def is_type(path: str) -> bool:
-    """Whether the full name `path` may only be named as a type."""
+    """Whether kernels may use the full name `path` only in `isinstance` and in annotations."""
     module, _, name = path.rpartition(".")
     return module in MODULES and name in MODULES[module].types

@@ -1,4 +1,4 @@
-"""The rules for the language that a candidate's kernels are written in."""
+"""Lookup of the rules module for the language of a candidate's kernels."""
 
 from __future__ import annotations
 
@@ -10,15 +10,15 @@ from kernelwright.worker.rules.extract import Kernels
 
 
 class Rules(Protocol):
-    """What the worker's module for a language has (`Language.rules`)."""
+    """The functions of a language's rules module (`Language.rules`)."""
 
     def check(self, source: str) -> Kernels:
         """The kernels of `source`, and every rule that it breaks; raises SyntaxError."""
 
     def why_not_judged(self, on_gpu: bool) -> str:
-        """Why this machine cannot judge kernels of the language, "" where it can."""
+        """Why this machine cannot judge kernels of the language; "" if it can."""
 
 
 def rules_for(source: str) -> Rules:
-    """The rules for `source`; those for Triton where it does not parse."""
+    """The rules for `source`; the rules for Triton if it does not parse."""
     return cast(Rules, importlib.import_module(language_of(source).rules))

@@ -1,7 +1,7 @@
-"""The normal form of a candidate in Triton: published host code without what does nothing for its kernels. Pure syntax.
+"""The normal form of a Triton candidate: its source without code that does nothing for its kernels. Pure syntax.
 
-The normal form is what is judged, and what an export or `best_kernel.py` holds. So a step here need not keep what
-the text would do elsewhere: whatever it makes of a candidate is judged like any other. Lines keep their numbers.
+The normal form is the text that is judged, exported and written to `best_kernel.py`. A step may therefore change what
+the original text would do elsewhere: the result is judged like any other candidate. Lines keep their numbers.
 """
 
 from __future__ import annotations
@@ -22,34 +22,34 @@ from kernelwright.worker.rules.spelling import other_modules, other_names
 from kernelwright.worker.rules.static import FORBIDDEN_CALLS, FORBIDDEN_NAMES, may_import
 
 ENTRIES = frozenset({"kernel_function", "ModelNew", "SERVES"})
-"""What a worker looks for in a candidate."""
+"""Module-level names that a worker looks for in a candidate."""
 
 SILENT = frozenset({"logging", "warnings"})
-"""Modules that only speak to people: a statement that calls them is left out."""
+"""Modules that only write messages. Statements that call them are removed."""
 
 IMPORT_ERRORS = frozenset({"ImportError", "ModuleNotFoundError", "AttributeError", "Exception"})
 
 SETTINGS = frozenset({"torch.manual_seed", "torch.random.manual_seed", "torch.cuda.manual_seed",
                       "torch.cuda.manual_seed_all", "torch.set_printoptions", "random.seed", "numpy.random.seed",
                       "numpy.set_printoptions"})  # fmt: skip
-"""What scripts call first, for numbers that they draw and print: left out at module level."""
+"""Functions that set random seeds and print options. Calls of them at module level are removed."""
 
 PRINTS = frozenset({"triton.language.static_print"})
 
 WRAPPERS = frozenset({"torch.library.wrap_triton"})
 
 FOR_TRACERS = frozenset({"torch.compiler.disable", "torch.compiler.allow_in_graph", "torch._dynamo.disable"})
-"""Decorators that only say how `torch.compile` takes a function."""
+"""Decorators that only affect how `torch.compile` treats a function."""
 
 CACHES = frozenset({"functools.lru_cache", "functools.cache"})
 
 MOST_ROUNDS = 20
-"""Each round removes something; more are not needed by anything that people write."""
+"""Limit on the rounds of all steps. Each round changes something, and published candidates need fewer."""
 
 
 def normal_form(source: str) -> str:
-    """`source` with one spelling of Triton's language, its guarded imports decided, its constants computed, and without
-    statements that only speak, definitions that nothing reaches, and imports that nothing uses. Raises SyntaxError."""
+    """`source` with one spelling of Triton's language, guarded imports resolved and constants computed, and without log
+    statements, unreachable definitions and unused imports. Raises SyntaxError."""
     for _ in range(MOST_ROUNDS):
         before = source
         for step in STEPS:
@@ -59,11 +59,11 @@ def normal_form(source: str) -> str:
     return source
 
 
-# --- what is decided when the module is imported --------------------------------------------------------------
+# --- code that runs at import ---------------------------------------------------------------------------------
 
 
 def _decided(tree: ast.Module) -> list[Edit]:
-    """Imports under `try`, and module-level conditions that are known, replaced by the side that is taken."""
+    """Replace imports under `try`, and module-level `if` with a known condition, by the branch that is taken."""
     found = []
     for node in tree.body:
         chosen = _side(node, tree)
@@ -90,7 +90,7 @@ def _side(node: ast.stmt, tree: ast.Module) -> list[ast.stmt] | None:
 
 
 def _is_guard(body: list[ast.stmt]) -> bool:
-    """Whether it only imports or names parts of modules, and says so in names."""
+    """Whether `body` imports modules or reads their attributes, and otherwise only assigns constants and names."""
     tried = ast.Import | ast.ImportFrom | ast.Attribute
     return any(isinstance(node, tried) for part in body for node in ast.walk(part)) and all(
         isinstance(part, ast.Import | ast.ImportFrom | ast.Pass)
@@ -101,7 +101,7 @@ def _is_guard(body: list[ast.stmt]) -> bool:
 
 
 def _works(statement: ast.stmt, tree: ast.Module) -> bool:
-    """Whether an import, or a name of a module, would be found in the installed Triton, and host code may use it."""
+    """Whether the installed Triton has what a statement imports or reads, and host code may import it."""
     match statement:
         case ast.Assign(value=ast.Attribute(value=owner, attr=name)):
             return is_installed(dotted(owner, imported_paths(tree)) or "", name)
@@ -119,7 +119,7 @@ def _caught(handler: ast.ExceptHandler) -> set[str]:
 
 
 def _computed(tree: ast.Module) -> list[Edit]:
-    """Module-level values that can be computed, written as literals."""
+    """Replace module-level expressions by their values, as literals, where folding can compute them."""
     roots = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None]
     return [edit for node in roots for edit in _literals(node.value, tree) if node.value is not None]
 
@@ -147,16 +147,16 @@ def _literals(node: ast.AST | None, tree: ast.Module) -> Iterator[Edit]:
 
 
 def _is_plain(node: ast.expr) -> bool:
-    """Arithmetic on numbers, not evaluated."""
+    """Whether `node` is arithmetic on literals, which stays as it is."""
     return all(isinstance(part, ast.Constant | ast.BinOp | ast.UnaryOp | ast.operator | ast.unaryop)
                for part in ast.walk(node))  # fmt: skip
 
 
-# --- what does nothing ----------------------------------------------------------------------------------------
+# --- code without effect --------------------------------------------------------------------------------------
 
 
 def _spoken(tree: ast.Module) -> list[Edit]:
-    """Statements that call a logger, the module that warns, or something that was obtained from them."""
+    """Remove statements that call a module in SILENT, or an object obtained from one, such as a logger."""
     silent = {name for name, path in imported_paths(tree).items() if path.partition(".")[0] in SILENT}
     for node in tree.body:
         if isinstance(node, ast.Assign) and isinstance(node.value, ast.Call) and _root(node.value) in silent:
@@ -167,13 +167,13 @@ def _spoken(tree: ast.Module) -> list[Edit]:
 
 
 def _settled(tree: ast.Module) -> list[Edit]:
-    """Calls of SETTINGS at module level, and what kernels print while they are compiled."""
+    """Remove calls of SETTINGS at module level, and calls of PRINTS in kernels."""
     inside = (node for function in jit_functions(tree) for node in ast.walk(function.node))
     return [*_calls_of(SETTINGS, tree.body, tree), *_calls_of(PRINTS, inside, tree)]
 
 
 def _calls_of(names: Set[str], nodes: Iterable[ast.AST], tree: ast.Module) -> Iterator[Edit]:
-    """Statements that are nothing but a call of one of `names`, left out."""
+    """Remove statements that are only a call of one of `names`."""
     paths = imported_paths(tree)
     for node in nodes:
         if isinstance(node, ast.Expr) and isinstance(node.value, ast.Call) and dotted(node.value.func, paths) in names:
@@ -187,7 +187,8 @@ def _root(node: ast.expr) -> str | None:
 
 
 def _unreached(tree: ast.Module) -> list[Edit]:
-    """Module-level definitions to which no name leads from what a worker calls, and imports that nothing uses."""
+    """Remove module-level definitions that are unreachable from ENTRIES and from statements that stay, and unused
+    imports."""
     if not ENTRIES & {binding.name for binding in bindings(tree)}:
         return []
     reached, left = set(ENTRIES), list(tree.body)
@@ -205,7 +206,7 @@ def _unreached(tree: ast.Module) -> list[Edit]:
 
 
 def _names(node: ast.stmt) -> set[str] | None:
-    """What a statement defines if it does nothing else; None where it has to stay."""
+    """The names that a statement defines if it does nothing else; None if it has to stay."""
     match node:
         case ast.FunctionDef(name=name) | ast.ClassDef(name=name):
             return {name}
@@ -225,7 +226,7 @@ def _names(node: ast.stmt) -> set[str] | None:
 
 
 def _acts(node: ast.stmt) -> bool:
-    """Whether it calls a builtin that host code may not call: then it stays, to be refused."""
+    """Whether a statement names a builtin that host code may not use. It then stays, so that the rules refuse it."""
     return bool(names_in(node) & (FORBIDDEN_NAMES | FORBIDDEN_CALLS))
 
 
@@ -235,14 +236,14 @@ def _read(node: ast.stmt) -> set[str]:
 
 
 def _nothing(node: ast.stmt, tree: ast.Module) -> str:
-    """The text that replaces a statement: "pass" where another shares its line."""
+    """The text that replaces a removed statement: "pass" if another statement shares its line, else ""."""
     lines = [other for other in tree.body if other is not node and other.lineno <= (node.end_lineno or node.lineno)
              and (other.end_lineno or other.lineno) >= node.lineno]  # fmt: skip
     return "pass" if lines else ""
 
 
 def _narrowed(node: ast.Import | ast.ImportFrom, reached: set[str]) -> list[Edit]:
-    """An import without the names that nothing uses."""
+    """Remove the unused names of an import."""
     kept = [found.alias for found in imported(node) if found.name in reached or found.alias.name == "*"]
     if len(kept) == len(node.names) or not kept or getattr(node, "module", "") == "__future__":
         return []
@@ -254,7 +255,8 @@ def _narrowed(node: ast.Import | ast.ImportFrom, reached: set[str]) -> list[Edit
 
 
 def _raises(tree: ast.Module) -> list[Edit]:
-    """`raise` under a condition in a kernel, which compiles where a constant leaves it out, as an assertion."""
+    """Replace `raise` under an `if` in a kernel by `static_assert(False)`. Both compile only if a constant condition
+    leaves them out, and the rules refuse `raise`."""
     language = [name for name, path in imported_paths(tree).items() if path == "triton.language"]
     if not language:
         return []
@@ -272,8 +274,8 @@ TRACERS = frozenset({"torch.compiler.is_compiling", "torch.jit.is_scripting", "t
 
 
 def _traced(tree: ast.Module) -> list[Edit]:
-    """`if torch.compiler.is_compiling():` in functions, which a recorded call does not take, left out. Code
-    under `not` stays: it would be for the recording."""
+    """Remove `if torch.compiler.is_compiling():`, a branch that a recorded call does not take. A branch under `not`
+    stays, because a recorded call takes it."""
     paths = imported_paths(tree)
     return [
         Edit(node, node, "pass")
@@ -284,8 +286,8 @@ def _traced(tree: ast.Module) -> list[Edit]:
 
 
 def _bared(tree: ast.Module) -> list[Edit]:
-    """Functions without the decorators that only `torch.compile` reads; those that only ask also without CACHES:
-    what they answer (a number of multiprocessors) is asked for again in each call."""
+    """Remove decorators that only `torch.compile` reads. Functions that only query the device lose CACHES, too: each
+    call then repeats the query (the number of multiprocessors, for example)."""
     paths = imported_paths(tree)
     found = []
     for node in tree.body:
@@ -300,7 +302,7 @@ def _bared(tree: ast.Module) -> list[Edit]:
 
 
 def _bare(decorator: ast.expr) -> ast.expr:
-    """A decorator less its arguments, where they are constants."""
+    """A decorator without its arguments, if all of them are constants."""
     if not isinstance(decorator, ast.Call):
         return decorator
     arguments = [*decorator.args, *(keyword.value for keyword in decorator.keywords)]
@@ -308,7 +310,7 @@ def _bare(decorator: ast.expr) -> ast.expr:
 
 
 def _only_asks(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
-    """Whether a function makes no tensor and has no call that may be a launch."""
+    """Whether a function only queries the device: its torch calls are all of `torch.cuda`, and none may be a launch."""
     calls = [part.func for part in ast.walk(node) if isinstance(part, ast.Call)]
     of_torch = [path for call in calls if (path := dotted(call, paths) or "").startswith("torch.")]
     launches = any(isinstance(call, ast.Subscript) for call in calls)
@@ -316,8 +318,8 @@ def _only_asks(node: ast.FunctionDef, paths: dict[str, str]) -> bool:
 
 
 def _decorated(tree: ast.Module) -> list[Edit]:
-    """`kernel = triton.jit(kernel)` behind a function, which Triton's own decorators above it say as well; and
-    `torch.library.wrap_triton(kernel)`, which is the kernel outside of tracing."""
+    """Replace `kernel = triton.jit(kernel)` behind a function by the decorator above it. Replace
+    `torch.library.wrap_triton(kernel)` by the kernel: outside of tracing both are the same."""
     paths = imported_paths(tree)
     found = [
         Edit(node, node, ast.unparse(node.args[0]))

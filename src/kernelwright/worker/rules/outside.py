@@ -1,7 +1,7 @@
-"""What a compiled kernel takes from outside of Triton: inline assembly and functions of libraries, found in its IR.
+"""Checks of inline assembly and library functions in a compiled kernel's Triton IR.
 
-However a body wrote them (by another name, in pieces, by a helper), they end there. `assembly` reads the texts; a
-function may be one of NVIDIA's libdevice.
+The IR contains them however the kernel's body wrote them (by another name, in pieces, by a helper). `assembly` checks
+the assembly texts. Library functions have to be those of NVIDIA's libdevice.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ EXTERN = "tt.extern_elementwise"
 
 
 def unfair_calls(ttir: str) -> str:
-    """What a kernel's IR says that no kernel may do in inline assembly or in an outside function, "" where nothing."""
+    """Why a kernel's IR is refused for its inline assembly or a library function; "" if it is not."""
     try:
         for line in ttir.split("\n"):
             for text, constraints in _inline(line):
@@ -28,7 +28,7 @@ def unfair_calls(ttir: str) -> str:
 
 
 def _pieces(line: str) -> list[str]:
-    """A line of IR, cut at its strings: what is outside of strings at even places, their contents at odd ones."""
+    """A line of IR, split at its strings: text outside of strings at even positions, their contents at odd ones."""
     return re.split(r'"((?:[^"\\]|\\.)*)"', line)
 
 
@@ -45,7 +45,7 @@ def _inline(line: str) -> Iterator[tuple[str, str]]:
 
 
 def outside_functions(line: str) -> Iterator[str | None]:
-    """The name of each function of a library that a line of IR calls; None where it is not plain."""
+    """The symbol of each library function that a line of IR calls; None if the call has another form than expected."""
     pieces = _pieces(line)
     for place, piece in enumerate(pieces):
         if EXTERN not in piece or (place % 2 and piece != EXTERN):
@@ -61,7 +61,7 @@ def _check_extern(line: str) -> None:
 
 
 def _attribute(pieces: list[str], start: int, name: str) -> str | None:
-    """The first string after `start` that is given for `name`."""
+    """The first string after `start` that is the value of the attribute `name`."""
     for place in range(start, len(pieces) - 1):
         if place % 2 == 0 and re.search(rf"\b{name} = $", pieces[place]):
             return pieces[place + 1]
@@ -69,7 +69,7 @@ def _attribute(pieces: list[str], start: int, name: str) -> str | None:
 
 
 def _decoded(text: str) -> str:
-    """A string of MLIR without escapes: a backslash before two hexadecimal digits, a quote, a backslash, n or t."""
+    """An MLIR string with resolved escapes: a backslash before two hexadecimal digits, a quote, a backslash, n or t."""
     plain = {"n": "\n", "t": "\t"}
 
     def byte(found: re.Match[str]) -> str:

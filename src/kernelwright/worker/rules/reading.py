@@ -1,7 +1,8 @@
-"""Whether Python and Triton read from a file what was judged: the text ships, and each of them reads it again.
+"""Files that Python or Triton would read differently from the judged text. Pure syntax.
 
-Python decodes a file by the encoding that its first lines declare. Triton looks for a kernel's text in the lines that
-begin with its first decorator, from the first of them that begins with `def`. Pure syntax.
+The judged text is shipped as a file, which Python and Triton read again. Python decodes it by the encoding that its
+first lines declare. Triton looks at the lines from a kernel's first decorator on, and takes the first of them that
+begins with `def` for the start of the kernel.
 """
 
 from __future__ import annotations
@@ -20,11 +21,11 @@ DECLARED = re.compile(r"#.*?coding[:=][ \t]*([-\w.]+)")
 """A declaration of an encoding (PEP 263), in the first two lines."""
 
 TRITON_BEGINS = re.compile(r"^def\s+\w+\s*\(", re.MULTILINE)
-"""Where Triton takes a kernel to begin (`JITCallable.__init__` in triton/runtime/jit.py, 3.5 to 3.8)."""
+"""Triton's search for the start of a kernel (`JITCallable.__init__` in triton/runtime/jit.py, 3.5 to 3.8)."""
 
 
 def misread(source: str, kernels: list[JitFunction]) -> list[Finding]:
-    """Where Python or Triton would find another text in a file that holds `source`."""
+    """Findings for places that Python or Triton would read differently from a file with the text `source`."""
     lines = [line + "\n" for line in re.split("\r\n|\r|\n", source)]
     return [*_encodings(source)] + [
         Finding(kernel.node.lineno, f"Triton would read another text than that of the kernel {kernel.name!r}: write "
@@ -46,7 +47,7 @@ def _is_utf_8(name: str) -> bool:
 
 
 def _as_triton_reads(lines: list[str], kernel: JitFunction) -> str:
-    """What Triton would compile, "" where it would read no single function."""
+    """A dump of the function that Triton would compile; "" if Triton would not find exactly one function."""
     first = min(decorator.node.lineno for decorator in kernel.decorators)
     try:
         block = textwrap.dedent("".join(inspect.getblock(lines[first - 1 :])))
@@ -58,5 +59,5 @@ def _as_triton_reads(lines: list[str], kernel: JitFunction) -> str:
 
 
 def _plain(function: ast.FunctionDef) -> str:
-    """The function without its decorators and without lines and columns."""
+    """A dump of the function without decorators, lines and columns."""
     return ast.dump(ast.FunctionDef(function.name, function.args, function.body, [], function.returns))

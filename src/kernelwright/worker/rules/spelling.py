@@ -1,6 +1,7 @@
-"""Triton's language written in the one way that the rules know: steps of the normal form. Pure syntax.
+"""One spelling for each name of Triton's language and for each kernel: steps of the normal form. Pure syntax.
 
-The parts of `triton.language` are modules too (`triton.language.core`), and a kernel may have a second name.
+The rules know only this spelling. Published code also imports the parts of `triton.language` as modules
+(`triton.language.core`), and gives kernels a second name.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ PARTS = frozenset({f"{LANGUAGE}.core", f"{LANGUAGE}.standard"})
 
 
 def other_modules(tree: ast.Module) -> list[Edit]:
-    """Imports of PARTS, and names reached through them, as those of `triton.language`."""
+    """Replace imports of PARTS, and names reached through them, by those of `triton.language`."""
     found = []
     paths = imported_paths(tree)
     for node in ast.walk(tree):
@@ -37,7 +38,7 @@ def other_modules(tree: ast.Module) -> list[Edit]:
 
 
 def _without_part(node: ast.Import | ast.ImportFrom, name: Imported) -> str | None:
-    """The import of one name with `triton.language` in place of its part, None where that is not the same."""
+    """The import of one name from `triton.language` instead of a module in PARTS; None if that is not equivalent."""
     part, _, last = name.path.rpartition(".")
     if name.path in PARTS:
         return f"import {LANGUAGE} as {name.name}"
@@ -47,7 +48,7 @@ def _without_part(node: ast.Import | ast.ImportFrom, name: Imported) -> str | No
 
 
 def _one(node: ast.Import | ast.ImportFrom, alias: ast.alias) -> str:
-    """The import of one of its names."""
+    """The import statement with only one of its names."""
     made = ast.Import([alias]) if isinstance(node, ast.Import) else ast.ImportFrom(node.module, [alias], node.level)
     return ast.unparse(made)
 
@@ -57,7 +58,7 @@ def _is_public(name: str) -> bool:
 
 
 def other_names(tree: ast.Module) -> list[Edit]:
-    """Kernels that are called by a second name (`softplus = softplus_fast` at module level), by their own."""
+    """Replace a kernel's second name (`softplus = softplus_fast` at module level) by its own in kernel bodies."""
     kernels = {function.name for function in jit_functions(tree)}
     bound: dict[str, list[ast.expr | None]] = {}
     for binding in bindings(tree):

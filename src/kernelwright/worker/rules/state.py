@@ -1,7 +1,7 @@
 """State that host code could keep between calls, found by syntax.
 
-Containers and attributes that outlive a call may be neither made nor written. The recorder also calls twice and
-compares, for what syntax does not show.
+Host code may neither create nor write containers and attributes that outlive a call. For state that syntax does not
+show, the recorder makes each call twice and compares.
 """
 
 from __future__ import annotations
@@ -28,25 +28,25 @@ KEEPS_PLACE = "an iterator keeps its place between calls; use a tuple"
 CHANGES = frozenset({"append", "extend", "insert", "update", "setdefault", "pop", "popitem", "clear", "remove",
                      "discard", "appendleft", "register_buffer", "register_parameter", "__setattr__",
                      "__setitem__"})  # fmt: skip
-"""Methods that change what they are called on (a tensor's end in an underscore, and are the recorder's matter)."""
+"""Methods that change their object. In-place methods of tensors are missing: the recorder checks those."""
 
 MAKES_TENSORS = frozenset({"empty", "zeros", "ones", "full", "tensor", "arange", "rand", "randn", "empty_like"})
 
 CONSTRUCTORS = ("__init__", "__post_init__")
 CONTEXT_METHODS = ("forward", "backward", "setup_context")
-"""Of an autograd function; PyTorch gives them a context of their own, as the first argument, for every call."""
+"""Methods of an autograd function. PyTorch passes them a new context, as the first argument, in every call."""
 
 FunctionDef = ast.FunctionDef | ast.AsyncFunctionDef
 Function = FunctionDef | ast.Lambda
 
 
 def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
-    """Every place where something could outlive a call. kernels: ids of nodes that are not host code."""
+    """A finding for each place where host code could keep state. kernels: ids of AST nodes that are not host code."""
     only_read = tables(tree)
     body = [node for node in tree.body if not _assigned_names(node) or not _assigned_names(node) <= only_read]
     found = _containers(body, "a module-level container could keep results between calls: only read it where it is "
                               "used (an element, `in`, len, a loop), or make it a tuple")  # fmt: skip
-    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}  # such as a cache of keys
+    arguments = {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}  # an argument may be named `cache`
     autograd = {node.name: node for node in ast.walk(tree) if isinstance(node, ast.ClassDef) and _is_autograd(node)}
     found += _applied_only(tree, set(autograd)) + _constructed_only(tree)
     given = _Given(
@@ -83,8 +83,8 @@ def kept(tree: ast.Module, kernels: set[int]) -> list[Finding]:
 
 @dataclass(frozen=True)
 class _Given:
-    """Functions whose first argument the framework makes for the call. contexts: ids of the methods of autograd
-    functions. hooks: names of functions that size the descriptors of a launch."""
+    """Functions whose first argument the framework creates for the call. contexts: ids of the methods of autograd
+    functions. hooks: names of the `pre_hook` functions of autotune configs."""
 
     contexts: frozenset[int]
     hooks: frozenset[str]
@@ -95,7 +95,7 @@ def _is_autograd(node: ast.ClassDef) -> bool:
 
 
 def _applied_only(tree: ast.Module, autograd: set[str]) -> list[Finding]:
-    """Where an autograd function is anything but applied: its methods could be given what outlives a call."""
+    """Findings for uses of an autograd function other than `.apply`: they could pass it state of an earlier call."""
     applied = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Attribute) and node.attr == "apply"}
     named = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load)]
     return [Finding(node.lineno, f"uses {node.id} for something else than {node.id}.apply: call that")
@@ -103,7 +103,8 @@ def _applied_only(tree: ast.Module, autograd: set[str]) -> list[Finding]:
 
 
 def _constructed_only(tree: ast.Module) -> list[Finding]:
-    """Where a constructor is named that is not the base class's: it could be given what outlives a call."""
+    """Findings for constructors called by name, except the base class's: they could be passed state of an earlier
+    call."""
     own = _own_names(tree)
     found = []
     for node in ast.walk(tree):
@@ -116,14 +117,14 @@ def _constructed_only(tree: ast.Module) -> list[Finding]:
 
 
 def _own_names(tree: ast.Module) -> set[str]:
-    """Every name that the text binds other than by an import."""
+    """Every name that the source binds, except by imports."""
     found = {node.name for node in ast.walk(tree) if isinstance(node, FunctionDef | ast.ClassDef)}
     found |= {node.arg for node in ast.walk(tree) if isinstance(node, ast.arg)}
     return found | {n.id for n in ast.walk(tree) if isinstance(n, ast.Name) and not isinstance(n.ctx, ast.Load)}
 
 
 def _hooks(tree: ast.Module) -> frozenset[str]:
-    """Functions that are `pre_hook` of configs and nothing else."""
+    """Names of functions that are used only as `pre_hook` of autotune configs."""
     values = {id(keyword.value) for node in ast.walk(tree) if isinstance(node, ast.Call) and _is_config(node)
               for keyword in node.keywords if keyword.arg == "pre_hook"}  # fmt: skip
     if "Config" in _own_names(tree):
@@ -156,7 +157,7 @@ def _containers(body: list[ast.stmt], rule: str) -> list[Finding]:
 
 
 def _holds_container(value: ast.expr) -> bool:
-    """Whether a value is, or holds, something that can be filled later. Lists of `triton.Config` are fine."""
+    """Whether a value is or contains a container that can be filled later. Lists of `triton.Config` are allowed."""
     match value:
         case ast.List(elts=elements):
             return not elements or not all(_is_config(element) for element in elements)
@@ -178,7 +179,7 @@ def _holds_container(value: ast.expr) -> bool:
 
 
 def _holds_iterator(value: ast.expr) -> bool:
-    """Whether a value is, or holds, something that is another one each time it is asked."""
+    """Whether a value is or contains an iterator, whose position changes with each use."""
     match value:
         case ast.GeneratorExp():
             return True
@@ -207,9 +208,9 @@ def _defaults(function: Function) -> list[Finding]:
 
 @dataclass(frozen=True)
 class _Inside:
-    """A function whose nodes are looked at. first: its first argument. constructing: it makes an object. has_context:
-    the first is of an autograd function. is_hook: it holds the arguments of a launch. local: names of its own
-    values."""
+    """The function that is checked. first: its first argument. constructing: whether it is a constructor. has_context:
+    whether `first` is the context of an autograd function. is_hook: whether it is a `pre_hook`, so that `first` is the
+    arguments of a launch. local: names of its arguments and local values."""
 
     first: str | None
     constructing: bool
@@ -219,7 +220,7 @@ class _Inside:
 
 
 def _function(function: Function, given: _Given) -> list[Finding]:
-    """What one function (not those inside it) writes that is not its own."""
+    """The rules that one function breaks, without the functions inside it."""
     body = [function.body] if isinstance(function, ast.Lambda) else function.body
     nodes = [node for statement in body for node in _own(statement)]
     inside = _inside(function, body, nodes, given)
@@ -267,7 +268,7 @@ def _call(node: ast.Call, inside: _Inside) -> str:
 
 
 def _assignment(node: ast.Assign | ast.AnnAssign, inside: _Inside) -> str:
-    """What a constructor keeps: an empty container, or as an attribute an iterator."""
+    """In a constructor, no assignment may create an empty container or store an iterator in an attribute."""
     if not inside.constructing or node.value is None:
         return ""
     if _is_empty(node.value):
@@ -283,11 +284,11 @@ RULES: dict[type[ast.AST], Callable[[Any, _Inside], str]] = {
     ast.Assign: _assignment,
     ast.AnnAssign: _assignment,
 }
-"""The rule that a node of each kind breaks in a function, "" where it breaks none."""
+"""The check of each kind of node in a function. It returns the broken rule, "" if there is none."""
 
 
 def _own(node: ast.AST) -> Iterator[ast.AST]:
-    """A node and what is under it, less the functions and classes inside."""
+    """A node and its descendants, without the functions and classes inside."""
     yield node
     for child in ast.iter_child_nodes(node):
         if not isinstance(child, Function | ast.ClassDef):
@@ -295,7 +296,7 @@ def _own(node: ast.AST) -> Iterator[ast.AST]:
 
 
 def _aliases(nodes: list[ast.AST], local: set[str]) -> set[str]:
-    """Local names for something that is not local, such as `cache` in `cache = self.cache`."""
+    """Local names of values that are not local, such as `cache` in `cache = self.cache`."""
     return {
         target.id
         for node in nodes
@@ -315,7 +316,7 @@ def _is_empty(value: ast.expr) -> bool:
 
 
 def _last(node: ast.expr) -> str | None:
-    """The name of a function or value, less the module in front."""
+    """The last part of a name: without the module in front."""
     if isinstance(node, ast.Attribute):
         return node.attr
     return node.id if isinstance(node, ast.Name) else None

@@ -1,7 +1,7 @@
-"""Constructs forbidden in a candidate's host code, found by syntax before anything runs.
+"""Forbidden constructs in a candidate's host code, found by syntax before anything runs.
 
-Replay makes most of these harmless; they are refused because people read and ship the source. What a call leaves
-behind is in `state`, kernels are in `body`. Each finding names a line and a rule in words that a model can act on.
+Replay makes most of these harmless. They are refused because people read and ship the source. `state` checks for state
+between calls, and `body` checks kernels. Each finding names a line and a rule, in words that a model can act on.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ ALLOWED_MODULES = ("torch", "torch.nn", "torch.nn.functional", "triton", "triton
                    "torch.nn.parameter", "triton.language.extra", "triton.language.extra.libdevice",
                    "triton.language.extra.cuda", "triton.language.extra.cuda.libdevice", "triton.language.math",
                    "triton.tools.tensor_descriptor", "triton.runtime", "triton.testing")  # fmt: skip
-"""What a candidate may import: the framework's containers and shapes, Triton, and arithmetic."""
+"""Modules that a candidate may import: parts of torch, of Triton and of the standard library."""
 
 ALLOWED_IMPORTS_OF = {
     "collections": ("OrderedDict", "namedtuple"), "enum": ("Enum", "IntEnum"), "contextlib": ("nullcontext",),
@@ -37,36 +37,36 @@ ALLOWED_IMPORTS_OF = {
     "triton.language.standard": ("_log2", "_is_power_of_two"),
     "torch._prims_common": ("is_boolean_dtype", "is_complex_dtype", "is_float_dtype", "is_integer_dtype"),
 }  # fmt: skip
-"""What a candidate may import of modules that hold more than it needs: no more of them is used either."""
+"""Names that a candidate may import from further modules. It may not use any other names of these modules."""
 
 FORBIDDEN_NAMES = frozenset({"exec", "eval", "compile", "open", "__import__", "globals", "locals", "vars", "setattr",
                              "delattr", "breakpoint", "__builtins__", "__loader__", "__spec__", MARK})  # fmt: skip
 """Builtins that host code may not even name, unless it binds the name itself (an argument called `vars`)."""
 
 FORBIDDEN_CALLS = frozenset({"input", "memoryview", "id", "hash", "dir"})
-"""Builtins that are also ordinary names of arguments: calling them is what counts."""
+"""Builtins that host code may not call. Their names are allowed, because they are common names of arguments."""
 
 READS_VALUES = frozenset({"item", "tolist", "numpy", "cpu", "data_ptr", "untyped_storage", "storage", "set_"})
-"""What depends on more than shapes."""
+"""Attributes of a tensor that depend on more than its shape."""
 
 PROBES = frozenset({"is_meta", "is_compiling", "is_tracing", "is_scripting", "is_fake",
                     "is_current_stream_capturing", "_version", "_cdata", "_sequence_nr", "grad_fn", "is_inference",
                     "is_shared", "device_caches", "hash", "cache_key"})  # fmt: skip
-"""What tells a recording from a call in use, or one call from another."""
+"""Attributes that distinguish a recorded call from a real one, or one call from another."""
 
 OF_THE_FILE = frozenset({"__name__", "__file__", "__package__", "__cached__", "__doc__", "__debug__"})
-"""Names that Python binds by how the file was found."""
+"""Names whose value depends on how Python found or ran the file."""
 
 SYSTEM = frozenset({"os", "sys", "subprocess", "importlib", "builtins", "inspect", "ctypes", "gc", "threading",
                     "multiprocessing", "socket", "pickle", "shutil", "tempfile", "traceback", "weakref", "atexit",
                     "warnings", "platform", "knobs", "pkgutil", "runpy", "linecache", "_C", "Stream", "ExternalStream",
                     "CUDAGraph", "add_pre_run_hook"})  # fmt: skip
-"""Modules that the framework's own modules imported, reachable as attributes of them, and what schedules work or runs
-beside it."""
+"""Attributes of the framework's modules: modules that they have imported, and functions and classes that schedule work
+or run code beside a call."""
 
 FRAMES = frozenset({"gi_frame", "cr_frame", "ag_frame", "tb_frame", "tb_next", "f_back", "f_locals", "f_globals",
                     "f_builtins", "f_code", "gi_yieldfrom"})  # fmt: skip
-"""What leads from a generator or an exception to the code that called."""
+"""Attributes that lead from a generator or an exception to the frame of the caller."""
 
 FORBIDDEN_PARTS = frozenset({
     "compile", "compiler", "ops", "library", "overrides", "hub", "load", "save", "from_file", "distributed", "package",
@@ -74,15 +74,17 @@ FORBIDDEN_PARTS = frozenset({
     "use_deterministic_algorithms", "Event", "current_stream", "default_stream", "stream", "graph", "synchronize",
     "do_bench", "make_graphed_callables", "detect_anomaly", "cudart", "swap_tensors",
 })  # fmt: skip
-"""Parts of the framework that compute, compile, keep, time or reorder: of `torch` and `triton`, not of tensors."""
+"""Attributes of `torch` and `triton`, not of tensors, that compute, compile, store, time or reorder work."""
 
 SETTERS = ("set_", "register_module_")
+"""Prefixes of functions that change the framework for the whole process."""
 ALLOWED_SETTERS = frozenset({"set_grad_enabled", "set_device", "set_allocator"})
-"""How names begin by which the framework is changed for everybody, and those that kernels need."""
+"""Exceptions, which host code needs for its kernels."""
 
 SETS_ATTRIBUTES = frozenset({"update_wrapper", "make_dataclass", "total_ordering"})
+"""Functions that set attributes of their argument without a visible assignment."""
 DECORATORS_ONLY = frozenset({"wraps", "dataclass"})
-"""What sets attributes of whatever it is given, where no assignment shows it. Above a definition the latter is fine."""
+"""Functions of the same kind that are allowed as decorators above a definition."""
 
 MAKES_CLASSES = frozenset({"type", "Enum", "IntEnum"})
 
@@ -102,11 +104,13 @@ HOOKS = {
 
 @dataclass(frozen=True)
 class _Host:
-    """The host code of a module. own: names that its functions bind. framework: names that imports bind to (a part
-    of) a module of ROOTS, with its full name. partly: those of modules in `ALLOWED_IMPORTS_OF`. called, above, bases,
-    asked, alignment: ids of the expressions that are called, that decorate definitions, of which attributes are read,
-    that `getattr` and `hasattr` ask, and of addresses that are asked for their alignment, or whether they are the
-    same."""
+    """The host code of a module. own: names that its functions bind. framework: full names, by the names that imports
+    bind to a module of ROOTS or a part of one. partly: the same for whole modules in `ALLOWED_IMPORTS_OF`.
+
+    ids of expressions. bases: attributes of them are read. asked: first arguments of `getattr` and `hasattr`, and
+    modules that are given another name. alignment: `data_ptr` in tests of alignment or of equality. called: they are
+    called. above: they are in decorators.
+    """
 
     own: frozenset[str]
     partly: dict[str, str]
@@ -119,7 +123,7 @@ class _Host:
 
 
 def check(source: str) -> list[Finding]:
-    """Every rule that the host code of `source` breaks, by line; raises SyntaxError where it does not parse."""
+    """Every rule that the host code of `source` breaks, by line; raises SyntaxError if it does not parse."""
     tree = syntax.parse(source)
     tree.body = [node for node in tree.body if not _runs_as_script(node, tree)]
     kernels = {id(node) for kernel in jit_functions(tree) for stmt in kernel.node.body for node in ast.walk(stmt)}
@@ -157,13 +161,13 @@ def _host_of(nodes: list[ast.AST]) -> _Host:
 
 
 def _runs_as_script(node: ast.stmt, tree: ast.Module) -> bool:
-    """Whether it is an `if __name__ == "__main__":` that no import enters: what tries a kernel out, not host code."""
+    """Whether `node` is an `if __name__ == "__main__":` block, which no import runs: a test script, not host code."""
     main = isinstance(node, ast.If) and not node.orelse and ast.unparse(node.test) == "__name__ == '__main__'"
     return main and "__name__" not in {binding.name for binding in bindings(tree)}
 
 
 def _own_names(node: ast.AST) -> list[str]:
-    """Names that functions take or bind for themselves."""
+    """Names of a function's arguments and local variables."""
     if isinstance(node, ast.FunctionDef):
         inside = [b.name for statement in node.body for b in bindings(statement)]
         return inside + [n.arg for n in ast.walk(node.args) if isinstance(n, ast.arg)]
@@ -171,13 +175,13 @@ def _own_names(node: ast.AST) -> list[str]:
 
 
 def _of_framework(node: ast.AST) -> list[Imported]:
-    """What an import binds to (a part of) a module of ROOTS, the language of kernels aside."""
+    """Names that an import binds to a module of ROOTS or a part of one, except `triton.language`."""
     framework = [found for found in imported(node) if found.path.partition(".")[0] in ROOTS]
     return [found for found in framework if not found.path.startswith("triton.language")]
 
 
 def _renamed(nodes: list[ast.AST], paths: dict[str, str]) -> list[tuple[str, ast.expr]]:
-    """Names that the module binds to a module of the framework, as in `F = torch.nn.functional`: like an import."""
+    """Name and value of assignments such as `F = torch.nn.functional`, which count as imports of the module."""
     assigned = [node for tree in nodes if isinstance(tree, ast.Module) for node in tree.body
                 if isinstance(node, ast.Assign) and dotted(node.value, paths) in MODULES]  # fmt: skip
     return [(one.targets[0].id, one.value) for one in assigned
@@ -185,7 +189,7 @@ def _renamed(nodes: list[ast.AST], paths: dict[str, str]) -> list[tuple[str, ast
 
 
 def _asks(node: ast.AST) -> TypeGuard[ast.Call]:
-    """Whether it is a call of `getattr` or `hasattr`."""
+    """Whether `node` is a call of `getattr` or `hasattr`."""
     return isinstance(node, ast.Call) and bool(node.args) and getattr(node.func, "id", None) in ("getattr", "hasattr")
 
 
@@ -197,7 +201,7 @@ def may_import(module: str, name: str | None = None) -> bool:
 
 
 def _alignment(node: ast.AST) -> list[int]:
-    """The attributes in `x.data_ptr() % 16`, `x.data_ptr() & 15` and `x.data_ptr() == y.data_ptr()`."""
+    """ids of `x.data_ptr` in `x.data_ptr() % 16`, `x.data_ptr() & 15` and `x.data_ptr() == y.data_ptr()`."""
     match node:
         case ast.BinOp(
             left=ast.Call(func=ast.Attribute(attr="data_ptr") as asked, args=[]),
@@ -215,7 +219,8 @@ def _alignment(node: ast.AST) -> list[int]:
 
 
 MOST_ALIGNED = 512
-"""Bytes. Whether an address is a multiple of more says something of where it lies, not of what a kernel needs."""
+"""Largest alignment that host code may test for, in bytes. No kernel needs a larger one, and a larger one would reveal
+where in memory a tensor is."""
 
 
 def _import(node: ast.Import, host: _Host) -> Iterator[Finding]:
@@ -278,14 +283,14 @@ def _attribute_used(node: ast.Attribute, host: _Host) -> Iterator[Finding]:
 
 
 def _named(node: ast.Name | ast.Attribute, host: _Host) -> Iterator[Finding]:
-    """What a whole chain of attributes names of the framework."""
+    """A finding if a whole chain of attributes is a name of the framework that host code may not use."""
     path = dotted(node, host.framework) if isinstance(node.ctx, ast.Load) else None
     if path and not {id(node)} & (host.bases | host.asked) and (why := why_refused(path)):
         yield Finding(node.lineno, f"uses {path}: {why}")
 
 
 def _only_above(node: ast.Name | ast.Attribute, name: str, host: _Host) -> Iterator[Finding]:
-    """What is fine above a definition, found elsewhere."""
+    """A finding for a name in DECORATORS_ONLY outside of a decorator."""
     if name in DECORATORS_ONLY and id(node) not in host.above:
         yield Finding(node.lineno, f"uses {name} other than above a definition: it sets attributes of anything")
 
@@ -301,7 +306,7 @@ def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
 
 
 def _is_plain_text(text: ast.expr) -> bool:
-    """Whether it is written out, without a field that looks into a value."""
+    """Whether `text` is a string literal whose fields read no attributes or elements of a value."""
     match text:
         case ast.Constant(value=str(written)):
             return not re.search(r"\{[^{}:!]*[.\[]", written)
@@ -341,7 +346,7 @@ RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
     ast.ClassDef: _class,
     ast.AsyncFunctionDef: _async,
 }
-"""What is checked of each kind of node."""
+"""The check of each kind of node."""
 
 
 def _allowed() -> str:
@@ -349,7 +354,7 @@ def _allowed() -> str:
 
 
 def _attribute(name: str, of_framework: bool) -> str:
-    """Why host code may not use something of this name, "" where it may."""
+    """Why host code may not use an attribute of this name; "" if it may."""
     if name in READS_VALUES:
         return "host code may depend on shapes only and compute nothing; read values in a kernel, or take the shape"
     if name in PROBES:

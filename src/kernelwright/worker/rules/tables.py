@@ -1,7 +1,7 @@
 """Module-level dicts, lists and sets that a candidate only reads: tables. Pure syntax.
 
-A table is bound once, and each use of its name asks it for something: an element, its length, whether it holds a value,
-what it holds one after the other. Passed on, or bound to another name, it could be filled later.
+A table is bound once, and each use of its name only reads it: an element, the length, a membership test, an iteration.
+A container that is passed on or bound to another name could be filled later, so it is no table.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import ast
 from kernelwright.source.bindings import bindings
 
 READS = frozenset({"get", "items", "keys", "values", "index", "count", "copy"})
-"""Methods that give what a table holds."""
+"""Methods that read a table."""
 
 ASKS = frozenset({"len", "sorted", "min", "max", "sum", "any", "all", "tuple", "list", "dict", "set", "enumerate",
                   "zip", "autotune"})  # fmt: skip
-"""What a table may be passed to. `triton.autotune` reads its configs."""
+"""Functions that a table may be passed to. `triton.autotune` reads its configs."""
 
 CONTAINERS = (ast.List, ast.Dict, ast.Set, ast.ListComp, ast.DictComp, ast.SetComp)
 
@@ -42,7 +42,8 @@ def tables(tree: ast.Module) -> set[str]:
 
 
 def _is_read(use: ast.expr, parents: dict[int, ast.AST], nested: bool) -> bool:
-    """nested: whether what the table holds may itself be filled; then only elements of elements are handed on."""
+    """Whether one use of a table only reads it. nested: whether its elements may be containers, too; then only elements
+    of elements may be passed on."""
     parent = parents[id(use)]
     match parent:
         case ast.Subscript(ctx=ast.Load(), value=value) if value is use:
@@ -66,13 +67,13 @@ def _is_read(use: ast.expr, parents: dict[int, ast.AST], nested: bool) -> bool:
 
 
 def _sides(value: ast.expr) -> list[ast.expr]:
-    """What a value may be: both sides of a condition."""
+    """The possible values of an expression: both sides of a conditional expression."""
     return [*_sides(value.body), *_sides(value.orelse)] if isinstance(value, ast.IfExp) else [value]
 
 
 def _is_container(value: ast.expr | None) -> bool:
-    """Whether a value is a container as it is written, or made by `list` and the like of something. An empty one is to
-    be filled."""
+    """Whether a value is a container with elements: a literal, a comprehension, or `list`, `dict`, `set` or `sorted` of
+    an argument. An empty container does not count, because it is there to be filled."""
     match value:
         case ast.IfExp(body=body, orelse=orelse):
             return _is_container(body) and _is_container(orelse)

@@ -1,7 +1,8 @@
-"""Texts in kernels: where they may be put together from values, and where they may hold a percent sign.
+"""Strings in kernels: where f-strings and percent signs are allowed. Pure syntax.
 
-A text made from a tensor holds an address in the interpreter and something else in the compiler. So values go into
-messages and inline assembly only, and a text that Python's `%` would fill in goes nowhere else. Pure syntax.
+A string made from a tensor contains an address in the interpreter and something else in the compiler. F-strings may
+therefore insert constants only, and are allowed in messages and inline assembly only. Strings with a percent sign are
+allowed in the same places only, because Python's `%` could insert values.
 """
 
 from __future__ import annotations
@@ -17,11 +18,11 @@ SHOWN = {
     "triton.language.device_assert": (1, "msg"),
     "triton.language.inline_asm_elementwise": (0, "asm"),
 }
-"""Position and name of the argument that is a text for a person or for the assembler."""
+"""Position and name of the argument that is a message or an assembly text."""
 
 
 def check_texts(function: ast.FunctionDef, imports: Imports, constants: Mapping[str, ast.expr]) -> list[Finding]:
-    """Where a kernel makes a text from values, or holds one with a percent sign, outside of SHOWN and of messages."""
+    """Findings for f-strings with values, and for f-strings and percent signs outside of messages and SHOWN."""
     shown = {id(node) for text in _shown(function, imports) for node in ast.walk(text)}
     patterns = _patterns(constants)
     fixed = {argument.arg for argument in function.args.args if _is_constexpr(argument)} | constants.keys()
@@ -55,7 +56,7 @@ def _shown(function: ast.FunctionDef, imports: Imports) -> Iterator[ast.expr]:
 
 
 def _patterns(constants: Mapping[str, ast.expr]) -> set[str]:
-    """Constants whose text, or a constant in it, has a percent sign."""
+    """Names of constants whose value, or a constant in it, has a percent sign."""
     found: set[str] = set()
     while more := {name for name, value in constants.items() if name not in found and _has_pattern(value, found)}:
         found |= more
@@ -69,7 +70,7 @@ def _has_pattern(node: ast.expr, patterns: set[str]) -> bool:
 
 
 def _is_fixed(value: ast.FormattedValue, fixed: set[str]) -> bool:
-    """Whether the compiler would put the same characters there: the bare name of a constant."""
+    """Whether a field is the bare name of a constant, for which the compiler inserts the same characters."""
     return (isinstance(value.value, ast.Name) and value.value.id in fixed and value.conversion == -1
             and value.format_spec is None)  # fmt: skip
 

@@ -17,5 +17,5 @@ def check(source: str) -> extract.Kernels:
 
 
 def why_not_judged(on_gpu: bool) -> str:
-    """Why this machine cannot judge Triton kernels at all, "" because it can: on a GPU, or in the CPU interpreter."""
+    """Always "": every machine can judge Triton kernels, on a GPU or in the CPU interpreter."""
     return ""
