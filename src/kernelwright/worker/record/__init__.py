@@ -1,1 +1,1 @@
-"""The recorder: runs a candidate's host code on fake tensors, in a sandbox, and writes down a launch plan."""
+"""The recorder: runs a candidate's host code on fake tensors, in a sandbox, and writes a launch plan."""

@@ -1,6 +1,7 @@
-"""The arguments of host code: inputs, parameters and constructor arguments of a case, without values.
+"""The arguments of host code: inputs, parameters and constructor arguments of a case, as tensors without values.
 
-Parameters are the reference's, found by name. Parameters that the reference does not have are refused when used.
+A candidate gets the reference's parameters, by name. A parameter that the reference does not have is refused when a
+kernel or copy uses it.
 """
 
 from __future__ import annotations
@@ -26,9 +27,9 @@ def meta(spec: TensorSpec) -> torch.Tensor:
 
 
 def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
-    """Give a candidate's module the reference's parameters and buffers, by name; refuses a differing shape.
+    """Replace the parameters and buffers of a candidate's module by the reference's, by name; refuses another shape.
 
-    One that the reference does not have is refused when a kernel or copy uses it.
+    Those that the reference does not have stay, and are refused when a kernel or copy uses them.
     """
     own = [*model.named_parameters(remove_duplicate=False), *model.named_buffers(remove_duplicate=False)]
     for name, tensor in own:
@@ -44,7 +45,7 @@ def adopt(model: torch.nn.Module, parameters: dict[str, torch.Tensor]) -> None:
 
 
 def forward_arguments(case: CaseShape, inputs: list[Any]) -> tuple[list[Any], dict[str, Any]]:
-    """What forward is called with."""
+    """The positional and keyword arguments of forward."""
     arguments = arguments_from(case.arguments, case.input_names, inputs)
     named = {name: arguments.pop(name) for name in case.keywords}
     return list(arguments.values()), named
@@ -53,12 +54,13 @@ def forward_arguments(case: CaseShape, inputs: list[Any]) -> tuple[list[Any], di
 def bind_arguments(
     call: Any, case: CaseShape, inputs: list[Any], parameters: dict[str, torch.Tensor], init: list[Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """The arguments of `kernel_function`, by name: forward arguments, parameters (dots as underscores, or a unique
-    last part), constructor arguments; what is left takes the inputs not yet named, in order, and then its default.
+    """The arguments of `kernel_function`, matched by name: arguments of forward, then parameters (dots as underscores,
+    or a unique last part), then constructor arguments. An argument with another name takes the next input that no name
+    matches if it has no default or the default None, and otherwise keeps its default.
 
-    `*args` gets the inputs and parameters that no name took, in order, `**kwargs` what is left by name: constructor
-    arguments, and without `*args` inputs and parameters, too (a parameter under each of its names). With `*args` alone
-    constructor arguments follow the parameters.
+    `*args` gets the inputs and parameters that no name matches, in order. `**kwargs` gets constructor arguments, and
+    without `*args` also these inputs and parameters (a parameter under each of its names). With `*args` and without
+    `**kwargs`, constructor arguments follow the parameters.
     """
     named: dict[str, Any] = dict(zip(case.init_names, init, strict=False))
     leaves = [name.rpartition(".")[2] for name in parameters]
@@ -104,6 +106,6 @@ def bind_arguments(
 
 
 def _unique_leaf(name: str, leaves: list[str]) -> list[str]:
-    """The last part of a parameter's name, where no other has it."""
+    """The last part of a parameter's name; [] if another parameter has it or if it is the whole name."""
     leaf = name.rpartition(".")[2]
     return [leaf] if leaves.count(leaf) == 1 and leaf != name.replace(".", "_") else []

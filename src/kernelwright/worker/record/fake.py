@@ -1,8 +1,8 @@
-"""Tensors without data that say they are on a GPU.
+"""Fake CUDA tensors: torch's meta tensors, which report a GPU as their device.
 
-They are torch's own meta tensors: shapes, strides, views and storages are exact and no memory is taken. Two modes
-are laid over them: one answers "cuda" wherever Python asks for a device (so that a CPU-only torch build serves),
-the other (`trace`) sees every ATen operator. Nothing here has a value to give.
+Their shapes, strides, views and storages are exact, they take no memory, and they have no values. Two torch modes are
+active: SayCuda reports "cuda" wherever Python reads a device, so that a CPU-only torch build is enough. The other
+(`trace`) sees every ATen operator.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ CUDA = torch.device(BACKEND.name, 0)
 
 
 class SayCuda(TorchFunctionMode):
-    """Answers questions about devices as if every tensor were on GPU 0."""
+    """Torch function mode that reports every tensor as a tensor on GPU 0."""
 
     def __init__(self, trace: Trace) -> None:
         super().__init__()
@@ -44,7 +44,7 @@ class SayCuda(TorchFunctionMode):
             return 0
         elif name == "data_ptr":
             return self.trace.place(args[0]) + args[0].storage_offset() * args[0].element_size()
-        elif func is scaled_dot_product_attention and self.trace.recording:  # on meta tensors it would be taken apart
+        elif func is scaled_dot_product_attention and self.trace.recording:  # meta tensors would decompose it
             return self.trace.call_library(torch.ops.aten.scaled_dot_product_attention.default, args, kwargs)
         elif name == "type" and len(args) == 1 and not kwargs:
             return func(*args).replace("meta", CUDA.type)
@@ -66,7 +66,7 @@ class SayCuda(TorchFunctionMode):
         return func(*args, **kwargs)
 
     def _without_device(self, args: Any, kwargs: Any) -> tuple[Any, Any]:
-        """The arguments of `Tensor.to` less the device."""
+        """The arguments of `Tensor.to` without the device."""
         rest = [args[0]]
         for argument in args[1:]:
             if isinstance(argument, str | torch.device | int) and not isinstance(argument, bool):
@@ -90,8 +90,8 @@ ANSWERS = {"device": CUDA, "is_cuda": True, "is_cpu": False, "is_meta": False}
 
 @contextlib.contextmanager
 def faked(target: Target, library: LibraryMode = "none") -> Iterator[Trace]:
-    """Within: tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator. library: which of
-    them it records."""
+    """Context in which tensors are fake, `torch.cuda` describes `target`, and the trace sees every operator. library:
+    which operators the trace records as library steps."""
     properties = types.SimpleNamespace(
         name=target.device, major=target.capability // 10, minor=target.capability % 10,
         multi_processor_count=target.multiprocessors, L2_cache_size=target.l2_bytes, warp_size=BACKEND.warp_threads,

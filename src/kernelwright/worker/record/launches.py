@@ -1,7 +1,7 @@
-"""Triton launches caught on their way and written into a plan, with their arguments as data.
+"""Recording of Triton launches: a launch in host code becomes a step of the plan, with its arguments as data.
 
-Nothing is compiled or run. Only module-level `@triton.jit` functions of the candidate can be launched,
-because only those are rebuilt on the trusted side.
+No kernel is compiled or run. Only module-level `@triton.jit` functions of the candidate can be launched, because only
+those are rebuilt on the trusted side.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from kernelwright.worker.record.trace import Refused, Trace
 
 
 def kernel_names(module: ModuleType) -> dict[int, str]:
-    """id of each module-level JIT function to its name."""
+    """Names of the module-level JIT functions, by id of the function."""
     found: dict[int, str] = {}
     for value in vars(module).values():
         while not isinstance(value, JITFunction) and hasattr(value, "fn"):
@@ -33,11 +33,11 @@ def kernel_names(module: ModuleType) -> dict[int, str]:
 
 
 def ignored(allocator: Any) -> None:
-    """In place of `triton.set_allocator`. A mock would remember its calls, and a candidate may hold it."""
+    """Replacement of `triton.set_allocator`. Not a mock: a mock records its calls, and a candidate could read them."""
 
 
 class launches_to:  # noqa: N801 - reads as a verb at its use
-    """Within: Triton launches are appended to the trace instead of being run."""
+    """Context in which Triton launches are appended to the trace instead of being run."""
 
     def __init__(self, trace: Trace, choices: dict[str, int], tuned: dict[str, int]) -> None:
         self.trace, self.choices, self.tuned = trace, choices, tuned

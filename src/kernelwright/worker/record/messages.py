@@ -1,4 +1,4 @@
-"""Messages between the supervisor and a recorder. It answers `plan.Recorded`."""
+"""Messages between the supervisor and a recorder process, which answers RecordCases with `plan.Recorded`."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from kernelwright.worker.processes.channel import Answer, Message
 
 
 class RecordCases(Message, frozen=True, kw_only=True, tag="record"):
-    """Run the host code in `source` once for each case.
+    """Record a launch plan of the host code in `source` for each case.
 
-    autotune: which config to take for a kernel under `triton.autotune`, the first where not stated. target: such as
-    sm_90. library: which operators of the framework the plan may hold. constants: names of the module whose values are
-    wanted.
+    autotune: index of the config of each kernel under `triton.autotune`, 0 for kernels that are missing. target: such
+    as sm_90. library: which operators of the framework the plan may contain. constants: module-level names whose values
+    the answer is to contain.
     """
 
     source: str
@@ -24,6 +24,6 @@ class RecordCases(Message, frozen=True, kw_only=True, tag="record"):
 
 
 class Confined(Answer, frozen=True, kw_only=True, tag="confined"):
-    """measures: each measure of the sandbox, and how far it is in force."""
+    """The recorder's first message. measures: each measure of its sandbox, and how far it is in force."""
 
     measures: dict[str, str]

@@ -1,7 +1,7 @@
-"""The recorder: runs a candidate's host code once per case, confined and without data, and reports launch plans.
+"""The recorder process: runs a candidate's host code for each case, in a sandbox without data, and writes launch plans.
 
-Nothing it says is believed: a plan only names buffers and the candidate's own kernels, and is judged by what its
-replay computes. The process is killed after use.
+Its answer is not trusted: a plan only refers to buffers, the candidate's own kernels and library steps, is checked, and
+is judged by the results of its replay. The process is killed after use.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from kernelwright.worker.record.trace import Refused, Trace
 
 def main(channel: Channel, options: dict[str, Any]) -> None:
     scratch = Path(options["scratch"])
-    torch.set_num_threads(1)  # no more can be started, and OpenMP ends the process over that
+    torch.set_num_threads(1)  # the sandbox forbids more threads, and OpenMP aborts without them
     in_force = confine.enter(scratch, (channel.socket.fileno(),), confine.RECORDER)
     channel.send(Confined(measures=in_force))
     channel.send(record(codec.record(channel.receive(30.0), RecordCases), scratch))
@@ -76,13 +76,13 @@ def record(job: RecordCases, scratch: Path) -> Recorded:
 
 
 def literal_of(value: Any) -> str | None:
-    """A number or a text as Python writes it, also one that is marked as a constant; None for anything else."""
+    """A number or a string, or a `tl.constexpr` of one, as a Python literal; None for anything else."""
     value = getattr(value, "value", None) if isinstance(value, constexpr) else value
     return repr(value) if type(value) in (bool, int, float, str) else None
 
 
 def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
-    """The candidate as a module (Triton wants its source in a file), whose branches note in `taken` that they were."""
+    """Import the candidate from a file, which Triton needs. Branches that run add their number to `taken`."""
     path = scratch / "candidate.py"
     path.write_text(source)
     spec = importlib.util.spec_from_file_location(CANDIDATE, path)
@@ -96,7 +96,7 @@ def imported(source: str, scratch: Path, taken: set[int]) -> ModuleType:
 
 
 def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
-    """Construct (where there is a ModelNew) and call twice; the plan, if both calls do the same."""
+    """The plan of a case. It constructs ModelNew (if there is one), calls twice, and refuses calls that differ."""
     parameters = {name: meta(spec) for name, spec in case.parameters.items()}
     init = [
         meta(codec.record(value, TensorSpec)) if place in case.init_tensors else value
@@ -115,13 +115,13 @@ def planned(module: ModuleType, case: CaseShape, trace: Trace) -> plan.Plan:
 
 
 Arguments = Callable[[list[Any]], tuple[list[Any], dict[str, Any]]]
-"""From the inputs of a case to what host code is called with."""
+"""Maps the inputs of a case to positional and keyword arguments of host code."""
 
 
 def called(
     module: ModuleType, case: CaseShape, parameters: dict[str, torch.Tensor], init: list[Any], trace: Trace
 ) -> tuple[Callable[..., Any], Arguments]:
-    """What of a candidate is called, constructed where it is a ModelNew, and with which arguments."""
+    """The callable of a candidate (a constructed ModelNew, a function, or Both), and the mapping to its arguments."""
     if hasattr(module, "ModelNew"):
         if case.gradients:
             raise Refused("the problem states GRADIENTS: define kernel_function and kernel_backward, not ModelNew")
@@ -140,7 +140,7 @@ def called(
 def one_call(
     call: Callable[..., Any], arguments: Arguments, case: CaseShape, parameters: dict[str, torch.Tensor], trace: Trace
 ) -> plan.Plan:
-    """Record one call on separate inputs."""
+    """Record one call, on new tensors for the inputs."""
     trace.start()
     inputs = [meta(spec) if isinstance(spec, TensorSpec) else spec for spec in case.inputs]
     for name, tensor in zip(case.input_names, inputs, strict=False):
@@ -169,7 +169,7 @@ def one_call(
 
 
 def tensors_of(what: str, result: Any) -> tuple[torch.Tensor, ...]:
-    """What a call returned, as a tuple."""
+    """The result of a call as a tuple of tensors; refuses other results."""
     several = [result] if isinstance(result, torch.Tensor) else result
     if not isinstance(several, tuple | list) or not all(isinstance(one, torch.Tensor) for one in several):
         raise Refused(f"{what} returned {described(result)}; a tensor or a tuple of tensors was expected")
@@ -205,20 +205,20 @@ class Both:
         return (*made[:count], *tensors_of("kernel_backward", found))
 
     def _called(self, name: str, names: tuple[str, ...], values: tuple[Any, ...]) -> Any:
-        """A function of the candidate with these arguments, by name or in this order, and with parameters by name."""
+        """Call a function of the candidate with these values, by name or in this order, and with parameters by name."""
         call, case = getattr(self.module, name), msgspec.structs.replace(self.case, input_names=names)
         args, kwargs = bind_arguments(call, case, list(values), self.parameters, self.init)
         return call(*args, **kwargs)
 
 
 def described(result: Any) -> str:
-    """The type of what a call returned, and of what is in it."""
+    """The type of a call's result, and the types of its elements."""
     inside = ", ".join(type(item).__name__ for item in result[:8]) if isinstance(result, tuple | list) else ""
     return f"{type(result).__name__}({inside})" if inside else type(result).__name__
 
 
 def is_refusal(error: BaseException) -> bool:
-    """Whether a statement of the host code raised it, and not something that it called."""
+    """Whether a `raise` or `assert` of the host code itself raised the error."""
     trace = traceback.extract_tb(error.__traceback__)
     last = trace[-1] if trace else None
     own = last is not None and last.filename.endswith("candidate.py")
@@ -226,7 +226,7 @@ def is_refusal(error: BaseException) -> bool:
 
 
 def blame(error: BaseException) -> tuple[Status, str]:
-    """The status and a short reason for whatever the candidate raised, with the line in its source."""
+    """The status and a short reason for an error that the candidate raised, with the line in its source."""
     if isinstance(error, SyntaxError):
         return Status.COMPILE_ERROR, syntax.complaint(error)
     lines = [f.lineno for f in traceback.extract_tb(error.__traceback__) if f.filename.endswith("candidate.py")]

@@ -1,7 +1,7 @@
-"""What of a candidate outlives a call: every object that its module and its model lead to, as it is between calls.
+"""State of a candidate between calls: a snapshot of every object that its module and its model lead to.
 
-If the second call does what the first did and leaves every object as it found it, so does any later one. The rules on
-host code (`rules.state`) refuse what shows in the syntax, and this what does not.
+If the second call does the same as the first and changes no object, any later call does the same, too. The rules on
+host code (`rules.state`) refuse state that the syntax shows. The snapshots find state that it does not show.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ import torch
 from kernelwright.worker.record.trace import Refused
 
 CANDIDATE = "candidate"
-"""The name of the module that a candidate is imported as."""
+"""The module name under which a candidate is imported."""
 
 UNCHANGED = (BuiltinFunctionType, CodeType, MethodDescriptorType, WrapperDescriptorType, ModuleSpec, weakref.ref, str,
              int, float, bool, type(None))  # fmt: skip
-"""Types of objects that host code cannot change. Python itself notes things in a module's spec when it is asked."""
+"""Types of objects that host code cannot change, and ModuleSpec, which Python itself changes when it is read."""
 
 MOST_OBJECTS = 1_000_000
 
 
 class Remains:
-    """The objects behind `roots` (a module's names, a model), each with what it refers to. All stay alive, so that no
-    other object takes their place in memory. Of a module, function or class from elsewhere only the attributes count,
-    not what these hold."""
+    """Snapshot of all objects that `roots` (a module's names, a model) lead to, each with the objects it refers to. It
+    keeps them alive, so that no new object gets the id of an old one. For modules, functions and classes from elsewhere
+    it has the attributes, but not the objects that these refer to."""
 
     def __init__(self, *roots: Any) -> None:
         self.found: dict[int, tuple[Any, list[Any], object]] = {}
@@ -47,14 +47,14 @@ class Remains:
                 raise Refused("an iterator keeps its place between calls; use a tuple")
             if len(self.found) > MOST_OBJECTS:
                 raise Refused(f"over {MOST_OBJECTS} objects outlive a call")
-            attributes = getattr(one, "__dict__", {})  # makes the dict, so that asking for it later changes nothing
+            attributes = getattr(one, "__dict__", {})  # creates the dict now, so that a later read does not
             is_other = id(one) in elsewhere or _is_other(one)
             inside = list(attributes.values()) if is_other else _inside(one)
             self.found[id(one)] = one, inside, _state(one)
             left += [] if is_other else inside
 
     def refuse_changed(self, after: Remains) -> None:
-        """Raise Refused where an object refers to something else than it did, or is new."""
+        """Raise Refused if an object in `after` is new, refers to other objects, or has another state."""
         for number, (one, inside, state) in after.found.items():
             _, before, earlier = self.found.get(number, (None, [], None))
             if state != earlier or [id(part) for part in inside] != [id(part) for part in before]:
@@ -63,14 +63,14 @@ class Remains:
 
 
 def _inside(one: Any) -> list[Any]:
-    """What an object refers to; of a dict keys and values in their order, however Python lays them out."""
+    """The objects that an object refers to; for a dict, keys and values in order, whatever its memory layout."""
     if type(one) in (dict, OrderedDict):
         return [*one.keys(), *one.values()]
     return [*gc.get_referents(one), *(OrderedDict.keys(one) if isinstance(one, OrderedDict) else ())]
 
 
 def _state(one: Any) -> object:
-    """What an object holds beside references."""
+    """The part of an object's state that is not references to other objects."""
     if isinstance(one, torch.Tensor):
         return one.requires_grad, one.dtype, one.shape, one.stride(), one.storage_offset()
     if isinstance(one, torch.Generator):
@@ -79,6 +79,6 @@ def _state(one: Any) -> object:
 
 
 def _is_other(one: Any) -> bool:
-    """Whether it is a module, or a function or class of another module."""
+    """Whether `one` is a module, or a function or class that the candidate does not define."""
     named = isinstance(one, type | FunctionType)
     return isinstance(one, ModuleType) or (named and getattr(one, "__module__", None) != CANDIDATE)

@@ -1,7 +1,7 @@
-"""A launch plan while it is being written: what each ATen operator of host code becomes in it.
+"""Recording of ATen operators: each operator that host code calls becomes steps of the launch plan.
 
-It sees operators and not the functions they were called by (`fake` does), on tensors without data. An
-operator that is neither on the short list below nor a library step that the problem allows is refused.
+Trace sees operators on meta tensors. It does not see the Python functions that call them (`fake` does). An operator is
+refused if it is neither in the short lists below nor a library step that the problem allows.
 """
 
 from __future__ import annotations
@@ -39,31 +39,32 @@ ALLOCATE = {
     aten.new_empty_strided,
     aten.empty_permuted,
 }
-"""New memory; nothing is computed."""
+"""Operators that only allocate memory."""
 
 ALLOCATE_AND_FILL: dict[Any, Callable[[tuple[Any, ...]], Any]] = {
     aten.zeros: lambda args: 0, aten.zeros_like: lambda args: 0, aten.new_zeros: lambda args: 0,
     aten.ones: lambda args: 1, aten.ones_like: lambda args: 1, aten.new_ones: lambda args: 1,
     aten.full: lambda args: args[1], aten.full_like: lambda args: args[1], aten.new_full: lambda args: args[2],
 }  # fmt: skip
-"""New memory holding one constant: split-K and atomics need zeros."""
+"""Operators that allocate memory and fill it with a constant: the constant, from the operator's arguments. Split-K and
+atomics need zeros."""
 
 FILL = {aten.zero_: lambda args: 0, aten.fill_: lambda args: args[1]}
-"""Existing memory set to one constant."""
+"""Operators that fill existing memory with a constant: the constant, from the operator's arguments."""
 
 COPY = {aten.clone, aten._to_copy, aten.contiguous}
-"""New memory holding the same values, possibly in another dtype or layout."""
+"""Operators that copy values to new memory, possibly in another dtype or layout."""
 
 VIEW_WITHOUT_ALIAS = {aten._unsafe_view, aten._reshape_alias}
-"""Views that the schema does not mark as such (the others are recognised by `is_view`)."""
+"""Operators that return views without a mark in their schema. For the others `is_view` is True."""
 
 
 class Refused(Exception):
-    """Host code did something that a launch plan cannot hold."""
+    """Host code did something that a launch plan cannot represent or that is not allowed."""
 
 
 def _cure(name: str, mode: LibraryMode) -> str:
-    """What would allow an operator, where something would. name: as in the list of operators."""
+    """Advice for a refused operator, "" if there is none. name: as in OPERATORS."""
     if name in OPERATORS:
         return f'; or allow it: LIBRARY = "{OPERATORS[name].mode}" in the problem'
     if name.partition(".")[0].removesuffix("_") in {one.partition(".")[0] for one in OPERATORS} and mode != "none":
@@ -72,7 +73,7 @@ def _cure(name: str, mode: LibraryMode) -> str:
 
 
 class Trace(TorchDispatchMode):
-    """The plan being written. While `recording` is False (construction of a module) operators run unseen."""
+    """Dispatch mode that writes the plan. While `recording` is False (construction of a module) it records nothing."""
 
     def __init__(self, library: LibraryMode = "none") -> None:
         super().__init__()
@@ -81,7 +82,7 @@ class Trace(TorchDispatchMode):
         self.start()
 
     def start(self) -> None:
-        """Begin a new plan; tensors of earlier ones are unknown to it."""
+        """Begin a new plan. It refuses tensors of earlier plans."""
         self.recording = False
         self.buffers: dict[int, Buffer] = {}
         self.by_storage: dict[int, int] = {}
@@ -96,7 +97,7 @@ class Trace(TorchDispatchMode):
             self._new_buffer(tensor, origin, name)
 
     def view(self, tensor: torch.Tensor, what: str) -> View:
-        """Where a tensor lies; refuses one whose memory the plan does not know."""
+        """The plan's view of a tensor; refuses a tensor whose storage is not a buffer of the plan."""
         buffer = self.by_storage.get(tensor.untyped_storage()._cdata)
         if buffer is None:
             raise Refused(
@@ -107,7 +108,7 @@ class Trace(TorchDispatchMode):
                     stride=tuple(tensor.stride()), offset=int(tensor.storage_offset()))  # fmt: skip
 
     def place(self, tensor: torch.Tensor) -> int:
-        """An address for a tensor's storage, another for each, a multiple of any alignment."""
+        """A made-up address of a tensor's storage: different for each buffer, and a multiple of 2^40."""
         number = self.by_storage.get(tensor.untyped_storage()._cdata, -1)
         return (number + 2) << 40
 
@@ -121,7 +122,7 @@ class Trace(TorchDispatchMode):
         if not self.recording:
             return func(*args, **kwargs)
         if torch._C._dispatch_has_kernel_for_dispatch_key(func.name(), "CompositeImplicitAutograd"):
-            with self:  # under torch.inference_mode these come whole, otherwise as what they are made of
+            with self:  # torch.inference_mode does not decompose composite operators
                 return func.decompose(*args, **kwargs)
         packet = func.overloadpacket
         if func.is_view or packet in VIEW_WITHOUT_ALIAS or packet in (aten.detach, aten.alias, aten.lift_fresh):
@@ -154,7 +155,7 @@ class Trace(TorchDispatchMode):
         return self.call_library(func, args, kwargs)
 
     def call_library(self, func: Any, args: Any, kwargs: Any) -> Any:
-        """Record a library step; refuses what the problem does not allow."""
+        """Record a library step; refuses an operator that the problem does not allow."""
         called = str(func).removeprefix("aten.")
         name = BY_OUT.get(called, called)
         if name not in OPERATORS or not allows(self.library, name):
@@ -168,7 +169,7 @@ class Trace(TorchDispatchMode):
         own = {a.name: given.pop(a.name, a.default_value) for a in operator._schema.arguments}
         if name != called:
             self._require_shapes(func, operator, own, kwargs)
-        self.recording = False  # of what an operator is made, nothing is recorded
+        self.recording = False  # the operators inside this one are not steps
         result = func(*args, **kwargs)
         self.recording = True
         outputs = [result] if isinstance(result, torch.Tensor) else list(result)
@@ -183,7 +184,7 @@ class Trace(TorchDispatchMode):
         return result
 
     def _require_shapes(self, func: Any, operator: Any, own: dict[str, Any], kwargs: dict[str, Any]) -> None:
-        """Refuse an `out=` of another shape or dtype than the result's: torch would resize it."""
+        """Refuse an `out=` whose shape or dtype differs from the result's: torch would resize it."""
         named = {a.name: a.kwarg_only for a in operator._schema.arguments}
         made = operator(*(own[name] for name, alone in named.items() if not alone),
                         **{name: own[name] for name, alone in named.items() if alone})  # fmt: skip
@@ -219,7 +220,7 @@ class Trace(TorchDispatchMode):
     def _new_buffer(self, tensor: torch.Tensor, origin: Any, name: str) -> None:
         storage = tensor.untyped_storage()
         number = len(self.buffers)
-        self.alive.append(tensor)  # a freed storage's address could come back as another buffer
+        self.alive.append(tensor)  # otherwise a new storage could get the address of a freed one
         self.by_storage[storage._cdata] = number
         self.buffers[number] = Buffer(id=number, nbytes=storage.nbytes(), origin=origin, name=name)
 
