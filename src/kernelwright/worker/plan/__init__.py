@@ -1,1 +1,1 @@
-"""The launch plan: the data that the recorder leaves, how it is checked, laid out in memory and replayed."""
+"""The launch plan that the recorder writes: its data, its checks, its layout in memory and its replay."""

@@ -1,8 +1,8 @@
-"""The memory that a judge and a bench share, and where each buffer of a plan lies in it.
+"""The arena: one block of memory that a judge and a bench share, with all buffers of a plan.
 
-One block of bytes: on a GPU a device allocation passed by CUDA IPC, otherwise a file in memory that has no name, made
-by the supervisor. The judge writes inputs and reads outputs through its own mapping; kernels can reach nothing else of
-the judge's.
+On a GPU it is a device allocation that is passed by CUDA IPC, otherwise an anonymous file in memory that the supervisor
+creates. The judge writes inputs and reads outputs through its own mapping. Kernels can reach no other memory of the
+judge.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernelwright.worker.plan.plan import View
 
 
 def window(arena: torch.Tensor, layout: Layout, view: View) -> torch.Tensor:
-    """The tensor that `view` names. arena: (nbytes,) uint8."""
+    """The tensor that `view` describes. arena: (nbytes,) uint8."""
     dtype = getattr(torch, view.dtype)
     start, size = layout.offsets[view.buffer], layout.sizes[view.buffer]
     flat = arena[start : start + size - size % dtype.itemsize].view(dtype)

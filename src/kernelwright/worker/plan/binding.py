@@ -1,6 +1,6 @@
-"""The place of each tensor of a case in an arena: the inputs and parameters that a plan names.
+"""Binding of a case to an arena: the window for each input and parameter that a plan uses.
 
-It copies nothing. What is expanded (stride 0) is one element in memory, and written and compared once.
+It copies nothing. An expanded dimension (stride 0) has one element in memory, which is written and compared once.
 """
 
 from __future__ import annotations
@@ -22,8 +22,8 @@ def bind_tensors(
     arena: torch.Tensor,
     layout: Layout,
 ) -> Iterator[tuple[Buffer, torch.Tensor, torch.Tensor]]:
-    """(buffer, window in the arena, pristine tensor) of each input and parameter. laid: how each input lies in memory
-    there."""
+    """(buffer, window in the arena, pristine tensor) of each input and parameter. laid: the memory layout of each input
+    in the arena."""
     inputs = dict(zip(instance.input_names, instance.inputs, strict=True))
     layouts = dict(zip(instance.input_names, laid, strict=True))
     named = dict(instance.module.named_parameters()) | dict(instance.module.named_buffers())

@@ -8,24 +8,24 @@ from kernelwright.model import Record, Scalar, TensorSpec
 
 
 class CaseShape(Record, frozen=True, kw_only=True):
-    """One case. The judge describes it, the recorder calls the candidate by it."""
+    """One case, as the judge describes it to the recorder."""
 
     name: str
     inputs: tuple[TensorSpec | Scalar | None, ...]
     input_names: tuple[str, ...]
     parameters: dict[str, TensorSpec]
     init: tuple[Any, ...]
-    """As it comes out of JSON: a tensor as the fields of its `TensorSpec`."""
+    """Constructor arguments, decoded from JSON. A tensor is given by the fields of its `TensorSpec`."""
     init_names: tuple[str, ...]
     init_tensors: tuple[int, ...] = ()
-    """The places in `init` of tensors."""
+    """Positions of the tensors in `init`."""
     mutates: tuple[str, ...] = ()
-    """The inputs that may be changed; where there are some, a call may return nothing."""
+    """Inputs that a call may change in place. If there are any, a call may return nothing."""
     arguments: str = ""
     """How inputs are nested in forward's arguments (`structure`)."""
     keywords: tuple[str, ...] = ()
-    """The arguments of forward that are passed by name."""
+    """Arguments of forward that are passed by name."""
     returns: str = ""
-    """How tensors are nested in what forward returns, in the same way."""
+    """How tensors are nested in the result of forward (`structure`)."""
     gradients: int = 0
-    """How many of the inputs, the last ones, are gradients of outputs: then a backward is called after the forward."""
+    """Number of inputs, at the end, that are gradients of outputs. If there are any, a backward follows the forward."""

@@ -1,8 +1,8 @@
-"""Faults that make a plan unfit for replay.
+"""Checks of a launch plan before it is replayed.
 
-The recorder that wrote it ran the candidate's code, so nothing in it is taken on trust: every number, name and
-option is checked here before a trusted process acts on it. A plan without faults may still compute nonsense; that
-is for the judge.
+The recorder that wrote the plan ran the candidate's code, so the plan is not trusted: every number, name and option is
+checked here before a trusted process uses it. A plan without faults may still compute wrong values, which the judge
+finds.
 """
 
 from __future__ import annotations
@@ -34,13 +34,13 @@ from kernelwright.worker.plan.plan import (
 )
 
 MAX_BYTES = 1 << 44
-"""No device has 16 TiB; larger sizes only overflow what computes with them."""
+"""Largest size that is accepted. No device has 16 TiB, and larger numbers could overflow in later arithmetic."""
 
 MAX_GRID = (2**31 - 1, 65535, 65535)
-"""CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability"."""
+"""Largest grid. CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability"."""
 
 MAX_NESTING = 8
-"""Tuples in tuples; Triton's own kernels use two."""
+"""Most levels of tuples in tuples. Triton's own kernels use two."""
 
 DTYPES = frozenset({"void", "int1", "int8", "int16", "int32", "int64", "uint8", "uint16", "uint32", "uint64", "fp16",
                     "bf16", "fp32", "fp64", "fp8e4nv", "fp8e4b8", "fp8e4b15", "fp8e5", "fp8e5b16"})  # fmt: skip
@@ -49,20 +49,20 @@ DTYPES = frozenset({"void", "int1", "int8", "int16", "int32", "int64", "uint8", 
 
 @dataclass(frozen=True)
 class Expected:
-    """What a plan may refer to. kernels: parameters of each. given: (origin, name) of every input and parameter to
-    the bytes of its storage. mutates: whether forward changes inputs in place, so that a call may return nothing.
-    library: what the problem allows on the case."""
+    """The kernels and tensors that a plan may refer to. kernels: of each kernel, whether each parameter is a constexpr.
+    given: storage bytes of every input and parameter, by (origin, name). mutates: whether forward changes inputs in
+    place, so that a call may return nothing. library: the library steps that the problem allows on the case."""
 
     kernels: dict[str, dict[str, bool]]
     given: dict[tuple[str, str], int]
     mutates: bool = False
     library: Library = NO_LIBRARY
     gradients: tuple[str, ...] = ()
-    """The inputs that only a backward takes."""
+    """Inputs that only the backward receives."""
 
 
 def faults(plan: Plan, expected: Expected) -> list[str]:
-    """Everything that makes `plan` unfit, in words."""
+    """A message for each fault of `plan`; [] if it may be replayed."""
     found = list(_buffers(plan, expected))
     is_asked = expected.mutates or any(0 not in view.shape for view in plan.outputs)
     if is_asked and not any(0 not in launch.grid for launch in plan.launches):
@@ -78,7 +78,7 @@ def faults(plan: Plan, expected: Expected) -> list[str]:
 
 
 def _forward(plan: Plan, expected: Expected) -> Iterator[str]:
-    """What keeps the first part of a plan from being a forward by itself."""
+    """Faults of the split into forward and backward. The forward must be a complete plan by itself."""
     if (plan.forward is None) is bool(expected.gradients):
         yield "a forward and a backward were asked for" if expected.gradients else "no backward was asked for"
     elif plan.forward is not None:
@@ -172,7 +172,7 @@ def _is_value(kind: str, text: str, expected: Expected) -> bool:
 
 
 def _is_number(text: str) -> bool:
-    """Text of an int, float or bool as Python writes them."""
+    """Whether `text` is an int, float or bool as Python prints it."""
     if text in ("True", "False"):
         return True
     try:

@@ -1,4 +1,4 @@
-"""The place of each buffer of a plan in an arena. Pure arithmetic, so that the supervisor can size arenas too."""
+"""Layout of a plan's buffers in an arena. Pure arithmetic, so that the supervisor can compute the arena's size, too."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ GUARD_BYTES = 4096
 """Bytes before and after every buffer that no kernel may touch."""
 
 ALIGNMENT = 512
-"""What the CUDA allocator guarantees, so that pointers specialise as they will in use."""
+"""Alignment of each buffer, in bytes. It equals the CUDA allocator's, so that Triton specialises pointers as in use."""
 
 
 class Layout:
@@ -24,7 +24,7 @@ class Layout:
         self.nbytes = end
 
     def guards(self) -> list[tuple[int, int]]:
-        """Start and end of every stretch that belongs to no buffer."""
+        """Start and end of every guard zone: all bytes that belong to no buffer."""
         found, start = [], 0
         for number, offset in self.offsets.items():
             found.append((start, offset))

@@ -1,7 +1,7 @@
-"""A library step on memory: one operator of the framework that writes to tensors of the arena.
+"""Replay of a library step: one operator of the framework that writes to tensors of the arena.
 
-The step is data that the recorder wrote. `faults` has checked its names and numbers; what the operator would give is
-derived here once more, on tensors without data, because an `out=` of another shape would be resized.
+The recorder wrote the step, and `faults` has checked its names and numbers. The shapes and dtypes of the operator's
+results are derived here again, on meta tensors, because torch would resize an `out=` of another shape.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from kernelwright.worker.plan.operators import OPERATORS
 
 
 class Unfit(Exception):
-    """A library step that does not give what it says."""
+    """A library step has targets or arguments that its operator does not have."""
 
 
 def exact_products() -> None:
-    """Set the precision in which this process multiplies float32: IEEE's, for judge, bench and profiler alike."""
+    """Make this process multiply float32 in IEEE precision, as judge, bench and profiler do."""
     allow_tf32(False)
 
 
 def allow_tf32(allowed: bool) -> None:
-    """Whether this process may round the factors of float32 products to TF32 on a GPU."""
+    """Set whether this process may round the factors of float32 products to TF32 on a GPU."""
     torch.backends.cudnn.allow_tf32 = allowed
     torch.backends.cuda.matmul.allow_tf32 = allowed
 
 
 @contextmanager
 def in_ieee_precision() -> Iterator[None]:
-    """Without TF32 inside, whatever this process allows."""
+    """Context without TF32. At its end the previous settings are restored."""
     matmul, cudnn = torch.backends.cuda.matmul.allow_tf32, torch.backends.cudnn.allow_tf32
     exact_products()
     try:
@@ -44,7 +44,7 @@ def in_ieee_precision() -> Iterator[None]:
 
 
 def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) -> Callable[[], Any]:
-    """What carries a step out. Raises Unfit where its targets have another shape or dtype than the operator gives."""
+    """A function that runs the step. Raises Unfit if a target differs in shape or dtype from the operator's result."""
     packet, _, overload = step.operator.partition(".")
     aten = getattr(torch.ops.aten, packet)
     functional = getattr(aten, overload)
@@ -68,7 +68,7 @@ def bind(step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]) 
 def _arguments(
     functional: Any, step: plans.LibraryCall, tensor: Callable[[plans.View], torch.Tensor]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Positional and keyword arguments as the operator's schema has them."""
+    """Positional and keyword arguments according to the operator's schema."""
     args, kwargs = [], {}
     for argument in functional._schema.arguments:
         value = _value(step.arguments[argument.name], tensor)

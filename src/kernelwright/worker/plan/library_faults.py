@@ -1,7 +1,8 @@
-"""Faults of a plan's library steps: what the problem does not allow, and what they may not read or write.
+"""Checks of a plan's library steps: the operators that the problem allows, and the memory that they read and write.
 
-In "finish" they read only what an own kernel wrote. A kernel may write all memory whose pointer it gets, inputs aside,
-but what host code copied there from an input stays the input's: it is not known whether a kernel changed it.
+In mode "finish" they may read only memory that a kernel of the candidate wrote. A kernel counts as writing all memory
+whose pointer it gets, except inputs. Memory to which host code copied an input still counts as the input, because it is
+not known whether a kernel changed it.
 """
 
 from __future__ import annotations
@@ -40,8 +41,8 @@ from kernelwright.worker.plan.plan import (
 
 @dataclass(frozen=True)
 class Library:
-    """What a problem allows on a case. mode: "none", "finish" or "any". budget_bytes: what all library steps may read
-    and write together; None where that is not asked."""
+    """The library steps that a problem allows on a case. mode: "none", "finish" or "any". budget_bytes: limit on the
+    bytes that all library steps together read and write; None for no limit."""
 
     mode: str = "none"
     budget_bytes: int | None = None
@@ -53,12 +54,13 @@ NO_DROPOUT = (Value(kind="float", text="0.0"), Value(kind="int", text="0"))
 
 
 def budget(mode: str, compulsory_bytes: int, is_small: bool) -> int | None:
-    """Small cases are never timed, and their partial results are large beside them: there it is not asked."""
+    """`Library.budget_bytes` of a case. Small cases have no limit: they are never timed, and their partial results are
+    large compared with their inputs and outputs."""
     return None if mode != "finish" or is_small else compulsory_bytes // BUDGET_SHARE
 
 
 def library_faults(plan: Plan, allowed: Library) -> list[str]:
-    """In words. Every view of the plan lies inside its buffer."""
+    """A message for each fault. The caller has checked that every view of the plan lies inside its buffer."""
     calls = plan.library_calls
     if not calls:
         return []
@@ -86,7 +88,7 @@ def library_faults(plan: Plan, allowed: Library) -> list[str]:
 
 
 def _call(call: LibraryCall, mode: str) -> Iterator[str]:
-    """What is wrong with its name and arguments."""
+    """Faults of a step's operator and arguments."""
     operator = OPERATORS.get(call.operator)
     if operator is None:
         yield f"the library step {call.operator[:60]!r}, which is not on the list"
@@ -139,7 +141,7 @@ def _is_float(text: str) -> bool:
 
 
 def _memory(call: LibraryCall, buffers: dict[int, Buffer]) -> Iterator[str]:
-    """What it writes is scratch memory that it does not read, each element once."""
+    """Faults of a step's targets: they have to be scratch memory that the step does not read, each element once."""
     name = short(call.operator)
     for position, target in enumerate(call.targets):
         if buffers[target.buffer].origin != "scratch":
@@ -152,7 +154,7 @@ def _memory(call: LibraryCall, buffers: dict[int, Buffer]) -> Iterator[str]:
 
 
 def _interval(view: View) -> tuple[int, int]:
-    """First byte, and the byte after the last."""
+    """First byte of a view in its buffer, and the byte after its last."""
     return view.offset * ITEMSIZE[view.dtype], end_bytes(view)
 
 
@@ -172,12 +174,12 @@ def _overlaps_itself(view: View) -> bool:
 
 
 def _not_written_by_kernels(plan: Plan, buffers: dict[int, Buffer]) -> Iterator[str]:
-    """Reads of library steps that do not come from an own kernel."""
+    """Faults of library steps that read memory which no kernel of the candidate wrote."""
     written: set[int] = set()
     copied: dict[int, list[View]] = defaultdict(list)
 
     def foreign(view: View) -> str:
-        """Why this is not what kernels wrote, "" where it is."""
+        """The origin of a view that no kernel wrote; "" if a kernel wrote it."""
         buffer = buffers[view.buffer]
         if buffer.origin != "scratch":
             return f"the {buffer.origin} {buffer.name!r}"

@@ -1,4 +1,4 @@
-"""The operators of the framework that a plan may hold, with the properties of each. Pure: no torch.
+"""The operators of the framework that a plan may call (library steps), with their properties. Pure: no torch.
 
 None of them synchronises, draws random numbers, or has an output whose size depends on values.
 """
@@ -12,7 +12,7 @@ from typing import Literal
 
 Mode = Literal["finish", "any"]
 Kind = Literal["tensor", "operand", "int", "ints", "number", "bool", "dtype"]
-"""Of a parameter. operand: a tensor or a number."""
+"""The kind of a parameter. operand: a tensor or a number."""
 
 
 @dataclass(frozen=True)
@@ -23,8 +23,8 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Operator:
-    """mode: the least that a problem has to allow. out: the overload that writes to given tensors, "" where there is
-    none and the result is copied. is_arithmetic: for whole numbers and single elements only."""
+    """mode: the most restrictive library mode that allows the operator. out: the overload that writes to given tensors;
+    "" if there is none, so that the result is copied. is_arithmetic: allowed for integers and single elements only."""
 
     mode: Mode
     out: str
@@ -100,18 +100,18 @@ def _operator(name: str, mode: Mode, out: str, parameters: str) -> Operator:
 
 
 OPERATORS = {name: _operator(name, *row) for name, row in _TABLE.items()}  # type: ignore[arg-type]
-"""By the name in `torch.ops.aten`, with its overload."""
+"""Operators by their name in `torch.ops.aten`, with the overload."""
 
 BY_OUT = {f"{name.partition('.')[0]}.{one.out}": name for name, one in OPERATORS.items() if one.out}
-"""From the overload that writes to given tensors to the operator."""
+"""Names of operators, by their overload that writes to given tensors."""
 
 MOST_STEPS = {"finish": 16, "any": 256}
-"""Library steps of one call. A reduction ends in one or two of them; a network of the level 3 of KernelBench makes
-about 200 products. More is a loop in host code."""
+"""Most library steps of one call. A reduction ends in one or two; a network of KernelBench's level 3 has about 200
+products. More steps are a loop in host code."""
 
 BUDGET_SHARE = 16
-"""In "finish" all library steps together may read and write this part of the compulsory bytes: a split-K of 8 or the
-partial sums of a loss fit, a second pass over the data does not (issue 16)."""
+"""In mode "finish" all library steps together may read and write 1/16 of the compulsory bytes. That is enough for a
+split-K of 8 or the partial sums of a loss, but not for a second pass over the data (issue 16)."""
 
 
 def allows(mode: str, operator: str) -> bool:
@@ -120,15 +120,15 @@ def allows(mode: str, operator: str) -> bool:
 
 
 def short(operator: str) -> str:
-    """`aten.mm` for "mm.default": as reports name it."""
+    """The name in reports: `aten.mm` for "mm.default"."""
     return f"aten.{operator.partition('.')[0]}"
 
 
 def names(mode: Mode) -> Iterator[str]:
-    """What a mode adds, in words of the host code."""
+    """Names of the operators that a mode adds, without their overloads."""
     return iter(dict.fromkeys(name.partition(".")[0] for name, one in OPERATORS.items() if one.mode == mode))
 
 
 def is_whole(dtypes: list[str], shape: tuple[int, ...]) -> bool:
-    """Whether arithmetic is on whole numbers, or gives a single element."""
+    """Whether arithmetic has integer operands or gives a single element."""
     return math.prod(shape) == 1 or all(dtype.startswith(("int", "uint", "bool")) for dtype in dtypes)

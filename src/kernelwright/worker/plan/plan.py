@@ -1,9 +1,9 @@
-"""The launch plan: what a candidate's host code does, as data.
+"""The launch plan: everything that a candidate's host code does in one call, as data.
 
-It is written by the recorder (which is not believed) and replayed by the bench. A plan can allocate,
-fill, copy and cast buffers, launch the candidate's own Triton kernels, and call the operators of `operators` where the
-problem allows it (`LIBRARY`). Elsewhere no step computes, so a forged plan still has to compute the right answer with
-its own kernels.
+The recorder (which is not trusted) writes it, and the bench replays it. A plan can allocate, fill, copy and cast
+buffers, launch the candidate's own Triton kernels, and call the operators of `operators` if the problem allows it
+(`LIBRARY`). Without LIBRARY only kernels compute, so a forged plan still has to compute the right answer with the
+candidate's own kernels.
 """
 
 from __future__ import annotations
@@ -18,18 +18,19 @@ from kernelwright import codec
 from kernelwright.model import Status
 
 OPTIONS = ("num_warps", "num_stages", "num_ctas", "maxnreg", "enable_fp_fusion", "launch_cooperative_grid")
-"""Launch keywords that are the compiler's, not the kernel's. Others (`ir_override`, …) would replace the code."""
+"""Launch keywords that are compiler options. Others are refused, because some (`ir_override`, …) replace the code."""
 
 MAX_STEPS = 4096
-"""More launches than this in one call is not a kernel but a host loop; refused by the recorder."""
+"""Most steps of one call; the recorder refuses more. More launches are a loop in host code, not a kernel."""
 
 AGAIN, AGAIN_FEW = -2, -4
-"""The numbers of the draws that follow draw 0 on memory that is not cleared in between: its inputs, of which some, or
-a few, have changed. Even, as is draw 0, so that the guard zones hold the same poison."""
+"""Numbers of the draws that follow draw 0 on memory that is not cleared in between. Their inputs are those of draw 0
+with some (AGAIN) or a few (AGAIN_FEW) values changed. The numbers are even, as 0 is, so that the guard zones hold the
+same poison."""
 
 AS_DENSE = -6
-"""The number of the draw whose inputs are laid out otherwise, expected is what the same memory read as dense gives.
-In the even numbers below it some of the inputs are read by their strides all the same."""
+"""Number of the draw with padded inputs whose expected outputs come from reading the same memory as dense. In the draws
+with even numbers below it, some of the inputs are read by their strides."""
 
 
 class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_fields=True):
@@ -37,7 +38,7 @@ class Step(msgspec.Struct, frozen=True, kw_only=True, tag=True, forbid_unknown_f
 
 
 class Buffer(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """A storage. origin "input" and "parameter" are bound by the judge under `name`; "scratch" is allocated."""
+    """A storage. The judge binds the origins "input" and "parameter" by `name`; "scratch" is allocated."""
 
     id: int
     nbytes: int
@@ -98,7 +99,7 @@ Argument = Tensor | Descriptor | Value | Tuple
 
 
 class TritonLaunch(Step, frozen=True, kw_only=True, tag="triton"):
-    """One Triton launch. arguments: by parameter name, constexprs among them. options: num_warps, num_stages, …"""
+    """One Triton launch. arguments: by parameter name, including constexprs. options: num_warps, num_stages, …"""
 
     kernel: str
     grid: tuple[int, ...]
@@ -107,8 +108,8 @@ class TritonLaunch(Step, frozen=True, kw_only=True, tag="triton"):
 
 
 Launch = TritonLaunch
-"""A launch in any language. Another language adds a record with its own tag: `TritonLaunch | OtherLaunch`. mypy then
-reports the checks, the replay, the compiler and the interpreter until they have a case for it."""
+"""A launch in any language. A further language adds a record with its own tag: `TritonLaunch | OtherLaunch`. mypy then
+reports the checks, the replay, the compiler and the interpreter until each has a case for the new record."""
 
 
 class LibraryCall(Step, frozen=True, kw_only=True, tag="library"):
@@ -133,7 +134,7 @@ class Forward(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything one call does on one case, in order."""
+    """Everything that one call does on one case, in order."""
 
     buffers: tuple[Buffer, ...]
     steps: tuple[PlanStep, ...]
@@ -141,7 +142,7 @@ class Plan(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
     single: bool
     """Whether the call returned one tensor, not a tuple of them."""
     returns: str = ""
-    """How the outputs are nested in what the call returned (`structure`)."""
+    """How the outputs are nested in the call's result (`structure`)."""
     forward: Forward | None = None
 
     @property
@@ -160,14 +161,14 @@ def forward_alone(plan: Plan, part: Forward) -> Plan:
 
 
 def backward_twice(plan: Plan, part: Forward) -> Plan:
-    """The plan with its backward once more at the end, on what the forward has left."""
+    """The plan with its backward repeated at the end. The forward is not repeated."""
     return msgspec.structs.replace(plan, steps=(*plan.steps, *plan.steps[part.steps :]))
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the recorder says of one case: a plan, or a status with its reason. taken: the numbers of the branches of
-    host code that were taken, as `source.branches` counts them. refused: whether the host code itself raised the
-    error, in one of its `raise` or `assert` statements."""
+    """The recorder's result for one case: a plan, or a status with its reason. taken: the numbers of the branches of
+    host code that ran, as `source.branches` counts them. refused: whether a `raise` or `assert` statement of the host
+    code itself raised the error."""
 
     case: str
     plan: Plan | None = None
@@ -178,8 +179,8 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 class Recorded(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """The recorder's answer. autotune: the number of configs of each kernel under `triton.autotune`. constants: what
-    the names that were asked for are bound to, as literals."""
+    """The recorder's answer. autotune: the number of configs of each kernel under `triton.autotune`. constants: values
+    of the requested names, as literals."""
 
     recordings: tuple[Recording, ...]
     autotune: dict[str, int]
@@ -214,13 +215,14 @@ def argument_views(step: Launch | LibraryCall) -> list[View]:
 
 
 def given_bytes(launch: Launch) -> int:
-    """Of the tensors that a launch is given, each view once."""
+    """Bytes of all tensors in the arguments of a launch. Each view counts once."""
     views = set(argument_views(launch))
     return sum(math.prod(view.shape) * itemsize(view.dtype) for view in views)
 
 
 def dtypes(launch: Launch) -> tuple[str, ...]:
-    """The kernel and the dtypes among its arguments: launches alike in these compute in the same formats."""
+    """The kernel, and the dtypes, strings and kernels in its arguments. Launches with equal tuples compute in the same
+    formats."""
 
     def of(argument: Argument) -> list[str]:
         match argument:
@@ -244,10 +246,10 @@ def end_bytes(view: View) -> int:
 
 
 def launch_identity(launch: Launch, constexpr: dict[str, bool]) -> str:
-    """Hash of what decides the compiled code of a launch: kernel, dtypes, constexprs, options, the specialisation
-    of integers (1, divisible by 16, width) and of pointers (16-byte aligned).
+    """Hash of everything that affects the compiled code of a launch: kernel, dtypes, constexprs, options, the
+    specialisation of integers (1, divisible by 16, width) and of pointers (16-byte aligned).
 
-    constexpr: for each parameter of the kernel whether it is one (`extract.Kernels.parameters`).
+    constexpr: whether each parameter of the kernel is a constexpr (`extract.Kernels.parameters`).
     """
 
     def key(argument: Argument) -> object:
@@ -280,5 +282,5 @@ ITEMSIZE = {
 
 
 def itemsize(dtype: str) -> int:
-    """Bytes of one element; KeyError for a dtype that a plan does not know."""
+    """Bytes of one element; KeyError for a dtype that plans do not support."""
     return ITEMSIZE[dtype]

@@ -1,7 +1,7 @@
-"""Replaying a launch plan on an arena.
+"""Replay of a launch plan on an arena.
 
-It knows nothing of the candidate's host code or of expected outputs. How a kernel is launched comes from outside:
-machine code on a GPU (`launching`), Triton's interpreter without one (`kernels`).
+It has neither the candidate's host code nor expected outputs. The caller passes the function that launches a kernel:
+as machine code on a GPU (`launching`), or in Triton's interpreter (`kernels`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernelwright.worker.plan.layout import Layout
 from kernelwright.worker.plan.operators import short
 
 Tensors = Callable[[plans.View], Any]
-"""What a kernel is given for a view."""
+"""Maps a view to the tensor that a kernel receives."""
 
 Launcher = Callable[[plans.Launch, Tensors], Callable[[], Any]]
 """Binds one launch to memory; the result launches it."""
@@ -32,7 +32,7 @@ class Replay:
         self.tensor = lambda view: window(arena, layout, view)
         self.steps = [self._bind_step(step, launcher) for step in plan.steps]
         self.parts: dict[str, list[Callable[[], Any]]] = {}
-        """The steps by library operator, all others under ""."""
+        """The steps by library operator; all other steps under ""."""
         for step, bound in zip(plan.steps, self.steps, strict=True):
             name = short(step.operator) if isinstance(step, plans.LibraryCall) else ""
             self.parts.setdefault(name, []).append(bound)
@@ -42,7 +42,7 @@ class Replay:
             step()
 
     def run_part(self, name: str) -> None:
-        """The steps of one part alone, on what a whole call left."""
+        """Run the steps of one part alone, on the memory that a whole call left."""
         for step in self.parts[name]:
             step()
 

@@ -1,6 +1,6 @@
-"""Plans that a process was sent once, and that later messages name.
+"""Plans that are sent to a process once. Later messages refer to them by name.
 
-Both ends of a channel call `remember` in the same order, so they forget the same plans.
+Both ends of a channel call `remember` in the same order, so they drop the same plans.
 """
 
 from __future__ import annotations
@@ -10,11 +10,11 @@ from typing import TypeVar
 T = TypeVar("T")
 
 KEPT = 64
-"""Plans that a process remembers. One evaluation of a case needs its own, one less a kernel, and the incumbent's."""
+"""Most plans that a process keeps. A case needs its own plan, that plan without one kernel, and the incumbent's."""
 
 
 def remember(plans: dict[str, T], name: str, plan: T) -> None:
-    """Add a plan, and forget the oldest where there are more than KEPT."""
+    """Add a plan, and drop the oldest if there are more than KEPT."""
     plans[name] = plan
     while len(plans) > KEPT:
         del plans[next(iter(plans))]

@@ -1,6 +1,6 @@
-"""Nesting of values in lists, tuples and dicts: their leaves in one row, and a Python literal with their places.
+"""Nested lists, tuples and dicts: their leaves as a flat list, and their structure as a Python literal.
 
-The literal of `{"k": [a, b], "v": c}` is `{'k': [0, 1], 'v': 2}`: a whole number is the place of a leaf.
+The literal of `{"k": [a, b], "v": c}` is `{'k': [0, 1], 'v': 2}`: a whole number is the position of a leaf.
 """
 
 from __future__ import annotations
@@ -11,13 +11,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 DEEPEST = 16
-"""Levels of nesting; deeper values nest in themselves."""
+"""Most levels of nesting. A deeper value most likely contains itself."""
 
 
 def nested(value: Any, leaves: list[Any], depth: int = 0) -> Any:
-    """A value with the place of each leaf instead of it; the leaves are appended to `leaves`.
+    """The value with each leaf replaced by its position. The leaves are appended to `leaves`.
 
-    Raises ValueError for keys that are neither text nor whole numbers, and for values that nest too deep.
+    Raises ValueError for keys that are neither text nor whole numbers, and for more than DEEPEST levels.
     """
     if depth > DEEPEST:
         raise ValueError(f"nested deeper than {DEEPEST} levels")
@@ -32,10 +32,10 @@ def nested(value: Any, leaves: list[Any], depth: int = 0) -> Any:
 
 
 def result_of(value: Any, leaves: list[Any]) -> str:
-    """The literal of what a call returns; "" for one leaf and for a flat list or tuple of leaves.
+    """The literal of a call's result; "" for one leaf and for a flat list or tuple of leaves.
 
-    Lists count as tuples, dataclasses as dicts of their fields, dicts in the order of their keys; None is no leaf.
-    Raises ValueError as `nested`.
+    Lists count as tuples, dataclasses as dicts of their fields. Dicts are sorted by key. None is not a leaf. Raises
+    ValueError as `nested`.
     """
     places: list[Any] = []
     structure = nested(_plain(value), places)
@@ -66,7 +66,7 @@ def put_together(structure: Any, leaves: Sequence[Any]) -> Any:
 
 
 def names_of(name: str, structure: Any) -> list[str]:
-    """A name for each leaf: "x" of a plain value, "cache.k" and "states.0" inside of others."""
+    """A name for each leaf: "x" for a plain value, "cache.k" or "states.0" for a leaf of a dict or list."""
     if isinstance(structure, dict):
         return [found for key, one in structure.items() for found in names_of(f"{name}.{key}", one)]
     if isinstance(structure, list | tuple):
@@ -75,7 +75,8 @@ def names_of(name: str, structure: Any) -> list[str]:
 
 
 def arguments_from(literal: str, names: Sequence[str], leaves: Sequence[Any]) -> dict[str, Any]:
-    """A call's arguments by name. literal: of a dict of them; "" where each leaf is an argument, of these names."""
+    """A call's arguments by name. literal: the structure of this dict; "" if each leaf is an argument, named as in
+    `names`."""
     if not literal:
         return dict(zip(names, leaves, strict=True))
     arguments: dict[str, Any] = put_together(ast.literal_eval(literal), leaves)
