@@ -1,1 +1,1 @@
-"""The bench of a machine without a GPU: Triton's interpreter in a sandbox, one process per candidate."""
+"""The bench on a machine without a GPU: Triton's CPU interpreter in a sandbox, one process per candidate."""

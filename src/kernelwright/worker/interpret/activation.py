@@ -1,8 +1,8 @@
-"""One call of an instrumented kernel in Triton's CPU interpreter, checked against what the compiler found.
+"""One call of an instrumented kernel in Triton's CPU interpreter, compared with the compiler's report.
 
-`instrument` puts a call of one of these methods around each expression. A value has to be what the compiler took it
-for: a constant equal to the compiler's, or a tensor of the compiler's type. A Python number where the compiler had a
-value on the device becomes a tensor of that type, so that it is computed as on the device.
+`instrument` wraps each expression in a call of one of these methods. A value has to agree with the report: it is a
+constant equal to the compiler's, or a tensor of the compiler's type. A Python number where the compiler has a value on
+the device becomes a tensor of that type, so that it is computed as on the device.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from kernelwright.worker.compile.instrument import Sites
 
 
 class Diverged(Exception):
-    """The interpreter came to something else than the compiler."""
+    """A value or a branch in the interpreter differs from the compiler's."""
 
 
 class Unsupported(Exception):
-    """What Triton's CPU interpreter cannot run."""
+    """Triton's CPU interpreter cannot run this code."""
 
 
 class Mismatch(Exception):
-    """A value that is not of the kind that was expected."""
+    """A value is not of the expected kind."""
 
 
 class Memory:
-    """How often an interpreter read memory, and how often what it wrote was new."""
+    """Counts of an interpreter's memory accesses: all reads; stores, and atomics that changed a value."""
 
     def __init__(self) -> None:
         self.reads = 0
@@ -42,7 +42,7 @@ class Memory:
 
 
 class Activation:
-    """One call of a function."""
+    """One call of an instrumented function."""
 
     def __init__(self, way: Way, sites: Sites, memory: Memory) -> None:
         self.way, self.sites, self.memory = way, sites, memory
@@ -52,7 +52,7 @@ class Activation:
         self.last: tuple[int, int, int, dict[str, bytes]] | None = None
 
     def at(self, index: int, value: Any) -> Any:
-        """An expression's value, as the compiler took it."""
+        """An expression's value, converted to the compiler's kind; raises Diverged if it is of another kind."""
         kind = self.here.get(index)
         if kind is None:
             raise Diverged(f"{self._where(index)} was not compiled, and the CPU interpreter came to it")
@@ -63,7 +63,7 @@ class Activation:
                            f"{_shown(kind)} when compiled") from None  # fmt: skip
 
     def passed(self, index: int, value: Any) -> Any:
-        """A call whose result is not used."""
+        """The value of a call whose result is not used; raises Diverged if the call was not compiled."""
         if index not in self.here:
             raise Diverged(f"{self._where(index)} was not compiled, and the CPU interpreter came to it")
         return value
@@ -72,7 +72,7 @@ class Activation:
         raise Diverged(f"{why}, in {self.way.function}")
 
     def assigned(self, value: Any) -> Any:
-        """What a variable holds after `x = value`: compiled, a number becomes a tensor, also in a tuple."""
+        """The value of `x` after `x = value`. As in compiled code, a number becomes a tensor, also inside a tuple."""
         if isinstance(value, tuple | list | core.tuple):
             return tuple(self.assigned(item) for item in value)
         return triton_interpreter.interpreter_semantic.to_tensor(value, False)
@@ -106,10 +106,10 @@ class Activation:
         self.path, self.here = outer, self.way.paths.get(outer, {})
 
     def turn(self, loop: int, test: Any, variables: dict[str, Any]) -> Any:
-        """The test of a `while` loop; raises Unsupported where it waits for a program that has not run yet.
+        """The condition of a `while` loop; raises Unsupported if the loop waits for a program that has not run yet.
 
-        Nothing else runs meanwhile: where turns that read memory changed neither memory nor a variable, the next ones
-        will not either.
+        Programs run one after the other. If iterations that read memory change neither memory nor a variable, later
+        iterations will not either.
         """
         test = getattr(test, "condition", test)  # of `tl.condition(test)`
         self.turns += 1
@@ -123,7 +123,7 @@ class Activation:
 
     @staticmethod
     def plain(value: Any) -> Any:
-        """`x.value` of a constant: a dtype, say, which the interpreter passes on without `tl.constexpr` around it."""
+        """`x.value` of a constant. The interpreter passes some, such as dtypes, without `tl.constexpr` around them."""
         return value.value if isinstance(value, core.constexpr) else value
 
     @staticmethod
@@ -143,15 +143,17 @@ class Activation:
 
 
 PATIENCE = 256
-"""Turns of a `while` loop between two looks at whether anything has changed."""
+"""Iterations of a `while` loop between two checks for changes."""
 
 
 def entered(
     function: str, branches: Branches, sites: Sites, memory: Memory, launched: bool, values: tuple[Any, ...]
 ) -> tuple[Any, ...]:
-    """An activation and the arguments as the compiler took them. launched: by the host, where numbers that are 1 become
-    constants, floats become fp32 and an annotation (`n: tl.int64`) says how wide a number is; otherwise by another
-    kernel."""
+    """A new activation, and the arguments converted to the compiler's kinds.
+
+    launched: the host launched the function, so that a number 1 becomes a constant, a float becomes fp32, and an
+    annotation (`n: tl.int64`) sets the width of a number. Otherwise another kernel called the function.
+    """
     ways = branches.ways.get(function, [])
     if not launched:
         exact = branches.exact.get((function, str([kind_of(value) for value in values])))
@@ -168,14 +170,14 @@ def entered(
 
 
 def _number(value: Any) -> Any:
-    """The Python number that the host passed, for which the interpreter has a scalar."""
+    """The Python number in a scalar that the interpreter made from a number of the host; other values unchanged."""
     if not isinstance(value, tl.tensor) or value.type.is_block() or str(value.type) not in SCALARS:
         return value
     return value.handle.data.item()
 
 
 def taken(kind: Kind, value: Any) -> Any:
-    """A value as what the compiler took it for; raises Mismatch."""
+    """A value converted to the compiler's kind; raises Mismatch."""
     if type(value) is core.constexpr:
         value = value.value
     if isinstance(kind, list):
@@ -199,7 +201,7 @@ def taken(kind: Kind, value: Any) -> Any:
 
 
 def _is_constant(kind: str, value: tl.tensor) -> bool:
-    """Whether a tensor holds the one number that the compiler had for a constant."""
+    """Whether a tensor has a single element, equal to the compiler's constant."""
     name, _, text = kind.partition(" ")
     data = value.handle.data
     if name not in ("int", "bool", "float") or not isinstance(data, np.ndarray) or data.size != 1:
@@ -210,7 +212,7 @@ def _is_constant(kind: str, value: tl.tensor) -> bool:
 
 
 def _number_as(name: str, value: float) -> tl.tensor:
-    """A number as a scalar of the named type."""
+    """A number as a scalar of the named type; raises Mismatch if the type cannot represent it."""
     if name not in SCALARS or (isinstance(value, float) and not name.startswith("fp")):
         raise Mismatch(_shown(kind_of(value)))
     dtype = tl.dtype(name)
@@ -227,7 +229,7 @@ SCALARS = {"int1": np.bool_, "int8": np.int8, "int16": np.int16, "int32": np.int
 
 
 def _bounds(*arguments: Any, **keywords: Any) -> tuple[Any, Any, Any]:
-    """Start, stop and step of a loop, by position or by the names that `tl.range` has for them."""
+    """Start, stop and step of a loop, passed by position or by the argument names of `tl.range`."""
     values = list(arguments)
     for name in ("arg1", "arg2", "step")[len(values) :]:
         values.append(keywords.get(name))
@@ -240,7 +242,7 @@ def _whole(bound: Any) -> int:
 
 
 def _combined(values: tuple[Callable[[], Any], ...], stops: bool) -> Any:
-    """`and` (stops: False) or `or` (True) as compiled: constants end it, tensors are all computed and combined."""
+    """`and` (stops: False) or `or` (stops: True) as compiled: a constant can end it, all tensors are combined."""
     tensors: list[Any] = []
     value: Any = None
     for later in values:
@@ -256,7 +258,7 @@ def _combined(values: tuple[Callable[[], Any], ...], stops: bool) -> Any:
 
 
 def _bytes_of(variables: dict[str, Any]) -> dict[str, bytes]:
-    """Contents of all variables that can change."""
+    """The contents of variables as bytes, for comparison."""
     found = {}
     for name, value in variables.items():
         data = getattr(getattr(value, "handle", None), "data", value)
@@ -265,7 +267,7 @@ def _bytes_of(variables: dict[str, Any]) -> dict[str, bytes]:
 
 
 def _shown(kind: Kind) -> str:
-    """A kind for a reader: "the number 3" or "a tensor of fp32"."""
+    """A kind in messages: "3" or "a tensor of fp32"."""
     if isinstance(kind, list):
         return f"({', '.join(_shown(one) for one in kind)})"
     name, _, text = kind.partition(" ")

@@ -1,7 +1,7 @@
-"""Triton's CPU interpreter, kept to the arena and to what was compiled.
+"""Triton's CPU interpreter, with checks of memory accesses and comparisons with the compiler's report.
 
-`install` patches the interpreter once in a process; `load` loads instrumented kernels; a replay runs inside `running`.
-Only where TRITON_INTERPRET was set before Triton was imported.
+`install` patches the interpreter once per process. `load` loads instrumented kernels. A replay runs inside `running`.
+TRITON_INTERPRET has to be set before Triton is imported.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from kernelwright.worker.interpret.activation import SCALARS, Diverged, Memory, 
 __all__ = ["Diverged", "Outside", "Unsupported", "install", "load", "running"]
 
 UNTRUE_TENSORS = ("validate", "materialize_pointers")
-"""Functions of the interpreter whose assertions are the hardware's rules for descriptors."""
+"""Functions of the interpreter whose assertions check the hardware's rules for tensor descriptors."""
 
 
 class Outside(Exception):
-    """Device code that reaches memory that is not the arena's."""
+    """Device code accesses memory outside of the arena, or converts between addresses and numbers."""
 
 
 @dataclass
 class _State:
-    """first and end: addresses of the arena's memory. launched: the next function to be called is a kernel's launch.
-    patches: what undoes the interpreter's changes to `triton.language`, by the modules that kernels see it by."""
+    """first and end: address range of the arena. launched: whether the next function call is a launch by the host.
+    patches: objects that undo the interpreter's changes to `triton.language`, by the modules that a kernel imports."""
 
     first: int = 0
     end: int = 0
@@ -59,9 +59,9 @@ _sites: dict[str, dict[str, Sites]] = {}
 
 @contextmanager
 def running(arena: torch.Tensor, reports: Sequence[Sequence[Specialised]]) -> Iterator[None]:
-    """Replay kernels in here. arena: all memory that they may reach. reports: what compilers reported of every launch.
+    """Context for a replay. arena: all memory that kernels may access. reports: the compilers' reports of every launch.
 
-    Raises Outside, Diverged or Unsupported; AssertionError for what device code would not survive either.
+    Raises Outside, Diverged or Unsupported; AssertionError for a fault that would also break the kernel on a device.
     """
     storage = arena.untyped_storage()
     _state.first, _state.end = storage.data_ptr(), storage.data_ptr() + storage.nbytes()
@@ -77,8 +77,8 @@ def running(arena: torch.Tensor, reports: Sequence[Sequence[Specialised]]) -> It
 
 
 def cause_of(error: BaseException) -> Exception:
-    """What an error of the interpreter's goes back to. The kernel was compiled: what is not named here is a limit of
-    the interpreter, not a fault of the kernel's."""
+    """The cause of an interpreter's error. The kernel has been compiled, so any error that is not known here is a limit
+    of the interpreter (Unsupported), not a fault of the kernel."""
     inner = error
     while inner.__cause__ is not None:
         inner = inner.__cause__
@@ -90,7 +90,7 @@ def cause_of(error: BaseException) -> Exception:
 
 
 def _is_hardware(error: AssertionError) -> bool:
-    """Whether an assertion is one that the hardware makes as well: alignment of descriptors, what `tl.assume` says."""
+    """Whether a failed assertion is also a rule of the hardware: alignment of descriptors, a `tl.assume`."""
     trace, name = error.__traceback__, ""
     while trace is not None:
         name, trace = trace.tb_frame.f_code.co_name, trace.tb_next
@@ -101,9 +101,9 @@ def _is_hardware(error: AssertionError) -> bool:
 
 
 class Checked:
-    """In the place of the module of C++ through which the interpreter reads and writes memory. Every way to memory
-    (masked and block pointers, descriptors, atomics) ends in one of its four functions, each with an array of
-    addresses."""
+    """Replacement of the C++ module through which the interpreter accesses memory, with a check of each address. Every
+    access (masked and block pointers, descriptors, atomics) calls one of its four functions with an array of addresses.
+    """
 
     def __init__(self, native: Any) -> None:
         self.native = native
@@ -136,7 +136,7 @@ class Checked:
         return self._atomic(addresses, mask, self.native.atomic_rmw, operation, addresses, value, mask, semantic)
 
     def _atomic(self, addresses: Any, mask: Any, run: Callable[..., Any], *arguments: Any) -> Any:
-        """What was there before. Only a value that is new counts as a change: a lock that stays taken is none."""
+        """The old value. Only a different new value counts as a change; a lock that stays taken does not."""
         _state.memory.reads += 1
         before = run(*arguments)
         after = self.native.load(addresses, mask, np.asarray(before), np.asarray(before).dtype)
@@ -145,7 +145,7 @@ class Checked:
 
 
 def _check(addresses: Any, mask: Any, width: int, does: str, *sizes: int) -> None:
-    """Raises Outside unless every address under the mask lies in the arena, with the `width` bytes that follow."""
+    """Raises Outside unless the `width` bytes at every address under the mask lie in the arena."""
     addresses, mask = np.asarray(addresses), np.asarray(mask)
     if addresses.dtype != np.uint64 or {addresses.size, *sizes} != {mask.size}:
         raise Unsupported(
@@ -189,15 +189,15 @@ def install() -> None:
 
 
 class _Kept:
-    """Stands for a patch that `running` undoes."""
+    """What Triton gets for a patch that `running` undoes."""
 
     def restore(self) -> None:
-        """Nothing yet."""
+        """Do nothing. `running` restores."""
 
 
 def _once_a_replay(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What prepares `triton.language` for interpreting a function. Triton does it for every launch and every call of a
-    device function, which took a seventh of the time of a replay."""
+    """Patch `triton.language` for interpretation once per replay. Triton does it for every launch and every call of a
+    device function, which took a seventh of a replay's time."""
 
     def patched(function: Any) -> _Kept:
         seen = tuple(value for value in function.__globals__.values() if value is tl or value is core)
@@ -209,7 +209,8 @@ def _once_a_replay(patch: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _looked_up_once(numpy_dtype: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """NumPy's dtype for Triton's, of an element where that is a block's. Triton makes its table for every operation."""
+    """NumPy's dtype for a Triton dtype (a block type counts as its element type), from a cache. Triton builds its table
+    for every operation."""
     known = functools.cache(numpy_dtype)
 
     def converted(dtype: Any) -> Any:
@@ -219,7 +220,7 @@ def _looked_up_once(numpy_dtype: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _computed(self: Any, library: str, path: str, symbol: str, arguments: list[Any], result: Any, is_pure: bool) -> Any:
-    """A function of libdevice, in float64; raises Unsupported for one that is not in the table."""
+    """The result of a libdevice function, computed in float64; raises Unsupported for a symbol not in FUNCTIONS."""
     if symbol not in FUNCTIONS:
         raise Unsupported(f"{symbol} of libdevice")
     with np.errstate(all="ignore"):
@@ -229,7 +230,7 @@ def _computed(self: Any, library: str, path: str, symbol: str, arguments: list[A
 
 
 def _outside(function: Callable[..., Any]) -> Callable[..., Any]:
-    """A function of libdevice as kernels call it: Triton's interpreter leaves these modules as they are."""
+    """A libdevice function that kernels can call in the interpreter, which does not patch libdevice itself."""
 
     def called(*arguments: Any) -> Any:
         return function(*arguments, _semantic=triton_interpreter.interpreter_semantic)
@@ -242,7 +243,7 @@ def _refused_cast(self: Any, source: Any, target: Any) -> Any:
 
 
 def _within_kind(bitcast: Callable[..., Any]) -> Callable[..., Any]:
-    """A bitcast that makes no pointer of a number, and no number of a pointer."""
+    """A bitcast that refuses to turn a number into a pointer, or a pointer into a number."""
 
     def checked(self: Any, source: Any, target: Any) -> Any:
         if source.dtype.scalar.is_ptr() != target.scalar.is_ptr():
@@ -253,7 +254,7 @@ def _within_kind(bitcast: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _launching(set_grid_idx: Callable[..., Any]) -> Callable[..., Any]:
-    """What the interpreter calls right before it calls a kernel for one program."""
+    """Note that a launch follows: the interpreter calls this right before it calls a kernel for one program."""
 
     def launching(self: Any, *index: int) -> Any:
         _state.launched = True
@@ -263,7 +264,7 @@ def _launching(set_grid_idx: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _with_flags(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """What makes a tensor of an argument, also of a bool: the interpreter's own takes it for 32 bits."""
+    """Convert an argument to a tensor, and a bool to int1: the interpreter itself makes a bool 32 bits wide."""
 
     def converted(argument: Any) -> Any:
         if not isinstance(argument, bool):
@@ -274,7 +275,7 @@ def _with_flags(convert: Callable[[Any], Any]) -> Callable[[Any], Any]:
 
 
 def _named(launch: Callable[..., Any]) -> Callable[..., Any]:
-    """A launch in which each failure is the interpreter's error, also one while it prepares the arguments."""
+    """A launch that raises every failure as InterpreterError, also one in the preparation of arguments."""
 
     def launched(self: Any, *arguments: Any, **keywords: Any) -> Any:
         try:
@@ -291,7 +292,8 @@ def _named(launch: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def load(source: str, folder: Path) -> ModuleType:
-    """The module of extracted kernels, instrumented, in a file in `folder`; raises Unsupported where that cannot be."""
+    """Load extracted kernels, instrumented, from a file in `folder`; raises Unsupported for code that cannot be
+    instrumented."""
     try:
         made = instrument(source)
     except NotInstrumented as error:
@@ -313,8 +315,8 @@ def _entering(sites: dict[str, Sites]) -> Callable[..., tuple[Any, ...]]:
 
 
 def _late(builtin: Any) -> Callable[..., Any]:
-    """A function of the language that was imported by its name. The interpreter replaces it in `triton.language` while
-    a kernel runs: looked up only when it is called."""
+    """A function of the language that a kernel's module imports by name. The interpreter replaces it in
+    `triton.language` while a kernel runs, so each call looks it up there."""
     modules = [module for module in (tl, core, tl.math) if getattr(module, builtin.__name__, None) is builtin]
     if not modules:
         return builtin  # type: ignore[no-any-return]
@@ -326,7 +328,7 @@ def _late(builtin: Any) -> Callable[..., Any]:
 
 
 def _builtin(name: str) -> Callable[..., Any]:
-    """`min` or `max` as compiled: by elements where one of the values is a tensor."""
+    """`min` or `max` as compiled: elementwise if one of the values is a tensor."""
 
     def called(*values: Any, **keywords: Any) -> Any:
         return getattr(core, f"builtin_{name}")(*values, **keywords, _semantic=triton_interpreter.interpreter_semantic)

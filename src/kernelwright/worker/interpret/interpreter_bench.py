@@ -1,7 +1,7 @@
 """The interpreter's bench: replays launch plans of one candidate on Triton's CPU interpreter, for values only.
 
-Confined, because the interpreter executes a kernel's text as Python. It shares one piece of memory with the judge (see
-`arena`), holds no expected output, and is killed when its candidate has been judged.
+The process is in a sandbox, because the interpreter executes a kernel's text as Python. It shares only the arena with
+the judge, has no expected outputs, and is killed when its candidate has been judged.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kernelwright.worker.processes.channel import Channel, Done, Failure
 
 
 class InterpreterBench:
-    """descriptor: of the arena's memory, which the supervisor makes and lets grow. folder: a private, empty one."""
+    """descriptor: of the arena's memory, which the supervisor creates and grows. folder: a private, empty one."""
 
     def __init__(self, descriptor: int, folder: Path) -> None:
         self.descriptor, self.folder = descriptor, folder
@@ -48,7 +48,7 @@ class InterpreterBench:
 def main(channel: Channel, options: dict[str, Any]) -> None:
     scratch, descriptor = Path(options["scratch"]), int(options["descriptors"][0])
     warnings.filterwarnings("ignore", category=UserWarning)
-    torch.set_num_threads(1)  # small arrays: threads would only get in its way, and none can be started
+    torch.set_num_threads(1)  # arrays are small, and the sandbox forbids threads
     confine.enter(scratch, (channel.socket.fileno(), descriptor), confine.ALLOWANCES["interpreter"])
     interpreter.install()
     bench = InterpreterBench(descriptor, scratch)
@@ -59,7 +59,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def answer_to(bench: InterpreterBench, message: ToInterpreter) -> Done | Failure:
-    """A failure for whatever the interpreted kernels brought about."""
+    """Handle a message. An error of the interpreted kernels becomes a Failure."""
     try:
         match message:
             case AddText(name=name):
