@@ -277,7 +277,7 @@ ALONE = {
     "a pattern of attributes": (
         in_function("match x:", "    case torch.Tensor(is_meta=True):", "        pass"), "uses .is_meta"),
     "a decorator that is called": (
-        "import functools\n" + in_function("functools.wraps(k)(x)"), "uses wraps other than above a definition"),
+        "import functools\n" + in_function("functools.wraps(k)(x)"), "uses wraps outside of a decorator"),
     "async code": ("async def f(x):\n    return x\n", "uses async code"),
 }  # fmt: skip
 

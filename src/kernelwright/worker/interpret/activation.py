@@ -55,7 +55,7 @@ class Activation:
         """An expression's value, converted to the compiler's kind; raises Diverged if it is of another kind."""
         kind = self.here.get(index)
         if kind is None:
-            raise Diverged(f"{self._where(index)} was not compiled, and the CPU interpreter came to it")
+            raise Diverged(f"{self._where(index)} ran in the CPU interpreter and was not compiled")
         try:
             return taken(kind, value)
         except Mismatch as mismatch:
@@ -65,7 +65,7 @@ class Activation:
     def passed(self, index: int, value: Any) -> Any:
         """The value of a call whose result is not used; raises Diverged if the call was not compiled."""
         if index not in self.here:
-            raise Diverged(f"{self._where(index)} was not compiled, and the CPU interpreter came to it")
+            raise Diverged(f"{self._where(index)} ran in the CPU interpreter and was not compiled")
         return value
 
     def refused(self, why: str) -> None:

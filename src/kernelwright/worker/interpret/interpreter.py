@@ -189,7 +189,7 @@ def install() -> None:
 
 
 class _Kept:
-    """What Triton gets for a patch that `running` undoes."""
+    """The handle that Triton gets for a patch. `running` undoes the patch."""
 
     def restore(self) -> None:
         """Do nothing. `running` restores."""

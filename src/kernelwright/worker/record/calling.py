@@ -95,7 +95,7 @@ def bind_arguments(
             value = parameter.default
         else:
             known = ", ".join(named)
-            raise Refused(f"kernel_function's argument {parameter.name!r} is none of the problem's: {known}")
+            raise Refused(f"kernel_function has an argument {parameter.name!r}, the problem has only: {known}")
         if parameter.kind is parameter.KEYWORD_ONLY:
             kwargs[parameter.name] = value
         else:

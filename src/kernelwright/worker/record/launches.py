@@ -84,8 +84,8 @@ class launches_to:  # noqa: N801 - reads as a verb at its use
         signature = inspect.signature(kernel.fn)
         if kwargs.pop("launch_pdl", False):
             raise Refused(
-                f"{name} is launched with launch_pdl: it would begin before what was launched before it has ended, so "
-                "that calls in a row overlap and no clock could tell what one of them takes"
+                f"{name} is launched with launch_pdl: calls in a row would overlap, so that the time of one call could "
+                "not be measured; leave it out"
             )
         options = {k: kwargs[k] for k in plan.OPTIONS if k in kwargs}
         kwargs = {k: v for k, v in kwargs.items() if k not in options or k in signature.parameters}

@@ -58,7 +58,7 @@ class Remains:
         for number, (one, inside, state) in after.found.items():
             _, before, earlier = self.found.get(number, (None, [], None))
             if state != earlier or [id(part) for part in inside] != [id(part) for part in before]:
-                raise Refused(f"what outlives a call was changed by the second call, in a {type(one).__name__}; "
+                raise Refused(f"the second call changed an object that outlives it, of type {type(one).__name__}; "
                               "nothing may be kept between calls")  # fmt: skip
 
 

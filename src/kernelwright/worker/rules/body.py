@@ -64,7 +64,7 @@ def check_body(function: ast.FunctionDef, names: Names) -> list[Finding]:
             findings.append(Finding(line, rule))
         path = names.imports.dotted(node) if isinstance(node, ast.Attribute | ast.Name) else None
         if path in MODULES and id(node) not in bases:
-            findings.append(Finding(line, f"a kernel body may not use the module {path} but for what is in it"))
+            findings.append(Finding(line, f"a kernel body may not use the module {path} itself: write {path}.NAME"))
         elif path is not None and is_type(path) and id(node) not in types:
             findings.append(Finding(line, f"a kernel body may name {path} in isinstance() and in annotations only"))
     return findings

@@ -125,7 +125,8 @@ def _bound_twice(tree: ast.Module, names: set[str]) -> list[Finding]:
 
 def _taken(tree: ast.Module, names: set[str]) -> list[Finding]:
     """Findings for bindings of names that Triton's interpreter uses when it rewrites a kernel."""
-    return [Finding(b.line, f"the name {b.name!r} is the interpreter's") for b in bindings(tree) if b.name in names]
+    rule = "the name {!r} is reserved for Triton's interpreter; rename it"
+    return [Finding(b.line, rule.format(b.name)) for b in bindings(tree) if b.name in names]
 
 
 def _one_definition(function: ast.FunctionDef) -> list[Finding]:
@@ -133,7 +134,7 @@ def _one_definition(function: ast.FunctionDef) -> list[Finding]:
     lines = ast.unparse(ast.fix_missing_locations(function)).splitlines()
     if sum(line.strip().startswith("def ") for line in lines) == 1:
         return []
-    return [Finding(function.lineno, f"a text in the kernel {function.name!r} has a line that begins with 'def'")]
+    return [Finding(function.lineno, f"a text in the kernel {function.name!r} has a line 'def …'; reword that line")]
 
 
 def _decorated(function: JitFunction, imports: Imports) -> list[Finding]:
@@ -149,9 +150,8 @@ def _decorated(function: JitFunction, imports: Imports) -> list[Finding]:
         elif not is_known:
             found.append(Finding(line, f"the decorator {text!r} on a kernel; allowed: {', '.join(DECORATORS)}"))
     if getattr(function.node, "type_params", None):  # Python 3.12
-        found.append(
-            Finding(function.node.lineno, f"the kernel {function.name!r} has type parameters: Triton knows none")
-        )
+        rule = f"the kernel {function.name!r} has type parameters, which Triton does not support; remove them"
+        found.append(Finding(function.node.lineno, rule))
     for keyword in function.jit_keywords:
         if keyword.arg in KEPT_KEYWORDS and not _is_literal(keyword.value):
             found.append(Finding(keyword.value.lineno, f"{keyword.arg} has to be a literal"))

@@ -86,14 +86,13 @@ return_types serialization signal sparse storage sys testing textwrap threading 
 windows typename asarray frombuffer fork vmap cond while_loop classproperty""")
 """Submodules in torch's namespace, and its functions and classes that are not operators."""
 
-RULE = "host code may name tensors, modules, dtypes and operators, the device it is on, and what the standard library \
-states as its own"
+RULE = "host code may use tensors, modules, dtypes, operators, its device, and public names of a few standard modules"
 
 
 def why_refused(path: str) -> str:
     """Why host code may not use `path`, a full name in an imported module; "" if it may."""
     if path in MODULES:
-        return f"{path} may stand in front of a dot only: name what is used of it"
+        return f"a module may not be passed on or stored: write the name that is used of it, as in {path}.NAME"
     parts = path.split(".")
     for count in range(len(parts) - 1, 0, -1):
         module, name = ".".join(parts[:count]), parts[count]

@@ -19,7 +19,7 @@ else:
 Groups = dict[str, str]
 """Names, separated by spaces, by a text that describes the group."""
 
-UNDECIDED = "no supported Triton has it, or it is not decided whether kernels may use it"
+UNDECIDED = "no supported Triton has it, or it is not on the list of names that kernels may use"
 
 
 @dataclass(frozen=True)

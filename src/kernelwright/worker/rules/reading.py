@@ -28,8 +28,8 @@ def misread(source: str, kernels: list[JitFunction]) -> list[Finding]:
     """Findings for places that Python or Triton would read differently from a file with the text `source`."""
     lines = [line + "\n" for line in re.split("\r\n|\r|\n", source)]
     return [*_encodings(source)] + [
-        Finding(kernel.node.lineno, f"Triton would read another text than that of the kernel {kernel.name!r}: write "
-                                    "its decorators without texts of several lines")
+        Finding(kernel.node.lineno, f"Triton would read other lines as the kernel {kernel.name!r}: remove strings "
+                                    "with line breaks from its decorators")
         for kernel in kernels if _as_triton_reads(lines, kernel) != _plain(kernel.node)
     ]  # fmt: skip
 

@@ -133,7 +133,7 @@ def check(source: str) -> list[Finding]:
     findings += kept(tree, kernels)
     hidden = acting(source)
     if hidden is not None:
-        rule = f"holds the character {hidden[1]}, which a reader does not see; write it so"
+        rule = f"holds the character {hidden[1]}, which a reader cannot see; write this escape sequence instead"
         findings.append(Finding(hidden[0], rule))
     return sorted(set(findings), key=lambda finding: (finding.line, finding.rule))
 
@@ -258,11 +258,11 @@ def _name(node: ast.Name, host: _Host) -> Iterator[Finding]:
     if node.id in FORBIDDEN_NAMES and node.id not in host.own:
         yield Finding(node.lineno, f"uses {node.id}; host code may only allocate, view, copy, cast and launch")
     if node.id in OF_THE_FILE and isinstance(node.ctx, ast.Load) and node.id not in host.own:
-        yield Finding(node.lineno, f"uses {node.id}: a call must do the same wherever its file lies")
+        yield Finding(node.lineno, f"uses {node.id}: a call must not depend on how its file was found; leave it out")
     if node.id in ("getattr", "hasattr") and id(node) not in host.called:
         yield Finding(node.lineno, f"{node.id} has to be called by its name, with the attribute as a literal")
     if node.id in host.partly and id(node) not in host.bases and node.id not in host.own:
-        yield Finding(node.lineno, f"uses the module {node.id} but for what is in it; name what you need of it")
+        yield Finding(node.lineno, f"uses the module {node.id} itself; write what is used of it: {node.id}.NAME")
     yield from _only_above(node, node.id, host)
     yield from _named(node, host)
 
@@ -292,7 +292,8 @@ def _named(node: ast.Name | ast.Attribute, host: _Host) -> Iterator[Finding]:
 def _only_above(node: ast.Name | ast.Attribute, name: str, host: _Host) -> Iterator[Finding]:
     """A finding for a name in DECORATORS_ONLY outside of a decorator."""
     if name in DECORATORS_ONLY and id(node) not in host.above:
-        yield Finding(node.lineno, f"uses {name} other than above a definition: it sets attributes of anything")
+        rule = f"uses {name} outside of a decorator: it can set attributes of any object; write it above a definition"
+        yield Finding(node.lineno, rule)
 
 
 def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
@@ -302,7 +303,7 @@ def _call(node: ast.Call, host: _Host) -> Iterator[Finding]:
         case ast.Call(func=ast.Name(id=("getattr" | "hasattr") as name), args=args):
             yield from _named_at_run_time(node, name, args, host)
         case ast.Call(func=ast.Name(id=name) | ast.Attribute(attr=name), args=[_, _, *_]) if name in MAKES_CLASSES:
-            yield Finding(node.lineno, f"makes a class at run time with {name}(): write it out")
+            yield Finding(node.lineno, f"makes a class at run time with {name}(): write a class statement")
 
 
 def _is_plain_text(text: ast.expr) -> bool:
@@ -350,7 +351,7 @@ RULES: dict[type[ast.AST], Callable[[Any, _Host], Iterator[Finding]]] = {
 
 
 def _allowed() -> str:
-    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more; copy what is used of it into this file"
+    return f"allowed: {', '.join(ALLOWED_MODULES[:6])} and a few more; copy the code that you use into this file"
 
 
 def _attribute(name: str, of_framework: bool) -> str:
@@ -358,19 +359,19 @@ def _attribute(name: str, of_framework: bool) -> str:
     if name in READS_VALUES:
         return "host code may depend on shapes only and compute nothing; read values in a kernel, or take the shape"
     if name in PROBES:
-        return "a call must do the same wherever it runs; remove the question and one side of it"
+        return "a call must do the same wherever it runs; remove this check and keep one branch"
     if name.startswith("register_") and name.endswith("_hook"):
-        return "nothing is called beside the call, and the numbers of hooks count them"
+        return "hooks run code beside the call, and their numbers count calls; remove the hook"
     if name in SYSTEM or name in FRAMES:
-        return "host code may use the framework's tensors and Triton, and nothing behind them; write the value instead"
+        return "host code may use tensors, operators and Triton only; write the value instead"
     if name.startswith("__") and name not in ALLOWED_SPECIAL:
-        return "special attributes are not for host code"
+        return "host code may not use special attributes; leave it out"
     if name == "register":
-        return "a registry outlives the call"
+        return "a registry outlives the call; call the function directly"
     if name in SETS_ATTRIBUTES:
-        return "it sets attributes that no assignment shows"
+        return "it sets attributes without an assignment; write the class or the function out"
     if of_framework and name.startswith(SETTERS) and name not in ALLOWED_SETTERS:
-        return "nothing of the framework may be changed"
+        return "host code may not change the framework; leave it out"
     if of_framework and (name in FORBIDDEN_PARTS or (name.startswith("_") and name not in ALLOWED_SPECIAL)):
         return "host code may only allocate, view, copy, cast and launch, on the current stream"
     return ""
@@ -384,7 +385,7 @@ def _named_at_run_time(node: ast.Call, function: str, args: list[ast.expr], host
     if path := dotted(args[0], host.framework):
         why = why or may_be_imported(f"{path}.{name}")
     if name in DECORATORS_ONLY:
-        why = "it sets attributes of anything"
+        why = "it can set attributes of any object; write it above a definition"
     return [Finding(node.lineno, f"uses .{name}: {why}")] if why else []
 
 
