@@ -48,7 +48,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def record(job: RecordCases, scratch: Path) -> Recorded:
-    """One recording per case, and the number of configs of each autotuned kernel."""
+    """Record every case of a job. One import of the candidate serves all cases, unless it fails."""
     target = find_target(job.target)
     install(target)
     torch.set_grad_enabled(False)

@@ -17,7 +17,7 @@ else:
     import tomli as tomllib
 
 Groups = dict[str, str]
-"""Names, separated by spaces, by a text that describes the group."""
+"""Groups of names: a text that describes the group, and its names separated by spaces."""
 
 UNDECIDED = "no supported Triton has it, or it is not on the list of names that kernels may use"
 
@@ -60,7 +60,7 @@ VALUE_ATTRIBUTES = CONSTANT_ATTRIBUTES | _names(_TABLES["values"]["allowed"])
 refused, because an argument may also be another kernel, whose attributes lead to the compiler."""
 
 REFUSED_ATTRIBUTES = _names(_TABLES["values"]["refused"])
-"""Attributes of values that kernels may not read. Only the test uses them that every attribute has a decision."""
+"""Attributes of values that kernels may not read. Only a test uses this: every attribute has to have a decision."""
 
 
 def why_refused(module: str, name: str) -> str:

@@ -22,7 +22,7 @@ SHOWN = {
 
 
 def check_texts(function: ast.FunctionDef, imports: Imports, constants: Mapping[str, ast.expr]) -> list[Finding]:
-    """Findings for f-strings with values, and for f-strings and percent signs outside of messages and SHOWN."""
+    """Findings for f-strings that insert values, and for f-strings and percent signs outside of messages and SHOWN."""
     shown = {id(node) for text in _shown(function, imports) for node in ast.walk(text)}
     patterns = _patterns(constants)
     fixed = {argument.arg for argument in function.args.args if _is_constexpr(argument)} | constants.keys()
