@@ -1,8 +1,8 @@
-"""Search strategies: what to try next. One small file per strategy; `STRATEGIES` is the table.
+"""Search strategies: they decide which request comes next. One small file per strategy; `STRATEGIES` is the table.
 
-A strategy is made from a starter (None: the proposer is to write the first kernel), a seed, known kernels and its
-options; the options are documented on the record in its file. To add one: a file, and a line in the table; `tests/laws`
-then holds it to the laws of all.
+A strategy is built from a starter (None: the proposer writes the first kernel), a seed, known kernels and options. The
+options are documented on the options record in the strategy's file. To add a strategy, add a file and a line in the
+table; `tests/laws` then runs the common tests on it.
 """
 
 from __future__ import annotations
@@ -25,13 +25,14 @@ STRATEGIES: dict[str, Callable[..., Strategy]] = {
 }
 
 FOR_WRITERS: dict[str, Scalar] = {"operators": "portfolio", "tuning": 4}
-"""Options of the strategies that search in rounds, where the proposer writes code: a choice of operators, and tunings
-before a structure is judged. A proposer that varies numbers only needs neither."""
+"""Default options of beam, greedy and evolve where the proposer writes code: the portfolio chooses operators, and each
+new structure gets 4 tunings before it is judged. A proposer that only varies numbers needs neither."""
 
 
 FOR_NUMBERS: dict[str, Scalar] = {"ahead": 4}
-"""The same where it varies numbers only: a GPU does not wait for the last of a round. At equal trials that lost nothing
-that could be seen on four recorded spaces, and a simulated writer of code 2 to 20 % (docs/searching.md)."""
+"""Default options of beam, greedy and evolve where the proposer only varies numbers: with `ahead`, a GPU does not wait
+for the last trial of a round. With equal trials this showed no loss on four recorded spaces; a simulated proposer that
+writes code lost 2 to 20 % (docs/searching.md)."""
 
 
 def options_for_numbers(name: str) -> dict[str, Scalar]:
@@ -49,9 +50,10 @@ def build_strategy(
     options: Mapping[str, Scalar] | None = None,
     known: Sequence[Candidate] = (),
 ) -> Strategy:
-    """known: kernels that are judged after the starter, as further seeds.
+    """The strategy with this name. known: kernels that are judged after the starter, as further seeds.
 
-    Raises `ConfigError` for an unknown strategy, an unknown option, or a value that does not fit."""
+    Raises `ConfigError` for an unknown strategy, an unknown option, or a value that does not fit.
+    """
     if name not in STRATEGIES:
         raise ConfigError(f"there is no strategy {name!r}", f"choose one of {', '.join(STRATEGIES)}")
     return STRATEGIES[name](starter, seed, known, **(options or {}))

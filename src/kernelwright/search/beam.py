@@ -1,7 +1,6 @@
-"""Beam search: each round goes on from the few best kernels that are really different.
+"""Beam search: each round starts from the few best kernels that really differ. This is the default strategy.
 
-The default. It does not choose configs or write code. Parents are distinct by compiled code, so that
-the beam cannot collapse onto one kernel.
+Parents differ in compiled code, so that the beam cannot collapse onto one kernel.
 """
 
 from __future__ import annotations
@@ -19,14 +18,14 @@ from kernelwright.search.rounds import Rounds, RoundsOptions
 
 class BeamOptions(RoundsOptions, frozen=True, kw_only=True):
     width: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 4
-    """Parents kept, distinct by compiled code: else a beam collapses onto one kernel, as KernelAgent's did in half
-    of its rounds. Four is what its published runs use."""
+    """Parents kept per round, distinct by compiled code. Without that, a beam collapses onto one kernel, as
+    KernelAgent's did in half of its rounds. Four is the width of KernelAgent's published runs."""
     expand: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 1
-    """Children per parent. While there are fewer parents than `width` they share all width * expand children."""
+    """Children per parent. While there are fewer parents than `width`, they share all width * expand children."""
 
 
 def beam(starter: Candidate | None, seed: int, known: Sequence[Candidate] = (), /, **options: Scalar) -> Strategy:
-    """Options: `BeamOptions`. seed: not used, as nothing here is left to chance."""
+    """Options: `BeamOptions`. seed: not used, because beam search makes no random choices."""
     chosen = read_options("strategy beam", options, BeamOptions)
     return beam_of(starter, known, chosen, chosen.width, chosen.expand)
 
@@ -35,7 +34,8 @@ def beam_of(
     starter: Candidate | None, known: Sequence[Candidate], options: RoundsOptions, width: int, expand: int
 ) -> Rounds:
     def plan(rounds: Rounds) -> list[Step]:
-        """Each parent in turn; what it may be merged with is the next best, for the last one the best."""
+        """Takes the parents in turn. The partner for a merge is the next best kernel; for the last parent it is the
+        best one."""
         kernels = rounds.judging.best_first()
         parents, ring = kernels[:width], kernels[: max(width, 2)]
         steps = []

@@ -1,7 +1,6 @@
 """Progress of a search, round by round: the data of the convergence table. Pure; renders nothing.
 
-The seed is what every gain is measured against: the first trial that passed, from which all others
-descend.
+Every gain is measured against the seed: the first trial that passed. All later trials descend from it.
 """
 
 from __future__ import annotations
@@ -15,9 +14,11 @@ from kernelwright.search.ranking import beats, ranked
 
 @dataclass(frozen=True)
 class Round:
-    """One row. best: the best trial of this round, best_so_far: of this and all rounds before; None while nothing
-    has passed. speedup: the seed's score over the best so far's, so 1 is no gain. Scores are the search's, not the
-    confirmation's.
+    """One row of the convergence table.
+
+    best: the best trial of this round. best_so_far: the best trial of this round and all rounds before. Both are None
+    while no trial has passed. speedup: score of the seed / score of the best so far, so 1 means no gain. Scores come
+    from the search, not from the confirmation.
     """
 
     round: int
@@ -31,7 +32,7 @@ class Round:
 
 
 def seed_trial(trials: Sequence[Trial]) -> Trial | None:
-    """What the search started from: the first that has a score (a starter may have failed before)."""
+    """The trial that the search started from: the first one with a score (a starter may have failed before it)."""
     return min(
         (trial for trial in trials if trial.score_us is not None),
         key=lambda trial: trial.number,
@@ -40,12 +41,13 @@ def seed_trial(trials: Sequence[Trial]) -> Trial | None:
 
 
 def best_trial(trials: Sequence[Trial]) -> Trial | None:
-    """The lowest score; of equal ones the earliest."""
+    """The trial with the lowest score; among equal scores the earliest."""
     return next(iter(ranked(trials)), None)
 
 
 def gains(trials: Sequence[Trial]) -> list[Trial]:
-    """The trials that were surely faster than all before them, by number; what the search started from is none."""
+    """The trials that were faster than all before them by `beats`, in the order of their numbers. The seed is not a
+    gain."""
     found: list[Trial] = []
     best = seed_trial(trials)
     for trial in sorted(trials, key=lambda trial: trial.number):
@@ -58,12 +60,13 @@ def gains(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def compile_s(evaluation: Evaluation) -> float:
-    """Seconds of the compiler, summed over what was compiled side by side."""
+    """Compile time in seconds, summed over kernels that were compiled in parallel."""
     return evaluation.stages_s.get("compile", 0.0)
 
 
 def gpu_s(evaluation: Evaluation | None, profiles: Sequence[Profile] = ()) -> float:
-    """Seconds for which a trial held the GPU (or, without one, the interpreter): judged, timed and profiled."""
+    """Seconds for which a trial occupied the GPU (without a GPU: the interpreter), for checking, timing and
+    profiling."""
     stages_s = evaluation.stages_s if evaluation is not None else {}
     return stages_s.get("verify", 0.0) + stages_s.get("time", 0.0) + profile_s(profiles)
 

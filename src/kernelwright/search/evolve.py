@@ -1,7 +1,7 @@
-"""Evolution on islands: populations that live apart, cross and change what they have, and now and then exchange it.
+"""Island evolution: separate populations of kernels, with crossover, mutation and occasional migration.
 
-It writes no code: crossover is the operator merge, mutation the others. Of kernels with the same compiled
-code only one lives, and on one island, until it migrates; so no population is filled with copies.
+Crossover is the operator `merge`; mutations are the other operators. Of kernels with the same compiled code only one is
+kept, on one island until it migrates, so no population fills with copies.
 """
 
 from __future__ import annotations
@@ -21,14 +21,15 @@ from kernelwright.search.rounds import Rounds, RoundsOptions
 class EvolveOptions(RoundsOptions, frozen=True, kw_only=True):
     islands: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 2
     children: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 2
-    """Per island and generation. Four in all, as the beam's."""
+    """Children per island and generation. The default gives four in all, as in beam search."""
     size: Annotated[int, Meta(ge=2, le=MOST_AT_ONCE)] = 6
-    """Kernels that live on an island; the slowest give way."""
+    """Maximum number of kernels on an island; the slowest ones are dropped."""
     crossover: Annotated[float, Meta(ge=0, le=1)] = 0.3
-    """How often a child of an island of two or more is their merger; under `operators=portfolio` that follows from what
-    mergers have gained."""
+    """Probability that a child of an island with at least two kernels is a merge. Under `operators=portfolio` the gains
+    of earlier merges decide instead."""
     migrate: Annotated[int, Meta(ge=1)] = 4
-    """Interval in generations after which the best of each island is also a parent on the next one, from then on."""
+    """Interval in generations. After each interval, the best kernel of every island is a parent on the next island too,
+    and stays one."""
 
 
 def evolve(starter: Candidate | None, seed: int, known: Sequence[Candidate] = (), /, **options: Scalar) -> Strategy:
@@ -38,7 +39,8 @@ def evolve(starter: Candidate | None, seed: int, known: Sequence[Candidate] = ()
 
 
 class Islands:
-    """Which kernel lives where: a child where its parents were drawn, with repairs and tunings; seeds everywhere."""
+    """The island of each kernel. A child, with its repairs and tunings, belongs to its parents' island; seeds belong to
+    every island."""
 
     def __init__(self, options: EvolveOptions, seed: int) -> None:
         self._options = options
@@ -71,7 +73,8 @@ class Islands:
         return rounds.step(Operator.MERGE if crosses else Operator.IMPROVE, parent, partner)
 
     def _living(self, island: int, kernels: list[Trial], rounds: Rounds) -> list[Trial]:
-        """Best first, and never none: an island without candidates gives the best of all."""
+        """The kernels of an island, best first. Never empty: an island without kernels of its own gets the best kernel
+        of all."""
         here = [
             trial
             for trial in kernels
@@ -81,5 +84,6 @@ class Islands:
 
 
 def drawn(living: list[Trial], chance: random.Random) -> Trial:
-    """The better of two drawn at random. random() alone gives the same sequence on every Python version."""
+    """Tournament selection: the better of two kernels drawn at random. random() alone gives the same sequence on every
+    Python version."""
     return living[min(int(chance.random() * len(living)) for _ in range(2))]

@@ -1,6 +1,6 @@
-"""Greedy search: always go on from the best kernel so far, one step at a time.
+"""Greedy search: each step starts from the best kernel so far. A beam of width one.
 
-A beam of width one. A child becomes the parent only when it is strictly better.
+A child becomes the parent only if it is strictly better.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from kernelwright.search.rounds import RoundsOptions
 
 class GreedyOptions(RoundsOptions, frozen=True, kw_only=True):
     steps: Annotated[int, Meta(ge=1)] | None = None
-    """Improvements to ask for, another word for `rounds`; None: as many as those."""
+    """Number of improvements to ask for. The same as `rounds`, which it overrides; None: `rounds` applies."""
 
 
 def greedy(starter: Candidate | None, seed: int, known: Sequence[Candidate] = (), /, **options: Scalar) -> Strategy:
-    """Options: `GreedyOptions`. seed: not used, as nothing here is left to chance."""
+    """Options: `GreedyOptions`. seed: not used, because greedy search makes no random choices."""
     chosen = read_options("strategy greedy", options, GreedyOptions)
     chosen = msgspec.structs.replace(chosen, rounds=chosen.steps or chosen.rounds)
     return beam_of(starter, known, chosen, width=1, expand=1)

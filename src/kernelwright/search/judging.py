@@ -1,8 +1,8 @@
-"""Follow-ups of a trial and the gain of its operator: repairs, tunings, then a gain or none.
+"""Follow-up requests of a trial (repairs, tunings) and the gain that its operator is credited with.
 
-It does not choose parents or operators (a strategy does). A new structure (a source that no trial had
-before, compiled to code that none had) is judged only after as many tunings as its parents had, so that good numbers
-are not taken for a good idea.
+A structure is a source that no trial had before and that compiles to code no trial had before. It is judged only after
+at least as many tunings as its parents had, so that well-tuned numbers are not mistaken for a better idea. Choosing
+parents and operators is the strategy's part.
 """
 
 from __future__ import annotations
@@ -18,9 +18,11 @@ from kernelwright.search.ranking import beats, distinct, identity, is_repairable
 
 @dataclass
 class Structure:
-    """A source with all its trials, which differ in config. best: of them. effort: tunings it gets before it is
-    judged; tuned: those it had. before: what it has to beat, None where no parent passed. exhausted: the proposer has
-    no other config."""
+    """A source with all its trials, which differ only in config.
+
+    best: the fastest of these trials. before: the trial it has to beat, None where no parent passed. effort: tunings it
+    gets before it is judged. tuned: tunings it had so far. exhausted: the proposer has no other config for it.
+    """
 
     operator: Operator
     best: Trial
@@ -33,24 +35,24 @@ class Structure:
 
 class Judging:
     def __init__(self, portfolio: Portfolio, repairs: int, tuning: int, selective: bool) -> None:
-        """repairs: the most for one candidate. tuning: the least effort for a structure. selective: repair only
-        while the portfolio has not given that up."""
+        """repairs: maximum number of repairs per candidate. tuning: minimum effort for a structure. selective: stop
+        repairing once the portfolio gives up the operator `repair`."""
         self._portfolio = portfolio
         self._repairs = repairs
         self._tuning = tuning
         self._selective = selective
         self._passed: list[Trial] = []
-        """Best first."""
+        """All trials that passed, best first."""
         self._structures: list[Structure] = []
         self._by_source: dict[str, Structure] = {}
         self._by_code: dict[str, Structure] = {}
         self._by_number: dict[int, Structure] = {}
         self._repairs_before: dict[int, int] = {}
         self._best: list[Trial] | None = None
-        """What `best_first` gave, until another trial passes."""
+        """Cached result of `best_first`; None after a new trial has passed."""
 
     def tell(self, trial: Trial) -> Step | None:
-        """What is to be asked next because of this trial."""
+        """The follow-up request that this trial leads to; None where there is none."""
         request = trial.request
         if request.operator is Operator.TUNE:
             return self._tuned(trial, self._by_number[request.parents[0]])
@@ -71,7 +73,7 @@ class Judging:
         return self._next_tuning(structure)
 
     def best_first(self) -> list[Trial]:
-        """Kernels that are really different, best first; where structures are tuned, the best of each."""
+        """Kernels that really differ, best first. Where structures are tuned, only the best trial of each structure."""
         if self._best is None:
             tuned = self._tuning > 0
             self._best = distinct(ranked(one.best for one in self._structures) if tuned else self._passed)
@@ -91,7 +93,7 @@ class Judging:
         return Step(Operator.REPAIR, (trial.number, *origin))
 
     def repair_asked(self, failed: int, repair: int) -> None:
-        """`repair` was asked for to repair `failed`."""
+        """Record that request `repair` was made to repair trial `failed`."""
         self._repairs_before[repair] = self._repairs_before.get(failed, 0) + 1
 
     def _tuned(self, trial: Trial, structure: Structure) -> Step | None:
@@ -119,7 +121,7 @@ class Judging:
         structure.best = ranked([structure.best, trial])[0]
 
     def _best_parent(self, trial: Trial) -> Trial | None:
-        """The best that its parents' structures have shown so far."""
+        """The best trial so far among the structures of its parents; None where no parent passed."""
         parents = [self._by_number[number] for number in trial.request.parents if number in self._by_number]
         return next(iter(ranked(structure.best for structure in parents)), None)
 

@@ -1,13 +1,12 @@
-"""Choice of the next operator by the gains of each in this run: a bandit without chance.
+"""Operator selection by past gains: a deterministic multi-armed bandit (UCB1 with priors).
 
-It asks nothing and judges nothing (`rounds`, `judging`). An operator that was asked for n times, s of
-them with a gain, has the index
+An operator that was requested n times in this run, s of them with a gain, has the index
 
     (s + 1) / (n + 1 + MISSES) + DARING * sqrt(ln(N + 1) / (n + 1)),    N: requests of all operators
 
-and the highest one is asked for; of equal ones the first in `MISSES`. It is UCB1 (Auer, Cesa-Bianchi and Fischer,
-"Finite-time Analysis of the Multiarmed Bandit Problem", 2002) with a gain and some misses assumed beforehand. What is
-still under way counts as asked and not as a gain, so the requests of one round differ.
+The operator with the highest index is chosen; among equal ones the first in `MISSES`. This is UCB1 (Auer, Cesa-Bianchi
+and Fischer, "Finite-time Analysis of the Multiarmed Bandit Problem", 2002) with one gain and some misses assumed
+beforehand. A request in flight counts as a request without a gain, so the requests of one round differ.
 """
 
 from __future__ import annotations
@@ -25,11 +24,12 @@ MISSES = {
     Operator.REWRITE_SIMPLY: 5,
     Operator.TUNE: 5,
 }
-"""Misses assumed beforehand: improving and repairing are what gained in published runs, the others have to show it."""
+"""Misses assumed beforehand, per operator. Improving and repairing gained in published runs; the other operators have
+to show gains first."""
 DARING = 0.1
-"""Weight of what is not known yet; UCB1's own, sqrt(2), is made for thousands of pulls. Both were chosen among MISSES
-of 1, 3, 5 and 9 and weights of 0.05 to 0.5 in `benchmarks/strategies.py simulated`, where 1 and 0.5 lose a quarter
-of 40 requests to exploring, against improvements alone, wherever those gain (docs/searching.md)."""
+"""Weight of the exploration term. UCB1's own weight, sqrt(2), suits thousands of pulls. Both constants were chosen
+among MISSES of 1, 3, 5 and 9 and weights of 0.05 to 0.5 in `benchmarks/strategies.py simulated`. There 1 and 0.5 lose a
+quarter of 40 requests to exploration, compared with improvements alone, wherever those gain (docs/searching.md)."""
 
 
 class Portfolio:
@@ -38,7 +38,8 @@ class Portfolio:
         self._gained: Counter[Operator] = Counter()
 
     def choose(self, available: Iterable[Operator]) -> Operator:
-        """The operator to ask for; the caller says with `asked` what it did. Raises `ValueError` for none."""
+        """The available operator with the highest index. The caller then reports its request with `asked`. Raises
+        `ValueError` for no operators."""
         return max(sorted(available, key=list(MISSES).index), key=self.index)
 
     def asked(self, operator: Operator) -> None:
@@ -53,6 +54,7 @@ class Portfolio:
         return mean + DARING * math.sqrt(math.log(total + 1) / (asked + 1))
 
     def gives_up(self, operator: Operator) -> bool:
-        """Whether it has the lowest index of all that were asked for, and another has a higher one."""
+        """Whether `operator` was requested before and has the strictly lowest index of all operators that were
+        requested."""
         known = [self.index(other) for other in self._asked if other is not operator]
         return operator in self._asked and bool(known) and self.index(operator) < min(known)

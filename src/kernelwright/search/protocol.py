@@ -1,7 +1,7 @@
-"""The contract of a strategy.
+"""The protocol of a search strategy: `ask` for requests, `tell` it finished trials.
 
-A strategy depends only on its arguments and on the asks and tells so far. It reads no clock, file,
-model or GPU, so a journal replayed into a fresh one gives the same asks.
+A strategy depends only on its arguments and on the asks and tells so far. It reads no clock, file, model or GPU, so
+that replaying a journal into a fresh strategy gives the same requests.
 """
 
 from __future__ import annotations
@@ -11,24 +11,25 @@ from typing import NamedTuple, Protocol
 from kernelwright.model import Operator, Request, Trial
 
 MOST_AT_ONCE = 1000
-"""Requests, parents or kernels of one round. A round is planned before its first request is asked, so that a number
-without measure would plan for ever."""
+"""Upper limit for the requests, parents or kernels of one round. A round is planned completely before its first
+request, so planning an unlimited number would never end."""
 
 
 class Step(NamedTuple):
-    """One thing to ask for, before it has a number. parents: trial numbers, the first one the kernel to start from."""
+    """A request before it has a number. parents: trial numbers; the first one is the kernel to start from."""
 
     operator: Operator
     parents: tuple[int, ...]
 
 
 class Strategy(Protocol):
-    """Says what to try. Budgets and stopping belong to the loop."""
+    """Decides what to try next. Budgets and stopping belong to the loop."""
 
     def ask(self) -> Request | None:
-        """The next request; None: nothing to start until a trial is reported. None with nothing in flight ends it."""
+        """The next request. None: there is nothing to start until a trial is reported; None with no request in flight
+        ends the search."""
         ...
 
     def tell(self, trial: Trial) -> None:
-        """One finished trial. Each request is reported once, in any order."""
+        """Reports one finished trial. Each request is reported once; the order is free."""
         ...

@@ -1,7 +1,7 @@
-"""Random search: the control arm, which says whether selection, or the model, earned its money.
+"""Random search: the control that shows whether selection, or the model, improves on chance.
 
-It neither selects nor repairs. What it draws for request N comes from a generator seeded with
-(seed, N), so the order in which trials are reported shifts no other draw.
+It neither selects nor repairs. The random choice for request N comes from a generator seeded with (seed, N), so the
+order in which trials are reported does not change the choices of other requests.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from kernelwright.search.staleness import PATIENCE, Staleness
 
 class RandomOptions(Record, frozen=True, kw_only=True):
     operator: Literal["improve", "tune"] = "improve"
-    """improve: a passing trial, each as likely as any other. tune: always the seed. With the built-in proposer and its
-    option sampler=random this is plain random sampling."""
+    """improve: the parent is any passing trial, with equal probability. tune: the parent is always the seed. With the
+    built-in proposer and its option sampler=random, tune is plain random sampling of configs."""
     seeds: Annotated[int, Meta(ge=1)] = 3
-    """Seeds to ask for, the starter included and known kernels not, until one passes."""
+    """Seeds to ask for until one passes, counting the starter but not the known kernels."""
     ahead: Annotated[int, Meta(ge=1, le=MOST_AT_ONCE)] = 16
-    """The most requests that were asked and whose result is not known yet. There are no rounds, and a person who
-    answers prompts by hand must not be asked without end; a machine has rarely as many under way."""
+    """Maximum number of requests without a result. Random search has no rounds, so without a limit it would send
+    prompts without end to a person who answers them by hand. A machine rarely evaluates as many at once."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE
     """Stop after this many trials in a row without a new candidate."""
 

@@ -1,7 +1,7 @@
-"""Ranking of trials, and which of them really differ. Pure functions over trials.
+"""Ranking and deduplication of trials. Pure functions over trials.
 
-It does not decide what to do with them (a strategy does). A lower score is better, and of two equal
-ones the earlier wins, so a change that gains nothing never displaces what was there.
+A lower score is better. Of two equal scores the earlier trial wins, so that a change without a gain never replaces an
+earlier kernel.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ REPAIRABLE = frozenset(
         Status.REJECTED,
     }
 )
-"""Failures with a reason that another version of the source can take away."""
+"""Statuses of failures that another version of the source can fix."""
 
 
 def ranked(trials: Iterable[Trial]) -> list[Trial]:
@@ -31,7 +31,7 @@ def ranked(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def rank(trial: Trial) -> tuple[float, int]:
-    """The key by which trials are ordered; one without a score comes last."""
+    """The sort key of trials; a trial without a score sorts last."""
     score_us = trial.score_us
     return math.inf if score_us is None else score_us, trial.number
 
@@ -49,16 +49,18 @@ def distinct(trials: Iterable[Trial]) -> list[Trial]:
 
 
 def is_repairable(trial: Trial) -> bool:
-    """A failure that an earlier run found is not: what it was is known, and nothing starts from what was not judged."""
+    """Whether a repair of this failure is useful. Not for a verdict of an earlier run: its cause is known, and no
+    request starts from a candidate that was not judged in this run."""
     evaluation = trial.evaluation
     return evaluation is not None and evaluation.status in REPAIRABLE and not evaluation.from_cache
 
 
 def beats(one: Evaluation, other: Evaluation) -> bool:
-    """A lower score, and intervals that do not overlap where both have them; estimates have none.
+    """Whether `one` has the lower score, with non-overlapping 95 % intervals where both have them (estimates have
+    none).
 
-    The intervals were taken apart in time, so this is weaker than the paired verdict of `bench`; it is what keeps
-    the luckiest of many equal candidates from being called an improvement.
+    The intervals were measured at different times, so this is weaker than the paired verdict of `bench`. It prevents
+    the luckiest of many equal candidates from counting as an improvement.
     """
     if one.score_us is None or other.score_us is None or one.score_us >= other.score_us:
         return False
@@ -69,8 +71,8 @@ def beats(one: Evaluation, other: Evaluation) -> bool:
 
 
 def forced_slowdowns(evaluation: Evaluation) -> tuple[str, ...]:
-    """Why the clock was slowed down while an evaluation was timed, the kernel's own power aside. A gain over such times
-    may be the clock's."""
+    """Why the GPU clock was reduced during the timing of an evaluation, without reductions caused by the kernel's own
+    power. A gain over such times may come from the clock alone."""
     clocks = [result.timing.clocks for result in evaluation.results if result.timing is not None]
     forced = [one.slowdowns for one in clocks if one is not None and one.is_forced]
     return tuple(dict.fromkeys(reason for reasons in forced for reason in reasons))
@@ -85,7 +87,8 @@ def _intervals_us(evaluation: Evaluation) -> dict[str, tuple[float, float]]:
 
 
 def identity(trial: Trial) -> str:
-    """What makes a kernel a different one: its compiled code, where there is none its text and config."""
+    """The identity of a kernel for deduplication: its compiled code; where nothing was compiled, its source and
+    config."""
     if trial.evaluation is not None and trial.evaluation.compiled is not None:
         return f"compiled {trial.evaluation.compiled}"
     return f"candidate {trial.proposal.candidate.id}" if trial.proposal.candidate else f"trial {trial.number}"

@@ -1,8 +1,7 @@
-"""A search in rounds: the frame of beam, greedy and evolve, which differ only in what they plan for a round.
+"""The round-based frame of beam, greedy and evolve, which differ only in how they plan a round.
 
-It chooses no parents and no operators (a `Plan` does). A round begins when every request of the rounds
-before is reported, or all but `ahead`; within a round no request waits for another, except a repair or a tuning for
-what it is made from.
+A `Plan` chooses the parents and operators. A round begins when all requests of earlier rounds are reported, or all but
+`ahead`. Within a round, only a repair or a tuning waits for another request: the one it starts from.
 """
 
 from __future__ import annotations
@@ -22,17 +21,17 @@ from kernelwright.search.staleness import PATIENCE, Staleness
 
 class RoundsOptions(Record, frozen=True, kw_only=True):
     operators: Literal["improve", "portfolio"] = "improve"
-    """improve: every child is an improvement, and every failure is repaired. portfolio: the operator of each child, and
-    whether a failure is worth a repair, follows from what the operators have gained in this run (`portfolio`)."""
+    """improve: every child is an improvement, and every failure is repaired. portfolio: the gains of the operators in
+    this run decide the operator of each child, and whether a failure is repaired (`portfolio`)."""
     tuning: Annotated[int, Meta(ge=0)] = 0
-    """Tunings that each new structure gets before it is judged, and at least as many as its parents had."""
+    """Minimum number of tunings of a new structure before it is judged; it gets at least as many as its parents had."""
     repairs: Annotated[int, Meta(ge=0, le=2)] = 2
-    """Attempts to repair a child that fails. Three of KernelAgent's five winners came out of a repair."""
+    """Maximum number of repairs of a child that fails. Three of KernelAgent's five winners came out of a repair."""
     seeds: Annotated[int, Meta(ge=1)] = 3
-    """Seeds to ask for, the starter included and known kernels not, until one passes."""
+    """Seeds to ask for until one passes, counting the starter but not the known kernels."""
     ahead: Annotated[int, Meta(ge=0, le=MOST_AT_ONCE)] = 0
-    """How many requests may still be open when the next round begins. 0: a round knows all of the rounds before, and a
-    GPU waits for the last one of each."""
+    """Maximum number of requests in flight when the next round begins. 0: a round is planned with all results of the
+    rounds before, and a GPU waits for the last trial of each round."""
     rounds: Annotated[int, Meta(ge=1)] | None = None
     """Rounds after the seed; None: until the budget is spent."""
     patience: Annotated[int, Meta(ge=1)] = PATIENCE
@@ -40,12 +39,12 @@ class RoundsOptions(Record, frozen=True, kw_only=True):
 
 
 Plan = Callable[["Rounds"], list[Step]]
-"""What to ask for in the round that begins; called when at least one kernel has passed. The steps are numbered in
-their order, from `Rounds.next_number` on."""
+"""Plans the steps of the round that begins; called when at least one kernel has passed. The steps get consecutive
+request numbers, from `Rounds.next_number` on."""
 
 
 class Rounds:
-    """portfolio and judging are for the plan to read; it says nothing to them."""
+    """A strategy in rounds. A plan reads `portfolio` and `judging` but does not update them itself."""
 
     def __init__(
         self, starter: Candidate | None, known: Sequence[Candidate], options: RoundsOptions, plan: Plan
@@ -83,7 +82,7 @@ class Rounds:
         self._staleness.tell(trial)
         step = self.judging.tell(trial)
         if step is None or (step.operator is Operator.REPAIR and trial.number in self._known):
-            return  # a known kernel that is not right here is left
+            return  # a known kernel that fails here is not repaired
         if step.operator is Operator.REPAIR:
             self.judging.repair_asked(trial.number, self.next_number)
             self.portfolio.asked(step.operator)
@@ -91,11 +90,12 @@ class Rounds:
         self._enqueue(step)
 
     def origin(self, number: int) -> int:
-        """The planned request (or seed) that a repair or a tuning follows from; of a planned one itself."""
+        """The planned request (or seed) that a repair or a tuning follows from; a planned request is its own origin."""
         return self._origins.get(number, number)
 
     def choose(self, parent: Trial, partner: Trial | None) -> Step:
-        """How to go on from `parent`, with `partner` to merge it with where there is one; counted as asked for."""
+        """The next step from `parent`, counted as requested. partner: the kernel to merge it with; None where there is
+        none."""
         operator = Operator.IMPROVE
         if self.options.operators == "portfolio":
             available = [Operator.IMPROVE]
@@ -109,13 +109,13 @@ class Rounds:
         return self.step(operator, parent, partner)
 
     def step(self, operator: Operator, parent: Trial, partner: Trial | None) -> Step:
-        """A request of the round that is planned, counted as asked for."""
+        """A step of the round being planned, counted as requested."""
         self.portfolio.asked(operator)
         merged = (partner.number,) if operator is Operator.MERGE and partner is not None else ()
         return Step(operator, (parent.number, *merged))
 
     def _begin_round(self) -> None:
-        """Queue nothing where the search has ended."""
+        """Queues the requests of the next round, or no request where the search has ended."""
         if not self.judging.best_first():
             if self._seeds < self.options.seeds:
                 self._request_seed(None)
@@ -129,7 +129,7 @@ class Rounds:
         self._enqueue(Step(Operator.SEED, ()), candidate)
 
     def _enqueue(self, step: Step, candidate: Candidate | None = None) -> None:
-        """Requests leave the queue in the order in which they are numbered here."""
+        """Numbers a request and queues it. Requests leave the queue in the order of their numbers."""
         number, self.next_number = self.next_number, self.next_number + 1
         self._queue.append(
             Request(number=number, operator=step.operator, round=self.round, parents=step.parents, candidate=candidate)

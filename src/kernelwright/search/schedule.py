@@ -1,8 +1,8 @@
-"""The scheduler of many searches under one budget: which problem gets the next round, and what the round may spend.
+"""The task scheduler for several searches under one budget: which problem gets the next round, and its limits.
 
 It follows Ansor's task scheduler (Zheng et al., OSDI 2020, section 6): the next round goes to the problem with the
-largest expected gain for its cost. Ansor guesses the time that a problem can reach; here the roofline bound says it.
-Pure: a function of what the rounds have brought, so the same rounds lead to the same choices.
+largest expected gain per cost. Ansor estimates the best reachable time of a problem; here the roofline bound gives it.
+Pure: the choice is a function of the results of the rounds so far.
 """
 
 from __future__ import annotations
@@ -14,27 +14,27 @@ from dataclasses import dataclass
 from kernelwright.model import BUDGET_LIMITS, Budget
 
 ALPHA = 0.2
-"""Weight of the recent gain beside the gain that is left (Ansor's value)."""
+"""Weight of the recent gain; the gain that is still possible has the weight 1 - ALPHA (Ansor's value)."""
 
 WINDOW = 3
 """Rounds over which the recent gain is averaged (MetaSchedule's value)."""
 
 NEAR = 0.9
-"""Share of the bound at which a problem gets no more rounds: kernels of the gallery that were tuned by hand reach about
-that much (docs/gallery.md)."""
+"""Share of the bound at which a problem gets no more rounds. Hand-tuned kernels of the gallery reach about this share
+(docs/gallery.md)."""
 
 RESOLUTION = 0.02
-"""Smallest change of a time, as a fraction, that counts as a gain: two sessions measure in memory of their own, where
-copies of one kernel differed by up to that (docs/evaluation.md)."""
+"""Smallest relative change of a time that counts as a gain. Each session allocates its own memory, and copies of one
+kernel in different memory differed by up to this much (docs/evaluation.md)."""
 
 PATIENCE = 3
-"""Rounds without a gain after which a problem waits until all others are at their end, too."""
+"""Rounds without a gain after which a problem waits until all other problems have ended or are stale too."""
 
 
 @dataclass(frozen=True)
 class Round:
-    """What one round has brought. best_us: the best time after it, None while no kernel has passed. spent: amounts by
-    name of the limit."""
+    """The result of one round. best_us: the best time after it, None while no kernel has passed. spent: amounts by name
+    of the limit."""
 
     best_us: float | None
     spent: Mapping[str, float]
@@ -44,8 +44,8 @@ class Round:
 class Curve:
     """All rounds of one problem so far.
 
-    bound_us: what no kernel can beat, 0 where that is not known. is_over: whether it can get no more rounds now.
-    weight: how much a gain of this problem counts beside the same fraction of another.
+    bound_us: the roofline bound, 0 where it is not known. is_over: whether the problem can get no more rounds now.
+    weight: importance of a gain of this problem, relative to the same gain of another one.
     """
 
     rounds: tuple[Round, ...] = ()
@@ -60,19 +60,20 @@ class Curve:
 
     @functools.cached_property
     def gains(self) -> tuple[float, ...]:
-        """Of each round after the first, the fraction by which it lowered the best time; 1 for the first kernel."""
+        """For each round after the first, the fraction by which it lowered the best time; 1 for the first kernel that
+        passed."""
         pairs = zip(self.rounds, self.rounds[1:], strict=False)
         return tuple(_gain(before.best_us, after.best_us) for before, after in pairs)
 
     @property
     def is_stale(self) -> bool:
-        """Whether its last rounds gained nothing."""
+        """Whether the last PATIENCE rounds brought no gain."""
         return len(self.gains) >= PATIENCE and not any(gain >= RESOLUTION for gain in self.gains[-PATIENCE:])
 
 
 @dataclass(frozen=True)
 class Grant:
-    """The next round. limits: what it may spend, beyond what the problem has spent before."""
+    """The next round. limits: what this round may spend, not counting earlier rounds of the problem."""
 
     name: str
     limits: Budget
@@ -81,11 +82,11 @@ class Grant:
 def next_round(
     curves: Mapping[str, Curve], total: Budget, round_trials: int, beside: Mapping[str, float] | None = None
 ) -> Grant | None:
-    """Who gets the next round; None where nothing is to be gained or the budget is spent.
+    """Choose the problem of the next round; None where no gain is expected or the budget is spent.
 
-    curves: by name, in the order of the first rounds: every problem gets its first one before any gets its second, and
-    until then the budget is shared out evenly. round_trials: the most trials of a round. beside: what was spent outside
-    of all rounds.
+    curves: by name, in the order of the first rounds. Every problem gets its first round before any gets its second;
+    until then the budget is divided evenly. round_trials: maximum trials of a round. beside: amounts spent outside of
+    all rounds.
     """
     left = amounts_left(curves, total, beside or {})
     if any(amount < (1 if is_whole(name) else 1e-9) for name, amount in left.items()):
@@ -102,15 +103,16 @@ def next_round(
 
 
 def priority(curve: Curve, total: Budget) -> float:
-    """Expected gain of the next round for what it may cost. total: the budget of all problems."""
+    """Weighted expected gain of the next round / its expected cost. total: the budget of all problems."""
     return curve.weight * expected_gain(curve) / dearest_share(curve, total)
 
 
 def expected_gain(curve: Curve) -> float:
-    """Fraction of the best time that the next round is expected to save; 0 at the bound, and where all is over.
+    """The fraction of the best time that the next round is expected to save; 0 near the bound and for a problem that is
+    over.
 
-    The recent gain, and of what is left to the bound a part that falls with the rounds: the chance of a gain by
-    Laplace's rule of succession, over their number.
+    It weighs the recent gain with a share of the gain that is still possible. That share is the chance of a gain by
+    Laplace's rule of succession, divided by the number of rounds.
     """
     left = gain_left(curve)
     if curve.is_over or left < RESOLUTION:
@@ -122,12 +124,13 @@ def expected_gain(curve: Curve) -> float:
 
 
 def gain_left(curve: Curve) -> float:
-    """Fraction of the best time between it and NEAR of the bound; all of it while no kernel has passed."""
+    """The gain that is still possible, as a fraction of the best time: down to bound / NEAR. 1 while no kernel has
+    passed."""
     return 1.0 if curve.best_us is None else max(0.0, 1 - curve.bound_us / NEAR / curve.best_us)
 
 
 def dearest_share(curve: Curve, total: Budget) -> float:
-    """Of the limit that its dearest round took most of, the share that it took; no less than a millionth."""
+    """The cost of a round: the largest share of any limit that one round has used; at least 1e-6."""
     shares = [
         one.spent.get(limit.name, 0.0) / most
         for one in curve.rounds
@@ -138,7 +141,7 @@ def dearest_share(curve: Curve, total: Budget) -> float:
 
 
 def amounts_left(curves: Mapping[str, Curve], total: Budget, beside: Mapping[str, float]) -> dict[str, float]:
-    """What is left of each limit that there is."""
+    """The amount left of each limit that is set."""
     spent = {
         limit.name: sum(one.spent.get(limit.name, 0.0) for curve in curves.values() for one in curve.rounds)
         for limit in BUDGET_LIMITS
@@ -151,7 +154,7 @@ def amounts_left(curves: Mapping[str, Curve], total: Budget, beside: Mapping[str
 
 
 def limits_of(left: Mapping[str, float], round_trials: int, begin: int) -> Budget:
-    """What a round may spend where `begin` problems, itself among them, share what is left."""
+    """Limits of one round, where `begin` problems (this one included) share the rest of the budget."""
     found: dict[str, float] = {}
     for name, amount in {"trials": float(round_trials * begin), **left}.items():
         most = min(amount, float(round_trials * begin)) if name == "trials" else amount

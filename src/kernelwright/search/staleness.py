@@ -1,7 +1,6 @@
-"""Whether a search still sees anything new.
+"""Detects a search that finds no new candidates: a counter that strategies compare with their `patience`.
 
-It does not end a search (a strategy does). Only a candidate that no trial had before is new; an
-answer without a candidate, and the same one again, are not.
+Only a candidate that no trial had before is new. An answer without a candidate and a repeated candidate are not.
 """
 
 from __future__ import annotations
@@ -9,12 +8,12 @@ from __future__ import annotations
 from kernelwright.model import Trial
 
 PATIENCE = 8
-"""Trials in a row without a new candidate after which a strategy gives up. Were every second answer useless, eight
-in a row would still have a chance of only 0.4 % (0.5**8)."""
+"""Trials in a row without a new candidate after which a strategy gives up. Even if every second answer were useless,
+eight in a row would have a probability of only 0.4 % (0.5**8)."""
 
 
 class Staleness:
-    """count: results since the last one that brought a new candidate."""
+    """count: results since the last new candidate."""
 
     def __init__(self) -> None:
         self.count = 0
