@@ -1,4 +1,4 @@
-"""The loop of `optimize`: ask, propose, evaluate, tell; journaled, budgeted, resumable, confirmed."""
+"""The search loop of `optimize`: ask, propose, evaluate, tell, with a journal, a budget and a confirmation."""
 
 from kernelwright.run.control import at_work, is_paused, pause, resume, stop
 from kernelwright.run.optimize import Outcome, optimize

@@ -1,4 +1,4 @@
-"""The clock of a session, beside the time of the run's earlier sessions and its limit."""
+"""The clock of a session: its time, the time of the whole run, and the rest of the time limit."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from kernelwright.model import Budget
 
 class SessionClock:
     def __init__(self, budget: Budget, before_s: float) -> None:
-        """before_s: of the sessions that are over."""
+        """before_s: total time of the run's earlier sessions."""
         self._minutes = budget.minutes
         self._before_s = before_s
         self._began_s = time.monotonic()
@@ -24,7 +24,7 @@ class SessionClock:
 
     @property
     def left_s(self) -> float | None:
-        """Until the limit of time; None where there is none."""
+        """Seconds until the time limit; None where there is no limit."""
         return None if self._minutes is None else max(0.0, self._minutes * 60 - self.run_s)
 
     @property
@@ -32,7 +32,7 @@ class SessionClock:
         return self.left_s == 0.0
 
     def stop(self) -> None:
-        """A session ends here, and the next one begins with `start`: what lies between is no time of the run."""
+        """End a session. The time until `start` is not counted."""
         self._before_s += self.session_s
 
     def start(self) -> None:

@@ -1,7 +1,7 @@
 """Confirmation of the best trial: fresh process, fresh seeds, held-out cases.
 
-Until a candidate is confirmed it is not the best, and only the confirmation's figure counts. The user's own starter
-needs no proof: everything else is compared with it, and it is what remains in a tie.
+Only a confirmed candidate is reported as the best, with the time of its confirmation. The user's own starter needs no
+confirmation: all others are compared with it, and it wins a tie.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from kernelwright.stats import geometric_mean
 
 @dataclass(frozen=True)
 class Confirmed:
-    """best: the confirmed trial, best_us its score; None where none is. refused: those tried before it."""
+    """The result of the confirmations. best: the confirmed trial, best_us its score; None where no trial was confirmed.
+    refused: the better trials whose confirmation failed."""
 
     best: int | None = None
     best_us: float | None = None
@@ -33,10 +34,11 @@ def confirmed_best(
     confirmations: Mapping[int, Evaluation],
     confirm: Callable[[int, Candidate], Evaluation],
 ) -> Confirmed:
-    """Confirm the best trial that can be confirmed, trying the best first. One that beat the seed in the search must do
-    so again when it is confirmed. Where the seed was timed under a forced slowdown, nothing is confirmed to beat it.
+    """Confirm the best trial that can be confirmed; the best in the search is tried first.
 
-    confirmations: those made in earlier sessions, which are not made again.
+    A trial that beat the seed in the search must beat it again in its confirmation. Where the seed was timed under a
+    forced slowdown of the clock, no trial is confirmed to beat it. confirmations: those of earlier sessions, which are
+    reused.
     """
     seed = seed_trial(trials)
     refused: dict[int, Candidate] = {}
@@ -63,8 +65,8 @@ def confirmed_best(
 
 
 def confirmation(worker: Worker, candidate: Candidate, seed: Trial | None) -> Evaluation:
-    """In times of the seed, which is timed again where the confirmation was made on another GPU. Raises `WorkerError`
-    where that GPU was lost in between."""
+    """A confirmation on the scale of the seed's times. Where it ran on another GPU than the search, the seed is timed
+    again on that GPU. Raises `WorkerError` where that GPU was lost in between."""
     evaluation = worker.evaluate(candidate, "confirm")
     if seed is None or seed.evaluation is None or seed.proposal.candidate is None or evaluation.score_us is None:
         return evaluation
@@ -80,9 +82,8 @@ def confirmation(worker: Worker, candidate: Candidate, seed: Trial | None) -> Ev
 
 
 def as_timed_with(seed: Evaluation, here: Evaluation, evaluation: Evaluation) -> Evaluation:
-    """A confirmation in the seed's times: its ratios to the seed on the GPU that both were timed on just now, times
-    what the seed took when the search timed it on another one. here: the seed's evaluation on the confirmation's GPU.
-    """
+    """Scale a confirmation to the GPU of the search: its ratios to the seed, both timed on the confirmation's GPU,
+    times the seed's times in the search. here: the seed's evaluation on the confirmation's GPU."""
     before_us = {result.case: result.timing.median_us for result in seed.results if result.timing is not None}
     here_us = {result.case: result.timing.median_us for result in here.results if result.timing is not None}
     factors = {case: before_us[case] / here_us[case] for case in before_us.keys() & here_us.keys()}

@@ -1,7 +1,7 @@
-"""Pausing and stopping a run from outside: a file in its folder that the loop looks for, and a signal to its process.
+"""Pausing and stopping a run from another process: a file in the run folder to pause, a signal to stop.
 
-Nothing is lost either way. A paused run finishes what is under way and asks for nothing more until the file is gone; a
-stopped one ends as with Ctrl-C, and `--resume` goes on with it.
+Neither loses results. A paused run finishes the trials under way and starts no new ones until the file is removed. A
+stopped run ends as with Ctrl-C and can be resumed with `--resume`.
 """
 
 from __future__ import annotations
@@ -20,27 +20,27 @@ from kernelwright.journal import writer
 PAUSED = "paused"
 
 LOOK_S = 0.2
-"""How often a run that is paused looks whether it still is, and one that waits looks for a signal."""
+"""Interval at which a paused run checks whether the pause is over, and a waiting run checks for a signal."""
 
 
 def is_paused(folder: Path) -> bool:
-    """Whether the run in `folder` was asked to pause and not to go on since."""
+    """Whether the run in `folder` is paused or will be after the trials under way."""
     return (folder / PAUSED).exists()
 
 
 def pause(folder: Path) -> None:
-    """Raises `RunFolderError` where no search is at work."""
+    """Pause the run in `folder`. Raises `RunFolderError` where no search is running there."""
     at_work(folder)
     write_file(folder, PAUSED, f"Asks for nothing more while this file is here: kernelwright resume {folder}\n")
 
 
 def resume(folder: Path) -> None:
-    """Take the pause away, if there is one."""
+    """End the pause, if there is one."""
     remove_file(folder, PAUSED)
 
 
 def at_work(folder: Path) -> int:
-    """The process that writes the run in `folder`. Raises `RunFolderError` where there is none."""
+    """The id of the process that writes the run in `folder`. Raises `RunFolderError` where there is none."""
     process = writer(folder)
     if process is None:
         raise RunFolderError(
@@ -50,7 +50,7 @@ def at_work(folder: Path) -> int:
 
 
 def stop(folder: Path) -> None:
-    """Ask the process at work to end in order, as its Ctrl-C does."""
+    """Ask the running process to end in order, as with Ctrl-C. Raises `RunFolderError` where it cannot be signalled."""
     process = at_work(folder)
     try:
         os.kill(process, STOP)
@@ -62,10 +62,10 @@ def stop(folder: Path) -> None:
 
 
 def first_done(under_way: list[Future[Any]], most_s: float | None) -> set[Future[Any]]:
-    """What has ended of `under_way`, as soon as something has, or after `most_s`; None: without a limit.
+    """The futures of `under_way` that are done, as soon as at least one is, or after `most_s` (None: no limit).
 
-    A signal that comes just before the main thread blocks is acted on when that thread runs next, so this blocks for
-    LOOK_S at a time.
+    It blocks for at most LOOK_S at a time: Python handles a signal that arrives just before the main thread blocks only
+    when that thread runs again.
     """
     end_s = None if most_s is None else time.monotonic() + most_s
     while True:

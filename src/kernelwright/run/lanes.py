@@ -1,4 +1,4 @@
-"""What happens to lanes, from the threads that notice it to the one that writes the journal."""
+"""A thread-safe queue of lane changes, from the threads that notice them to the thread that writes the journal."""
 
 from __future__ import annotations
 
@@ -9,7 +9,8 @@ from kernelwright.model import LaneChange
 
 
 class LaneNews:
-    """Thread-safe. arrived: done when there is something to take, so that a wait for other things ends, too."""
+    """Thread-safe. arrived: a future that is done when changes are queued, so that waiting for futures also ends
+    then."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()

@@ -1,8 +1,8 @@
-"""The loop: keep up to `thinking` proposals and `in_flight` evaluations under way, and move each request on.
+"""The search loop: keeps up to `thinking` proposals and `in_flight` evaluations running and advances each trial.
 
-It decides neither what to try (the strategy) nor how long (`stopping`). Whatever happens is in the journal before
-anything follows from it (`passes`). A proposal and an answer, which may have cost money, are written by the thread that
-got them; all the rest is written by the one thread that runs the loop, and only that thread touches the strategy.
+The strategy decides what to try, `stopping` how long. Each event is in the journal before anything follows from it
+(`passes`). A proposal and an answer may have cost money, so the thread that received them writes them at once.
+Everything else is written by the one thread that runs the loop, and only that thread uses the strategy.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Loop:
         verdicts: Verdicts | None = None,
         most_waiting: int | None = None,
     ) -> None:
-        """state and strategy: as replayed. spent_s: by earlier sessions of the run. verdicts: of earlier runs.
+        """state and strategy: as replayed. spent_s: time of the run's earlier sessions. verdicts: of earlier runs.
         most_waiting: see `optimize`."""
         self._verdicts = verdicts
         self.state = state
@@ -73,11 +73,13 @@ class Loop:
         self._passes = Passes(journal, state, on_event)
         self._record = self._passes.record
         self._ready: deque[int] = deque()
-        """Trials whose candidate waits until fewer are evaluated."""
+        """Trials whose candidate waits for a free evaluation slot."""
         self._thinking: set[int] = set()
+        """Trials that are being proposed, or will be when the pass is committed."""
         self._measuring: set[int] = set()
+        """Trials that are being evaluated, or will be when the pass is committed."""
         self._looking: set[int] = set()
-        """Trials that are proposed, evaluated or profiled, or will be when the pass is committed."""
+        """Trials that are being profiled, or will be when the pass is committed."""
         self._proposing: dict[Future[Event | None], int] = {}
         self._evaluating: dict[Future[Evaluation], int] = {}
         self._profiling: dict[Future[Profiles], int] = {}
@@ -92,10 +94,10 @@ class Loop:
         self._is_held = False
         self._recording = threading.Lock()
         self._abandoned: set[int] = set()
-        """Requests whose answer comes too late: it is not recorded any more."""
+        """Requests whose answer was given up; it is not recorded when it arrives later."""
 
     def search(self) -> tuple[StopReason, str]:
-        """Finish what is open, then ask and finish until nothing more may or can be asked; why it ended."""
+        """Finish the open trials, then search until no new request is allowed or left; gives the reason for the end."""
         with self._passes.one():
             for number in self.state.open_numbers():
                 if not self.clock.is_up or number in self.state.proposals:
@@ -123,7 +125,7 @@ class Loop:
         return StopReason.FINISHED, "the strategy has nothing more to ask"
 
     def _take(self, done: Set[Future[Any]]) -> None:
-        """Take the results of what has ended."""
+        """Process the futures that are done."""
         for future, number in [entry for entry in self._proposing.items() if entry[0] in done]:
             del self._proposing[future]
             self._proposed(number, future.result())
@@ -135,7 +137,7 @@ class Loop:
             self._profiled(number, looked.result())
 
     def confirm(self, number: int, candidate: Candidate) -> Evaluation:
-        """A fresh evaluation on every case, journaled. In a thread, so that an interrupt is noticed at once."""
+        """A fresh evaluation on every case, journaled. It runs in a thread, so that an interrupt is noticed at once."""
         evaluation = self._threads.submit(
             confirmation, self._worker, candidate, seed_trial(self.state.trials())
         ).result()
@@ -143,15 +145,15 @@ class Loop:
         return evaluation
 
     def profile(self, number: int) -> None:
-        """The best trial, for messages and views, on the case on which the search's start was seen, so
-        that both can be set side by side. For a proposer that shows no profiles none is taken."""
+        """Profile the best trial, for messages and views. It uses the case on which the seed was profiled, so that both
+        can be compared. No profile is taken for a proposer that shows none."""
         case, candidate = case_beside_seed(number, self.state, self._journal.info.problem), self.state.candidate(number)
         if self._proposer.shows_profiles and case and candidate is not None and number not in self.state.profiles:
             profiles = self._threads.submit(taken, self._worker, candidate, case).result()
             self._record(self._journal.append_profiled(number, profiles))
 
     def close(self) -> None:
-        """Wait for proposals under way, which may be paid for, but not for evaluations, which can be had again."""
+        """Wait for proposals under way, which may be paid for, but not for evaluations, which can be repeated."""
         self._end_threads()
         self._take_answers()
         under_way = [future for future in self._proposing if not future.done()]
@@ -165,8 +167,8 @@ class Loop:
             threads.shutdown(wait=False, cancel_futures=True)
 
     def abandon(self, left_s: float) -> None:
-        """In place of `close`, where the process has to end: record what is finished, wait so long for answers under
-        way, and record those that did not come as abandoned."""
+        """Replaces `close` where the process has to end soon: record finished evaluations, wait at most `left_s` for
+        answers under way, and record the missing ones as abandoned."""
         self._end_threads()
         for finished, number in self._evaluating.items():
             if finished.done() and not finished.cancelled() and finished.exception() is None:
@@ -175,7 +177,8 @@ class Loop:
         self._give_up()
 
     def _give_up(self) -> None:
-        """Record every answer under way as abandoned, at the cost of the dearest so far; its request stays open."""
+        """Record every answer under way as abandoned, at the cost of the most expensive answer so far; its request
+        stays open."""
         self._take_answers()
         cost = msgspec.structs.replace(self.state.dearest, requests=1, assumed=1)
         with self._recording:
@@ -189,15 +192,16 @@ class Loop:
     # --- the limit of time ----------------------------------------------------------------------------------
 
     def _patience_s(self) -> float | None:
-        """How long something under way may be waited for before anything else is to be looked at."""
+        """Maximum time to wait for a future before the loop has to check the pause file or the time limit; None: no
+        limit."""
         known = [LOOK_S if self._is_held else None, self.clock.left_s if self._proposing else None]
         return min((one for one in known if one is not None), default=None)
 
     # --- one request at a time ------------------------------------------------------------------------------
 
     def _fill(self) -> None:
-        """Start requests. One that waits for a reply does not count as under way: the person who answers prompts gets
-        all that the strategy has to ask, or as many as may wait."""
+        """Start new requests. A request that waits for a mailbox reply does not count as under way: a person who
+        answers prompts gets every prompt that the strategy has, up to `most_waiting`."""
         self._is_held = False
         self._take_answers()
         while self._has_room():
@@ -217,14 +221,15 @@ class Loop:
             self._advance(request.number)
 
     def _has_room(self) -> bool:
-        """Whether one more proposal may be asked for, and what is proposed does not wait for its evaluation."""
+        """Whether one more proposal may start. Not while as many proposals as `in_flight` wait for their evaluation to
+        end."""
         under_way = [number for number in self.state.open_numbers() if number not in self.waiting]
         proposed = sum(number in self.state.proposals for number in under_way)
         return len(under_way) - proposed < self._most_thinking and proposed < self._settings.in_flight
 
     def _rest(self) -> None:
-        """Nothing is under way and nothing more is asked until the pause is over, which is no time of the run: it lies
-        between two sessions."""
+        """Sleep until the pause is over. The pause lies between two sessions, so it does not count as time of the
+        run."""
         self._record(self._journal.append_stopped(StopReason.PAUSED.value, self.clock.session_s))
         self.clock.stop()
         try:
@@ -251,7 +256,7 @@ class Loop:
             self._evaluate(number, proposal.candidate)
 
     def _given(self, candidate: Candidate) -> Proposal:
-        """The proposal of a request that brings its candidate."""
+        """The proposal of a request that comes with its candidate (a starter or a known kernel)."""
         info = self._journal.info
         known = next((one for one in info.known if one.candidate == candidate and candidate != info.starter), None)
         if known is None:
@@ -277,7 +282,8 @@ class Loop:
         self._passes.act(start)
 
     def _profile_parents(self, request: Request) -> bool:
-        """Whether the request has to wait for what its prompt shows; the last profile to come in lets it go on."""
+        """Start the profiles that the prompt of a request needs. True: the request has to wait; the last profile
+        continues it."""
         wanted = lacking(request, self.state, self._proposer, self._journal.info.problem)
         for number, case in wanted.items():
             candidate = self.state.candidate(number)
@@ -295,7 +301,7 @@ class Loop:
                 self._advance(other)
 
     def _propose(self, request: Request, context: Context) -> Event | None:
-        """In a separate thread, which no interrupt reaches: none comes between an answer and its record."""
+        """Runs in a separate thread, which interrupts do not reach, so that no answer is lost before it is recorded."""
         proposal = self._proposer.propose(request, context)
         with self._recording:
             if proposal is None or request.number in self._abandoned:
@@ -303,11 +309,11 @@ class Loop:
             return self._journal.append_proposed(request.number, proposal)
 
     def _keep_answer(self, answered: Answered) -> None:
-        """In the thread that got the answer; the loop hears of it when it looks."""
+        """Record an answer, in the thread that received it. The loop takes the event from the queue later."""
         self._answered.put(self._journal.append_answered(answered))
 
     def _take_answers(self) -> None:
-        """And what happened to lanes."""
+        """Take recorded answers and lane changes into the state."""
         for change in self._lanes.take():
             self._record(self._journal.append_lane(change))
         while not self._answered.empty():
@@ -323,7 +329,8 @@ class Loop:
             self._advance(number)
 
     def _evaluate(self, number: int, candidate: Candidate) -> None:
-        """The same candidate is not evaluated twice: another one takes the first one's result, or waits for it."""
+        """Evaluate a candidate, unless another trial has the same one: then it takes that trial's result, or waits for
+        it."""
         twin = self.state.twin(number)
         if twin is not None:
             first = self.state.evaluations[twin]
@@ -344,7 +351,7 @@ class Loop:
             self._ready.append(number)
 
     def _known_failure(self, number: int, candidate: Candidate) -> Evaluation | None:
-        """What an earlier run found of a candidate that a proposer wrote; a kernel that was given is always judged."""
+        """An earlier run's verdict on a candidate that a proposer wrote. A starter or known kernel is always judged."""
         if self._verdicts is None or self.state.requests[number].candidate is not None:
             return None
         return self._verdicts.failure(candidate)
@@ -368,7 +375,7 @@ class Loop:
         self._record(self._journal.append_told(number))
         self._strategy.tell(self.state.told[number])
         self._trials_s.append(time.monotonic() - self._advanced_s[number])
-        # A reply may have come in the meantime.
+        # Their replies may have arrived since.
         again, self.waiting = self.waiting, set()
         for other in sorted(again):
             self._advance(other)

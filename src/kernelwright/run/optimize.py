@@ -1,7 +1,7 @@
 """`optimize`: one session of a run, from its journal (new or resumed) to an outcome.
 
-It reads no problem and writes no report. Whatever ends a session (a budget, a reply to wait for, an
-interrupt, an error), the journal says so and the run can be resumed.
+The journal records the end of every session (a budget, a reply to wait for, an interrupt, an error), so the run can be
+resumed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,16 @@ from kernelwright.text.escape import legible
 log = logging.getLogger(__name__)
 
 CLOSING_S = 0.3
-"""Kept for the last events and for closing journal and worker, where a signal ends the process."""
+"""Time reserved for the last events and for closing journal and worker when a signal ends the process."""
 
 
 class Outcome(Record, frozen=True, kw_only=True):
     """How a session ended.
 
-    best: the confirmed trial, and best_us its confirmed score; the seed where nothing better
-    was confirmed (its score is then the search's, if it is the user's starter); None where nothing passed, and while
-    the search is not over (`waiting`, `interrupted`). refused: better in the search, not so in their confirmation.
-    waiting: requests that wait for a reply.
+    best: the confirmed trial, and best_us its confirmed score; the seed where no better trial was confirmed (its score
+    is then the search's, if it is the user's starter). None where no trial passed, and while the search is not over
+    (`waiting`, `interrupted`). refused: trials that were better in the search but not in their confirmation. waiting:
+    requests that wait for a reply.
     """
 
     reason: StopReason
@@ -61,15 +61,17 @@ def optimize(
     verdicts: Verdicts | None = None,
     most_waiting: int | None = None,
 ) -> Outcome:
-    """Search until the strategy ends, the budget is spent, or everything open waits for a reply; then confirm.
+    """Search until the strategy ends, the budget is spent, or all open requests wait for a reply; then confirm the best
+    trial.
 
-    strategy: fresh, as the journal's settings have it. worker: with the journal's problem loaded. on_event: called
-    with each event after it is written, from this thread; not for those of earlier sessions. verdicts: failures that
-    earlier runs found, which are not judged again. most_waiting: how many requests may wait for a reply before no more
-    are asked; None: all that the strategy has. An interrupt ends the
-    session in order. A signal that leaves no time raises `Ended`: on_ended is called first, then answers under way get
-    what time there is, and those that do not come are recorded as abandoned. Raises `RunFolderError` where the journal
-    cannot be resumed, `ProviderError` and `WorkerError` where the run cannot go on; it can then be resumed later.
+    strategy: fresh, built from the journal's settings. worker: with the journal's problem loaded. on_event: called in
+    this thread with each event after it is written; not with those of earlier sessions. verdicts: failures of earlier
+    runs, which are not judged again. most_waiting: maximum number of requests that wait for a reply; None: no limit. An
+    interrupt ends the session in order.
+
+    A signal that allows no more time raises `Ended`. Before that, on_ended is called, answers under way get the time
+    that is left, and those that do not arrive are recorded as abandoned. Raises `RunFolderError` where the journal
+    cannot be resumed, `ProviderError` and `WorkerError` where the run cannot continue; it can then be resumed later.
     """
     _check_environment(journal, worker.environment())
     state = replay(journal.history(), strategy, journal.folder)
@@ -86,7 +88,7 @@ def optimize(
                     loop.profile(confirmed.best)
         except Ended:
             raise
-        except BaseException:  # an interrupt, too: the loop is closed
+        except BaseException:  # interrupts too: close the loop first
             loop.close()
             raise
         loop.close()
@@ -98,7 +100,7 @@ def optimize(
     except KeyboardInterrupt:
         reason, detail = StopReason.INTERRUPTED, "everything up to here is in the journal"
     except KernelwrightError as error:
-        with contextlib.suppress(RunFolderError):  # where the folder is what failed, which the error says
+        with contextlib.suppress(RunFolderError):  # if the folder itself failed, `error` says so
             on_event(journal.append_stopped(legible(f"error: {error}"), loop.clock.session_s))
         raise
     on_event(journal.append_stopped(reason.value, loop.clock.session_s))
@@ -119,7 +121,7 @@ def _outcome(reason: StopReason, detail: str, state: RunState, confirmed: Confir
 
 
 def _check_environment(journal: Journal, here: Environment) -> None:
-    """Times of two kinds of device must not meet in one search."""
+    """Raises `RunFolderError` for another kind of device: its times cannot be compared with those of the run."""
     there = journal.info.environment
     if (there.device, there.target) != (here.device, here.target):
         raise RunFolderError(

@@ -1,6 +1,6 @@
-"""Passes of the loop: what one records is committed together, then shown, and only then acted on.
+"""Passes of the loop: the events of one pass are committed together, then shown; actions run only after that.
 
-A commit takes a disk longer than a search takes to decide, so that many events share one.
+A commit to disk takes longer than a decision of the search, so many events share one commit.
 """
 
 from __future__ import annotations
@@ -12,10 +12,10 @@ from kernelwright.journal import Event, Journal, RunState
 
 
 class Passes:
-    """The passes of a run. Only the thread that runs the loop uses it."""
+    """The passes of a run. Used only by the thread that runs the loop."""
 
     def __init__(self, journal: Journal, state: RunState, on_event: Callable[[Event], None]) -> None:
-        """state: takes each event when it is recorded. on_event: is shown those of a pass when they are committed."""
+        """state: takes each event when it is recorded. on_event: called with the events of a pass after the commit."""
         self._journal, self._state, self._on_event = journal, state, on_event
         self._unseen: list[Event] = []
         self._actions: list[Callable[[], None]] = []
@@ -23,7 +23,7 @@ class Passes:
 
     @contextlib.contextmanager
     def one(self) -> Iterator[None]:
-        """Everything that is recorded inside belongs to one pass and is committed together."""
+        """One pass: everything recorded inside is committed together."""
         self._is_open = True
         try:
             with self._journal.together():
@@ -38,7 +38,7 @@ class Passes:
             act()
 
     def record(self, event: Event) -> None:
-        """Take an event of the journal; outside of a pass it is shown at once."""
+        """Take an event of the journal into the state; outside of a pass it is shown at once."""
         self._state.take(event)
         if self._is_open:
             self._unseen.append(event)
@@ -46,5 +46,5 @@ class Passes:
             self._on_event(event)
 
     def act(self, action: Callable[[], None]) -> None:
-        """Call this when the pass is committed."""
+        """Call `action` after the pass is committed."""
         self._actions.append(action)

@@ -1,7 +1,7 @@
-"""Profiles for prompts: which trials are profiled before a request is put into words, and on which case.
+"""Profiles for prompts: which trials are profiled before a prompt is written, and on which case.
 
-It takes none itself (the worker does) and keeps none (the journal does). A trial is profiled once in a
-run, and only for a proposer whose prompts show it.
+The worker takes profiles and the journal stores them. A trial is profiled once in a run, and only for a proposer whose
+prompts show profiles.
 """
 
 from __future__ import annotations
@@ -17,9 +17,11 @@ from kernelwright.search.convergence import seed_trial
 
 
 def lacking(request: Request, state: RunState, proposer: Proposer, problem: ProblemInfo) -> dict[int, str]:
-    """The trials that are still to be profiled for a request, each with its case: its parents, on the case on which
-    they are furthest from their bound, and surprises that a prompt asks about, on the case on which what they
-    were made from was profiled. One without a time has none."""
+    """The trials that still have to be profiled for a request, each with its case.
+
+    These are the request's parents, on the case that is furthest from its bound, and the surprises that a prompt asks
+    about, on the case on which their parent was profiled. A trial without a time is left out.
+    """
     if not proposer.shows_profiles or request.operator is Operator.TUNE:
         return {}
     found = {}
@@ -43,14 +45,14 @@ def case_of(number: int, state: RunState, problem: ProblemInfo) -> str | None:
 
 
 def case_beside_seed(number: int, state: RunState, problem: ProblemInfo) -> str | None:
-    """The case on which what the search started from was profiled, else the trial's own; None where it has no time."""
+    """The case on which the seed was profiled, else the trial's own; None where the trial has no time."""
     own, seed = case_of(number, state, problem), seed_trial(state.trials())
     before = state.profiles.get(seed.number) if seed is not None else None
     return before.profiles[0].case if own and before is not None and before.profiles else own
 
 
 def taken(worker: Worker, candidate: Candidate, case: str) -> Profiles:
-    """A profile, or why there is none: a run goes on without."""
+    """The profile, or the reason why there is none: a run continues without it."""
     try:
         return Profiles(profiles=(worker.profile(candidate, case),))
     except (RequestError, MachineError) as error:

@@ -1,6 +1,7 @@
-"""Resuming: the events of a run replayed into a fresh strategy.
+"""Resuming a run: its events are replayed into a fresh strategy.
 
-A resumed run has to be the run that was killed, so every recorded request is compared with what the strategy asks now.
+A resumed run must make the same requests as the interrupted one, so every recorded request is compared with the one
+that the strategy asks for now.
 """
 
 from __future__ import annotations
@@ -15,9 +16,9 @@ from kernelwright.search.protocol import Strategy
 
 
 def replay(events: Sequence[Event], strategy: Strategy, folder: Path) -> RunState:
-    """The state that these events leave, with `strategy` (fresh) brought to where it was.
+    """The run's state after these events. `strategy` (fresh) is brought to the same point.
 
-    Raises `RunFolderError`, naming the event, where the strategy would have asked something else.
+    Raises `RunFolderError`, naming the event, where the strategy asks for a different request.
     """
     state = RunState()
     for event in events:

@@ -1,6 +1,6 @@
-"""Spending of a run against each limit, and the cost of answers. Pure.
+"""Spending of a run per budget limit, and the cost of answers. Pure.
 
-Each answer counts once: in its proposal where there is one. `stopping` compares with the limits.
+Each answer counts once: as part of its proposal where there is one. `stopping` compares with the limits.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kernelwright.search.convergence import gpu_s
 
 
 class Paid(NamedTuple):
-    """What an answer cost. author: the model, which decides the price."""
+    """The cost of an answer. author: the model, which determines the price."""
 
     author: str
     usage: Usage
 
 
 def paid(state: RunState) -> list[Paid]:
-    """What is over: proposals, but not candidates that came with their request, and what was abandoned."""
+    """Costs of finished proposals and of abandoned replies. Candidates that came with their request cost nothing."""
     given = [one for number, one in state.proposals.items() if state.requests[number].candidate is None]
     return [
         *(Paid(one.author, one.usage) for one in given),
@@ -31,14 +31,14 @@ def paid(state: RunState) -> list[Paid]:
 
 
 def under_way(state: RunState) -> list[Usage]:
-    """Of each request that waits for its proposal, what its answers cost so far."""
+    """For each request that waits for its proposal, the cost of its answers so far."""
     open_ones = [n for n, one in state.requests.items() if one.candidate is None and n not in state.proposals]
     return [together([answered.usage for answered in state.answers.get(number, ())]) for number in open_ones]
 
 
 class Cost(NamedTuple):
-    """Of a limit. used: by each request that is answered or evaluated. under_way: by each other one so far. beside: by
-    none of them."""
+    """Spending on one limit. used: by each request that was answered or evaluated. under_way: by each other request so
+    far. beside: not by a request."""
 
     used: list[float]
     under_way: list[float]
@@ -61,17 +61,17 @@ def usd(state: RunState) -> Cost:
 
 
 def gpu_seconds(state: RunState) -> Cost:
-    """With what was lost with lanes and made again."""
+    """GPU seconds, with work that was lost with a lane and repeated."""
     profiles = state.profiled()
     used = [gpu_s(evaluation, profiles.get(number, ())) for number, evaluation in state.evaluations.items()]
     return Cost(used, [0.0] * len(state.open_numbers()), state.lanes.lost_s)
 
 
 COSTS: dict[str, Callable[[RunState], Cost]] = {"tokens": tokens, "usd": usd, "gpu_seconds": gpu_seconds}
-"""By name of the limit. Trials and minutes are no cost of a request."""
+"""Spending by name of the limit. Trials and minutes are missing: they are not a cost of one request."""
 
 
 def spent(state: RunState, elapsed_s: float) -> dict[str, float]:
-    """By name of the limit. elapsed_s: of the whole run. trials: the finished ones."""
+    """Spending by name of the limit. elapsed_s: of the whole run. trials: the finished ones."""
     costs = {name: cost(state).total for name, cost in COSTS.items()}
     return {"trials": len(state.told), "minutes": elapsed_s / 60, **costs}

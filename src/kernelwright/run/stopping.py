@@ -1,6 +1,6 @@
-"""Why a run stops, and whether a budget leaves room for one more request. Pure arithmetic.
+"""Stop reasons of a run, and whether the budget allows one more request. Pure arithmetic.
 
-What is under way counts as if it were the most expensive so far, so that a limit holds also when all of it comes back
+Each request under way counts as much as the most expensive one so far, so that a limit holds even if all of them finish
 at once.
 """
 
@@ -17,7 +17,7 @@ from kernelwright.run.spending import COSTS, Paid, paid, under_way
 
 class StopReason(str, enum.Enum):
     FINISHED = "finished"
-    """The strategy has nothing more to ask."""
+    """The strategy has no more requests."""
     TRIALS = "trials"
     MINUTES = "minutes"
     TOKENS = "tokens"
@@ -27,22 +27,22 @@ class StopReason(str, enum.Enum):
     """Every open request waits for a reply from outside."""
     INTERRUPTED = "interrupted"
     PAUSED = "paused"
-    """Paused until `resume` (`control`): the end of a session in the journal, not of `optimize`."""
+    """Paused until `resume` (`control`): ends a session in the journal, but not the call of `optimize`."""
 
 
 @dataclass(frozen=True)
 class Obstacle:
-    """Why nothing more may be asked now. It may pass: what is in flight can turn out cheaper than was reserved."""
+    """Why no new request is allowed now. It may pass: requests in flight can cost less than was reserved for them."""
 
     reason: StopReason
     detail: str
 
 
 def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequence[float]) -> Obstacle | None:
-    """None where one more request fits.
+    """The reason why one more request does not fit the budget; None where it fits.
 
-    elapsed_s: of the whole run, earlier sessions included. trials_s: how long each trial of this session took, in
-    the order of their results; the first is left out once there are others, because it pays for starting everything up.
+    elapsed_s: of the whole run, earlier sessions included. trials_s: how long each trial of this session took, in the
+    order of their results. The first is ignored once there are others, because it includes the start-up.
     """
     if budget.trials is not None and len(state.requests) >= budget.trials:
         return Obstacle(StopReason.TRIALS, f"{len(state.requests)} of {budget.trials} trials")
@@ -67,14 +67,14 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
 
 
 def _unpriced(state: RunState) -> str | None:
-    """The models whose tokens have no known price."""
+    """The first model whose tokens have no known price; None where every price is known."""
     every = [*paid(state), *(Paid("a model", usage) for usage in under_way(state))]
     return next((one.author for one in every if one.usage.cost_usd is None and one.usage.tokens > 0), None)
 
 
 def _fits(used: Sequence[float], partial: Sequence[float], limit: float) -> bool:
-    """partial: what each request under way has cost so far. While no answer's size is known, one request at a time is
-    let through, and none for a limit of nothing."""
+    """partial: the cost of each request under way so far. While no answer's cost is known, only one request at a time
+    fits, and none fits a limit of 0."""
     most = max([*used, *partial], default=0.0)
     if not used and not any(partial):
         return limit > 0 and not partial

@@ -1,8 +1,8 @@
-"""Verdicts of earlier runs, which spare a search from judging what is known to fail.
+"""A cache of verdicts from earlier runs, so that a search does not judge known failures again.
 
-Only a failure is kept, and only where it follows from the candidate's text: wrong or rejected. A kernel
-that passed is always judged, and so are a starter and a known kernel; `verify`, `bench` and confirmations never come
-here. A failure that was not judged here is never a parent (`search.ranking.is_repairable`).
+It stores only failures that follow from the candidate's text: wrong or rejected. Passing kernels, starters and known
+kernels are always judged; `verify`, `bench` and confirmations do not use this cache. A failure that comes from the
+cache is never a parent (`search.ranking.is_repairable`).
 """
 
 from __future__ import annotations
@@ -21,28 +21,28 @@ from kernelwright.model import Candidate, CaseInfo, Environment, Evaluation, Pro
 from kernelwright.problems import problem_in_run
 
 KEPT = frozenset({Status.WRONG, Status.REJECTED})
-"""What another try would find again. A time limit, a crash or a compiler that was killed may be the machine's fault."""
+"""Statuses that another try would repeat. A timeout, a crash or a killed compiler may be the machine's fault."""
 
 VARIABLE = "KERNELWRIGHT_CACHE"
-"""Names the folder, or says "off"."""
+"""The environment variable with the cache folder, or "off"."""
 OFF = "off"
 
 MOST_BYTES = 256 << 20
-"""Some ten thousand verdicts with what the candidates printed."""
+"""Room for some ten thousand verdicts with the candidates' output."""
 
 BEFORE = "found by an earlier run: "
-"""Begins the reason of a verdict that was not found here."""
+"""Prefix of the reason of a verdict from an earlier run."""
 
 
 class Kept(Record, frozen=True, kw_only=True):
-    """An entry. key: its own, so that one cannot be put in the place of another."""
+    """A cache entry. key: its own key, so that an entry under another key is detected."""
 
     key: str
     evaluation: Evaluation
 
 
 def cache_folder(variables: Mapping[str, str] = os.environ) -> Path | None:
-    """Where verdicts are kept; None where that is turned off."""
+    """The folder of the cache; None where the cache is turned off."""
     named = variables.get(VARIABLE, "")
     if named == OFF:
         return None
@@ -56,7 +56,7 @@ class Verdicts:
     """The verdicts on one problem, on one kind of machine."""
 
     def __init__(self, cache: Cache, info: RunInfo, files: Mapping[str, bytes]) -> None:
-        """files: of the problem, by their names: its text, its sidecar, its modules and values."""
+        """files: the problem's files by name: its source, its sidecar, its modules and values."""
         self._cache = cache
         self._place = [
             "verdict",
@@ -67,7 +67,7 @@ class Verdicts:
         ]
 
     def failure(self, candidate: Candidate) -> Evaluation | None:
-        """What an earlier run found of a candidate that fails; None where it has to be judged."""
+        """The failure of this candidate in an earlier run; None where it has to be judged."""
         key = self._key(candidate)
         try:
             kept = codec.record(self._cache.fetch(key), Kept)
@@ -81,7 +81,7 @@ class Verdicts:
         )
 
     def keep(self, candidate: Candidate, evaluation: Evaluation) -> None:
-        """Keep what was found here, where it is a failure that another try would find again."""
+        """Store a verdict of this run, if it is a failure that another try would repeat."""
         if is_kept(evaluation) and not evaluation.from_cache:
             key = self._key(candidate)
             self._cache.store(key, Kept(key=key, evaluation=evaluation))
@@ -90,21 +90,22 @@ class Verdicts:
         self._cache.close()
 
     def _key(self, candidate: Candidate) -> str:
-        """A hash over everything that the verdict follows from; the cache adds kernelwright's own files and Python.
+        """A hash over everything that determines the verdict; the cache adds the hash of kernelwright's own files and
+        the Python version.
 
-        The whole text of the candidate is part of it, so every constant and import; what it may import are Triton and
-        torch, whose versions are part of it too.
+        The candidate's whole source is part of it, and so are the versions of torch and Triton, which it may import.
         """
         return codec.sha(codec.encode([self._place, candidate.source, sorted(candidate.config.items())]))
 
 
 def is_kept(evaluation: Evaluation) -> bool:
-    """Whether a verdict follows from the candidate's text, and from no time."""
+    """Whether a verdict depends only on the candidate's text, and on no timing."""
     return evaluation.status in KEPT and not any(result.timing is not None for result in evaluation.results)
 
 
 def problem_words(problem: ProblemInfo) -> list[object]:
-    """What decides a verdict beside the problem's files: how it was read. The bound is no part of it."""
+    """What else determines a verdict besides the problem's files: the options with which the problem was read. The
+    bound is not part of it."""
     stated = [problem.format, problem.precision, problem.layouts, problem.gradients, problem.library]
     return [*stated, [case_words(info) for info in problem.cases]]
 
