@@ -1,5 +1,5 @@
-"""The texts that models are given: one Markdown template per operator, `{{name}}` standing for a variable.
+"""Prompt templates: one Markdown file per operator, with variables written as `{{name}}`.
 
-No code and no logic; `propose.prompt` renders them. A template says only what holds for every problem
-and every device; figures come in through variables.
+`propose.prompt` renders them. A template contains only text that holds for every problem and device; figures are
+variables.
 """

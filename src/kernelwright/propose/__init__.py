@@ -1,6 +1,7 @@
-"""Proposers, which write candidates. One small file per proposer; `PROPOSERS` in `table.py` is the table.
+"""Proposers: they write candidates. One small file per proposer; `PROPOSERS` in `table.py` is the table.
 
-To add one: a file, a record of options, and a line in the table; `tests/laws` then holds it to the laws of all.
+To add a proposer, add a file, a record of options, and a line in the table; `tests/laws` then runs the common tests on
+it.
 """
 
 from __future__ import annotations

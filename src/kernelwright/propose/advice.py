@@ -1,7 +1,7 @@
-"""Configs that a model suggests for the start of a search: the question in words, and the reader of the answer. Pure.
+"""Starting configs from a model: the prompt that asks for them, and the reader of the answer. Pure.
 
-No code is written: numbers are chosen among those of the space. An answer can only add configs to try. Configs outside
-the space are left out and counted, and times in the answer are ignored.
+The model chooses values of the space and writes no code. An answer can only add configs to try. Configs outside the
+space are dropped and counted, and times in the answer are ignored.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from kernelwright.spaces.space import Space
 from kernelwright.text.markdown import fenced, table
 
 COUNT = 10
-"""Configs that are asked for. Each costs a measurement; beyond that many the search knows better."""
+"""Number of configs to ask for. Each costs a measurement, and after ten the search itself chooses better ones."""
 
 SYSTEM = "You choose launch configurations of GPU kernels."
 
 
 def advice_prompt(source: str, space: Space, problem: ProblemInfo | str, environment: Environment) -> Prompt:
-    """The question. problem: only its name where a record is replayed, which does not hold the cases."""
+    """The prompt. problem: only its name where a record is replayed, because a record does not store the cases."""
     rows = [[f"`{one.name}`", ", ".join(map(str, one.choices)), str(one.default)] for one in space.parameters]
     restrictions = "\n".join(f"- `{text}`" for text in space.restrictions)
     values = {
@@ -39,7 +39,8 @@ def advice_prompt(source: str, space: Space, problem: ProblemInfo | str, environ
 
 
 def rows_in(text: str) -> list[dict[str, Any]]:
-    """The configs in a reply: the last whole JSON block that is a list of objects, or the whole reply where it is one.
+    """The configs in a reply: the last complete JSON block that is a list of objects, or the whole reply where it is
+    one.
 
     Raises `Unusable`.
     """

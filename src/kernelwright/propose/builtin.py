@@ -1,8 +1,7 @@
-"""The built-in proposer: without a model, it varies the tunables of a kernel that exists.
+"""The built-in proposer: it varies the tunables of an existing kernel, without a model.
 
-It never writes code, so its best kernel is the starter with other numbers. The configs come from a sampler of
-`spaces`, the same as in `tune`. A proposal depends only on the seed and the trials, and no config is proposed that was
-tried or is under way.
+It never writes code, so its best kernel is the starter with other numbers. The configs come from a sampler of `spaces`,
+as in `tune`. A proposal depends only on the seed and the trials. No config is proposed twice.
 """
 
 from __future__ import annotations
@@ -20,8 +19,9 @@ from kernelwright.spaces.stated import found_space
 AUTHOR = "builtin"
 
 OPENING = 4
-"""A kernel of a proposer that writes code may get no more than four tunings. They come from local search, because the
-model spends its first ones on configs far apart (docs/searching.md has the figures)."""
+"""The first tunings of a kernel, while at most four of its configs are known, come from local search. A kernel of a
+proposer that writes code rarely gets more, and the surrogate model spends its first configs far apart
+(docs/searching.md has the figures)."""
 
 
 class Builtin:
@@ -31,9 +31,9 @@ class Builtin:
     shows_profiles = False
 
     def __init__(self, sampler: str = "model", opening: str | None = None) -> None:
-        """sampler, and opening in its place for the first tunings of a source: names in `SAMPLERS`.
+        """sampler: a name in `SAMPLERS`. opening: the sampler for the first tunings of a source; None: the same.
 
-        Raises `ConfigError` for another sampler, and for one that is not installed.
+        Raises `ConfigError` for an unknown sampler, and for one that is not installed.
         """
         build_sampler(sampler, Space(parameters=()), 0)
         self._sampler, self._opening = sampler, opening or sampler
@@ -73,12 +73,12 @@ class Builtin:
 
 
 def tune(request: Request, context: Context) -> Proposal:
-    """The answer of a proposer that writes code to a request to tune."""
+    """The proposal for a request to tune, from a proposer that writes code."""
     return Builtin(opening="local").propose(request, context)
 
 
 def parent_trials(request: Request, trials: tuple[Trial, ...]) -> list[Trial]:
-    """The parents that are known; for a request without any, the first candidate of the run."""
+    """The parents that are finished; for a request without parents, the first candidate of the run."""
     by_number = {trial.number: trial for trial in trials}
     if request.parents:
         return [by_number[number] for number in request.parents if number in by_number]
@@ -86,14 +86,14 @@ def parent_trials(request: Request, trials: tuple[Trial, ...]) -> list[Trial]:
 
 
 def complete(space: Space, config: Config) -> Config:
-    """`config` with a value for each parameter, the default where it has none."""
+    """`config` with a value for every parameter; missing ones get their default."""
     return {one.name: config.get(one.name, one.default) for one in space.parameters}
 
 
 def configs_of(
     source: str, space: Space, trials: Iterable[Trial], in_flight: Iterable[Candidate]
 ) -> tuple[list[tuple[Config, float | None]], list[Config]]:
-    """The configs of `source` with their times, None where they failed; and those without an outcome: under way, or
+    """The configs of `source` with their times in µs (None: failed), and the configs without an outcome: in flight, or
     passed without a time."""
     tried: list[tuple[Config, float | None]] = []
     open_: list[Config] = []
@@ -114,8 +114,8 @@ def configs_of(
 def next_config(
     sampler: str, space: Space, seed: str, tried: list[tuple[Config, float | None]], under_way: list[Config]
 ) -> Config | None:
-    """What a sampler asks for next that has asked for `tried`, got their times, and asked for `under_way`. None: every
-    config is known."""
+    """The sampler's next config after it was given all times in `tried`; never one of `tried` or `under_way`. None: the
+    sampler has no further config."""
     known = [*(config for config, _ in tried), *under_way]
     times = {key(space, config): time_us for config, time_us in tried}
     asking = build_sampler(sampler, space, random.Random(seed).getrandbits(32), tuple(known))
@@ -127,6 +127,6 @@ def next_config(
 
 
 def difference(old: Config, new: Config) -> str:
-    """What changed, for people: "k.BLOCK 64 → 128"."""
+    """The changed values, for people: "k.BLOCK 64 → 128"."""
     changes = [f"{name} {old[name]} → {value}" for name, value in new.items() if old[name] != value]
     return ", ".join(changes) or "the config as it is"

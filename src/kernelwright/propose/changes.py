@@ -1,7 +1,7 @@
-"""What was changed from one kernel to another, as diffs with their worth. Pure.
+"""Changes from one kernel to another, as diffs with their speedups. Pure.
 
-The ledger (`tried`) has a line for every trial; here are the few whose code a prompt shows. Sources are
-compared with their configs written in, so a tuned number is a change like any other.
+The ledger (`tried`) has a line for every trial; this file shows the code of a few. Sources are compared with their
+configs written in, so a tuned number is a change like any other.
 """
 
 from __future__ import annotations
@@ -20,8 +20,8 @@ MOST_ATTEMPTS = 3
 
 
 def change(trial: Trial, trials: Sequence[Trial]) -> str:
-    """The diff from what the code of a trial was made from to the trial, its tuned numbers included, with its worth; ""
-    where there is no earlier version."""
+    """The diff from the parent of a trial's code to the trial, with its speedup; tuned numbers are included. "" where
+    there is no earlier version."""
     by_number = {one.number: one for one in trials}
     root = written(trial, by_number)
     before = next((by_number[number] for number in root.request.parents if number in by_number), None)
@@ -38,7 +38,7 @@ def change(trial: Trial, trials: Sequence[Trial]) -> str:
 
 
 def attempts(parent: Trial, trials: Sequence[Trial]) -> str:
-    """The latest changes of this code, with what each was worth; "" where there were none."""
+    """The latest changes of this code, each with its speedup; "" where there are none."""
     by_number = {one.number: one for one in trials}
     root = written(parent, by_number)
     parts = []
@@ -56,14 +56,14 @@ def attempts(parent: Trial, trials: Sequence[Trial]) -> str:
 
 
 def written(trial: Trial, by_number: Mapping[int, Trial]) -> Trial:
-    """The trial that wrote the code of this one: itself, or what it tunes."""
+    """The trial that wrote the code of this one: itself, or the trial that it tunes."""
     while trial.request.operator is Operator.TUNE and trial.request.parents[0] in by_number:
         trial = by_number[trial.request.parents[0]]
     return trial
 
 
 def diff_lines(before: Trial, after: Trial, context: int = 2) -> list[str]:
-    """Of the two sources with their configs written in; both have a candidate."""
+    """The unified diff of two trials with candidates, with their configs written in."""
     assert before.proposal.candidate is not None
     assert after.proposal.candidate is not None
     old, new = effective_source(before.proposal.candidate), effective_source(after.proposal.candidate)

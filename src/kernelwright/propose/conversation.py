@@ -1,7 +1,6 @@
-"""The prompts for one request: the kernel, and beside it why a trial surprised, a plan, a diff again.
+"""The conversation with a model about one request: reflection, plan, kernel, and a second try for a diff.
 
-It decides nothing about the run. Every answer is recorded when it comes, and one that an earlier session
-recorded is taken from the record and not paid for again.
+Every answer is recorded when it arrives. An answer that an earlier session recorded is reused and not paid for again.
 """
 
 from __future__ import annotations
@@ -23,7 +22,7 @@ Kind = Literal["kernel", "plan", "reflect", "mend"]
 
 
 class Conversation:
-    """answers: in the order given, those of earlier sessions too. paid: how many were asked for in this one."""
+    """answers: in order, with those of earlier sessions. paid: number of answers that this session requested."""
 
     def __init__(self, provider: Provider, number: int, context: Context) -> None:
         """number: of the request."""
@@ -36,7 +35,7 @@ class Conversation:
 
     @property
     def usage(self) -> Usage:
-        """Of the whole conversation."""
+        """Usage of the whole conversation."""
         total = Usage()
         for answered in self.answers:
             total = total.plus(answered.usage)
@@ -44,7 +43,7 @@ class Conversation:
 
     @property
     def exchanges(self) -> tuple[Exchange, ...]:
-        """Everything but the kernel."""
+        """All prompts and replies except those of the kernel."""
         return tuple(
             Exchange(kind=answered.kind, prompt=answered.prompt, reply=answered.reply)
             for answered in self.answers
@@ -52,12 +51,12 @@ class Conversation:
         )
 
     def kept(self, kind: Kind) -> Answered | None:
-        """What an earlier session was answered; None: nothing."""
+        """The recorded answer of an earlier session; None where there is none."""
         return self._kept.get(kind)
 
     def ask(self, kind: Kind, prompt: Prompt, about: int | None = None) -> Reply:
-        """The answer, of an earlier session where there is one: its prompt may have named fewer trials, and it is an
-        answer to this request all the same. Raises `ProviderError`."""
+        """The answer to `prompt`, or the recorded answer of an earlier session. The recorded prompt may list fewer
+        trials, but it answered the same request. Raises `ProviderError`."""
         kept = self._kept.get(kind)
         if kept is not None:
             self.answers.append(kept)
@@ -84,5 +83,5 @@ class Conversation:
 
 
 def whole(prompt: Prompt) -> str:
-    """A prompt as it is kept: what the model saw, in one text."""
+    """The stored form of a prompt: everything the model saw, as one text."""
     return f"{joined(prompt.system)}\n\n---\n\n{prompt.text}"

@@ -1,7 +1,8 @@
-"""The bottleneck of a kernel, for its prompt: the diagnosis with its evidence, the counters, and the moves against it.
+"""The diagnosis section of a prompt: the bottleneck of a kernel with its evidence, the counters, and the moves against
+it.
 
-Pure; the rules are `kernelwright.diagnosis`. One bottleneck and few moves, because a model given a list
-of worries fixes none of them; where the evidence comes from is said, and that the reader may overrule it.
+Pure; the rules are in `kernelwright.diagnosis`. The prompt names one bottleneck and few moves, because a model that
+gets a list of problems fixes none of them. It also says where the evidence comes from, and that the model may disagree.
 """
 
 from __future__ import annotations
@@ -14,17 +15,17 @@ from kernelwright.propose.protocol import Context
 from kernelwright.text.markdown import fenced, table
 
 LAUNCHES = 3
-"""Whose counters are shown; the time of a call is in its longest."""
+"""Maximum launches whose counters are shown; the longest ones take most of a call's time."""
 
 IN_FULL = 3
-"""Moves with a sketch; of others one line."""
+"""Moves shown with a sketch; other moves get one line."""
 
 FAVOURED = "Take the first of these whose condition holds in this kernel:"
 NOT_FAVOURED = "No figure favours one of these, so let the source decide:"
 
 
 def furthest(trial: Trial, context: Context) -> Diagnosis | None:
-    """Of the timed case that is furthest from its bound; None where the trial was not timed."""
+    """The diagnosis of the timed case that is furthest from its bound; None where the trial was not timed."""
     if trial.evaluation is None:
         return None
     profiles = context.profiles.get(trial.number, ())
@@ -33,7 +34,7 @@ def furthest(trial: Trial, context: Context) -> Diagnosis | None:
 
 
 def diagnosis(trial: Trial, context: Context) -> str:
-    """The bottleneck with its evidence, and what else it might be."""
+    """The bottleneck with its evidence, and up to two alternatives."""
     found = furthest(trial, context)
     if found is None:
         return "Nothing is known: it was not timed."
@@ -77,7 +78,7 @@ def source(found: Diagnosis) -> str:
 
 
 def counters(trial: Trial, context: Context) -> str:
-    """Of each launch of the profiled call."""
+    """The counters of the profiled call's longest launches; "" where the trial was not profiled."""
     profiles = context.profiles.get(trial.number, ())
     if not profiles:
         return ""
@@ -96,8 +97,8 @@ def launches(profile: Profile) -> str:
 
 
 def moves(trial: Trial, context: Context) -> str:
-    """Of the moves that the problem has a place for: the likeliest in full, and a line each of the others that could be
-    meant. All of them, a line each, where no figure favours one."""
+    """The moves that fit the problem: the favoured ones in full, up to `IN_FULL`, and one line for each other favoured
+    move. Where no figure favours a move, one line for each move that fits."""
     place = fitting(traits(context.problem, context.environment.target))
     found = furthest(trial, context)
     limits = (found.bottleneck, *found.alternatives) if found is not None and found.bottleneck.moves else ()

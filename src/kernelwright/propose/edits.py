@@ -1,7 +1,7 @@
-"""A reply that holds a diff: the diff found and applied to the kernel it was written against. Pure.
+"""Unified diffs in replies: finding a diff, and applying it to the kernel that it changes. Pure.
 
-Line numbers are not believed, since models miscount them: a hunk is found by its text. A hunk that fits
-nowhere, or in more than one place, is a fault with its number and first line, never a guess.
+Line numbers are ignored, because models miscount them: a hunk is found by its text. A hunk that fits nowhere, or in
+more than one place, is an error with its number and first line.
 """
 
 from __future__ import annotations
@@ -15,20 +15,20 @@ LANGUAGES = ("diff", "patch")
 
 @dataclass(frozen=True)
 class Hunk:
-    """old: the lines that it replaces, context included; new: the lines that replace them."""
+    """old: the lines to replace, context included. new: the lines that replace them."""
 
     old: tuple[str, ...]
     new: tuple[str, ...]
 
 
 def diff_in(text: str) -> str | None:
-    """The last whole block that is marked as a diff; None where there is none."""
+    """The last complete block that is marked as a diff; None where there is none."""
     found = [block.text for block in blocks(text) if block.closed and block.language in LANGUAGES]
     return found[-1] if found else None
 
 
 def applied(source: str, diff: str) -> str:
-    """`source` with every hunk of `diff` in place. Raises `Unusable`."""
+    """`source` with every hunk of `diff` applied. Raises `Unusable`."""
     lines, start = source.splitlines(), 0
     found = hunks(diff)
     if not found:
@@ -41,7 +41,7 @@ def applied(source: str, diff: str) -> str:
 
 
 def hunks(diff: str) -> list[Hunk]:
-    """In their order; heads of files and lines such as "@@ -1,4 +1,6 @@" only separate them."""
+    """The hunks in their order. File headers and lines such as "@@ -1,4 +1,6 @@" only separate them."""
     groups: list[list[str]] = [[]]
     lines = diff.splitlines()
     heads = {at + more for at in range(len(lines)) if is_head(lines, at) for more in (0, 1)}
@@ -61,13 +61,13 @@ def hunks(diff: str) -> list[Hunk]:
 
 
 def is_head(lines: list[str], at: int) -> bool:
-    """Whether two lines from `at` on name a file: at the very start, or with a hunk after them."""
+    """Whether the two lines from `at` on are a file header: at the very start, or followed by a hunk."""
     first, second, third = (*lines[at : at + 3], "", "")[:3]
     return first.startswith("--- ") and second.startswith("+++ ") and (at == 0 or third.startswith("@@"))
 
 
 def place(lines: list[str], hunk: Hunk, start: int, number: int) -> int:
-    """Where a hunk fits, at or after line `start`; blanks at the ends of lines aside."""
+    """The line where a hunk fits, at or after line `start`; trailing blanks are ignored. Raises `Unusable`."""
     if not hunk.old:
         raise Unusable(f"hunk {number} of the diff has no line to find its place by")
     wanted = [line.rstrip() for line in hunk.old]

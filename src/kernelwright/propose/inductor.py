@@ -1,8 +1,9 @@
-"""The inductor proposer: without a starter, a run begins with what torch.compile generates.
+"""The inductor proposer: without a starter, a run begins with the kernel that torch.compile generates.
 
-Its first kernel is converted from the text of Inductor (`kernelwright.inductor`). The first improvements of that are
-what else Inductor writes: for sizes that divide, or with templates in place of library calls. From there on it varies
-numbers, as the built-in proposer does. The text is the framework's own: the run keeps its hash and figures only.
+Its first kernel is converted from Inductor's output (`kernelwright.inductor`). The first improvements of that kernel
+are Inductor's other variants: for sizes that divide, or with templates in place of library calls. After that it varies
+numbers, as the built-in proposer does. The generated text belongs to the framework, so the run stores only its hash and
+figures.
 """
 
 from __future__ import annotations
@@ -23,11 +24,11 @@ class Inductor:
     shows_profiles = False
 
     def __init__(self, sampler: str = "model") -> None:
-        """sampler: as `Builtin` has it. Raises `ConfigError` likewise."""
+        """sampler: as in `Builtin`. Raises `ConfigError` as `Builtin` does."""
         self._builtin = Builtin(sampler)
 
     def answers_at_once(self, request: Request) -> bool:
-        return request.operator is not Operator.SEED  # what is generated is kept by the worker
+        return request.operator is not Operator.SEED  # the worker caches the generated text
 
     def propose(self, request: Request, context: Context) -> Proposal:
         if request.operator is Operator.SEED:
@@ -40,7 +41,7 @@ class Inductor:
         return self._builtin.propose(request, context)
 
     def _generated(self, context: Context) -> Proposal:
-        """The first of what is generated that was not tried."""
+        """The first generated kernel that was not tried before."""
         generated = context.generate()
         try:
             texts = candidate_texts(generated, context.problem.library)
@@ -63,8 +64,8 @@ class Inductor:
 
 
 class InductorFirst:
-    """A proposer that writes code, after a first kernel of Inductor's, which it is shown as the parent. It writes the
-    first one itself where none can be converted."""
+    """A proposer that writes code, after a first kernel from Inductor, which is then the parent. Where no kernel can be
+    converted, the writer writes the first one too."""
 
     def __init__(self, writer: Proposer) -> None:
         self._writer, self._inductor = writer, Inductor()
@@ -79,7 +80,7 @@ class InductorFirst:
             proposal = self._inductor.propose(request, context)
             if proposal.candidate is not None:
                 return proposal
-            self._has_refused = True  # a request that waits for a reply comes back
+            self._has_refused = True  # a request that waits for a reply is proposed again
         return self._writer.propose(request, context)
 
     def close(self) -> None:

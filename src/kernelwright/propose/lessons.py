@@ -1,7 +1,7 @@
-"""Lessons that outlive a run: one Markdown card each, in a folder that people read, edit and weed out.
+"""Lessons for later runs: one Markdown card each, in a folder that people read, edit and clean up.
 
-A card says what was learned, when, on which problem and device, and by which figures. Only what was
-measured and whose claims hold becomes a card, and a card that is there is never overwritten, so an edit stays.
+A card says what was learned, when, on which problem and device, and from which figures. Only a measured lesson whose
+claims hold becomes a card. An existing card is never overwritten, so edits stay.
 
     # Fewer, wider rows per program spill
     - date: 2026-11-21
@@ -12,8 +12,8 @@ measured and whose claims hold becomes a card, and a card that is there is never
     - evidence: trial 7 of trial 3: 1.9 µs → 2.4 µs; registers 64 → 255, spill_bytes 0 → 312
     - run: rmsnorm-20261121-0930
 
-The text below the list is for people; prompts carry the title, date, problem, device, the library steps that the
-problem allowed, and the evidence.
+The text below the list is for people. Prompts show the title, date, problem, device, the library steps that the problem
+allowed, and the evidence.
 """
 
 from __future__ import annotations
@@ -31,14 +31,14 @@ from kernelwright.propose.reflection import counters, moved, parent_of
 from kernelwright.text.markdown import shortened
 
 MOST_CARDS = 12
-"""The latest ones, so that a full folder does not crowd out the problem."""
+"""Maximum cards in a prompt; the latest ones are used, so that a full folder does not crowd out the problem."""
 EVIDENCE_CHARACTERS = 200
 FIELD = re.compile(r"^- (\w+): (.+)$", re.M)
 TITLE = re.compile(r"^# (.+)$", re.M)
 
 
 def read_cards(folder: Path) -> tuple[str, ...]:
-    """One line for each of the latest cards, the latest first. A folder that is not there holds none.
+    """One line for each of the latest cards, the latest first. A missing folder has no cards.
 
     Raises `RunFolderError` for a card that cannot be read or has no title.
     """
@@ -64,7 +64,7 @@ def read_cards(folder: Path) -> tuple[str, ...]:
 def write_cards(
     folder: Path, trials: Sequence[Trial], problem: ProblemInfo, environment: Environment, run: str
 ) -> tuple[Path, ...]:
-    """A card for each lesson whose claims hold and that was measured, where there is none yet; gives the new ones."""
+    """Write a card for each measured lesson whose claims hold and that has no card yet; returns the new files."""
     by_number = {trial.number: trial for trial in trials}
     written = []
     for trial in trials:

@@ -1,8 +1,8 @@
-"""The mailbox proposer: prompts as files, replies as files, for a person, a coding agent or a batch service.
+"""The mailbox proposer: prompts and replies are files, for a person, a coding agent or a batch service.
 
-`RUN/mailbox/NNN.prompt.md` asks request NNN; `NNN.reply.md` (or `NNN.reply.py`, the bare module) answers it. Nothing
-waits: a request without a reply stays open, and a later session takes the reply up, on this machine or another.
-A file is written whole or not at all, and one that may still be growing is left alone.
+`RUN/mailbox/NNN.prompt.md` is the prompt of request NNN; `NNN.reply.md` (or `NNN.reply.py`, the bare module) answers
+it. The run does not block: a request without a reply stays open, and a later session reads the reply, on this machine
+or another. Files are written atomically, and a reply that may still be growing is not read.
 """
 
 from __future__ import annotations
@@ -41,15 +41,15 @@ AUTHOR = "mailbox"
 FOLDER = "mailbox"
 UNNAMED = "mailbox:unnamed"
 SETTLE_S = 5.0
-"""A reply that is not whole yet counts as unusable only when it has not changed for this long."""
+"""An incomplete reply counts as unusable only after this long without a change."""
 
 
 ABOVE = "Answer this first, above your note, in the same reply. Then:"
-"""Put below a question about a surprise: a person who answers prompts by hand gets one file, not two."""
+"""Follows a question about a surprise. A person who answers prompts by hand gets one file for both, not two."""
 
 
 SEPARATOR = "\n\n---\n\n"
-"""Between what every prompt of a run begins with and the request."""
+"""Between the part that all prompts of a run share and the request."""
 
 KNOWN_RULES = "The rules and the problem are those of the first prompt; `whole` gives them again."
 
@@ -59,7 +59,7 @@ ASKED = re.compile(r"^# Why was trial (\d+) a surprise\?$", re.M)
 
 
 class Mailbox:
-    """Stateless beside its files, hence thread-safe: each request has its own files."""
+    """Stateless except for its files, hence thread-safe: each request has its own files."""
 
     author = AUTHOR
     shows_profiles = True
@@ -82,7 +82,7 @@ class Mailbox:
                 return Proposal(author=AUTHOR, error=str(error))
             markdown, module = reply_paths(context.folder, request.number)
             surprises = surprising(context.trials)
-            # Several prompts of a round may ask about the same one: what the others ask is not known here.
+            # Prompts of one round may ask about the same surprise: each is written without knowledge of the others.
             about = surprises[request.number % len(surprises)] if surprises else None
             values = {
                 "number": str(request.number),
@@ -104,7 +104,7 @@ class Mailbox:
         """Nothing to release."""
 
     def _reply(self, folder: Path, number: int) -> FileReply | None:
-        """A reply that is whole, or that will not become so; None while there is none."""
+        """A complete reply, or one that has not changed for `settle_s`; None while there is neither."""
         found = [path for path in reply_paths(folder, number) if path.is_file() and path.stat().st_size > 0]
         if len(found) > 1:
             logger.warning("request %d has two replies, %s: remove one", number, " and ".join(map(str, found)))
@@ -121,14 +121,14 @@ class Mailbox:
 
 @dataclass(frozen=True)
 class FileReply:
-    """is_module: the text is the module itself, not Markdown around it."""
+    """is_module: whether the text is a bare module, without Markdown around it."""
 
     text: str
     is_module: bool
 
 
 def read(reply: FileReply, prompt: str, context: Context) -> Proposal:
-    """The proposal that a reply amounts to. prompt: the hash under which the prompt is kept."""
+    """The proposal from a reply. prompt: the hash of the stored prompt."""
     if reply.text.strip() == WITHDRAWN:
         return Proposal(author=AUTHOR, error=WITHDRAWN, prompt=prompt)
     name = author_in(reply.text)
@@ -152,7 +152,7 @@ def read(reply: FileReply, prompt: str, context: Context) -> Proposal:
 
 
 def reflection_of(reply: FileReply, prompt: str, context: Context) -> Reflection | None:
-    """What a reply says of the surprise that its prompt asked about."""
+    """The reply's reflection on the surprise that its prompt asked about; None where there is none."""
     asked = ASKED.search(context.blob(prompt))
     about = next((one for one in context.trials if asked and one.number == int(asked[1])), None)
     if about is None or reply.is_module:
@@ -161,7 +161,7 @@ def reflection_of(reply: FileReply, prompt: str, context: Context) -> Reflection
 
 
 def is_whole(reply: FileReply) -> bool:
-    """Whether nothing seems to be missing."""
+    """Whether the reply seems complete."""
     if not reply.is_module:
         return has_whole_block(reply.text)
     try:
@@ -176,18 +176,18 @@ def prompt_path(run: Path, number: int) -> Path:
 
 
 def without_orders(prompt: str) -> str:
-    """A prompt without its first line, which says where a person puts the answer."""
+    """A prompt without its leading comment, which says where to put the answer."""
     return re.sub(r"\A<!--.*?-->\s*", "", prompt, flags=re.S)
 
 
 def without_shared(prompt: str, earlier: str) -> str:
-    """A prompt without the rules and the problem, where an earlier prompt of its run has the same."""
+    """A prompt without the rules and the problem, if an earlier prompt of the run has the same ones."""
     shared, _, request = prompt.partition(SEPARATOR)
     return f"{KNOWN_RULES}\n\n{request}" if earlier.startswith(shared + SEPARATOR) else prompt
 
 
 def reply_paths(run: Path, number: int) -> tuple[Path, Path]:
-    """Where a reply may lie: as Markdown, or as the bare module."""
+    """The two possible files of a reply: Markdown, or the bare module."""
     return run / FOLDER / f"{number:03d}.reply.md", run / FOLDER / f"{number:03d}.reply.py"
 
 
@@ -198,9 +198,9 @@ def waiting(run: Path) -> tuple[int, ...]:
 
 
 def deposit_reply(run: Path, number: int, file: Path) -> Path:
-    """Put the reply in `file` (Markdown, or a module if it ends in .py) where the run looks for it; gives that path.
+    """Copy the reply in `file` (Markdown, or a module if it ends in .py) into the mailbox; returns its new path.
 
-    Raises `RequestError` for a number that waits for nothing and for a file that the run could not use.
+    Raises `RequestError` for a request that does not wait for a reply and for a file that the run could not use.
     """
     if not run.is_dir():
         raise RunFolderError(f"run folder {run} does not exist", "name the folder of a run that was started")
@@ -228,13 +228,14 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
 
 
 def withdraw(run: Path, number: int) -> None:
-    """Answer a request with nothing to try, so that a run can end; its trial then says so."""
+    """Answer a request without a candidate, so that a run can end; its trial then says so."""
     markdown, _ = reply_paths(run, number)
     write_file(run, f"{FOLDER}/{markdown.name}", f"{WITHDRAWN}\n", durable=True)
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file so that a reader sees all of it or nothing, also after a power cut. Raises `RunFolderError`."""
+    """Write a file atomically: a reader sees all of it or nothing, even after a power failure. Raises
+    `RunFolderError`."""
     content = text.encode()
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -244,7 +245,7 @@ def write_whole(path: Path, text: str) -> None:
 
 
 def read_kept(run: Path, path: Path) -> str:
-    """The text of a file of the run's mailbox, as far as it is text."""
+    """The text of a file in the mailbox; invalid UTF-8 is replaced. Raises `RunFolderError` where it was removed."""
     found = read_file(run, f"{FOLDER}/{path.name}")
     if found is None:
         raise RunFolderError(f"{path} was removed while the run is at work", "put it back, or begin another run")
@@ -252,7 +253,7 @@ def read_kept(run: Path, path: Path) -> str:
 
 
 class MailboxAdvisor:
-    """The question is a file, and so will be the answer."""
+    """An advisor whose question and answer are files."""
 
     def complete(self, system: tuple[str, ...], prompt: str) -> None:
         return None

@@ -1,7 +1,7 @@
-"""The model proposer: puts a request into words, asks a provider, and reads the reply.
+"""The model proposer: it writes a prompt for a request, sends it to a provider, and reads the reply.
 
-It retries nothing (the provider does) and judges nothing (the worker does). Once a reply was paid for,
-it is recorded, and what comes back is a `Proposal` with its usage, prompt and reply, usable or not.
+The provider does all retries, and the worker judges the candidate. A reply that was paid for is recorded and becomes a
+`Proposal` with its usage, prompt and reply, whether it is usable or not.
 """
 
 from __future__ import annotations
@@ -36,10 +36,11 @@ Edit = Literal["applied", "mended", "failed"]
 
 
 class ModelProposer:
-    """Thread-safe, as its provider is. Requests to tune go to the built-in proposer: numbers need no model.
+    """Thread-safe, as its provider is. Requests to tune go to the built-in proposer, because varying numbers needs no
+    model.
 
-    edits: how a kernel that exists is changed. plan: whether a plan in words is asked for first. reflect: whether the
-    model is asked about surprises, each at most once.
+    edits: how an existing kernel is changed, by a whole module or a diff. plan: ask for a plan in words first. reflect:
+    ask the model about surprises, each at most once.
     """
 
     shows_profiles = True
@@ -71,7 +72,7 @@ class ModelProposer:
         except ProviderError as fault:
             if not conversation.paid:
                 raise
-            # What was paid for is kept; a fault that lasts meets the next request before anything is paid.
+            # Keep the answers that were paid for. If the provider still fails, the next request raises before any cost.
             return Proposal(
                 author=self.author,
                 error=f"the provider failed when the kernel was asked for: {fault}",
@@ -108,7 +109,7 @@ class ModelProposer:
     def _read(
         self, reply: Reply, prompt: Prompt, parents: list[Trial], conversation: Conversation, context: Context
     ) -> tuple[Candidate | None, str | None, Edit | None]:
-        """Candidate or error, and what became of a diff; one that does not apply is asked for once more."""
+        """The candidate or an error, and the outcome of a diff. A diff that does not apply is requested once more."""
         edit: Edit | None = None
         try:
             diff = diff_in(reply.text) if self._edits == "diff" and parents else None
@@ -140,7 +141,7 @@ class ModelProposer:
             raise DoesNotApply(f"{fault}, the second time as well") from fault
 
     def _reflection(self, conversation: Conversation, context: Context) -> Reflection | None:
-        """What the model says of a surprise that was not asked about yet; None where there is none."""
+        """The model's reflection on a surprise that it was not asked about before; None where there is none."""
         if not self._reflect:
             return None
         kept = conversation.kept("reflect")
@@ -160,11 +161,11 @@ class ModelProposer:
 
 
 class DoesNotApply(Unusable):
-    """A diff that did not apply, and did not when it was asked for again."""
+    """A diff that did not apply, and neither did its second version."""
 
 
 def code_of(reply: Reply) -> str:
-    """The module in a reply. Raises `Unusable`, saying so where it was cut off."""
+    """The module in a reply. Raises `Unusable`; the message says whether the reply was cut off."""
     if reply.truncated:
         raise Unusable(
             f"the reply was cut off after {reply.usage.output_tokens} tokens (finish reason {reply.finish!r}): "
@@ -178,6 +179,6 @@ def code_of(reply: Reply) -> str:
 
 
 def effective(trial: Trial) -> str:
-    """The source of a trial as its prompt shows it."""
+    """The source of a trial, as its prompt shows it."""
     assert trial.proposal.candidate is not None
     return effective_source(trial.proposal.candidate)

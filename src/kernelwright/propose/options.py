@@ -1,6 +1,6 @@
-"""Options of each proposer: one record of options per proposer.
+"""Options of each proposer: one options record per proposer.
 
-`table.py` makes proposers of them. They are kept in the journal; keys come from the environment.
+`table.py` builds proposers from these records. The journal stores them; keys come from the environment only.
 """
 
 from __future__ import annotations
@@ -14,12 +14,12 @@ from kernelwright.model import Record
 
 class BuiltinOptions(Record, frozen=True, kw_only=True):
     sampler: str = "model"
-    """What chooses the configs: a name in `spaces.SAMPLERS`, the same as `tune --sampler`."""
+    """The sampler that chooses configs: a name in `spaces.SAMPLERS`, as in `tune --sampler`."""
 
 
 class MailboxOptions(Record, frozen=True, kw_only=True):
     settle_s: Annotated[float, Meta(ge=0)] = 5.0
-    """A reply that is not whole counts as unusable after this long without a change."""
+    """An incomplete reply counts as unusable after this long without a change."""
 
 
 class ReplayOptions(Record, frozen=True, kw_only=True):
@@ -33,30 +33,31 @@ class ScriptOptions(Record, frozen=True, kw_only=True):
 
 
 class ModelOptions(Record, frozen=True, kw_only=True):
-    """Shared by the HTTP providers. None: the provider's own default, or not known."""
+    """Options of the HTTP providers. None: the provider's own default, or not known."""
 
     model: Annotated[str, Meta(min_length=1)]
-    """The provider's name of the model; none is guessed."""
+    """The provider's name of the model; there is no default."""
     base_url: str | None = None
-    """Where the interface is; None: the environment's, else the provider's own."""
+    """Address of the API; None: from the environment variable, else the provider's own."""
     key_env: Annotated[str, Meta(pattern=r"^[A-Za-z][A-Za-z0-9_]*(KEY|TOKEN|key|token)$")] | None = None
-    """The environment variable that holds the key, where it is not the usual one."""
+    """The environment variable with the key, where it is not the usual one."""
     max_tokens: Annotated[int, Meta(ge=1)] | None = None
-    """The most that a reply may hold, thinking included."""
+    """Maximum length of a reply in tokens, thinking included."""
     temperature: Annotated[float, Meta(ge=0, le=2)] | None = None
     timeout_s: Annotated[float, Meta(gt=0)] = 600.0
-    """For one attempt; all attempts of a request together get three times as long."""
+    """Timeout of one attempt; all attempts of a request together get three times as long."""
     edits: Literal["whole", "diff"] = "whole"
-    """How a kernel that exists is changed: written again whole, or by a diff, which is asked for once more where it
-    does not apply. Seeds, mergers and simple rewrites are always whole."""
+    """How an existing kernel is changed: by a whole new module, or by a diff, which is requested once more where it
+    does not apply. Seeds, merges and simple rewrites are always whole modules."""
     plan: bool = False
-    """Whether a plan in words is asked for before each kernel, which costs a second request."""
+    """Ask for a plan in words before each kernel, which costs a second request."""
     reflect: bool = True
-    """Whether the model is asked about surprises: one request for each trial that did what was not expected."""
+    """Ask the model about surprises: one request for each trial that was much slower or faster than expected."""
     attempts: Annotated[int, Meta(ge=1, le=20)] = 6
-    """How often a request is made before the run stops on a failure that may pass."""
+    """Maximum attempts per request; after that a temporary failure stops the run."""
     input_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
     output_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
-    """The price, where the built-in table does not know it or is out of date. Both or neither."""
+    """The price in USD per million tokens, where the built-in table has none or is out of date. Give both or
+    neither."""
     cached_usd_per_mtok: Annotated[float, Meta(ge=0)] | None = None
-    """With these two, the price of input that is read from a cache; None: that of other input."""
+    """Price of cached input, only together with the other two; None: the price of other input."""

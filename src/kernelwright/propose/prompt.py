@@ -1,8 +1,8 @@
-"""Templates filled in: from a request and its context to the text that a model is given.
+"""Rendering of prompt templates: from a request and its context to the text that a model gets.
 
-What comes first is the same for every request of a run, so that providers serve it from their caches: the rules, then
-the problem. What was tried follows, a table that grows at its end. What each variable says is `sections.py`. A variable
-that is missing, or that the template does not use, is an error, so a template and its variables cannot drift apart.
+Every prompt of a run begins with the same text (the rules, then the problem), so that providers serve it from their
+caches. The table of tried kernels follows, which grows at its end. `sections.py` renders each variable. A missing
+variable is an error, and so is one that the template does not use, so templates and variables cannot drift apart.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from kernelwright.propose.tried import history
 from kernelwright.text.markdown import fenced
 
 Edits = Literal["whole", "diff"]
-"""Whether a kernel that exists is to be changed by writing the whole module again, or by a diff."""
+"""How an existing kernel is changed: by a whole new module, or by a diff."""
 Answer = Literal["whole", "diff", "mailbox"]
-"""Which answers the rules ask for: the forms of `Edits`, and that of a mailbox, which takes a bare module too."""
+"""The answer forms of the rules: those of `Edits`, and the mailbox form, which also allows a bare module."""
 
 DIFF = "Answer with a diff against trial {number}."
 IN_WORDS = "Answer in words only, without a code block."
@@ -32,30 +32,30 @@ IN_WORDS = "Answer in words only, without a code block."
 TIMES = "### Its times, and the bounds"
 RESOURCES = "### What the compiler says"
 CHANGE = {Operator.IMPROVE: "## What the last change did", Operator.REPAIR: "## What was changed before it failed"}
-"""Headings of sections that are left out where there is nothing to say."""
+"""Headings of optional sections."""
 
 VARIABLE = re.compile(r"\{\{(\w+)\}\}")
 
 
 class NoPrompt(Exception):
-    """This request cannot be put into words; the message says why."""
+    """This request has no prompt; the message says why."""
 
 
 @dataclass(frozen=True)
 class Prompt:
-    """system: the rules, and the problem where the prompt is about one; the same in every prompt of a run."""
+    """system: the rules, and the problem where the prompt is about one; identical in every prompt of a run."""
 
     system: tuple[str, ...]
     text: str
 
 
 def template(name: str) -> str:
-    """The template of that name, as it is shipped."""
+    """The shipped template with this name."""
     return resources.files("kernelwright.prompts").joinpath(f"{name}.md").read_text(encoding="utf-8")
 
 
 def render(text: str, values: Mapping[str, str], name: str = "the template") -> str:
-    """`text` with each `{{variable}}` replaced. Values are put in as they are: braces in them mean nothing."""
+    """`text` with each `{{variable}}` replaced. Braces within values are not interpreted."""
     wanted = set(VARIABLE.findall(text))
     if missing := sorted(wanted - values.keys()):
         raise KernelwrightError(f"{name} asks for {', '.join(missing)}, and nothing gives it a value")
@@ -65,7 +65,7 @@ def render(text: str, values: Mapping[str, str], name: str = "the template") -> 
 
 
 def prompt_for(request: Request, context: Context, answer: Answer = "whole") -> Prompt:
-    """What a model is asked. Raises `NoPrompt` where the request names parents that are not there."""
+    """The prompt of a request. Raises `NoPrompt` where parents are missing, and for a request to tune."""
     operator = request.operator
     parents = known_parents(request, context)
     if operator is Operator.MERGE and len(parents) < 2:
@@ -84,12 +84,12 @@ def prompt_for(request: Request, context: Context, answer: Answer = "whole") -> 
 
 
 def section(heading: str, body: str) -> str:
-    """A part of a template that may be missing, up to what follows it; "" where there is nothing to say."""
+    """An optional part of a template, with its heading; "" where `body` is empty."""
     return f"{heading}\n\n{body.strip()}\n\n" if body else ""
 
 
 def system(context: Context, answer: Answer) -> tuple[str, str]:
-    """The rules, and the problem. They depend on nothing that a run changes."""
+    """The rules and the problem. They do not change during a run."""
     info, environment = context.problem, context.environment
     values = {
         "name": info.name,
@@ -102,12 +102,13 @@ def system(context: Context, answer: Answer) -> tuple[str, str]:
 
 
 def is_editable(operator: Operator) -> bool:
-    """Whether a diff against the first parent can answer it; a seed has none, and the others ask for something new."""
+    """Whether a diff against the first parent can answer it. A seed has no parent, and the other operators ask for new
+    code."""
     return operator in (Operator.IMPROVE, Operator.REPAIR)
 
 
 def plan_prompt(prompt: Prompt) -> Prompt:
-    """To be asked before `prompt`, and beginning with it: what to do, in words."""
+    """Asks for a plan before `prompt`; it begins with the same text."""
     return Prompt(prompt.system, render(template("plan"), {"task": prompt.text}, "plan.md"))
 
 
@@ -116,18 +117,18 @@ def with_plan(prompt: Prompt, plan: str) -> Prompt:
 
 
 def mend_prompt(prompt: Prompt, source: str, diff: str, fault: str) -> Prompt:
-    """To be asked once where the diff that answered `prompt` does not apply to `source`."""
+    """Asks once more after the diff that answered `prompt` did not apply to `source`."""
     values = {"fault": fault, "parent": fenced(source), "diff": fenced(diff, "diff")}
     return Prompt(prompt.system, render(template("mend"), values, "mend.md"))
 
 
 def reflect_prompt(trial: Trial, context: Context, answer: Answer) -> Prompt:
-    """Why a trial was the surprise that it was, asked by itself."""
+    """Asks, in a request without other tasks, why a trial was a surprise."""
     return Prompt(system(context, answer), f"{reflect_question(trial, context)}\n{IN_WORDS}\n")
 
 
 def reflect_question(trial: Trial, context: Context) -> str:
-    """The question alone; the trial was made from another one that is known."""
+    """The question alone. The trial must have a known parent."""
     before = parent_of(trial, {one.number: one for one in context.trials})
     assert before is not None
     old, new = counters_of(trial, context.trials, context.profiles)
@@ -156,7 +157,7 @@ def known_parents(request: Request, context: Context) -> list[Trial]:
 
 
 def parent_values(request: Request, parents: list[Trial], context: Context) -> dict[str, str]:
-    """The variables about the parents that the operator's template uses."""
+    """The parent variables that the operator's template uses."""
     operator, parent = request.operator, parents[0]
     values = {
         "parent_number": str(parent.number),

@@ -1,8 +1,8 @@
-"""The contract of a proposer: given a request, write a candidate.
+"""The protocol of a proposer: given a request, write a candidate.
 
-It does not choose what to try (a strategy does), run anything on a GPU, or write to the journal; it may put prompts
-and replies into the journal's blobs. A fault of one proposal (a refusal, a reply without code) is a
-`Proposal` with an `error`; only a fault that makes every further proposal pointless is raised.
+A proposer does not choose what to try (a strategy does), runs nothing on a GPU, and does not write to the journal; it
+may store prompts and replies as blobs of the journal. A failure of one proposal (a refusal, a reply without code) is a
+`Proposal` with an `error`. Only a failure that makes every further proposal pointless is raised.
 """
 
 from __future__ import annotations
@@ -29,15 +29,16 @@ from kernelwright.model import (
 
 @dataclass(frozen=True)
 class Context:
-    """All that a proposer may look at besides the request itself.
+    """The read access of a proposer: everything it may use besides the request.
 
     trials: every finished trial, in the order of their numbers. in_flight: candidates proposed and not finished.
-    folder: the run folder. profiles: by trial number, of the trials that were profiled (the request's parents among
-    them, where the proposer shows them). lessons: of earlier runs, a line each. put_blob stores a text and gives its
-    hash, blob gives the text of a hash, keep_answer records an answer that was paid for; all may be called from any
-    thread. answers: those recorded, by request; what an earlier session paid for is not asked again. dearest: the most
-    that answers of this run cost. siblings: how many other open requests start from the same kernel. generate: what
-    torch.compile would run for the problem, as text, which takes seconds.
+    folder: the run folder. profiles: by trial number, for the trials that were profiled (the request's parents among
+    them, where the proposer shows profiles). lessons: of earlier runs, one line each. put_blob stores a text and
+    returns its hash; blob returns the text of a hash; keep_answer records an answer that was paid for. All three may be
+    called from any thread. answers: the recorded answers by request number; what an earlier session paid for is not
+    requested again. dearest: the usage of the most expensive answer of this run. siblings: number of other open
+    requests with the same parent kernel. generate: returns the source that torch.compile generates for the problem,
+    which takes seconds.
     """
 
     problem: ProblemInfo
@@ -58,10 +59,11 @@ class Context:
 
 
 class Advisor(Protocol):
-    """Whom `tune` asks for configs to begin with; what is asked and read is `advice`."""
+    """A model that `tune` asks for starting configs. `advice` has the prompt and the reader of the answer."""
 
     def complete(self, system: tuple[str, ...], prompt: str) -> Reply | None:
-        """The answer; None: it will be put beside the question as a file. Raises `ProviderError` when none came."""
+        """The answer. None: the caller puts it beside the question as a file (mailbox). Raises `ProviderError` when no
+        answer came."""
         ...
 
     def close(self) -> None: ...
@@ -71,24 +73,26 @@ class Proposer(Protocol):
     """Thread-safe: several `propose` calls may be under way at once."""
 
     author: str
-    """Who signs the proposals; see `Proposal.author`."""
+    """Author of the proposals; see `Proposal.author`."""
 
     shows_profiles: bool
-    """Whether its prompts show them: what a request starts from is then profiled before it is asked."""
+    """Whether its prompts contain profiles. If so, the parents of a request are profiled before the prompt is
+    written."""
 
     def answers_at_once(self, request: Request) -> bool:
-        """Whether `propose` takes milliseconds here and costs nothing: it is then called before the next request is
-        made, so that it knows what is in flight and does not repeat it."""
+        """Whether `propose` takes only milliseconds for this request and costs nothing. The loop then calls it before
+        it makes the next request, so that the proposer knows all candidates in flight and does not repeat one."""
         ...
 
     def propose(self, request: Request, context: Context) -> Proposal | None:
-        """The answer, or None: no answer yet, the request stays open (the mailbox) and is proposed again later.
+        """The proposal. None: there is no answer yet (mailbox); the request stays open, and `propose` is called again
+        later.
 
-        Raises `ProviderError` only for faults that should stop the run.
+        Raises `ProviderError` only for failures that should stop the run.
         """
         ...
 
     def close(self) -> None:
-        """Close connections, from any thread. A `propose` under way that waits for an answer from outside raises
-        `ProviderError` soon; it is not used again."""
+        """Close connections, from any thread. A `propose` call that waits for an answer from outside raises
+        `ProviderError` soon. The proposer is not used after this."""
         ...

@@ -1,8 +1,8 @@
-"""The part of a problem's text that its `Model` reaches, by syntax. Pure.
+"""The part of a problem's modules that its `Model` reaches, by static analysis of the AST. Pure.
 
-A statement at module level is reached where a reached statement uses a name that it binds, in the same module or by
-an import of it. What cannot be followed (a star, `importlib`, `globals()`, a module that is passed on) counts as the
-whole module, so that nothing is missing that the computation needs.
+A module-level statement is reached if a reached statement uses a name that it binds, in the same module or through an
+import. Code that cannot be followed (a star import, `importlib`, `globals()`, a module passed as a value) counts as
+using the whole module, so that nothing is missing that the computation needs.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from dataclasses import dataclass, field
 from kernelwright.source import parse as syntax
 
 PROBLEM = ""
-"""Stands for the problem's own file among the paths of its modules."""
+"""Key of the problem's own file among the paths of its modules."""
 UNKNOWN = frozenset({"globals", "locals", "vars", "eval", "exec", "getattr", "__import__", "importlib", "setattr"})
 LEFT_OUT = "# … (not reached by Model)"
 
 
 @dataclass
 class _Module:
-    """names: for each name that it binds at module level, the statements that bind or change it, by index. aliases:
-    for each name that is a module of ours, its path. members: for each name that is imported from one of ours, its
-    path and the name there."""
+    """names: for each name bound at module level, the indices of the statements that bind or change it. aliases: for
+    each name of one of the problem's modules, its path. members: for each name imported from one of these modules, its
+    path and its name there."""
 
     tree: ast.Module
     lines: list[str]
@@ -35,8 +35,9 @@ class _Module:
 
 
 def reached(source: str, modules: Mapping[str, str]) -> dict[str, str]:
-    """The texts in `modules` (by their path below sources/), each cut to what `Model` of `source` reaches; a module
-    of which nothing is reached is not among them. Where a text does not parse, or has no Model, all are whole."""
+    """The sources in `modules` (by their path below sources/), each reduced to what `Model` in `source` reaches. A
+    module without reached statements is left out. All are returned whole where a source does not parse or has no Model.
+    """
     try:
         known = {path: _read(path, text, modules) for path, text in {**modules, PROBLEM: source}.items()}
     except (SyntaxError, ValueError, RecursionError):
@@ -55,7 +56,7 @@ def reached(source: str, modules: Mapping[str, str]) -> dict[str, str]:
 
 
 def _uses(path: str, name: str, known: Mapping[str, _Module]) -> Iterator[tuple[str, str]]:
-    """What reaching `name` of a module reaches; "*" is all of it."""
+    """The names that `name` of a module uses in turn; "*" means the whole module."""
     module = known[path]
     if name == "*":
         module.reached.update(range(len(module.tree.body)))
@@ -88,7 +89,7 @@ def _used_by(statement: ast.stmt, path: str, module: _Module) -> Iterator[tuple[
 
 
 def _imported(node: ast.stmt, path: str, module: _Module) -> Iterator[tuple[str, str]]:
-    """Of an import within a function, which binds no name of the module but is read like one."""
+    """The names that an import within a function refers to. It binds no name of the module but counts as a use."""
     for alias in getattr(node, "names", []):
         name = alias.asname or alias.name.partition(".")[0]
         if name in module.members:

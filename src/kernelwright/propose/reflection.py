@@ -1,7 +1,7 @@
-"""Learning from surprises: which trial was one, what moved with it, and whether what is said of it is true. Pure.
+"""Surprises and lessons: which trials were surprises, which counters moved, and whether a lesson's claims hold. Pure.
 
-A proposer asks for lessons. A lesson counts only with claims about counters, each checked against
-the figures of both trials; what cannot be checked, or is false, is kept and not passed on.
+Proposers ask for lessons. A lesson is used only with claims about counters, each checked against the figures of both
+trials. A lesson whose claims cannot be checked, or are false, is stored but not shown to later requests.
 """
 
 from __future__ import annotations
@@ -16,15 +16,15 @@ from kernelwright.search.ranking import beats
 from kernelwright.text.markdown import shortened
 
 WORSE = 1.05
-"""From this many times its parent's time on, a change that was meant to help is a surprise: less is within what two
-timings apart differ by."""
+"""A change is a surprise from this ratio of its time to its parent's time on. A smaller ratio is within the difference
+of two separate timings."""
 BETTER = 1.5
-"""A gain of this many times what was expected is one as well."""
+"""A gain is a surprise from this multiple of the expected gain on."""
 STILL = 0.02
-"""A counter that moved by less than this share is the same."""
+"""A counter that moved by less than this fraction counts as unchanged."""
 LESSON_CHARACTERS = 300
 MOST_CLAIMS = 20
-"""That are checked of one reply."""
+"""Maximum number of claims that are checked per reply."""
 
 Direction = Literal["up", "down", "same"]
 CLAIM = re.compile(
@@ -34,7 +34,7 @@ LESSON = re.compile(r"^[ \t>*-]*lesson:\**\s*(.+)$", re.I | re.M)
 
 
 def surprising(trials: Sequence[Trial]) -> list[Trial]:
-    """The surprises without a lesson, by number."""
+    """The surprising trials without a reflection, by number."""
     by_number = {trial.number: trial for trial in trials}
     done = {trial.proposal.reflection.trial for trial in trials if trial.proposal.reflection is not None}
     return [
@@ -45,14 +45,17 @@ def surprising(trials: Sequence[Trial]) -> list[Trial]:
 
 
 def parent_of(trial: Trial, by_number: Mapping[int, Trial]) -> Trial | None:
-    """What a trial was made from; of a repair what its failed version was made from."""
+    """The trial that a trial was made from; for a repair, the parent of its failed version."""
     parents = trial.request.parents[1:] if trial.request.operator is Operator.REPAIR else trial.request.parents
     return by_number.get(parents[0]) if parents else None
 
 
 def surprise(before: Trial, after: Trial) -> str:
-    """What was not expected, in words; "" where nothing was. Times tell, and only where both were measured or both
-    estimated; a tuning promises nothing, and a failure is for a repair to learn from."""
+    """The surprise in words; "" where there was none.
+
+    Only times count, and only where both were measured or both estimated. Tunings are excluded, because they predict
+    nothing, and failures, because repairs deal with them.
+    """
     old, new = before.evaluation, after.evaluation
     if after.request.operator is Operator.TUNE or old is None or new is None:
         return ""
@@ -68,8 +71,8 @@ def surprise(before: Trial, after: Trial) -> str:
 
 
 def counters(trial: Trial, profiles: Sequence[Profile] = ()) -> dict[str, float]:
-    """What is known of a trial by name: what its compiled kernels take, each the largest, and what a profiler counted,
-    summed over the launches where that has a meaning and else of the longest."""
+    """The counters of a trial by name: resources of its compiled kernels (the largest of each, the smallest occupancy),
+    and a profiler's counters (bytes, times and instructions summed over the launches, others of the longest launch)."""
     found: dict[str, float] = {}
     kernels = trial.evaluation.kernels if trial.evaluation is not None else ()
     if kernels:
@@ -91,8 +94,8 @@ def counters(trial: Trial, profiles: Sequence[Profile] = ()) -> dict[str, float]
 def counters_of(
     trial: Trial, trials: Sequence[Trial], profiles: Mapping[int, Sequence[Profile]]
 ) -> tuple[dict[str, float], dict[str, float]]:
-    """Those of what a trial was made from, and its own; none where it was made from nothing that is known. A profiler's
-    only where both were profiled on one case: of two cases they cannot be compared."""
+    """The counters of the parent and of the trial; empty where there is no known parent. A profiler's counters are
+    included only where both were profiled on the same case."""
     before = parent_of(trial, {one.number: one for one in trials})
     seen = {one.case: one for one in profiles.get(trial.number, ())}
     earlier = [one for one in profiles.get(before.number, ()) if one.case in seen] if before is not None else []
@@ -116,7 +119,7 @@ def moved(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
 
 
 def reflection_in(text: str, trial: int, before: Mapping[str, float], after: Mapping[str, float]) -> Reflection | None:
-    """What a reply says of a trial, its claims checked; None where it has no line "Lesson: …"."""
+    """The reflection in a reply, with its claims checked; None where it has no line "Lesson: …"."""
     lesson = LESSON.search(text)
     if lesson is None:
         return None

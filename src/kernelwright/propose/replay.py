@@ -1,7 +1,7 @@
-"""The replay proposer: answers with the proposals of an earlier run, so that it can be judged again for nothing.
+"""The replay proposer: it answers with the proposals of an earlier run, so that they can be judged again at no cost.
 
-It adapts nothing: request N gets what request N got. A request that is not the recorded one is not
-answered, because a proposal is only worth something as the answer to its own question.
+Request N gets the proposal of the recorded request N, unchanged. A request that differs from the recorded one gets an
+error: a proposal only fits the request that it answered.
 """
 
 from __future__ import annotations
@@ -15,7 +15,8 @@ from kernelwright.propose.protocol import Context
 
 
 class Replay:
-    """Thread-safe: the recorded run is read whole at the start. Raises `RunFolderError` where it cannot be."""
+    """Thread-safe: it reads the whole recorded run at the start. Raises `RunFolderError` where the run cannot be
+    read."""
 
     shows_profiles = False
 
@@ -67,13 +68,13 @@ class Replay:
 
 
 def texts_of(proposal: Proposal) -> list[str]:
-    """The hashes of all texts that were kept with a proposal."""
+    """The hashes of all texts that were stored with a proposal."""
     asides = [sha for exchange in proposal.exchanges for sha in (exchange.prompt, exchange.reply)]
     return [sha for sha in (proposal.prompt, proposal.reply, *asides) if sha is not None]
 
 
 def differs(request: Request, recorded: Request) -> str:
-    """How a request differs from the recorded one, "" where it does not."""
+    """How a request differs from the recorded one; "" where it does not."""
     if request.operator is not recorded.operator:
         return f"is to {request.operator.value}, and the recorded one was to {recorded.operator.value}"
     if request.parents != recorded.parents:
@@ -82,5 +83,5 @@ def differs(request: Request, recorded: Request) -> str:
 
 
 def noted(trial: Trial) -> str:
-    """The note of the recorded proposal with its author, who is not the replay."""
+    """The recorded proposal's note, with its original author."""
     return f"{trial.proposal.author}: {trial.proposal.note}" if trial.proposal.note else trial.proposal.author

@@ -1,7 +1,7 @@
-"""A reply read: the module in it, its note and its author, or why it cannot be used. Pure.
+"""Reading a reply: its module, note and author, or why it cannot be used. Pure.
 
-It does not judge the code (the worker does). What was cut off is not taken for whole, so only a block
-with both of its fences counts.
+The worker judges the code. Only a block with both of its fences counts, so that a cut-off block is not taken for a
+complete one.
 """
 
 from __future__ import annotations
@@ -20,14 +20,14 @@ PYTHON = ("python", "py", "python3")
 ENTRY_POINTS = ("ModelNew", "kernel_function")
 NOTE_CHARACTERS = 300
 LARGEST_SOURCE = 1 << 17
-"""Characters of a module. The longest kernel in the gallery has a tenth of this, and what compares sources line by line
-takes minutes for a megabyte."""
+"""Maximum characters of a module. The longest kernel in the gallery has a tenth of this, and line-by-line comparison of
+sources takes minutes for a megabyte."""
 LONGEST_FENCE = 200
-"""Characters of a line that can open a block."""
+"""Maximum characters of a line that can open a block."""
 
 
 class Unusable(Exception):
-    """Why there is no candidate in a reply, in words for its writer."""
+    """A reply has no usable candidate; the message is for its writer."""
 
 
 @dataclass(frozen=True)
@@ -38,7 +38,7 @@ class Block:
 
 
 def blocks(text: str) -> list[Block]:
-    """The fenced blocks of a Markdown text, in order; the last may lack its end."""
+    """The fenced blocks of a Markdown text, in order; the last one may be unclosed."""
     found: list[Block] = []
     opening: re.Match[str] | None = None
     lines: list[str] = []
@@ -57,7 +57,7 @@ def blocks(text: str) -> list[Block]:
 
 
 def closes(line: str, fence: str) -> bool:
-    """Whether a line is a fence of the same kind, at least as long, with nothing behind it."""
+    """Whether a line is a fence of the same kind, at least as long, with nothing after it."""
     bare = line.strip()
     return len(bare) >= len(fence) and set(bare) == {fence[0]}
 
@@ -67,7 +67,7 @@ def has_whole_block(text: str) -> bool:
 
 
 def code_in(text: str) -> str:
-    """The module in a reply: its last whole Python block, else its last whole unmarked one. Raises `Unusable`."""
+    """The module in a reply: its last complete Python block, else its last complete unmarked one. Raises `Unusable`."""
     found = blocks(text)
     whole = [block for block in found if block.closed]
     marked = [block for block in whole if block.language in PYTHON]
@@ -97,12 +97,12 @@ def checked(source: str) -> str:
 
 
 def candidate_in(text: str, trials: tuple[Trial, ...], in_flight: tuple[Candidate, ...] = ()) -> Candidate:
-    """The candidate that a reply amounts to. Raises `Unusable`, also for one that was evaluated before."""
+    """The candidate in a reply. Raises `Unusable`, also for a candidate that the run had before."""
     return new_candidate(checked(code_in(text)), trials, in_flight)
 
 
 def new_candidate(source: str, trials: tuple[Trial, ...], in_flight: tuple[Candidate, ...] = ()) -> Candidate:
-    """The candidate of that source as written. Raises `Unusable` where the run had it before."""
+    """The candidate with this source and no config. Raises `Unusable` where the run had the same code before."""
     candidate = Candidate(source=source)
     for trial in trials:
         if trial.proposal.candidate is not None and same(trial.proposal.candidate, candidate):
@@ -113,13 +113,13 @@ def new_candidate(source: str, trials: tuple[Trial, ...], in_flight: tuple[Candi
 
 
 def same(one: Candidate, other: Candidate) -> bool:
-    """Whether two candidates are the same code: comments, docstrings and layout aside."""
+    """Whether two candidates have the same code and config; comments, docstrings and layout are ignored."""
     return one.config == other.config and code_hash(one.source) == code_hash(other.source)
 
 
 @functools.lru_cache(maxsize=1024)
 def code_hash(source: str) -> str:
-    """What the code of a module is known by; of its text where it does not parse."""
+    """Hash of a module's AST without docstrings; of its text where it does not parse."""
     try:
         tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -145,13 +145,14 @@ def note_in(text: str) -> str:
 
 
 def expected_in(text: str) -> float | None:
-    """The speed-up that a line such as "Expect: 1.3x" promises; None where there is none."""
+    """The speedup that a line such as "Expect: 1.3x" promises; None where there is none."""
     found = re.search(r"^[#*>\- ]*Expect:\**\s*(\d{1,6}(?:\.\d{1,6})?)(?![\d.e])", text, re.M | re.I)
     return float(found[1]) if found and float(found[1]) > 0 else None
 
 
 def diagnosis_in(text: str) -> str:
-    """What a line such as "Diagnosis: overruled, because …" says of the one in the prompt; "" without such a line."""
+    """The text after "Diagnosis:", such as "overruled, because …", about the diagnosis in the prompt; "" without such a
+    line."""
     found = re.search(r"^[#*>\- ]*Diagnosis:\**\s*(.+)$", text, re.M | re.I)
     return found[1].strip()[:NOTE_CHARACTERS] if found else ""
 
@@ -166,7 +167,7 @@ def docstring_line(source: str) -> str:
 
 
 def author_in(text: str) -> str | None:
-    """Who signed: a first line "author: NAME", which may be a comment."""
+    """The author from a first line "author: NAME", which may be a comment; None without it."""
     first = text.lstrip("\ufeff").split("\n", 1)[0].strip().lstrip("#").strip()
     key, colon, name = first.partition(":")
     name = " ".join(name.split())

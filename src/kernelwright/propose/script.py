@@ -1,7 +1,7 @@
-"""The script proposer: answers with what a file says, in order. For tests and demonstrations.
+"""The script proposer: it answers with the replies of a file, in order. For tests and demonstrations.
 
-The file is JSON lines, or a Python file whose `REPLIES` is a list of texts; it is read, never run. Reply k answers the
-k-th request that asks for writing, so a resumed run goes on where it stopped.
+The file is JSON lines, or a Python file whose `REPLIES` is a list of texts; it is parsed, never executed. Reply k
+answers the k-th request that came without a candidate, so a resumed run continues with the next reply.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ AUTHOR = "script"
 class ScriptLine(Record, frozen=True, kw_only=True):
     """One answer: a whole reply as a model would give it, or a source with a config, or an error.
 
-    usage: what it is to have cost, so that budgets can be tried out.
+    usage: the cost to report for this answer, so that budgets can be tested.
     """
 
     reply: str | None = None
@@ -38,7 +38,7 @@ class ScriptLine(Record, frozen=True, kw_only=True):
 
 
 class Script:
-    """Stateless, hence thread-safe. Raises `ConfigError` for a file that is no script."""
+    """Stateless, hence thread-safe. Raises `ConfigError` for a file that is not a valid script."""
 
     author = AUTHOR
     shows_profiles = False
@@ -87,7 +87,7 @@ def read_script(file: Path) -> tuple[ScriptLine, ...]:
 
 
 def json_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
-    """One object per line; empty lines count for nothing."""
+    """One object per line; empty lines are skipped."""
     found = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
@@ -122,7 +122,8 @@ def python_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
 
 
 class ScriptAdvisor:
-    """Answers with the first reply of a script. Raises `ConfigError` where its first line is none."""
+    """An advisor that answers with the first reply of a script. Raises `ConfigError` where the first line has no
+    reply."""
 
     def __init__(self, file: Path) -> None:
         first = read_script(file)[0]

@@ -1,6 +1,6 @@
-"""The parts of a prompt: each a piece of Markdown that says one thing about the problem, a trial or the run.
+"""Sections of a prompt: each function renders one piece of Markdown about the problem, a trial or the run.
 
-Pure. A figure is never without its unit, and an estimate is never without the word.
+Pure. Every figure has its unit, and every estimate is called an estimate.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LIBRARY_STEPS = {
         "`+ - * / // %` on tensors of whole numbers or of a single element."
     ),
 }
-"""In words of the host code, for the modes that allow some."""
+"""What the prompt says about library steps, by the problem's library mode."""
 
 EVERY_STEP = (
     "Each writes to a new tensor or to `out=`, never in place. Their time counts, and your own kernels have to do at "
@@ -59,12 +59,12 @@ LAYOUTS = {
     "dense": 'A kernel for dense inputs only is fine: state `SERVES = "dense"` at module level.',
     "any": "Inputs of any strides have to be served: pass their strides or call `.contiguous()`.",
 }
-"""What a problem asks of layouts."""
+"""What the prompt says about input layouts, by the problem's setting."""
 FLOAT32_PRODUCTS = {
     "ieee": ' For float32 inputs pass `input_precision="ieee"` to `tl.dot`: its TF32 is not exact enough here.',
     "tf32": " Factors of float32 products may be rounded to TF32, as `tl.dot` does.",
 }
-"""What a problem asks of products of float32, where it has any."""
+"""What the prompt says about the precision of float32 products, by the problem's setting."""
 GRADIENTS = (
     "The backward belongs to the task: inputs `grad_N` are the gradients of forward's floating-point outputs, and the "
     "gradients of the floating-point inputs and of the trained parameters come after the outputs. Define "
@@ -74,7 +74,7 @@ GRADIENTS = (
     "that of both."
 )
 MOST_LESSONS = 8
-"""Of this run; the latest."""
+"""Maximum lessons of this run in a prompt; the latest ones are shown."""
 FOCUSES = (
     "how the work is split: which index a program owns, the shape of its blocks, how many programs there are",
     "what holds it back, by the shortest way",
@@ -87,7 +87,8 @@ FOCUSES = (
 
 
 def problem(info: ProblemInfo) -> str:
-    """The reference's text with what it reaches in its modules; where the text is withheld, its operators."""
+    """The reference's source, with the parts of its modules that it uses; where the source is withheld, its
+    operators."""
     if info.source:
         text, docstring = shown_source(info.source), info.docstring.strip()
         parts = ["" if docstring in text else docstring, fenced(text)]
@@ -105,7 +106,7 @@ def problem(info: ProblemInfo) -> str:
 
 
 def cases(info: ProblemInfo) -> str:
-    """The cases that are shown: held-out ones stay unknown to the writer."""
+    """The table of cases. Held-out cases are not shown."""
     shown = [case for case in info.cases if not case.case.held_out]
     rows = [
         [
@@ -134,7 +135,8 @@ def cases(info: ProblemInfo) -> str:
 
 
 def call(info: ProblemInfo) -> str:
-    """How a call is made and what it leaves, as far as the table of cases does not say it; "" where it says all."""
+    """How arguments and outputs are passed, as far as the table of cases does not say it; "" where nothing is
+    missing."""
     first, parts = info.cases[0], []
     if first.arguments:
         parts.append(
@@ -168,7 +170,7 @@ def listed(names: Sequence[str]) -> str:
 
 
 def tensor(spec: TensorSpec | Scalar | None) -> str:
-    """`(64, 128) float16`, with strides where they are not those of a dense row-major tensor."""
+    """For example `(64, 128) float16`, with strides where the tensor is not dense and row-major."""
     if not isinstance(spec, TensorSpec):
         return repr(spec)
     dense, stride = [], 1
@@ -197,8 +199,8 @@ def machine(environment: Environment) -> str:
 
 
 def focus(number: int) -> str:
-    """What a request is to look at first, where others are written from the same kernel at the same time: without this
-    they are the same prompt."""
+    """The aspect that a request should look at first. Requests for the same kernel in the same round would otherwise
+    have the same prompt."""
     return (
         f"Others are changing this kernel at the same time. So that two do not make the same change, think first of "
         f"{FOCUSES[number % len(FOCUSES)]}. If nothing there is worth trying, choose something else."
@@ -209,7 +211,7 @@ def focus(number: int) -> str:
 
 
 def effective_source(candidate: Candidate) -> str:
-    """The source with its config written in; as it is where that cannot be done."""
+    """The source with its config written in; unchanged where that is not possible."""
     try:
         return apply_config(candidate.source, candidate.config)
     except ConfigError:
@@ -234,7 +236,7 @@ def kernel(trial: Trial) -> str:
 
 
 def results(trial: Trial, info: ProblemInfo) -> str:
-    """Per timed case: the time with its kind, and how many times the bound it is."""
+    """Per timed case: the time, and its ratio to the bound."""
     evaluation = trial.evaluation
     if evaluation is None or evaluation.score_us is None:
         return f"It was not timed ({outcome(trial)})."
@@ -282,7 +284,7 @@ def compiler_resources(trial: Trial) -> str:
 
 
 def failure(trial: Trial, info: ProblemInfo) -> str:
-    """Why a trial failed, case by case, and what it printed."""
+    """Why a trial failed, case by case, with the output that it printed."""
     evaluation = trial.evaluation
     if evaluation is None:
         return trial.proposal.error or "It has no evaluation."
@@ -303,9 +305,9 @@ def failure(trial: Trial, info: ProblemInfo) -> str:
 
 
 def lessons(trials: Sequence[Trial], cards: Sequence[str]) -> str:
-    """Lessons from surprises of this run and of earlier ones; "" where there is none."""
+    """Lessons from surprises of this run and of earlier ones; "" where there are none."""
     found = [trial.proposal.reflection for trial in trials if trial.proposal.reflection is not None]
-    # Of several who were asked about the same trial the first whose claims hold speaks.
+    # Of several reflections on one trial, use the first whose claims hold.
     valid = {one.trial: one for one in reversed(found) if one.claims_hold}
     here = [f"{valid[number].lesson} (trial {number})" for number in sorted(valid)]
     lines = [f"- {line}" for line in (*here[-MOST_LESSONS:], *cards)]
@@ -326,7 +328,7 @@ def counter_table(before: Mapping[str, float], after: Mapping[str, float], names
 
 
 def shown_results(evaluation: Evaluation, info: ProblemInfo) -> list[CaseResult]:
-    """The results of cases that may be shown."""
+    """The results of cases that are not held out."""
     hidden = {case.case.name for case in info.cases if case.case.held_out}
     return [result for result in evaluation.results if result.case not in hidden]
 

@@ -1,8 +1,8 @@
-"""A problem's source as the writer of candidates may see it: without its list of cases. Pure.
+"""A problem's source as prompts show it: without its list of cases. Pure.
 
-The cases that may be known are in a table of the prompt. Held-out sizes stay unknown, since a kernel
-made to fit them would confirm nothing; so every statement about CASES goes, whatever it says, and what only such
-statements use. LIBRARY goes too: a run may override it, and the prompt states in words what holds.
+The cases that may be shown are in a table of the prompt. Held-out sizes must stay unknown: a kernel fitted to them
+would make the confirmation meaningless. So every statement about CASES is removed, and every definition that only such
+statements use. LIBRARY is removed too: a run may override it, and the prompt states the mode in words.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kernelwright.source import parse as syntax
 
 REPLACEMENT = "# CASES: see the table below."
 STATED = frozenset({"CASES", "LIBRARY"})
-"""What prompts state in other words."""
+"""Names that prompts state in other words."""
 
 
 def shown_source(source: str) -> str:
-    """`source` without the module's statements that make or change these, and without what only they use; as it is
-    where it does not parse."""
+    """`source` without the module-level statements about the names in STATED, and without definitions that only those
+    statements use. Unchanged where it does not parse."""
     try:
         tree = syntax.parse(source)
     except (SyntaxError, ValueError, RecursionError, MemoryError):
@@ -35,7 +35,8 @@ def shown_source(source: str) -> str:
 
 
 def cut_statements(body: list[ast.stmt]) -> list[ast.stmt]:
-    """What goes, in the order of the source; a text below it describes it and goes as well."""
+    """The statements to remove, in the order of the source. A string below a removed statement describes it and is
+    removed too."""
     cut = {node for node in body if concerns(node)}
     while True:
         kept_names = {name for node in body if node not in cut for name in names(node) - defines(node)}
@@ -52,7 +53,7 @@ def cut_statements(body: list[ast.stmt]) -> list[ast.stmt]:
 
 
 def concerns(node: ast.stmt) -> bool:
-    """Whether a statement at module level assigns one of STATED or does something with it. Definitions do not."""
+    """Whether a module-level statement uses a name in STATED. Definitions of functions and classes do not count."""
     return not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and bool(STATED & names(node))
 
 
@@ -61,7 +62,7 @@ def names(node: ast.AST) -> set[str]:
 
 
 def defines(node: ast.stmt) -> set[str]:
-    """The names that a statement binds to a value or a function; none for a class and an import, which stay."""
+    """The names that a statement binds to a value or a function. Empty for classes and imports, which are kept."""
     if isinstance(node, ast.FunctionDef):
         return {node.name}
     targets = node.targets if isinstance(node, ast.Assign) else [node.target] if isinstance(node, ast.AnnAssign) else []

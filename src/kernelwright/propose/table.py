@@ -1,7 +1,7 @@
-"""The proposers by name, and how one is made from its options and the environment.
+"""The table of proposers by name, and their construction from options and environment variables.
 
-What each does is in its own file; HTTP is imported only when a provider is made. What is missing (an option, a key, a
-file) is said when the proposer is made, before a run begins.
+HTTP is imported only when a provider is built. A missing option, key or file is reported when the proposer is built,
+before a run begins.
 """
 
 from __future__ import annotations
@@ -37,22 +37,22 @@ if TYPE_CHECKING:
 
 Options = Mapping[str, Scalar]
 Variables = Mapping[str, str]
-"""The environment."""
+"""Environment variables by name."""
 
 R = TypeVar("R", bound=Record)
 
 
 class NoOptions(Record, frozen=True, kw_only=True):
-    """For a proposer that has none."""
+    """The options of a proposer without options."""
 
 
 @dataclass(frozen=True)
 class Entry(Generic[R]):
-    """A line of the table: how a proposer is made from its options and the environment.
+    """A line of the table: how to build a proposer from its options and the environment.
 
-    advisor: makes the model that `tune` asks for configs; None where this is no model. writes_code: whether candidates
-    differ in more than numbers; strategies in rounds then choose operators and tune new structures. varies_numbers:
-    whether it makes candidates that differ in numbers only, at no cost; such rounds are planned ahead.
+    advisor: builds the model that `tune` asks for configs; None where the proposer is not a model. writes_code: whether
+    candidates differ in more than numbers; strategies in rounds then choose operators and tune new structures.
+    varies_numbers: whether candidates differ in numbers only, at no cost; strategies then plan rounds ahead.
     """
 
     options: type[R]
@@ -61,12 +61,12 @@ class Entry(Generic[R]):
     writes_code: bool = False
     varies_numbers: bool = False
     provider: Callable[[R, Variables], HttpProvider] | None = None
-    """Makes what its prompts are sent to; None where they are sent nowhere."""
+    """Builds the provider that its prompts are sent to; None where no prompt is sent."""
 
 
 def build_proposer(name: str, options: Options | None = None, variables: Variables = os.environ) -> Proposer:
-    """Raises `ConfigError` for an unknown proposer, an option that does not fit and a missing key; `RunFolderError`
-    for a run that cannot be replayed."""
+    """The proposer with this name. Raises `ConfigError` for an unknown proposer, an option that does not fit and a
+    missing key; `RunFolderError` for a run that cannot be replayed."""
     if name not in PROPOSERS:
         raise ConfigError(f"there is no proposer {name!r}", f"choose one of {', '.join(PROPOSERS)}")
     entry = PROPOSERS[name]
@@ -75,10 +75,11 @@ def build_proposer(name: str, options: Options | None = None, variables: Variabl
 
 @dataclass(frozen=True)
 class Shown:
-    """A proposer that sends nothing: one that asks a provider raises `NothingSent` with what it would have sent.
+    """A proposer that sends nothing: instead of calling a provider it raises `NothingSent` with the request it would
+    send.
 
-    answers: the most that it asks for one candidate; None where a person answers files. max_tokens: of an answer, None
-    for the provider's own limit. price: None where it is not known.
+    answers: maximum number of answers per candidate; None where a person answers files. max_tokens: limit of one
+    answer, None for the provider's own limit. price: None where it is not known.
     """
 
     proposer: Proposer
@@ -88,7 +89,7 @@ class Shown:
 
 
 def shown_proposer(name: str, options: Options, variables: Variables) -> Shown | None:
-    """The proposer of that name, sending nothing; None for one that puts nothing into words. Raises as
+    """The proposer with this name, sending nothing; None for a proposer without prompts. Raises the errors of
     `build_proposer`."""
     entry = PROPOSERS[name]
     chosen = read_options(f"proposer {name}", options, entry.options)
@@ -106,8 +107,8 @@ def shown_proposer(name: str, options: Options, variables: Variables) -> Shown |
 
 
 def build_advisor(name: str, options: Options, variables: Variables = os.environ) -> tuple[Advisor, str]:
-    """The advisor, and who it is. Raises `ConfigError` for an unknown one, an option that does not fit, a missing
-    key."""
+    """The advisor and its author name. Raises `ConfigError` for an unknown advisor, an option that does not fit, or a
+    missing key."""
     entry = PROPOSERS.get(name)
     if entry is None or entry.advisor is None:
         known = [name for name, entry in PROPOSERS.items() if entry.advisor is not None]
@@ -118,20 +119,20 @@ def build_advisor(name: str, options: Options, variables: Variables = os.environ
 
 
 def writes_code(name: str) -> bool:
-    """Whether the proposer of this name writes code; False for a name of another version."""
+    """Whether the proposer with this name writes code; False for a name that this version does not know."""
     return name in PROPOSERS and PROPOSERS[name].writes_code
 
 
 def varies_numbers(name: str) -> bool:
-    """Whether the proposer of this name varies numbers only; False for a name of another version."""
+    """Whether the proposer with this name only varies numbers; False for a name that this version does not know."""
     return name in PROPOSERS and PROPOSERS[name].varies_numbers
 
 
-# --- the HTTP providers, and what they share ----------------------------------------------------------------
+# --- the HTTP providers and their settings ------------------------------------------------------------------
 
 
 def openai_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
-    """Keys: OPENAI_API_KEY, which a server of one's own (another base_url) may do without. OPENAI_BASE_URL."""
+    """Reads OPENAI_API_KEY (optional for another server, see base_url) and OPENAI_BASE_URL."""
     from kernelwright.llm.openai import OPENAI_URL, OpenAI
 
     base_url = address("openai", chosen.base_url or variables.get("OPENAI_BASE_URL") or OPENAI_URL)
@@ -148,7 +149,7 @@ def openai_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
 
 
 def anthropic_provider(chosen: ModelOptions, variables: Variables) -> HttpProvider:
-    """Keys: ANTHROPIC_API_KEY. ANTHROPIC_BASE_URL."""
+    """Reads ANTHROPIC_API_KEY and ANTHROPIC_BASE_URL."""
     from kernelwright.llm.anthropic import ANTHROPIC_URL, DEFAULT_MAX_TOKENS, Anthropic
 
     secret = key("anthropic", chosen.key_env or "ANTHROPIC_API_KEY", variables, optional=False)
@@ -171,8 +172,11 @@ def client(chosen: ModelOptions) -> JsonClient:
 
 
 def key(proposer: str, variable: str, variables: Variables, optional: bool) -> str | None:
-    """The key in that environment variable, the only place where one is read. Raises `ConfigError`, without what the
-    variable holds, where it has to be there and is not, and where it could not be sent as it is."""
+    """The API key in this environment variable; keys are read from nowhere else. None: optional and not set.
+
+    Raises `ConfigError`, without the variable's value, where a required key is missing, or where it could not be sent
+    as it is.
+    """
     secret = variables.get(variable, "").strip()
     if not secret and not optional:
         raise ConfigError(
@@ -188,7 +192,8 @@ def key(proposer: str, variable: str, variables: Variables, optional: bool) -> s
 
 
 def address(proposer: str, url: str) -> str:
-    """Raises `ConfigError` for what is no address, or holds more than one: options are kept in the run's journal."""
+    """`url`, checked. Raises `ConfigError` for an invalid address, and for one with a user, password or query, because
+    the journal stores options."""
     from kernelwright.llm.http import is_address, without_query
 
     if not is_address(url):
@@ -202,7 +207,8 @@ def address(proposer: str, url: str) -> str:
 
 
 def price(proposer: str, chosen: ModelOptions) -> Price | None:
-    """The stated price, else the table's; None: not known."""
+    """The price in the options, else the built-in table's; None: not known. Raises `ConfigError` for an incomplete
+    price."""
     from kernelwright.llm.prices import ANTHROPIC_WRITES, Price, price_of
 
     given, written = chosen.input_usd_per_mtok, chosen.output_usd_per_mtok
@@ -222,7 +228,7 @@ def price(proposer: str, chosen: ModelOptions) -> Price | None:
 
 
 def model_entry(name: str, provider: Callable[[ModelOptions, Variables], HttpProvider]) -> Entry[ModelOptions]:
-    """A model that is asked by HTTP."""
+    """The table entry of a model that is called over HTTP."""
 
     def proposer(chosen: ModelOptions, variables: Variables) -> Proposer:
         return written_by(name, provider(chosen, variables), chosen)

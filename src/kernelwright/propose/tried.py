@@ -1,7 +1,7 @@
-"""The ledger: what a run has tried, as a table for the next writer. Pure.
+"""The ledger: the trials of a run as a table for prompts. Pure.
 
-One line per trial, failures included: what was meant, what was changed, what came of it with its interval, and which
-counters moved. A time that was estimated says so, and nothing is compared that was not timed.
+One line per trial, failures included: the request, the note, the change, the outcome with its interval, and the
+counters that moved. An estimated time is marked as an estimate, and only timed trials are compared.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from kernelwright.stats import geometric_mean
 from kernelwright.text.markdown import shortened, table
 
 HISTORY_ROWS = 24
-"""How many trials a prompt tells of: the best, and the latest."""
+"""Maximum rows in a prompt: the best and the latest trials."""
 NOTE_CHARACTERS = 140
 MOST_MOVED = 4
-"""Counters named per trial."""
+"""Maximum counters per trial."""
 
 
 def history(trials: Sequence[Trial]) -> str:
-    """One line per trial: the best ones and the latest ones where there are many. Tunings share one line per kernel. ""
-    where there is none."""
+    """The ledger: one row per trial, shortened to the best and the latest ones. Tunings share one line per kernel. ""
+    where there is no trial."""
     if not trials:
         return ""
     by_number = {trial.number: trial for trial in trials}
@@ -62,11 +62,11 @@ def row(trial: Trial, by_number: dict[int, Trial]) -> list[str]:
 
 
 def change(before: Trial | None, after: Trial) -> str:
-    """How much of the source a trial changed, and which numbers: "+12 −3 lines, BLOCK 64 → 128"."""
+    """The size of a change, and the changed numbers: "+12 −3 lines, BLOCK 64 → 128"."""
     if before is None or before.proposal.candidate is None or after.proposal.candidate is None:
         return "-"
     old, new = before.proposal.candidate, after.proposal.candidate
-    # Not ndiff, which looks for similar lines too: of two long modules without a common line that takes minutes.
+    # Not ndiff, which also searches for similar lines: minutes for two long modules without a common line.
     matcher = difflib.SequenceMatcher(None, old.source.splitlines(), new.source.splitlines())
     changed = [one[1:] for one in matcher.get_opcodes() if one[0] != "equal"]
     added, removed = sum(j2 - j1 for _, _, j1, j2 in changed), sum(i2 - i1 for i1, i2, _, _ in changed)
@@ -80,7 +80,7 @@ def change(before: Trial | None, after: Trial) -> str:
 
 
 def tuned(tunings: Sequence[Trial], by_number: dict[int, Trial]) -> str:
-    """What tuning was worth, a line per kernel."""
+    """The result of tuning, one line per kernel."""
     roots: dict[int, list[Trial]] = {}
     for trial in tunings:
         root = trial.request.parents[0]
@@ -101,7 +101,7 @@ def tuned(tunings: Sequence[Trial], by_number: dict[int, Trial]) -> str:
 
 
 def outcome(trial: Trial) -> str:
-    """How a trial ended, in a few words, with the interval of its time where there is one."""
+    """The outcome of a trial in a few words, with the interval of its time where there is one."""
     if trial.evaluation is None:
         return f"no candidate: {shortened(trial.proposal.error or '', NOTE_CHARACTERS)}"
     evaluation = trial.evaluation
@@ -118,7 +118,7 @@ def outcome(trial: Trial) -> str:
 
 
 def versus(before: Trial | None, after: Trial) -> str:
-    """How a trial compares with the one it came from."""
+    """The speedup of a trial over the one it came from; "" where one of them has no time."""
     if before is None or before.score_us is None or after.score_us is None:
         return ""
     ratio = after.score_us / before.score_us

@@ -1,8 +1,8 @@
-"""A context without the text of the problem (`--no-source`): operators replace it. Pure.
+"""A context without the problem's source (`--no-source`): ATen operators replace it. Pure.
 
-What a kernel has to be written from stays: the names of arguments and parameters, shapes, dtypes, bounds. The names of
-the problem and of its cases, its docstring and its modules go; a line of an evaluation that comes from the reference,
-or that uses a name that only the problem's text has, goes too.
+The names of arguments and parameters, shapes, dtypes and bounds stay, because a kernel cannot be written without them.
+Removed are the names of the problem and its cases, its docstring and its modules. Also removed are lines of an
+evaluation that come from the reference, or that use a name from the problem's source.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ NAME = "computation"
 WITHHELD = "(a line was left out: it may quote the problem)"
 WORD = re.compile(r"[A-Za-z_]\w*")
 PROBLEM_LINE = re.compile(r"\.py\b.*\bline \d|get_inputs|get_init_inputs|\breference\b.*\braised\b|forward raised")
-"""What messages about the problem's own file look like."""
+"""Matches messages about the problem's own file."""
 
 
 def without_source(context: Context) -> Context:
-    """The same context as far as a prompt may show it."""
+    """The context, reduced to what a prompt may show."""
     info = context.problem
     names = {case.case.name: f"case{number}" for number, case in enumerate(info.cases, 1)}
     private = private_words(info)
@@ -57,7 +57,7 @@ def without_source(context: Context) -> Context:
 
 
 def withheld_problem(info: ProblemInfo, names: Mapping[str, str]) -> ProblemInfo:
-    """names: what each case is called instead."""
+    """names: the new name of each case."""
 
     def case(one: CaseInfo) -> CaseInfo:
         renamed = msgspec.structs.replace(one.case, name=names[one.case.name], params={})
@@ -74,7 +74,8 @@ def _value(value: TensorSpec | Scalar | None) -> TensorSpec | Scalar | None:
 
 
 def private_words(info: ProblemInfo) -> set[str]:
-    """Names that the problem's text binds, and words of its text that are not Python's, less those of the interface."""
+    """Names that the problem's source binds, its module names, and the problem's name, without the names of the
+    interface."""
     public = {word for case in info.cases for name in case.input_names for word in WORD.findall(name)}
     public |= {word for name in info.parameters for word in [*WORD.findall(name), name.replace(".", "_")]}
     found: set[str] = {info.name}
@@ -112,8 +113,8 @@ def _evaluation(evaluation: Evaluation, names: Mapping[str, str], private: set[s
 
 
 def _lines(text: str, names: Mapping[str, str], private: set[str]) -> str:
-    """`text` with cases renamed, and without the lines that may quote the problem. A message that names a line of the
-    problem's file goes as a whole: what it quotes may have several lines."""
+    """`text` with cases renamed and lines that may quote the problem replaced. A message that names a line of the
+    problem's file is replaced completely, because its quotation may span several lines."""
     for name in sorted(names, key=len, reverse=True):
         text = re.sub(rf"(?<!\w){re.escape(name)}(?!\w)", names[name], text)
     if PROBLEM_LINE.search(text):
