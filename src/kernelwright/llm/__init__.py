@@ -1,5 +1,6 @@
-"""Model providers: a prompt goes out over HTTP, a reply with its cost comes back.
+"""Model providers: HTTP clients that send a prompt and return a reply with its cost.
 
-They know nothing of kernels or runs (`propose.model` does). To add one: a file here that satisfies
-`protocol.Provider`, a function in `propose/table.py`, and a line in its table. Nothing is imported until one is used.
+They know nothing about kernels or runs (`propose.model` does). To add a provider, add a file that satisfies
+`protocol.Provider`, a function in `propose/table.py`, and a line in its table. A provider is imported only when it is
+used.
 """

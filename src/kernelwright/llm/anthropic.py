@@ -1,7 +1,6 @@
-"""Models behind Anthropic's Messages interface.
+"""The provider for Anthropic's Messages API.
 
-No streaming, no tools: one prompt, one text. What the model thought is not its answer, so only the
-text blocks of a reply count.
+No streaming and no tools: one prompt, one text. Only the text blocks of a reply count, not the model's thinking.
 """
 
 from __future__ import annotations
@@ -19,15 +18,15 @@ ANTHROPIC_URL = "https://api.anthropic.com"
 API_VERSION = "2023-06-01"
 """The `anthropic-version` header (Anthropic's API reference, "Versions")."""
 DEFAULT_MAX_TOKENS = 32_000
-"""The interface demands a limit, and it counts the model's thinking too. A long kernel module takes about 6,000."""
+"""The API requires a limit, which includes the model's thinking. A long kernel module takes about 6,000 tokens."""
 
 CACHED = {"type": "ephemeral"}
-"""Ends a part that is cached with all before it, for five minutes from its last use (the same reference, "Prompt
-caching"). A part that is too short for the model's cache is not cached, and costs nothing more."""
+"""Marks the end of a cached prefix, which lives for five minutes after its last use (the same reference, "Prompt
+caching"). A prefix that is too short for the model's cache is not cached and costs nothing extra."""
 
 
 class Anthropic:
-    """max_tokens: the most the model may write, its thinking included."""
+    """max_tokens: maximum length of a reply, thinking included."""
 
     def __init__(
         self,

@@ -1,8 +1,8 @@
-"""One HTTP request and its answer, ended by a deadline whatever the server does, or at once when it is given up.
+"""One HTTP request and its answer, bounded by a deadline and cancellable at any time.
 
-It retries nothing. The caller never waits for the network itself. The request runs in a thread, and what
-bounds it is the caller's clock: a timeout of a socket begins again with every byte, so it ends neither dripped header
-lines nor a flood of `100 Continue`. Giving up shuts the socket down, which ends the thread as well.
+It does not retry. The request runs in a thread, and the caller waits by its own clock, never for the network. A socket
+timeout would not be enough: it restarts with every byte, so it stops neither header lines that arrive byte by byte nor
+an endless series of `100 Continue`. Giving up shuts the socket down, which also ends the thread.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ import urllib3
 T = TypeVar("T")
 
 _here = threading.local()
-"""`exchange`: the one that the current thread works for."""
+"""Thread-local. `exchange`: the exchange that the current thread works for."""
 
 
 class GivenUp(Exception):
-    """The exchange was ended from this side: its deadline passed, or `give_up` was called."""
+    """The exchange was ended locally: its deadline passed, or `give_up` was called."""
 
 
 class Exchange(Generic[T]):
-    """Thread-safe. `give_up` may come at any moment, also before the connection is there."""
+    """Thread-safe. `give_up` may be called at any time, also before the connection exists."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -38,7 +38,7 @@ class Exchange(Generic[T]):
         self._result: Future[T] = Future()
 
     def run(self, request: Callable[[], T], within_s: float) -> T:
-        """What `request` gives, or raises. Raises `GivenUp`."""
+        """The result of `request`, or its exception. Raises `GivenUp` after `within_s`, or after `give_up`."""
         threading.Thread(target=self._work, args=(request,), name="kernelwright-http", daemon=True).start()
         try:
             return self._result.result(within_s)
@@ -56,13 +56,13 @@ class Exchange(Generic[T]):
             if one is None:
                 continue
             with contextlib.suppress(OSError):
-                # Not the shutdown of an SSL socket, which would take away what the other thread reads with.
+                # Not SSLSocket.shutdown, which would remove the TLS state that the other thread reads with.
                 socket.socket.shutdown(one, socket.SHUT_RDWR)
-        with contextlib.suppress(InvalidStateError):  # it has its result meanwhile
+        with contextlib.suppress(InvalidStateError):  # its result has arrived meanwhile
             self._result.set_exception(GivenUp())
 
     def use(self, connection: Any) -> None:
-        """This connection carries the exchange from now on. Raises `TimeoutError` where that is over."""
+        """Register the connection that carries the exchange. Raises `TimeoutError` where the exchange is over."""
         with self._lock:
             self._connection = connection
             self._socket = connection.sock or self._socket
@@ -88,7 +88,7 @@ def _use(connection: Any) -> None:
 
 
 class _Http(urllib3.connection.HTTPConnection):
-    """Says before and after connecting and sending which connection the exchange uses."""
+    """Registers its connection with the exchange before and after connecting and sending."""
 
     def connect(self) -> None:
         _use(self)
@@ -124,7 +124,7 @@ class _HttpsPool(urllib3.HTTPSConnectionPool):
 
 
 def pools(proxy: str | None, at_once: int) -> urllib3.PoolManager:
-    """A pool manager whose connections can be given up. at_once: how many connections to a host are kept."""
+    """A pool manager whose connections can be given up. at_once: number of connections kept per host."""
     manager = urllib3.PoolManager(maxsize=at_once) if proxy is None else urllib3.ProxyManager(proxy, maxsize=at_once)
     manager.pool_classes_by_scheme = {"http": _HttpPool, "https": _HttpsPool}
     return manager

@@ -1,7 +1,8 @@
-"""POST one JSON document and get one back: a total deadline, bounded retries, nothing secret in a message.
+"""JSON over HTTP: POST one document and get one back, with a total deadline, limited retries and no secrets in
+messages.
 
-It knows no provider. A failure that may pass by itself (429, 5xx, a timeout, a lost connection) is
-retried until the attempts or the deadline run out; every other failure is reported at once.
+It knows no provider. A temporary failure (429, 5xx, a timeout, a lost connection) is retried until the attempts or the
+deadline run out. Every other failure is reported at once.
 """
 
 from __future__ import annotations
@@ -27,22 +28,23 @@ from kernelwright.text.escape import legible
 logger = logging.getLogger(__name__)
 
 LARGEST_ANSWER_BYTES = 16 * 1024 * 1024
-"""A completion is some kilobytes; more than this is not one."""
+"""Maximum size of an answer; a completion has some kilobytes."""
 
 SHOWN_BYTES = 300
-"""How much of an unexpected body a message quotes."""
+"""Maximum characters of an unexpected body that a message quotes."""
 
 SECRET_HEADERS = frozenset({"authorization", "x-api-key", "api-key"})
 SHORTEST_SECRET = 8
-"""Characters. What is shorter is a word such as "none", which a local server may ask for and any text may hold."""
+"""Minimum characters of a secret. A shorter key is a word such as "none", which a local server may require and which
+any text may contain."""
 
 
 @dataclass(frozen=True)
 class Patience:
-    """How long to go on: attempt_s for one attempt, deadline_s for all of one request together, waits included.
+    """Limits of one request. attempt_s: of one attempt. deadline_s: of all attempts together, waits included.
 
     The n-th wait is first_wait_s · 2ⁿ, at most longest_wait_s, times a random share between a half and one, so that
-    requests that failed together do not return together. A Retry-After of the server is honoured instead.
+    requests that failed together are not retried together. A Retry-After header of the server replaces this wait.
     """
 
     attempts: int = 6
@@ -61,7 +63,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class Fault:
-    """One failed attempt. wait_s: what the server asked for."""
+    """One failed attempt. passing: whether a retry may succeed. wait_s: the wait that the server asked for."""
 
     what: str
     passing: bool
@@ -72,7 +74,7 @@ class JsonClient:
     """Thread-safe: one connection pool for any number of threads."""
 
     def __init__(self, patience: Patience | None = None, sleep: Callable[[float], object] | None = None) -> None:
-        """sleep: between attempts; None: until `close` at the latest."""
+        """sleep: waits between attempts; None: a wait that `close` ends."""
         self._patience = patience or Patience()
         self._closed = threading.Event()
         self._sleep = sleep or self._closed.wait
@@ -108,7 +110,7 @@ class JsonClient:
         raise AssertionError("attempts is at least 1")
 
     def close(self) -> None:
-        """Requests under way fail at once, and so does every later one."""
+        """Cancel requests under way; they and all later requests fail at once."""
         self._closed.set()
         with self._lock:
             under_way = list(self._under_way)
@@ -129,7 +131,7 @@ class JsonClient:
             if self._closed.is_set():
                 return Fault("was given up", passing=False)
             found = exchange.run(lambda: self._exchanged(url, headers, payload, left_s, secrets), left_s)
-            if isinstance(found, Fault) and self._closed.is_set():  # a cut connection reads like the end of an answer
+            if isinstance(found, Fault) and self._closed.is_set():  # a cut connection looks like the end of an answer
                 return Fault("was given up", passing=False)
             return found
         except GivenUp:
@@ -143,7 +145,7 @@ class JsonClient:
     def _exchanged(
         self, url: str, headers: Mapping[str, str], payload: bytes, left_s: float, secrets: list[str]
     ) -> Any:
-        """In the exchange's thread."""
+        """One attempt, in the exchange's thread."""
         try:
             response = self._pool(url).request(
                 "POST",
@@ -166,10 +168,10 @@ class JsonClient:
         except (urllib3.exceptions.TimeoutError, TimeoutError):
             return Fault("did not answer in time", passing=True)
         except (urllib3.exceptions.HTTPError, OSError) as error:
-            if any(isinstance(one, TimeoutError) for one in error.args):  # while the question was sent
+            if any(isinstance(one, TimeoutError) for one in error.args):  # while the request was sent
                 return Fault("did not answer in time", passing=True)
             return Fault(f"lost the connection ({type(error).__name__}: {error})", passing=True)
-        except ValueError as error:  # what http.client says of a header or a path that cannot be sent
+        except ValueError as error:  # from http.client: an invalid header or path
             return Fault(f"cannot be asked: {type(error).__name__}", passing=False)
         if body is None:
             return Fault(f"sent more than {LARGEST_ANSWER_BYTES} bytes", passing=False)
@@ -179,13 +181,13 @@ class JsonClient:
         proxy = proxy_for(url)
         with self._lock:
             if proxy not in self._pools:
-                # As many connections as requests are commonly in flight; more are opened and not kept.
+                # The usual number of requests in flight; further connections are opened but not kept.
                 self._pools[proxy] = pools(proxy, 8)
             return self._pools[proxy]
 
 
 def is_address(url: str) -> bool:
-    """Whether `url` could name a server: http or https, and a host."""
+    """Whether `url` is http or https and has a host."""
     try:
         parts = urllib3.util.parse_url(url)
     except urllib3.exceptions.LocationParseError:
@@ -194,7 +196,7 @@ def is_address(url: str) -> bool:
 
 
 def without_query(url: str) -> str:
-    """An address as a message may show it: a name, a password and a query may be secrets."""
+    """An address without its user, password and query, which may be secrets, for messages."""
     if not is_address(url):
         return repr(legible(url.split("?")[0].split("@")[-1]))
     parts = urllib3.util.parse_url(url)
@@ -212,7 +214,7 @@ def read_body(response: urllib3.BaseHTTPResponse) -> bytes | None:
 
 
 def read_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: list[str]) -> Any:
-    """The decoded body of a 200, or the `Fault` that the answer amounts to. No secret that was sent is in it."""
+    """The decoded body of a 200, or a `Fault`. Secrets that were sent are removed from it."""
     shown = quoted(without_secrets(body.decode("utf-8", "replace"), secrets).strip())
     if status == 200:
         try:
@@ -227,7 +229,7 @@ def read_answer(status: int, headers: Mapping[str, str], body: bytes, secrets: l
 
 
 def decoded(body: bytes, secrets: list[str]) -> Any:
-    """The document, without a secret that the server sent back however it is escaped."""
+    """The document, without secrets that the server sent back in any JSON escaping."""
     document = json.loads(body)
     written = json.dumps(document, ensure_ascii=False)
     clean = without_secrets(written, secrets)
@@ -235,7 +237,7 @@ def decoded(body: bytes, secrets: list[str]) -> Any:
 
 
 def quoted(document: object) -> str:
-    """The beginning of what a server sent, fit for a message."""
+    """The beginning of a server's answer, made printable for a message."""
     text = document if isinstance(document, str) else json.dumps(document, ensure_ascii=False)
     return legible(text[:SHOWN_BYTES])
 
@@ -256,19 +258,19 @@ def retry_after_s(value: str | None) -> float | None:
 
 
 def backoff_s(patience: Patience, waits: int) -> float:
-    """How long to wait after `waits` waits."""
+    """The wait in seconds after `waits` earlier waits."""
     return min(patience.longest_wait_s, patience.first_wait_s * 2.0**waits) * random.uniform(0.5, 1.0)
 
 
 def secrets_in(headers: Mapping[str, str]) -> list[str]:
-    """What must not be shown of what is sent, the longest first: every key, with and without its `Bearer`."""
+    """The secrets in the headers, the longest first: every key, with and without its `Bearer`."""
     sent = [value for name, value in headers.items() if name.lower() in SECRET_HEADERS]
     forms = {form for value in sent for form in (value, value.removeprefix("Bearer "))}
     return sorted((form for form in forms if len(form) >= SHORTEST_SECRET), key=len, reverse=True)
 
 
 def without_secrets(text: str, secrets: list[str]) -> str:
-    """`text` with every key blotted out."""
+    """`text` with every secret replaced."""
     for secret in secrets:
         text = text.replace(secret, "…")
     return text

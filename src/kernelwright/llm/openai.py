@@ -1,7 +1,7 @@
-"""Models behind OpenAI's chat completions interface: OpenAI itself, gateways, and local servers that speak it.
+"""The provider for OpenAI's chat completions API: OpenAI itself, gateways, and compatible local servers.
 
-No streaming, no tools: one prompt, one text. Only what every such server understands is sent, and an
-option the user did not give is not sent at all. Servers cache prompts by their beginning, unasked.
+No streaming and no tools: one prompt, one text. It sends only fields that all such servers understand, and no option
+that the user did not give. Servers cache prompt prefixes by themselves.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ OPENAI_URL = "https://api.openai.com/v1"
 
 
 class OpenAI:
-    """key: None where the server asks for none. max_tokens: the most it may write, None: the server's own limit."""
+    """key: None where the server needs none. max_tokens: maximum length of a reply, None: the server's own limit."""
 
     def __init__(
         self,
@@ -56,7 +56,7 @@ class OpenAI:
             text, finish = choice["message"].get("content"), choice.get("finish_reason")
             counted = body.get("usage") or {}
             given = counted.get("prompt_tokens_details")
-            details = given if isinstance(given, dict) else {}  # what a server adds here is not in the interface
+            details = given if isinstance(given, dict) else {}  # some servers send another type
             counts = Counts(
                 input=[counted.get("prompt_tokens")],
                 cached=details.get("cached_tokens"),

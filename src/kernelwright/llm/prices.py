@@ -1,8 +1,8 @@
 """Prices of models in US dollars per million tokens.
 
-Where the price of cached input is not known it counts as other input, so that a cost from here is an upper estimate. A
-cost that the provider sends is used instead. A model that is not listed has no cost (None, "not known"), never a
-guessed one.
+Where the price of cached input is not known, it counts as other input, so the computed cost is an upper estimate. A
+cost that the provider sends is used instead. A model that is not listed has no cost (None, "not known"); prices are
+never guessed.
 """
 
 from __future__ import annotations
@@ -13,9 +13,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Price:
-    """up_to: the most input tokens for which it holds (longer prompts cost more); None: any. cached: of input that is
-    read from a cache, None where that is not known. written: of input that is written to one, in parts of the price of
-    other input."""
+    """The price of one model.
+
+    up_to: maximum input tokens for this price (longer prompts cost more); None: any. cached_usd_per_mtok: price of
+    input read from a cache, None where it is not known. written: price of input written to a cache, relative to other
+    input.
+    """
 
     input_usd_per_mtok: float
     output_usd_per_mtok: float
@@ -24,7 +27,7 @@ class Price:
     written: float = 1.0
 
     def cost_usd(self, input_tokens: int, output_tokens: int, cached: int = 0, written: int = 0) -> float | None:
-        """cached, written: the parts of the input that a cache was read for and written with."""
+        """cached, written: the parts of the input that were read from and written to a cache. None above `up_to`."""
         if self.up_to is not None and input_tokens > self.up_to:
             return None
         each = self.input_usd_per_mtok
@@ -34,13 +37,13 @@ class Price:
 
     @property
     def highest_usd_per_mtok(self) -> float:
-        """Of any token."""
+        """The highest price of any token."""
         return max(self.input_usd_per_mtok * max(1.0, self.written), self.output_usd_per_mtok)
 
 
 ANTHROPIC_WRITES = 1.25
-"""Price of writing to the cache for five minutes, in parts of that of other input, for every model (Anthropic's page
-"Pricing", "Prompt caching", as developersdigest.tech/blog/fable-5-prompt-caching-economics quotes it, June 2026)."""
+"""Price of writing to the five-minute cache, relative to other input, for every model (Anthropic's page "Pricing",
+"Prompt caching", as developersdigest.tech/blog/fable-5-prompt-caching-economics quotes it, June 2026)."""
 
 
 def anthropic(sent: float, output: float, cached: float, up_to: int | None = None) -> Price:

@@ -1,7 +1,7 @@
-"""The contract of a model provider: a system text in parts and a prompt in, a reply with its cost out.
+"""The protocol of a model provider: it takes a system text in parts and a prompt, and returns a reply with its cost.
 
-It knows nothing of kernels. What the model answered is a `Reply`, however useless; only an answer
-that never came is a `ProviderError`.
+It knows nothing about kernels. Any answer of the model is a `Reply`, even a useless one. `ProviderError` means that no
+answer came.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernelwright.model import Usage
 
 @dataclass(frozen=True)
 class Reply:
-    """finish: the provider's own word for why it stopped ("stop", "end_turn", "length", …), "" if it gave none.
+    """finish: the provider's own word for why the model stopped ("stop", "end_turn", "length", …), "" if it gave none.
 
     doubt: why the figures of `usage` cannot be used, "" where they can.
     """
@@ -27,7 +27,7 @@ class Reply:
 
     @property
     def truncated(self) -> bool:
-        """Whether the model ran out of room: what is there is only the beginning of an answer."""
+        """Whether the model reached a length limit, so that the text is incomplete."""
         return self.finish in TRUNCATED
 
 
@@ -39,8 +39,8 @@ class Provider(Protocol):
     """Thread-safe: several `complete` calls may be under way at once."""
 
     def complete(self, system: tuple[str, ...], prompt: str) -> Reply:
-        """One answer; retries are within. system: parts of a text, the first the one that changes least often; other
-        requests of a run begin with the same ones. Raises `ProviderError` when no answer came."""
+        """One answer, with retries. system: parts of a text, the part that changes least often first; other requests of
+        a run begin with the same parts. Raises `ProviderError` when no answer came."""
         ...
 
     def close(self) -> None:
@@ -50,22 +50,22 @@ class Provider(Protocol):
 
 @dataclass(frozen=True)
 class ProviderRequest:
-    """What is sent for one prompt: a JSON document to an address. The key is in a header, and is not part of it."""
+    """The JSON document for one prompt, and its address. The key is in a header and not part of it."""
 
     url: str
     document: dict[str, Any]
 
 
 class HttpProvider(Provider, Protocol):
-    """A provider that can say what it would send."""
+    """A provider that can show a request without sending it."""
 
     def request(self, system: tuple[str, ...], prompt: str) -> ProviderRequest:
-        """What `complete` sends."""
+        """The request that `complete` sends."""
         ...
 
 
 class NothingSent(ProviderError):
-    """Raised in place of sending `request`."""
+    """Raised instead of sending `request`."""
 
     def __init__(self, request: ProviderRequest) -> None:
         super().__init__(f"nothing was sent to {request.url}")
@@ -73,7 +73,7 @@ class NothingSent(ProviderError):
 
 
 class Withholding:
-    """A provider that raises `NothingSent` for every prompt."""
+    """A provider that sends nothing: it raises `NothingSent` for every prompt."""
 
     def __init__(self, provider: HttpProvider) -> None:
         self._provider = provider

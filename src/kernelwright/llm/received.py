@@ -1,7 +1,7 @@
-"""Replies of a server, made fit to be kept and counted: its text, and the figures of what it cost.
+"""Validation of a server's reply: its text, and the token counts and cost that it states.
 
-Nothing that arrives is taken on trust. A text can always be encoded and has a limit; a figure is a
-finite number in a sane range or it is none, and a reply whose figures are none says so.
+Every text is made encodable and has a maximum length. Every figure is a finite number in a plausible range, or the
+reply says in `doubt` that its figures cannot be used.
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ from kernelwright.model import Usage
 from kernelwright.text.escape import encodable
 
 LARGEST_TEXT = 1 << 20
-"""Characters. The longest completions on offer are 128,000 tokens, about half of this."""
+"""Maximum characters. The longest completions on offer are 128,000 tokens, about half of this."""
 LARGEST_FINISH = 100
 MOST_TOKENS = 10**8
-"""Of one answer. The largest context windows on offer hold some millions."""
+"""Maximum tokens of one answer. The largest context windows on offer have some millions."""
 MOST_USD = 10**4
-"""For one answer. The largest window at the highest price of `prices` costs a thousandth of this."""
+"""Maximum cost of one answer. The largest window at the highest price of `prices` costs a thousandth of this."""
 
 
 def received(text: object, finish: object, usage: Usage, doubt: str = "") -> Reply:
-    """doubt: why the figures of `usage` cannot be used, "" where they can. A text that is none counts as empty."""
+    """The validated reply. A text that is not a string counts as empty. doubt: why the figures of `usage` cannot be
+    used, "" where they can."""
     said = encodable(text) if isinstance(text, str) else ""
     ended = encodable(finish)[:LARGEST_FINISH] if isinstance(finish, str) else ""
     if len(said) > LARGEST_TEXT:
@@ -34,9 +35,11 @@ def received(text: object, finish: object, usage: Usage, doubt: str = "") -> Rep
 
 @dataclass(frozen=True)
 class Counts:
-    """The figures of a reply as the server sent them, None where it sent none. input: its parts, which add up to all
-    input. cached and written: the parts of all input that a cache was read for and written with. stated_usd: the
-    cost, which wins over the price."""
+    """The figures of a reply as the server sent them, None where it sent none.
+
+    input: its parts, which add up to all input tokens. cached and written: the parts of all input that were read from
+    and written to a cache. stated_usd: the cost, which replaces the one computed from the price.
+    """
 
     input: list[object]
     output: object
@@ -70,7 +73,7 @@ def usage_of(counts: Counts, price: Price | None, seconds: float, requests: int)
 
 
 def tokens(value: object) -> int | None:
-    """A count, 0 where nothing was sent; None where it is no count."""
+    """A token count, 0 where nothing was sent; None for an invalid one."""
     if value is None:
         return 0
     figure = _figure(value, MOST_TOKENS)
@@ -78,21 +81,21 @@ def tokens(value: object) -> int | None:
 
 
 def money(value: object) -> float | None:
-    """US dollars; None where it is no amount."""
+    """An amount in US dollars; None for an invalid one."""
     figure = _figure(value, MOST_USD)
     return None if figure is None else float(figure)
 
 
 def _figure(value: object, most: int) -> int | float | None:
-    """A number from 0 to `most`; None for anything else, NaN, infinity and truth values among them."""
+    """A number from 0 to `most`; None for anything else, such as NaN, infinity and booleans."""
     if isinstance(value, bool) or not isinstance(value, int | float):
         return None
     return value if not (isinstance(value, float) and math.isnan(value)) and 0 <= value <= most else None
 
 
 def assumed(reply: Reply, asked: str, dearest: Usage) -> Usage:
-    """What a reply without usable figures is taken to have cost: as much as the dearest so far, and where nothing is
-    known a token for each byte, since a token is at least one. asked: the prompt."""
+    """The assumed usage of a reply without usable figures: the largest of any answer so far (`dearest`). Where none is
+    known, one token per byte, since a token has at least one byte. asked: the prompt."""
     known = dearest if dearest.tokens else Usage(
         input_tokens=len(asked.encode()), output_tokens=len(reply.text.encode())
     )  # fmt: skip
