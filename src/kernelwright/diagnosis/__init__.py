@@ -1,4 +1,4 @@
-"""From a profile to one bottleneck with its evidence, and the moves that address it. Pure."""
+"""Bottleneck diagnosis: from a profile to one bottleneck with its evidence, and the moves against it. Pure."""
 
 from kernelwright.diagnosis.diagnose import diagnose, diagnoses, furthest
 from kernelwright.diagnosis.moves import MOVES, Move, fitting, move, moves_against

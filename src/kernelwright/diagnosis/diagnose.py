@@ -1,4 +1,5 @@
-"""One diagnosis: the first rule that finds something is the bottleneck, the others are alternatives."""
+"""Diagnosis of an implementation on one case: the first rule that matches gives the bottleneck, the others
+alternatives."""
 
 from __future__ import annotations
 
@@ -26,10 +27,10 @@ from kernelwright.model import (
 def diagnose(
     info: CaseInfo, timing: Timing | None, profile: Profile | None, peaks: Mapping[str, float] | None = None
 ) -> Diagnosis:
-    """What holds an implementation back on a case. peaks: of the device, as in `Environment.peaks`.
+    """The bottleneck of an implementation on a case. peaks: of the device, as in `Environment.peaks`.
 
-    The less is known the less is said: without counters the rules have the compiler's figures and the time, without
-    those nothing.
+    With less data it finds less: without counters the rules use the compiler's figures and the time, without those
+    nothing.
     """
     seen = Seen(info=info, timing=timing, profile=profile, peaks=peaks or {})
     found = [finding for rule in RULES if (finding := rule(seen)) is not None]
@@ -47,7 +48,7 @@ def diagnose(
 
 
 def unknown(seen: Seen) -> Finding:
-    """Nothing was found; what is known is how far the bound is, and what sets it."""
+    """The finding where no rule matches: it states the share of the bound, and whether bytes or FLOP set the bound."""
     bound = seen.info.bound
     sets = f"{bound.bytes:,} compulsory bytes" if bound.bound_by == "bytes" else f"{bound.flop:,} FLOP"
     far = f"{percent(seen.share)} of the bound, which" if seen.share is not None else "The bound, which"
@@ -63,8 +64,8 @@ def unknown(seen: Seen) -> Finding:
 def diagnoses(
     evaluation: Evaluation, profiles: Sequence[Profile], problem: ProblemInfo, peaks: Mapping[str, float]
 ) -> tuple[Diagnosis, ...]:
-    """One for each case that a search scores, the furthest from its bound first; a confirmation times held-out cases
-    too, to which no move is applied. A case that was not profiled is judged by the compiler's figures."""
+    """One diagnosis per timed case of the search, the furthest from its bound first. Held-out cases, which a
+    confirmation times too, are left out. A case that was not profiled is judged by the compiler's figures."""
     cases = {info.case.name: info for info in problem.cases if info.case.timed}
     by_case = {profile.case: profile for profile in profiles}
     found = [
@@ -89,8 +90,8 @@ def furthest(evaluation: Evaluation, problem: ProblemInfo) -> str | None:
 
 
 def of_resources(evaluation: Evaluation, case: str) -> Profile | None:
-    """What an evaluation says of its kernels, as a profile without grids: of all cases together, since it does not say
-    which kernel ran for which."""
+    """An evaluation's compiled kernels as a profile without grids. It includes the kernels of all cases, since an
+    evaluation does not say which kernel ran for which case."""
     if not evaluation.kernels:
         return None
     return Profile(

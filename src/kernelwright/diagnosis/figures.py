@@ -1,6 +1,6 @@
-"""The figures that the rules of a diagnosis use: figures derived from a profile, a time and a bound. It judges nothing.
+"""Figures for the diagnosis rules, derived from a profile, a time and a bound. The rules judge them.
 
-A figure whose counters were not read is None, and a time that was only estimated is no time at all.
+A figure whose counters were not read is None. An estimated time counts as no time.
 """
 
 from __future__ import annotations
@@ -22,21 +22,22 @@ RESOURCES = {
     "issue_active": "instruction issue",
     "tensor_pipe": "the tensor cores",
 }
-"""Counters that say how busy a part is, as a fraction of what it can sustain."""
+"""Utilisation counters, as a fraction of what the unit can sustain, with the unit's name."""
 
 TENSOR_NOISE = 0.05
-"""The tensor pipe also executes some half-precision moves and adds: up to 2.5 % of its cycles on an H200 in kernels
-without a single matrix product."""
+"""Tensor-pipe utilisation above which tensor cores count as used. The pipe also executes some half-precision moves and
+adds: up to 2.5 % of its cycles on an H200 in kernels without a matrix product."""
 
 STREAMED = 1.25
-"""L2's throughput over DRAM's measured one was 0.93 to 1.5 on an H200 in kernels that stream."""
+"""Factor on DRAM's utilisation when it is compared with L2's. L2's throughput over DRAM's measured one was 0.93 to 1.5
+on an H200 in streaming kernels."""
 
 SECTOR_BYTES = 32
 
 
 @dataclass(frozen=True)
 class Seen:
-    """One implementation on one case. peaks: of the device, as in `Environment.peaks`."""
+    """All that is known of one implementation on one case. peaks: of the device, as in `Environment.peaks`."""
 
     info: CaseInfo
     timing: Timing | None
@@ -51,25 +52,25 @@ class Seen:
 
     @property
     def time_us(self) -> float | None:
-        """Measured by the clock, else the launches' durations together."""
+        """The measured time, else the sum of the launches' durations."""
         if self.timing is not None and self.timing.kind == "measured":
             return self.timing.median_us
         return self.total("duration")
 
     @property
     def share(self) -> float | None:
-        """Of the bound that is reached."""
+        """The fraction of the bound that is reached."""
         return self.info.bound.bound_us / self.time_us if self.time_us else None
 
     def total(self, name: str) -> float | None:
-        """A counter over all launches; None where one of them lacks it."""
+        """The sum of a counter over all launches; None where one of them lacks it."""
         values = [launch.value(name) for launch in self.launches]
         known = [value for value in values if value is not None]
         return sum(known) if known and len(known) == len(values) else None
 
     @property
     def moved_bytes(self) -> float | None:
-        """Between DRAM and the chip, both ways."""
+        """Bytes read from and written to DRAM."""
         read, written = self.total("dram_read"), self.total("dram_write")
         return None if read is None or written is None else read + written
 
@@ -82,7 +83,7 @@ class Seen:
 
     @property
     def uses_tensor_cores(self) -> bool | None:
-        """None where nothing says so."""
+        """None where it is not known."""
         in_code = self.total("code_tensor_instructions")
         if in_code is not None:
             return in_code > 0
@@ -97,7 +98,7 @@ class Seen:
 
     @property
     def main_us(self) -> float | None:
-        """How much of the call's time the main launch takes."""
+        """The main launch's share of the call's time."""
         main, whole = self.main, self.total("duration")
         if main is None or self.time_us is None:
             return None
@@ -112,11 +113,12 @@ class Seen:
 
     @property
     def busy(self) -> dict[str, float]:
-        """How busy each part is that was looked at, the busiest first.
+        """The utilisation of each measured unit, the busiest first.
 
-        DRAM by its *measured* peak for this case's mix of reads and writes, where bandwidth was counted: the counter
-        refers to a peak that no kernel reaches (86 % on an H200 at 97 % of what a copy moves). What streams through
-        DRAM streams through L2 as well, which then looks busier still; so DRAM goes first where it is nearly as busy.
+        Where bandwidth was counted, DRAM is compared with its *measured* peak for this case's mix of reads and writes:
+        the counter refers to a peak that no kernel reaches (86 % on an H200 at 97 % of a copy's bandwidth). Data that
+        streams through DRAM also streams through L2, which then looks busier. So DRAM goes first where it is nearly as
+        busy.
         """
         found = {name: value for name in RESOURCES if (value := self.value(name)) is not None}
         bandwidth, peak = self.value("dram_bandwidth"), self.info.bound.bytes_per_s
@@ -127,8 +129,8 @@ class Seen:
 
     @property
     def exchanged(self) -> float | None:
-        """Which part of L1's work is shared memory, through which threads exchange values: reductions over warps and
-        changes of layout. In wavefronts, of which a global access of four sectors is about one."""
+        """Shared memory's fraction of L1's work. Threads exchange values through it in reductions over warps and layout
+        changes. In wavefronts, where a global access of four sectors counts as one."""
         shared = self.value("shared_wavefronts")
         sectors = [self.value(f"global_{kind}_sectors") for kind in ("load", "store")]
         known = [value for value in sectors if value is not None]
@@ -142,8 +144,8 @@ class Seen:
 
     @property
     def filled(self) -> float | None:
-        """Which part of the device the main launch's blocks keep busy, if all take equally long: a last wave that is
-        mostly empty, or fewer blocks than multiprocessors, leave the rest idle."""
+        """The fraction of the device that the main launch's blocks keep busy, if all blocks take equally long. A mostly
+        empty last wave, or fewer blocks than multiprocessors, leave the rest idle."""
         waves, target, main = self.value("waves"), self.target, self.main
         if waves is None or target is None or main is None or not main.grid:
             return None
@@ -161,10 +163,10 @@ class Seen:
         return occupancy(target, max(warps, 1), round(registers), round(shared or 0))[1]
 
     def excess_sectors(self, kind: str) -> float | None:
-        """How many times the sectors that it needs a global access ("load", "store") takes, on average.
+        """The average number of sectors of a global access ("load", "store"), relative to the sectors that it needs.
 
-        A warp that moves w bytes a thread, all of them neighbours, takes w sectors of 32 bytes. Where the code does not
-        say how wide accesses are, the widest (16 bytes) is assumed, and only gross waste is seen.
+        A warp whose threads move w bytes each, all adjacent, needs w sectors of 32 bytes. Where the width of accesses
+        is not known from the code, the widest (16 bytes) is assumed, so only gross waste is seen.
         """
         sectors, requests = self.value(f"global_{kind}_sectors"), self.value(f"global_{kind}_requests")
         if not sectors or not requests:
@@ -175,8 +177,8 @@ class Seen:
 
     @property
     def stalls(self) -> dict[str, float]:
-        """Why warps waited, each as a part of all their waiting, the commonest first. Being ready and not chosen is no
-        waiting."""
+        """Stall reasons, each as a fraction of all stalls, the most frequent first. "Not selected" does not count as a
+        stall."""
         main = self.main
         counters = main.counters if main is not None else ()
         found = {c.name: c.value for c in counters if c.name.startswith("stall_") and c.name != "stall_not_selected"}

@@ -1,4 +1,4 @@
-"""Choice of counters for short lists, and the text of their values. Pure."""
+"""Selection of counters for short lists, and formatting of their values. Pure."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ SHOWN = (
     "code_global_load_width", "code_global_stores", "code_global_store_width", "code_local_accesses",
     "code_tensor_instructions", "moved",
 )  # fmt: skip
-"""In the order in which they are read: time, bytes, how busy parts are, what fills the device, what is in the code."""
+"""Counters in reading order: time, bytes, utilisation of units, occupancy, instructions in the code."""
 
 
 def longest(launches: Sequence[LaunchProfile], most: int) -> tuple[LaunchProfile, ...]:

@@ -1,7 +1,7 @@
-"""The catalogue of moves: what can be done in Triton against each limit, when, when not, and how it looks.
+"""The catalogue of moves: changes to a Triton kernel against each limit, when to make them, when not, with a sketch.
 
-Every move can be written in Triton as it is. Shared memory, warps, lanes and streams are the compiler's
-and cannot be asked for; what it takes from a kernel is shapes, orders, hints and options, and those are the moves.
+Every move can be written in plain Triton. Shared memory, warps, lanes and streams belong to the compiler and cannot be
+controlled. A kernel controls shapes, orders, hints and options, so those are the moves.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from kernelwright.model import Limit, Record
 
 
 class Move(Record, frozen=True, kw_only=True):
-    """against: the limits that it addresses. needs: traits without which a problem has no place for it. sketch: Triton,
-    with names that a reader fills in."""
+    """against: the limits that it addresses. needs: traits that a problem must have for it. sketch: Triton code, with
+    names that a reader fills in."""
 
     name: str
     against: tuple[Limit, ...]
@@ -297,7 +297,7 @@ MOVES: tuple[Move, ...] = (
         sketch="kernel[(rows, batch)](x, out, stride_batch, columns, BLOCK=BLOCK)  # not one launch per batch entry",
     ),
 )
-"""In the order in which they are tried against a limit: the first that names it is the most promising."""
+"""In the order in which they are tried against a limit: the first move with that limit is the most promising."""
 
 
 def moves_against(limit: Limit) -> tuple[Move, ...]:
@@ -305,10 +305,10 @@ def moves_against(limit: Limit) -> tuple[Move, ...]:
 
 
 def fitting(traits: frozenset[Trait], moves: Iterable[Move] = MOVES) -> tuple[Move, ...]:
-    """Those that a problem with these traits has a place for."""
+    """The moves that fit a problem with these traits."""
     return tuple(one for one in moves if traits.issuperset(one.needs))
 
 
 def move(name: str) -> Move:
-    """The move of that name; KeyError where there is none."""
+    """The move with this name; KeyError where there is none."""
     return {one.name: one for one in MOVES}[name]

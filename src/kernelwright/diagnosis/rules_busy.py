@@ -1,4 +1,4 @@
-"""Rules about parts of the device: which is busy, or why none is. Pure."""
+"""Rules about units of the device: which unit is busy, or why none is. Pure."""
 
 from __future__ import annotations
 
@@ -9,38 +9,41 @@ from kernelwright.diagnosis.wording import above, below, finding, percent, to_bo
 from kernelwright.model import Evidence, Finding, Limit
 
 BUSY = 0.6
-"""NVIDIA's Kernel Profiling Guide calls a part above 60 % of its peak a limiter, and below it a latency problem."""
+"""Utilisation from which a unit is the limiter. NVIDIA's Kernel Profiling Guide calls a unit above 60 % of its peak a
+limiter, and utilisation below that a latency problem."""
 
 LOW_OCCUPANCY = 0.3
-"""A third of the warp slots hides the latency of DRAM with two 16-byte loads under way in each thread (Little's law
-with `roofline.LATENCY_S`); tensor-core kernels do with less, and are exempt."""
+"""Occupancy limit below which too few loads are in flight. A third of the warp slots hides the latency of DRAM with two
+16-byte loads in flight per thread (Little's law with `roofline.LATENCY_S`). Tensor-core kernels need less and are
+exempt."""
 
 FED = 0.3
-"""Tensor cores that are busy for this part of the time are fed by few warps, as is their way."""
+"""Tensor cores that are busy for this fraction of the time have enough work, even with few warps."""
 
 WAITING = 0.3
-"""Part of all waiting that is for one reason."""
+"""Fraction of all stalls that one reason must have."""
 
 NARROW_BYTES = 8.0
-"""Under half of what a thread can load with one instruction: more than twice the requests that would do."""
+"""Loads below this width are narrow. It is half of what a thread can load with one instruction, so narrow loads need
+more than twice the requests."""
 
 SHARED = 0.5
-"""More than half of L1's work: the rest could not make it the busiest part by itself."""
+"""Fraction of L1's work that is shared memory. Above a half, the rest alone could not make L1 the busiest unit."""
 
 CONFLICTS = 0.25
-"""Part of the accesses to shared memory that wait for another one's bank."""
+"""Fraction of the shared-memory accesses that wait for a bank conflict."""
 
 WIDENED = (Limit.CACHE, Limit.INSTRUCTIONS)
-"""The limits that wider loads would move: fewer requests, fewer instructions."""
+"""The limits that wider loads reduce, through fewer requests or fewer instructions."""
 
 WIDER = ("wider loads", "several outputs a program")
-"""The moves for many small loads."""
+"""The moves against many small loads."""
 
 Rule = Callable[[Seen], Finding | None]
 
 
 def busy_part(name: str, limit: Limit, summary: str) -> Rule:
-    """A rule: this part is the busiest, and above BUSY."""
+    """A rule that matches where this unit is the busiest and above BUSY."""
 
     def rule(seen: Seen) -> Finding | None:
         value = busiest(seen, name)
@@ -57,7 +60,7 @@ def busy_part(name: str, limit: Limit, summary: str) -> Rule:
 
 
 def busiest(seen: Seen, name: str) -> float:
-    """How busy that part is; 0 where another one is busier, or it was not looked at."""
+    """The utilisation of this unit; 0 where another one is busier, or where it was not measured."""
     first, value = next(iter(seen.busy.items()), ("", 0.0))
     return value if first == name else 0.0
 
@@ -75,7 +78,7 @@ def narrow_loads(seen: Seen) -> list[Evidence]:
 
 
 def pipes(seen: Seen, limit: Limit) -> list[Evidence]:
-    """Which units execute the instructions that there are too many of."""
+    """Evidence of the busy execution units, for the limit INSTRUCTIONS."""
     counters = seen.main.counters if limit is Limit.INSTRUCTIONS and seen.main is not None else ()
     busy = sorted((c for c in counters if c.name.startswith("pipe_") and c.value >= BUSY), key=lambda c: -c.value)
     return [
@@ -85,7 +88,7 @@ def pipes(seen: Seen, limit: Limit) -> list[Evidence]:
 
 
 def exchanging(seen: Seen) -> Finding | None:
-    """L1 is busy with shared memory."""
+    """L1 is the busiest unit, mainly because of shared memory."""
     value, part = busiest(seen, "l1_throughput"), seen.exchanged
     if value < BUSY or part is None or part < SHARED:
         return None
@@ -130,7 +133,7 @@ def synchronising(seen: Seen) -> Finding | None:
 
 
 def starved(seen: Seen) -> Finding | None:
-    """Tensor cores in use, work that they bound, and not busy."""
+    """Tensor cores are used and bound by FLOP, but not busy."""
     pipe = seen.value("tensor_pipe")
     if pipe is None or pipe >= BUSY or not seen.uses_tensor_cores or seen.info.bound.bound_by != "flop":
         return None

@@ -1,4 +1,4 @@
-"""Rules about causes: what makes a kernel slow whatever part of the device it then keeps busy. Pure."""
+"""Rules about causes: what makes a kernel slow, independent of the unit that it keeps busy. Pure."""
 
 from __future__ import annotations
 
@@ -9,35 +9,35 @@ from kernelwright.model import Finding, Limit
 from kernelwright.roofline import LAUNCH_US
 
 CLOSE = 0.9
-"""Share of the bound from which on little can be gained: copy bandwidth itself is measured to about a tenth."""
+"""Share of the bound from which little can be gained: copy bandwidth itself is measured to about a tenth."""
 
 HOST = 4.0
-"""A call that takes this many times its device time is three quarters host; a Triton launch takes 9 µs, and calls of
-10 µs of device work about 20 (docs/evaluation.md), so ordinary calls stay below."""
+"""A call is host-bound above this multiple of its device time: then the host takes three quarters. A Triton launch
+takes 9 µs, and calls of 10 µs of device work about 20 (docs/evaluation.md), so ordinary calls are below."""
 
 BETWEEN = 0.3
-"""Part of the device time that starting launches may take before it counts as the limit."""
+"""Fraction of the device time above which starting launches counts as the limit."""
 
 CANNOT = 1.2
-"""Work that takes this many times the bound without tensor cores cannot come near it."""
+"""Multiple of the bound that work without tensor cores must need, so that the bound is out of reach for it."""
 
 FILLED = 0.75
-"""Part of the device that blocks keep busy; beneath it a quarter of the time goes with a better grid."""
+"""Fraction of the device that blocks should keep busy. Below it, a better grid saves at least a quarter of the time."""
 
 FEW_WAVES = 4.0
-"""With more, the last one is too small a part of the time to leave a quarter of the device idle."""
+"""Above this number of waves, the last one is too small a part of the time to leave a quarter of the device idle."""
 
 WASTE = 2.0
-"""Times the needed sectors; below, misaligned rows explain it."""
+"""Multiple of the needed sectors; below it, misaligned rows are the explanation."""
 
 EXCESS = 1.25
-"""Times the compulsory bytes; below, write-allocation and partial sectors explain it."""
+"""Multiple of the compulsory bytes; below it, write-allocation and partial sectors are the explanation."""
 
 EXPLAINS = 0.25
-"""Part of the time above the bound that the bytes beyond the compulsory ones have to take to be what holds it back."""
+"""Fraction of the time above the bound that the excess bytes must take to be the bottleneck."""
 
 LOCAL = 0.05
-"""Part of the sectors through L1, or through L2 where those are more, that are spilled registers."""
+"""Fraction of the sectors through L1 (or L2, where those are more) that must come from spilled registers."""
 
 
 def at_the_bound(seen: Seen) -> Finding | None:
@@ -145,13 +145,13 @@ def scattered(seen: Seen) -> Finding | None:
 
 
 def excessive(seen: Seen) -> Finding | None:
-    """Bytes too many that take a good part of the time above the bound, or an unknown part of it."""
+    """Excess bytes that take a relevant part of the time above the bound, or an unknown part."""
     found = beyond_compulsory(seen)
     return None if found is None or explains_little(seen, found) else found
 
 
 def excessive_aside(seen: Seen) -> Finding | None:
-    """Those that DRAM has time for: something else takes the time, and this is worth knowing beside it."""
+    """Excess bytes that DRAM has time for: another limit takes the time, and this is reported as an alternative."""
     found = beyond_compulsory(seen)
     return found if found is not None and explains_little(seen, found) else None
 
@@ -176,7 +176,7 @@ def beyond_compulsory(seen: Seen) -> Finding | None:
 
 
 def narrow(seen: Seen) -> Finding | None:
-    """All that can be said of memory access without counters."""
+    """Narrow loads, the only finding about memory access without counters."""
     evidence = narrow_loads(seen)
     if seen.busy or not evidence:
         return None

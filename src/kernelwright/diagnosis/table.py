@@ -1,9 +1,8 @@
-"""The rules in their order of precedence: each looks for one limit and says what speaks for it, or finds nothing.
+"""The table of diagnosis rules in order of precedence. Each rule looks for one limit and returns a finding or None.
 
-Causes come before what they cause (loads that waste sectors before the bytes that these move), what is certain before
-what is likely, and a busy part of the chip before bytes that DRAM still has time for. The first that finds something is
-the bottleneck, the others are alternatives. "at the bound" is said of a time near the bound, never of a
-busy counter.
+Causes come before their effects (loads that waste sectors before the bytes that they move), certain findings before
+likely ones, and a busy unit before bytes that DRAM still has time for. The first finding is the bottleneck, the others
+are alternatives. "at the bound" refers to a time near the bound, never to a busy counter.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Traits of a problem that decide which moves have a place in it: read off its operators, sizes, dtypes and device.
+"""Traits of a problem, which decide which moves fit: derived from its operators, sizes, dtypes and device.
 
-A trait is missing only where these facts rule it out. Where the operators are not known, as in older journals, every
-trait is there.
+A trait is missing only where these facts rule it out. Where the operators are not known, as in older journals, the
+problem has every trait.
 """
 
 from __future__ import annotations
@@ -16,34 +16,34 @@ from kernelwright.model import CaseInfo, ProblemInfo, TensorSpec
 
 
 class Trait(str, enum.Enum):
-    """What a problem has."""
+    """A property of a problem."""
 
     LOOPS = "loops"
-    """An output follows from more than the elements at its own place."""
+    """An output element depends on more than the elements at its own position."""
     REDUCES = "reduces"
-    """So it does beyond products of two matrices, which the tensor cores reduce."""
+    """The same, other than by products of two matrices, which the tensor cores reduce."""
     OVERLAPS = "overlaps"
-    """Neighbouring outputs share inputs: products and windows."""
+    """Neighbouring outputs share inputs: matrix products and windows."""
     TENSOR_CORES = "tensor_cores"
-    """Products of two matrices in a dtype in which tensor cores are exact, or TF32 is allowed."""
+    """Products of two matrices in a dtype in which tensor cores are exact, or with TF32 allowed."""
     ZEROS = "zeros"
     """Some terms are known to be zero: padding, strides of a transposed window, masks, triangles."""
     FUNCTIONS = "functions"
     """Quotients, roots, exponentials and the like."""
     EXPONENTIALS = "exponentials"
-    """Exponentials are summed."""
+    """Sums of exponentials."""
     COPY_ENGINE = "copy_engine"
-    """The device copies tiles by descriptors, and rows of some timed input are a multiple of 16 bytes."""
+    """The device copies tiles through descriptors, and the rows of some timed input are a multiple of 16 bytes."""
     SHORT = "short"
-    """The bound of some timed case is so short that starting a kernel is a part of the time."""
+    """Some timed case has a bound so short that the launch is a relevant part of the time."""
 
 
 WINDOWS = ("conv", "pool", "fold", "im2col", "col2im", "upsample")
-"""Parts of names of operators whose outputs see overlapping windows of an input."""
+"""Name parts of operators whose outputs see overlapping windows of an input."""
 MASKS = ("pad", "tril", "triu", "mask", "where", "attention")
-"""The same of operators with terms that are known to be zero."""
+"""Name parts of operators with terms that are known to be zero."""
 SOFTMAXES = ("softmax", "logsumexp", "logcumsumexp", "attention", "cross_entropy")
-"""The same of operators that sum exponentials."""
+"""Name parts of operators that sum exponentials."""
 PLAIN = frozenset(
     {
         "add", "sub", "rsub", "mul", "neg", "abs", "sign", "relu", "leaky_relu", "threshold", "clamp", "clamp_min",
@@ -54,18 +54,19 @@ PLAIN = frozenset(
         "max_pool2d_with_indices", "max_pool3d_with_indices", "constant_pad_nd",
     }
 )  # fmt: skip
-"""Operators without a quotient, a root or an exponential. One that is not here counts as having some."""
+"""Operators without a quotient, a root or an exponential. Any other operator counts as having one."""
 
 SHORT_US = 100.0
-"""A Triton launch takes the host 9 µs (docs/evaluation.md), which is then a tenth."""
+"""Bound in µs below which a case is short. A Triton launch takes the host 9 µs (docs/evaluation.md), which is then a
+tenth or more."""
 COPY_ENGINE_CAPABILITY = 90
-"""TMA came with Hopper (CUDA C++ Programming Guide, "Tensor Memory Access")."""
+"""First compute capability with TMA, Hopper's (CUDA C++ Programming Guide, "Tensor Memory Access")."""
 ROW_BYTES = 16
 """Strides of a tensor descriptor are multiples of this (the same guide)."""
 
 
 def traits(info: ProblemInfo, target: str) -> frozenset[Trait]:
-    """target: that the kernels are compiled for, such as "sm_90"."""
+    """The traits of a problem. target: the compilation target of its kernels, such as "sm_90"."""
     if not info.kinds:
         return frozenset(Trait)
     timed = [one for one in info.cases if one.case.timed]
@@ -90,7 +91,7 @@ def traits(info: ProblemInfo, target: str) -> frozenset[Trait]:
 
 
 def multiplies_float32(info: ProblemInfo) -> bool:
-    """Whether some case may multiply matrices of float32, where `tl.dot` has a choice of precisions."""
+    """Whether some case may multiply float32 matrices, for which `tl.dot` offers several precisions."""
     has_products = not info.kinds or bool({"product", "vector product"} & set(info.kinds.values()))
     specs = [spec for case in info.cases for spec in tensors(case)]
     return has_products and any(spec.dtype == "float32" for spec in specs)
@@ -116,7 +117,7 @@ def has_aligned_rows(case: CaseInfo) -> bool:
 
 
 def element_bytes(dtype: str) -> int:
-    """Of torch's name of a dtype: "float8_e4m3fn" has 8 bits, "bool" a byte."""
+    """Bytes per element of a dtype by its torch name: 1 for "float8_e4m3fn" (8 bits) and "bool"."""
     bits = re.search(r"\d+", dtype)
     return max(1, int(bits[0]) // 8) if bits else 1
 

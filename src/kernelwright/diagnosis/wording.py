@@ -1,4 +1,4 @@
-"""Words for what a rule found."""
+"""Constructors of findings and evidence for the diagnosis rules."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def finding(
     at_stake_us: float | None = None,
     first: tuple[str, ...] = (),
 ) -> Finding:
-    """first: moves that the evidence speaks for in particular."""
+    """A finding about the main launch. first: moves that the evidence favours."""
     main = seen.main
     names = tuple(move.name for move in moves_against(limit))
     assert set(first) <= set(names), (limit, first)
@@ -40,7 +40,7 @@ def below(metric: str, value: float, unit: str, threshold: float, implies: str, 
 
 
 def to_bound_us(seen: Seen) -> float | None:
-    """What lies between the time and the bound."""
+    """The difference between the time and the bound."""
     return seen.time_us - seen.info.bound.bound_us if seen.time_us is not None else None
 
 
