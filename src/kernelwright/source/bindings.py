@@ -1,7 +1,7 @@
-"""Which names a piece of Python source binds, and what a dotted name means by the module's imports. Pure syntax.
+"""Name bindings on the AST: the names that a piece of Python binds, and the full names behind imports. Pure syntax.
 
-The tuner (`scopes`, `kernels`) and the worker's rules for candidates both read names with this file. The rules may
-allow less of what it finds; they do not read the source again.
+Both the tuner (`scopes`, `kernels`) and the worker's rules for candidates use this file. The rules may be stricter, but
+must not resolve names in another way.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Binding:
-    """A name bound in the scope looked at.
+    """A name bound in one scope.
 
-    what: equal for two bindings to the same thing. value: the expression that the name is bound to, None where there
+    what: equal for two bindings to the same object. value: the expression that the name is bound to, None where there
     is no single one. declared: `name: type` without a value, which makes the name local and assigns nothing.
     """
 
@@ -28,7 +28,7 @@ class Binding:
 
 @dataclass(frozen=True)
 class Imported:
-    """A name that an import binds. path: the full name of what it is bound to."""
+    """A name that an import binds. path: the full name of the imported object."""
 
     name: str
     path: str
@@ -36,7 +36,7 @@ class Imported:
 
 
 def imported(node: ast.AST) -> Iterator[Imported]:
-    """The names that `node` binds if it is an import. A relative import has a path that begins with dots."""
+    """The names that `node` binds if it is an import. The path of a relative import begins with dots."""
     if isinstance(node, ast.Import):
         for alias in node.names:
             top = alias.name.partition(".")[0]
@@ -48,13 +48,13 @@ def imported(node: ast.AST) -> Iterator[Imported]:
 
 
 def imported_paths(tree: ast.Module) -> dict[str, str]:
-    """Full names by the names that the import statements of a module bind, those inside of other statements aside."""
+    """Full names by the names that a module's import statements bind; imports inside other statements are ignored."""
     return {found.name: found.path for node in tree.body for found in imported(node)}
 
 
 def dotted(node: ast.expr, paths: Mapping[str, str]) -> str | None:
-    """The full name of a chain of attributes: `tl.constexpr` is `triton.language.constexpr`. paths: full names by
-    imported names. None for anything that does not begin with one of these."""
+    """The full name of an attribute chain: `tl.constexpr` is `triton.language.constexpr`. None where it does not begin
+    with an imported name. paths: full names by imported names."""
     if isinstance(node, ast.Attribute):
         base = dotted(node.value, paths)
         return f"{base}.{node.attr}" if base else None
@@ -96,7 +96,7 @@ def bindings(node: ast.AST) -> Iterator[Binding]:
 
 
 def _assigned(target: ast.expr, value: ast.expr) -> Iterator[Binding]:
-    """Bindings of one target of an assignment; a tuple is taken apart where its value is written as one."""
+    """Bindings of one target of an assignment; a tuple is unpacked where its value is written as a tuple."""
     match target, value:
         case ast.Name(), _:
             yield Binding(target.id, id(target), target.lineno, value)
@@ -117,7 +117,7 @@ def targets_of(generator: ast.comprehension) -> set[str]:
 
 
 def parameters_of(arguments: ast.arguments) -> list[ast.arg]:
-    """The parameters that a caller can name one by one: all but `*args` and `**kwargs`."""
+    """All parameters except `*args` and `**kwargs`."""
     return [*arguments.posonlyargs, *arguments.args, *arguments.kwonlyargs]
 
 

@@ -1,8 +1,8 @@
-"""Branches of host code: marked, so that a recording says which were taken, and replaced where none was.
+"""Branches of host code: instrumentation that records which branches ran, and refusals in place of those that did not.
 
-A branch is a block or an expression that a call may leave out: both sides of a condition, the body of a loop or of a
-function, what follows a statement that may return, the later parts of `and` and `or`. Kernels have none here.
-Numbers follow the order of the tree, so two readers of the same text count alike. Pure syntax.
+A branch is a block or an expression that a call may skip: both sides of a condition, the body of a loop or a function,
+statements after one that may return, the later operands of `and` and `or`. Kernels are excluded. Branch numbers follow
+the order of the AST, so two readers of the same text number them equally. Pure syntax.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from kernelwright.source.edits import Edit, edited
 from kernelwright.source.kernels import jit_functions
 
 MARK = "__took__"
-"""What a marked module calls with a branch's number. It returns None."""
+"""Function that an instrumented module calls with a branch's number. It returns None."""
 
 REFUSAL = "_not_judged"
 
@@ -25,8 +25,8 @@ LEAVES = (ast.Return, ast.Raise, ast.Break, ast.Continue)
 
 @dataclass(frozen=True)
 class Branch:
-    """A part of host code that a call may leave out. nodes: statements in a row, or one expression. condition: when
-    it is taken, as its text says. is_elif: it begins with that word."""
+    """A part of host code that a call may skip. nodes: consecutive statements, or one expression. condition: the text
+    that says when it runs. is_elif: whether it begins with `elif`."""
 
     nodes: tuple[ast.stmt, ...] | tuple[ast.expr]
     condition: str
@@ -38,13 +38,13 @@ class Branch:
 
 
 def branches(tree: ast.Module) -> list[Branch]:
-    """Every branch in functions of `tree` that are no kernels; outer ones before those inside."""
+    """Every branch in functions of `tree` that are not kernels; outer branches before inner ones."""
     kernels = {id(function.node) for function in jit_functions(tree)}
     return [branch for node in tree.body if id(node) not in kernels for branch in _outside(node)]
 
 
 def _outside(node: ast.AST) -> Iterator[Branch]:
-    """Of what runs when the module is imported: the functions in it."""
+    """Branches of the functions within code that runs at import."""
     if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
         yield from _function(node)
     else:
@@ -140,7 +140,7 @@ def _expression(node: ast.AST) -> Iterator[Branch]:
 
 
 def marked(tree: ast.Module) -> ast.Module:
-    """`tree`, changed so that each branch calls `MARK` with its number when it is taken."""
+    """`tree`, changed in place so that each branch calls `MARK` with its number when it runs."""
     starts: dict[int, list[int]] = {}
     arms: dict[int, int] = {}
     for number, branch in enumerate(branches(tree)):
@@ -174,9 +174,9 @@ def _mark(number: int, where: ast.AST) -> ast.expr:
 
 
 def without_untaken(source: str, taken: Collection[int]) -> tuple[str, tuple[str, ...]]:
-    """`source` with a refusal in place of every branch that was not taken, and "line N: condition" of each.
+    """`source` with a refusal in place of every branch that did not run, and "line N: condition" for each.
 
-    Branches that refuse already, or do nothing, stay.
+    Branches that refuse already, or do nothing, are kept.
     """
     tree = syntax.parse(source)
     replaced = [
@@ -209,5 +209,5 @@ def _is_refusal(branch: Branch) -> bool:
 
 
 def _is_plain_assert(branch: Branch) -> bool:
-    """Whether it only checks, without a part that was not evaluated."""
+    """Whether the branch consists of assertions only."""
     return all(isinstance(node, ast.Assert) for node in branch.nodes)

@@ -1,4 +1,4 @@
-"""Copies of syntax trees, many times faster than `copy.deepcopy`, which looks for objects that occur twice."""
+"""Fast copies of ASTs, many times faster than `copy.deepcopy`, which looks for shared objects."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ Node = TypeVar("Node", bound=ast.AST)
 
 
 def copied(node: Node) -> Node:
-    """Another node with the same fields, lines and columns, all nodes below it copied as well."""
+    """A copy of a node with its fields and positions; all nodes below it are copied too."""
     made = type(node).__new__(type(node))
     vars(made).update({name: _value(value) for name, value in vars(node).items()})
     return made

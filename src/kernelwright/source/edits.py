@@ -1,4 +1,4 @@
-"""Parts of a source text replaced by others, found by the nodes of its tree, so that every line keeps its number."""
+"""Edits of a source text: nodes of its AST are replaced by new text, and every line keeps its number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ class Edit:
 
 
 def edited(source: str, edits: Iterable[Edit]) -> str:
-    """`source` with its edits, of nested ones the outer; line breaks that an edit takes away follow its text."""
+    """`source` with its edits; of nested edits only the outer one. Line breaks that an edit removes are added after its
+    text."""
     text = source.encode()
     starts = line_starts(text)
     places = [(*_span(starts, edit), edit) for edit in edits]

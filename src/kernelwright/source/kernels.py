@@ -1,8 +1,8 @@
-"""The `@triton.jit` kernels of a module and the calls that launch them, read off the syntax tree.
+"""The `@triton.jit` kernels of a module and their launches, read from the AST.
 
-`jit_functions` says which functions are kernels, for the tuner and for the worker's rules alike. The tuner then leaves
-out a kernel that anything but Triton decorates, or that is defined twice (`read_kernels`); the rules refuse it.
-Which numbers of a kernel are tunables is `tunables.py`.
+`jit_functions` decides which functions are kernels, for the tuner and for the worker's rules alike. The tuner skips a
+kernel that another decorator than Triton's changes, or that is defined twice (`read_kernels`); the rules refuse it.
+`tunables.py` decides which numbers of a kernel are tunables.
 """
 
 from __future__ import annotations
@@ -20,16 +20,17 @@ JIT = "triton.jit"
 AUTOTUNE = "triton.autotune"
 HEURISTICS = "triton.heuristics"
 DECORATORS = (JIT, AUTOTUNE, HEURISTICS)
-"""Decorators that a kernel may have. Any other decorator could put different code in its place."""
+"""Decorators that a kernel may have. Any other decorator could replace its code."""
 
 JIT_SPELLINGS = ("triton.jit", "jit")
-"""Decorators that read as Triton's, whatever their names are bound to. The rules refuse a kernel under another one."""
+"""Spellings of `@triton.jit`. A decorator with such a text counts as it, whatever its names are bound to. The rules
+refuse other spellings, and lookalikes that are not Triton's."""
 
 
 @dataclass(frozen=True)
 class Decorator:
-    """A decorator of a function. named: the decorator less its arguments; path: its full name, None where no import
-    has it."""
+    """A decorator of a function. named: the decorator without its arguments. path: its full name, None where it is not
+    imported."""
 
     node: ast.expr
     named: ast.expr
@@ -62,7 +63,7 @@ class JitFunction:
 
     @property
     def jit_keywords(self) -> list[ast.keyword]:
-        """What `@triton.jit` is given."""
+        """The keyword arguments of `@triton.jit`."""
         call = next(decorator.call for decorator in self.decorators if decorator.is_jit)
         return call.keywords if call else []
 
@@ -86,8 +87,8 @@ def _decorator(node: ast.expr, paths: Mapping[str, str]) -> Decorator:
 
 
 def is_constexpr(annotation: ast.expr | None, paths: Mapping[str, str]) -> bool:
-    """Whether Triton takes what is annotated so for a constexpr: the text says so, or what it names. paths: full names
-    by imported names."""
+    """Whether Triton treats a parameter with this annotation as a constexpr, by its text or its full name. paths: full
+    names by imported names."""
     if annotation is None:
         return False
     return "constexpr" in ast.unparse(annotation) or dotted(annotation, paths) == "triton.language.constexpr"
@@ -95,15 +96,15 @@ def is_constexpr(annotation: ast.expr | None, paths: Mapping[str, str]) -> bool:
 
 @dataclass(frozen=True)
 class Kernel:
-    """A kernel that can be tuned. parameters: those that can be given by position. pipelined: whether it, or a function
-    that it calls, may load in a loop."""
+    """A kernel that can be tuned. parameters: those that can be passed by position. pipelined: whether it, or a
+    function that it calls, may load in a loop."""
 
     node: ast.FunctionDef
     parameters: tuple[str, ...]
     constexprs: frozenset[str]
     defaults: dict[str, ast.expr]
     computed: frozenset[str] | None
-    """Set by `triton.heuristics`; None where that cannot be read."""
+    """Parameters that `triton.heuristics` sets; None where they cannot be read."""
     autotuned: ast.Call | None
     smallest_block: int
     pipelined: bool = True
@@ -115,7 +116,7 @@ class Kernel:
 
 @dataclass(frozen=True)
 class LaunchCall:
-    """A call `kernel[grid](...)`. opaque: `*` or `**` in it may hold any argument."""
+    """A call `kernel[grid](...)`. opaque: whether it has `*` or `**` arguments, which may contain any argument."""
 
     kernel: Kernel
     call: ast.Call
@@ -126,7 +127,7 @@ class LaunchCall:
 
 
 def read_kernels(reader: Reader) -> dict[str, Kernel]:
-    """The kernels by name; one that is bound twice, or wrapped by an unknown decorator, is left out."""
+    """The tunable kernels by name, without those that are bound twice or have an unknown decorator."""
     kernels: dict[str, Kernel] = {}
     for function in jit_functions(reader.tree):
         if len(reader.module.bindings[function.name]) == 1 and (kernel := read_kernel(reader, function)) is not None:
@@ -166,7 +167,7 @@ def read_kernel(reader: Reader, function: JitFunction) -> Kernel | None:
 
 
 def heuristic_names(call: ast.Call) -> frozenset[str] | None:
-    """The parameters that `triton.heuristics` sets, or None where its dict is not written out."""
+    """The parameters that `triton.heuristics` sets; None where its dict is not a literal."""
     values = [*call.args, *(keyword.value for keyword in call.keywords if keyword.arg == "values")]
     if len(values) != 1 or not isinstance(values[0], ast.Dict):
         return None
@@ -175,7 +176,7 @@ def heuristic_names(call: ast.Call) -> frozenset[str] | None:
 
 
 def read_launch(reader: Reader, kernels: dict[str, Kernel], call: ast.Call, scope: Scope) -> LaunchCall | None:
-    """`call` as a launch of one of the module's kernels, or None."""
+    """`call` as a launch of one of the module's kernels; None where it is not one."""
     if not isinstance(call.func, ast.Subscript) or not isinstance(call.func.value, ast.Name):
         return None
     name = call.func.value.id

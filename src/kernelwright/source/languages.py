@@ -1,7 +1,7 @@
-"""The languages that kernels are written in, and which one a source uses.
+"""Kernel languages, and detection of the language of a source.
 
-An entry says how sources of a language are read here, and names the worker's module with its rules. The worker's half
-is a name because nothing outside of the worker may import it.
+An entry has the functions that read sources of a language, and the name of the worker's module with its rules. It is
+only a name because code outside of the worker must not import the worker's modules.
 """
 
 from __future__ import annotations
@@ -19,11 +19,11 @@ from kernelwright.source.names import Tunable
 
 @dataclass(frozen=True)
 class Language:
-    """How kernels of one language are read and judged.
+    """The functions for kernels of one language.
 
-    module: what a source imports that is written in it. find_tunables, default_config, apply_config, kernel_configs: as
-    the functions of `kernelwright.source`. rules: the worker's module with `check(source)`, which returns the kernels
-    and the rules that they break, and `why_not_judged(on_gpu)`.
+    module: the module that a source in this language imports. find_tunables, default_config, apply_config,
+    kernel_configs: as the functions of `kernelwright.source`. rules: the worker's module with `check(source)`, which
+    returns the kernels and the rules that they break, and `why_not_judged(on_gpu)`.
     """
 
     module: str
@@ -44,12 +44,12 @@ TRITON = Language(
 )
 
 LANGUAGES = {"triton": TRITON}
-"""By name, which is also the tag of a language's launches in a plan."""
+"""By name. The name is also the tag of a language's launches in a plan."""
 
 
 def language_of(source: str) -> Language:
-    """The language whose module `source` imports, the longest name first; Triton where there is none, or where the
-    source does not parse."""
+    """The language whose module `source` imports; the longest module name where there are several. Triton where there
+    is none, or where the source does not parse."""
     paths = _imports_of(source)
     used = [one for one in LANGUAGES.values() if any(f"{path}.".startswith(f"{one.module}.") for path in paths)]
     return max(used, key=lambda one: len(one.module), default=TRITON)
@@ -57,8 +57,8 @@ def language_of(source: str) -> Language:
 
 @functools.lru_cache(maxsize=256)
 def _imports_of(source: str) -> frozenset[str]:
-    """Full names that a source imports; none where it does not parse. A search reads the same few sources again and
-    again, each time with another config."""
+    """Full names that a source imports; none where it does not parse. Cached, because a search reads the same few
+    sources with many configs."""
     try:
         return frozenset(found.path for node in syntax.parse(source).body for found in imported(node))
     except (SyntaxError, ValueError, RecursionError, MemoryError):

@@ -1,8 +1,7 @@
-"""Constants and launch options that a source passes to its kernels, in terms of `triton.Config`.
+"""Kernel configs of a source: the constants and launch options of its launches, as in `triton.Config`.
 
-Reading only; the values are those written in the text, so a config has to be applied first. Only what
-can be read with certainty is given. A block that the host code computes from the shapes is named as derived, never
-guessed.
+It only reads values written in the text, so a config has to be applied first. Only values that can be read with
+certainty are returned. A block size that the host code computes from shapes is listed as derived.
 """
 
 from __future__ import annotations
@@ -19,8 +18,8 @@ from kernelwright.source.tunables import autotune_list, find_places, parse
 
 
 class KernelConfig(Record, frozen=True, kw_only=True):
-    """kwargs: the constexpr parameters that are tunables, by the kernel's names for them. derived: those that the host
-    code makes out of tunables and shapes."""
+    """kwargs: the constexpr parameters that are tunables, by the kernel's names. derived: parameters that the host code
+    computes from tunables and shapes."""
 
     kwargs: dict[str, int]
     num_warps: int
@@ -29,10 +28,10 @@ class KernelConfig(Record, frozen=True, kw_only=True):
 
 
 def kernel_configs(source: str, autotune: Mapping[str, int] | None = None) -> dict[str, KernelConfig]:
-    """One for each kernel that `source` launches; the second launch of a kernel with other values is `name#2`.
+    """The config of each launched kernel; a second launch of a kernel with other values is `name#2`.
 
-    autotune: for kernels under `triton.autotune`, the index of the config. One whose configs cannot be read is left
-    out. Raises `ConfigError` for a source that does not parse.
+    autotune: for kernels under `triton.autotune`, the index of the config. A kernel whose configs cannot be read is
+    left out. Raises `ConfigError` for a source that does not parse.
     """
     reader = parse(source)
     if reader is None:
@@ -56,7 +55,7 @@ def kernel_configs(source: str, autotune: Mapping[str, int] | None = None) -> di
 
 
 def launched(reader: Reader, launch: LaunchCall, literals: set[int]) -> KernelConfig:
-    """literals: the nodes that are tunables."""
+    """literals: ids of the nodes that are tunables."""
     kernel, kwargs, derived = launch.kernel, {}, []
     for parameter in kernel.parameters:
         value, scope = given(reader, launch, parameter)
@@ -79,14 +78,14 @@ def launched(reader: Reader, launch: LaunchCall, literals: set[int]) -> KernelCo
 
 
 def given(reader: Reader, launch: LaunchCall, parameter: str) -> tuple[ast.expr | None, Scope]:
-    """What a launch gives to a parameter, or the default in the kernel's signature."""
+    """The argument that a launch passes for a parameter, or the default in the kernel's signature."""
     if parameter in launch.given:
         return launch.given[parameter], launch.scope
     return launch.kernel.defaults.get(parameter), reader.module
 
 
 def autotuned(reader: Reader, kernel: Kernel, index: int) -> KernelConfig | None:
-    """The config of that index as it is written, None where that cannot be read."""
+    """The config with this index, as written; None where it cannot be read."""
     configs = autotune_list(reader, kernel)
     if configs is None or not 0 <= index < len(configs.elts):
         return None

@@ -1,7 +1,7 @@
-"""Names that are tunables, and the values they may take.
+"""Tunable names and their choices of values.
 
-Names only: where a value comes from is `find.py`. A name with one of `NEVER_WORDS` is out whatever
-else it says, because a wrong guess there changes the operation.
+It decides by names only; `tunables.py` finds the values. A name with one of `NEVER_WORDS` is never tunable, because a
+wrong guess there changes the operation.
 """
 
 from __future__ import annotations
@@ -15,15 +15,15 @@ from kernelwright.model import Record
 TunableKind = Literal["num_warps", "num_stages", "constexpr", "autotune"]
 
 AUTOTUNE = "autotune:"
-"""Prefix of the config keys that choose among the configs of a kernel under `triton.autotune`."""
+"""Prefix of the config keys that choose a config of a kernel under `triton.autotune`."""
 
 
 class Tunable(Record, frozen=True, kw_only=True):
     """One integer of a candidate's source that may take other values.
 
-    key: `kernel.BLOCK`, `kernel.num_warps`, a constant's own name, or `autotune:kernel`; a second one of the same
-    name in the file ends in `#2`. choices: ascending, the default among them. idle: another value changes nothing, as
-    stages do where a kernel has no loop to pipeline.
+    key: `kernel.BLOCK`, `kernel.num_warps`, a constant's own name, or `autotune:kernel`; a second one with the same
+    name in the file ends in `#2`. choices: ascending, including the default. idle: other values change nothing, for
+    example `num_stages` of a kernel without a loop to pipeline.
     """
 
     key: str
@@ -42,13 +42,13 @@ WHOLE_WORDS = frozenset(
 """Tunable as a separate word: GROUP_M, NUM_SPLITS. Not STAGE: attention kernels choose a mask by it."""
 
 PER_WORDS = frozenset({"BLOCK", "CTA", "ITER", "PROG", "PROGRAM", "SM", "STEP", "THREAD", "TILE", "WARP"})
-"""Tunable after PER: ROWS_PER_PROGRAM. `ROWS` in front, and `ROWS_PER` or `COLS_PER`, count too."""
+"""Tunable after PER: ROWS_PER_PROGRAM. Names that begin with ROWS, or contain COLS_PER, are tunable too."""
 
 FLAGS = (("FLATTEN",), ("WARP", "SPECIALIZE"))
-"""Names of switches, 0 or 1, that change how the compiler schedules a loop (`tl.range`)."""
+"""Names of switches (0 or 1) that change how the compiler schedules a loop (`tl.range`)."""
 
 SUBTILE_CHOICES = (1, 2, 4)
-"""Parts in which a tile is stored; a kernel spells out each of them."""
+"""Parts in which a tile is stored. A kernel has separate code for each number of parts."""
 
 NEVER_WORDS = frozenset(
     {
@@ -68,27 +68,27 @@ NEVER_WORDS = frozenset(
     | {"EPS", "FEATURES", "GROUPS", "HEAD", "HEADS", "KERNEL", "KSIZE", "MODE", "NORM", "ORDER", "PAD", "PADDING"}
     | {"SCALE", "STRIDE", "STRIDES"}
 )
-"""Words of names that say what is computed, or how it lies in memory."""
+"""Words for what is computed, or for its layout in memory."""
 
 DEFAULT_NUM_WARPS, DEFAULT_NUM_STAGES = 4, 3
-"""What Triton uses on NVIDIA where a launch says nothing (`CUDAOptions`, Triton 3.5 to 3.8)."""
+"""Triton's defaults on NVIDIA where a launch does not set them (`CUDAOptions`, Triton 3.5 to 3.8)."""
 
 NUM_WARPS_CHOICES = (1, 2, 4, 8, 16)
 NUM_STAGES_CHOICES = (1, 2, 3, 4, 5)
 SMALLEST_DOT_SIDE = 16
-"""`tl.dot` asks for at least 16 along each side (Triton's `semantic.dot`, for 16-bit operands)."""
+"""`tl.dot` needs at least 16 along each side (Triton's `semantic.dot`, for 16-bit operands)."""
 LARGEST_BLOCK = 65536
-"""The longest row that one program is expected to hold; Triton itself stops at 1048576 elements."""
+"""Maximum block size to try: the longest row expected in one program. Triton's own limit is 1048576 elements."""
 
 
 def words_of(name: str) -> tuple[str, ...]:
-    """`BLOCK_SIZE_M` and `blockSizeM` alike: BLOCK, SIZE, M."""
+    """The words of a name: BLOCK, SIZE, M for both `BLOCK_SIZE_M` and `blockSizeM`."""
     spaced = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name)
     return tuple(word.upper() for word in spaced.split("_") if word)
 
 
 def is_tunable_name(name: str) -> bool:
-    """Whether an integer of this name says how the work is cut up."""
+    """Whether an integer with this name says how the work is divided."""
     words = words_of(name)
     if is_never_name(name) or not words:
         return False
@@ -104,14 +104,14 @@ def is_tunable_name(name: str) -> bool:
 
 
 def is_never_name(name: str) -> bool:
-    """Whether the name says what is computed."""
+    """Whether the name contains one of `NEVER_WORDS`."""
     return bool(NEVER_WORDS.intersection(words_of(name)))
 
 
 def constexpr_choices(names: tuple[str, ...], default: int, smallest: int) -> tuple[int, ...]:
-    """The values that an integer of these names may take; empty where it is not one that can be varied.
+    """The values that an integer with these names may take; empty where it cannot be varied.
 
-    smallest: what the kernel's operations ask of a block at least.
+    smallest: minimum block size that the kernel's operations need.
     """
     if any(words_of(name) in FLAGS for name in names):
         return (0, 1) if default in (0, 1) else ()

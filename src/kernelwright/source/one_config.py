@@ -1,7 +1,7 @@
-"""A source whose autotuned kernels have one config left: what was judged, and nothing that a tuner could pick instead.
+"""Removal of the configs of `triton.autotune` that were not judged: each autotuned kernel keeps one.
 
-Triton's tuner times all configs in the program that uses a kernel. Only one of them was judged, and another could make
-another kernel of it.
+Triton's tuner times all configs in the program that uses a kernel. Only one of them was judged, and another one may
+change what the kernel does.
 """
 
 from __future__ import annotations
@@ -17,7 +17,8 @@ from kernelwright.source.tunables import autotune_list
 
 
 def with_one_config(source: str, chosen: Mapping[str, int]) -> str:
-    """`chosen`: by kernel, the index of its config; 0 where there is none. Raises `SyntaxError`."""
+    """`source` with one config per autotuned kernel. chosen: by kernel, the index of its config; 0 where there is none.
+    Raises `SyntaxError`."""
     reader = Reader(parse(source))
     edits = [edit for kernel in read_kernels(reader).values()
              if (edit := _edit(source, reader, kernel, chosen.get(kernel.name, 0))) is not None]  # fmt: skip
@@ -25,7 +26,7 @@ def with_one_config(source: str, chosen: Mapping[str, int]) -> str:
 
 
 def _edit(source: str, reader: Reader, kernel: Kernel, index: int) -> Edit | None:
-    """None where a kernel is not autotuned, or has one config."""
+    """None where a kernel is not autotuned, or has only one config."""
     if kernel.autotuned is None:
         return None
     named = [keyword.value for keyword in kernel.autotuned.keywords if keyword.arg == "configs"]

@@ -1,7 +1,7 @@
 """Thread-safe `ast.parse`, and one-line messages for syntax errors.
 
-All of the package parses with this file. Threads parse at the same time here (trials, requests to a worker), and
-on CPython 3.11 that ends now and then in "SystemError: AST constructor recursion depth mismatch".
+The whole package parses through this file. Several threads (trials, worker requests) parse at the same time, and
+CPython 3.11 then sometimes raises "SystemError: AST constructor recursion depth mismatch".
 """
 
 from __future__ import annotations
@@ -13,16 +13,16 @@ from typing import Literal, overload
 _turn = threading.Lock()
 
 DEEPEST = 200
-"""Levels of a tree. With Python's usual recursion limit `ast.unparse` gives up at about 330."""
+"""Maximum depth of an AST. With Python's usual recursion limit `ast.unparse` fails at about 330 levels."""
 
 
 def parse(source: str) -> ast.Module:
-    """Raises `SyntaxError`, also for what is nested too deeply to be worked on, and `ValueError` for a zero byte."""
+    """Raises `SyntaxError`, also for code that is nested too deeply, and `ValueError` for a zero byte."""
     return _shallow(source, "exec")
 
 
 def parse_expression(source: str) -> ast.expr:
-    """Raises what `parse` raises."""
+    """Raises the errors of `parse`."""
     return _shallow(source, "eval").body
 
 
@@ -35,7 +35,7 @@ def _shallow(source: str, mode: Literal["eval"]) -> ast.Expression: ...
 
 
 def _shallow(source: str, mode: Literal["exec", "eval"]) -> ast.Module | ast.Expression:
-    """The tree, no deeper than every visitor can go."""
+    """The AST, if it is shallow enough for recursive visitors."""
     try:
         with _turn:
             tree: ast.Module | ast.Expression = ast.parse(source) if mode == "exec" else ast.parse(source, mode="eval")
@@ -50,6 +50,6 @@ def _shallow(source: str, mode: Literal["exec", "eval"]) -> ast.Module | ast.Exp
 
 
 def complaint(error: SyntaxError, file: object = None) -> str:
-    """What is wrong, after the file and the line, each where there is one: a zero byte has no line."""
+    """The error message, after the file and the line where they are known: a zero byte has no line."""
     places = [*([str(file)] if file is not None else []), *([f"line {error.lineno}"] if error.lineno else [])]
     return ": ".join(filter(None, [", ".join(places), error.msg or type(error).__name__]))

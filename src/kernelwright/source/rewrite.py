@@ -1,7 +1,7 @@
-"""Writes other values of tunables into a source text.
+"""Writing other values of tunables into a source text.
 
-The text changes only where a value differs from what is written, so comments, layout and line ends
-survive, and the default config gives back the same text.
+The text changes only where a value differs, so comments, layout and line ends survive, and the default config returns
+the same text.
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ from kernelwright.source.tunables import Place, find_places, parse
 
 
 def apply_config(source: str, config: Mapping[str, int]) -> str:
-    """`source` with the values of `config` in place of the present ones; `autotune:` keys are left to the worker.
+    """`source` with the values of `config` written in; `autotune:` keys are left to the worker.
 
-    Raises `ConfigError` for a source that does not parse, a key it does not have, or a value that is no choice.
+    Raises `ConfigError` for a source that does not parse, a key it does not have, or a value that is not a choice.
     """
     if not config:
         return source
@@ -50,12 +50,13 @@ def apply_config(source: str, config: Mapping[str, int]) -> str:
 
 
 def autotune_choices(config: Mapping[str, int]) -> dict[str, int]:
-    """By kernel, the index that `config` chooses among its configs under `triton.autotune`."""
+    """The index of the chosen `triton.autotune` config, by kernel."""
     return {key.removeprefix(AUTOTUNE): value for key, value in config.items() if key.startswith(AUTOTUNE)}
 
 
 def check_unread_key(reader: Reader, key: str, value: int, known: tuple[str, ...]) -> None:
-    """Passes `autotune:` keys of kernels whose configs are computed, which only the worker can count."""
+    """Accepts `autotune:` keys of kernels whose configs are computed, since only the worker can count those. Raises
+    `ConfigError` for any other key."""
     kernel = read_kernels(reader).get(key.removeprefix(AUTOTUNE))
     if key.startswith(AUTOTUNE) and kernel is not None and kernel.autotuned is not None:
         if type(value) is not int or value < 0:
@@ -71,7 +72,7 @@ def line_starts(text: bytes) -> list[int]:
 
 
 def edit_for(text: bytes, starts: list[int], place: Place, value: int) -> tuple[int, int, str]:
-    """The bytes to replace, and what to put there."""
+    """The start and end of the bytes to replace, and the new text."""
     node = place.node
     if isinstance(node, ast.Constant):
         start, end = span(starts, node)
@@ -85,13 +86,13 @@ def edit_for(text: bytes, starts: list[int], place: Place, value: int) -> tuple[
 
 
 def span(starts: list[int], node: ast.expr) -> tuple[int, int]:
-    """The bytes that a node takes up; the parser's columns are bytes of UTF-8 already."""
+    """The start and end of a node in bytes. The parser's columns count UTF-8 bytes already."""
     end_line, end_column = node.end_lineno or node.lineno, node.end_col_offset or node.col_offset
     return starts[node.lineno - 1] + node.col_offset, starts[end_line - 1] + end_column
 
 
 def after_last_argument(text: bytes, end: int, close: int) -> int:
-    """Just behind the last argument, its own parentheses included (the tree does not show them)."""
+    """The position just after the last argument, including its own parentheses, which are not in the AST."""
     at, position = end, end
     while position < close:
         if text[position : position + 1] == b"#":

@@ -1,7 +1,7 @@
-"""Name resolution on the syntax tree: where a name's value comes from.
+"""Name resolution on the AST: the value behind a name.
 
-It answers only for a name that is bound exactly once, to an int. A binding that it does not understand counts as one,
-so that the name is unknown.
+It resolves only names that are bound exactly once, to an int. A binding that cannot be read counts as a binding, so its
+name is unknown.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernelwright.source.bindings import bindings, dotted, imported_paths, param
 
 @dataclass(eq=False)
 class Scope:
-    """The names that a module, class, function or lambda binds, with the expression where there is one."""
+    """The names that a module, class, function or lambda binds, each with its expression where there is one."""
 
     parent: Scope | None
     is_class: bool = False
@@ -25,7 +25,7 @@ class Scope:
         self.bindings.setdefault(name, []).append(value)
 
     def lookup(self, name: str) -> tuple[Scope, list[ast.expr | None]] | None:
-        """The scope that binds `name` as Python would find it from here; class bodies hide from their methods."""
+        """The scope where Python would find `name` from here. Names in class bodies are not visible in methods."""
         scope: Scope | None = self
         while scope is not None:
             if name in scope.bindings and (scope is self or not scope.is_class):
@@ -36,7 +36,7 @@ class Scope:
 
 @dataclass(frozen=True)
 class Origin:
-    """The int literal behind an expression, and the name that holds it (None: it is written in place)."""
+    """The int literal behind an expression, and the name bound to it (None: the literal is written in place)."""
 
     node: ast.Constant
     value: int
@@ -44,7 +44,7 @@ class Origin:
 
 
 class Reader(ast.NodeVisitor):
-    """One pass over a module: its scopes, and the calls and name uses with the scope that contains them."""
+    """One pass over a module. It collects scopes, and the calls and name uses with their scopes."""
 
     def __init__(self, tree: ast.Module) -> None:
         self.tree = tree
@@ -60,12 +60,12 @@ class Reader(ast.NodeVisitor):
         self._inside(self.module, tree.body)
 
     def is_triton(self, node: ast.expr, attribute: str) -> bool:
-        """Whether an expression names Triton's `attribute`, however it was imported."""
+        """Whether an expression refers to Triton's `attribute`, under any import."""
         path = dotted(node, self.paths) or ""
         return path.startswith("triton.") and path.rsplit(".", 1)[-1] == attribute
 
     def origin(self, node: ast.expr, scope: Scope) -> Origin | None:
-        """The one int literal that an expression always means, or None."""
+        """The single int literal that an expression stands for; None where there is none."""
         name: str | None = None
         for _ in range(8):  # a chain of names longer than this is a cycle
             if isinstance(node, ast.Constant):
@@ -103,7 +103,7 @@ class Reader(ast.NodeVisitor):
         self._declare(node.names)
 
     def _declare(self, names: list[str]) -> None:
-        """`global` and `nonlocal`: the name may change anywhere from here outwards."""
+        """`global` and `nonlocal`: the name may change in this scope and all outer ones."""
         scope: Scope | None = self._scope
         while scope is not None:
             for name in names:
@@ -111,13 +111,13 @@ class Reader(ast.NodeVisitor):
             scope = scope.parent
 
     def visit_comprehension(self, node: ast.comprehension) -> None:
-        """Its variables count in the scope around it too: a name that also means them is read as unknown."""
+        """Binds its variables in the surrounding scope too, so that a name which also means them is unknown."""
         for name in targets_of(node):
             self._scope.bind(name, None)
         self.generic_visit(node)
 
     def visit_NamedExpr(self, node: ast.NamedExpr) -> None:
-        """Counted here as well as by `bindings`, which does not look into the annotations of parameters."""
+        """Binds the target here too: `bindings` does not look into annotations of parameters."""
         self._scope.bind(node.target.id, None)
         self.generic_visit(node)
 
@@ -152,7 +152,7 @@ class Reader(ast.NodeVisitor):
         return scope
 
     def _inside(self, scope: Scope, body: Sequence[ast.AST]) -> None:
-        """Visit a body with the names that it binds known."""
+        """Visit a body after binding its names in `scope`."""
         outer, self._scope = self._scope, scope
         for binding in (binding for node in body for binding in bindings(node)):
             if not binding.declared:

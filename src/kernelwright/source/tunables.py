@@ -1,7 +1,7 @@
-"""The tunables of a source text, each with the places of its value in the text.
+"""The tunables of a source text, each with its position in the text.
 
-Pure reading; `apply.py` writes. One literal is one tunable, however many launches it reaches, and
-where two uses of it disagree on what it may be, it is none.
+It only reads; `rewrite.py` writes. One literal is one tunable, even if several launches use it. A literal whose uses
+need different kinds of values is not a tunable.
 """
 
 from __future__ import annotations
@@ -30,12 +30,12 @@ from kernelwright.source.names import (
 from kernelwright.source.scopes import Origin, Reader, Scope
 
 KEPT = 32
-"""Sources of which the syntax tree is kept: a search writes one config after another into the same few sources."""
+"""Number of sources whose AST is cached: a search writes many configs into the same few sources."""
 
 
 @dataclass(frozen=True)
 class Place:
-    """A tunable and the node that holds it: its literal, or the launch that lacks the keyword `option`."""
+    """A tunable and its node: the literal, or the launch that lacks the keyword `option`."""
 
     tunable: Tunable
     node: ast.Constant | ast.Call | None
@@ -44,7 +44,7 @@ class Place:
 
 @dataclass
 class Feed:
-    """All that one literal is used for."""
+    """All uses of one literal."""
 
     origin: Origin
     key: str
@@ -63,15 +63,15 @@ def find_tunables(source: str) -> tuple[Tunable, ...]:
 
 
 def default_config(source: str) -> dict[str, int]:
-    """The values with which `source` runs as it is written. Autotuned kernels choose for themselves: no key."""
+    """The config of `source` as written. Kernels under `triton.autotune` have no key here."""
     return {tunable.key: tunable.default for tunable in find_tunables(source) if tunable.kind != "autotune"}
 
 
 @functools.lru_cache(maxsize=KEPT)
 def parse(source: str) -> Reader | None:
-    """The source as read, or None where it is not Python (ValueError: null bytes or lone surrogates).
+    """The analysed source; None where it is not Python (ValueError: null bytes or lone surrogates).
 
-    Callers share the tree and may not change it.
+    The AST is shared between callers and must not be changed.
     """
     try:
         return Reader(syntax.parse(source))
@@ -81,7 +81,7 @@ def parse(source: str) -> Reader | None:
 
 @functools.lru_cache(maxsize=KEPT)
 def find_places(reader: Reader) -> tuple[Place, ...]:
-    """Every tunable with its place, in source order, keys made unique."""
+    """Every tunable with its position, in source order, with unique keys."""
     kernels = read_kernels(reader)
     launches = [launch for call, scope in reader.calls if (launch := read_launch(reader, kernels, call, scope))]
     feeds: dict[int, Feed] = {}
@@ -98,7 +98,7 @@ def find_places(reader: Reader) -> tuple[Place, ...]:
 
 
 def position(place: Place) -> tuple[int, int, str]:
-    """The position of a place in the text; autotuned kernels, which are not rewritten, come last."""
+    """The sort key of a place. Autotuned kernels, which are not rewritten, come last."""
     if place.node is None:
         return 1 << 30, 0, place.tunable.key
     if isinstance(place.node, ast.Call):
@@ -127,7 +127,7 @@ def feed_of(feeds: dict[int, Feed], origin: Origin, key: str) -> Feed:
 
 
 def read_options(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> list[Place]:
-    """`num_warps` and `num_stages`: what is written feeds a literal, what is absent becomes a place to insert."""
+    """`num_warps` and `num_stages`: a written value feeds its literal; an absent one becomes a place for insertion."""
     kernel, absent = launch.kernel, []
     options: tuple[tuple[TunableKind, int, tuple[int, ...]], ...] = (
         ("num_warps", DEFAULT_NUM_WARPS, NUM_WARPS_CHOICES),
@@ -151,7 +151,7 @@ def read_options(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> 
 
 
 def read_constexprs(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) -> None:
-    """What the launch gives to constexpr parameters."""
+    """Reads the arguments of a launch for constexpr parameters into `feeds`."""
     kernel = launch.kernel
     for parameter in sorted((kernel.constexprs & launch.given.keys()) - (kernel.computed or frozenset())):
         for origin in origins(reader, launch.given[parameter], launch.scope):
@@ -161,7 +161,7 @@ def read_constexprs(reader: Reader, launch: LaunchCall, feeds: dict[int, Feed]) 
 
 
 def origins(reader: Reader, value: ast.expr, scope: Scope) -> list[Origin]:
-    """The literals that a constexpr comes from: one directly, or the named ones in `min`, `max` and `//`."""
+    """The literals that a constexpr is computed from: a literal itself, or the named ones in `min`, `max` and `//`."""
     origin = reader.origin(value, scope)
     if origin is not None:
         return [origin]
@@ -181,7 +181,7 @@ def origins(reader: Reader, value: ast.expr, scope: Scope) -> list[Origin]:
 def read_signatures(
     reader: Reader, kernels: dict[str, Kernel], launches: list[LaunchCall], feeds: dict[int, Feed]
 ) -> None:
-    """Defaults of constexpr parameters, where every launch is in sight and one relies on them."""
+    """Reads defaults of constexpr parameters, where all launches are known and at least one uses the default."""
     called = {call.func.id for call, _ in reader.calls if isinstance(call.func, ast.Name)}
     for kernel in kernels.values():
         own = [launch for launch in launches if launch.kernel is kernel]
@@ -198,7 +198,8 @@ def read_signatures(
 
 
 def read_constants(reader: Reader, kernels: dict[str, Kernel], feeds: dict[int, Feed]) -> None:
-    """`NAME = tl.constexpr(64)` of the module, or `NAME: tl.constexpr = 64` of a kernel, read inside a kernel."""
+    """Reads `NAME = tl.constexpr(64)` of the module and `NAME: tl.constexpr = 64` of a kernel, where a kernel uses
+    them."""
     for use, scope, function in reader.uses:
         kernel = kernels.get(function.name) if function is not None else None
         if kernel is None or kernel.node is not function or kernel.autotuned:
@@ -225,7 +226,7 @@ def use_constexpr(feed: Feed, name: str, kernel: Kernel) -> None:
 
 
 def repeats_in_grid(reader: Reader, launch: LaunchCall, origin: Origin) -> bool:
-    """Whether the grid spells the number out again instead of naming it."""
+    """Whether the grid repeats the number as a literal instead of using its name."""
     grid = launch.grid
     if isinstance(grid, ast.Name):
         found = launch.scope.lookup(grid.id)
@@ -238,7 +239,7 @@ def repeats_in_grid(reader: Reader, launch: LaunchCall, origin: Origin) -> bool:
 
 
 def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
-    """The index of a config, where the configs are a list written out."""
+    """The index of the `triton.autotune` config, where the configs are a literal list."""
     configs = autotune_list(reader, kernel)
     if configs is None:
         return None
@@ -247,7 +248,7 @@ def autotune_place(reader: Reader, kernel: Kernel) -> Place | None:
 
 
 def autotune_list(reader: Reader, kernel: Kernel) -> ast.List | ast.Tuple | None:
-    """The configs under `triton.autotune`, where they are a list written out."""
+    """The configs of `triton.autotune`; None where they are not a literal list."""
     if kernel.autotuned is None:
         return None
     named = [keyword.value for keyword in kernel.autotuned.keywords if keyword.arg == "configs"]
@@ -261,7 +262,7 @@ def autotune_list(reader: Reader, kernel: Kernel) -> ast.List | ast.Tuple | None
 
 
 def place_of(feed: Feed) -> Place | None:
-    """The tunable that a literal is, after all its uses are known."""
+    """The tunable of a literal, from all its uses; None where it is not a tunable."""
     value = feed.origin.value
     if feed.blocked or len(feed.kinds) != 1:
         return None
