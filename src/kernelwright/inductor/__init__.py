@@ -1,9 +1,9 @@
-"""From the Triton text that torch.compile's Inductor generates to a candidate. Pure syntax: no torch.
+"""Conversion of the Triton code that torch.compile's Inductor generates into a candidate. Pure syntax: no torch.
 
-Texts of one problem at several sizes are compared (`compare`); numbers that differ become expressions of the shapes
-of arguments (`sizes`). Kernels get readable names and functions of our own (`kernels`, `functions`), the host code
-explicit grids (`host`). Where the library is the computation there is no candidate (`left`). What cannot be converted
-ends the conversion with its name.
+The code generated for one problem at several sizes is compared (`compare`); numbers that differ become expressions of
+the arguments' shapes (`sizes`). Kernels get readable names, and Inductor's helper functions are replaced (`kernels`,
+`functions`). The host code gets explicit grids (`host`). Where a library call is the whole computation there is no
+candidate (`left`). Code that cannot be converted raises `NotConverted`; its message names that code.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A candidate from what Inductor generated for one problem at several sizes."""
+"""Construction of candidates from the code that Inductor generated for one problem at several sizes."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ def candidate_text(generated: Generated, library: LibraryMode = "any") -> str:
 
 
 def candidate_texts(generated: Generated, library: LibraryMode = "any") -> list[str]:
-    """The sources of candidates, of which the first serves the most sizes: the others are what Inductor writes where
-    sizes divide, and refuse all other sizes, or have Triton templates in place of library calls. Raises `LeaveIt` where
-    the library is the computation, `NotConverted` where no text can be converted; there is no partial candidate.
+    """The sources of candidates, the one that serves the most sizes first.
 
-    library: which library steps the problem allows. Where it allows no products and convolutions, only candidates with
-    templates in their place are left.
+    The others are Inductor's variants for sizes that divide, which refuse all other sizes, or have Triton templates in
+    place of library calls. library: the library steps that the problem allows. Where products and convolutions are not
+    allowed, only candidates with templates in their place are returned. Raises `LeaveIt` where a library call is the
+    computation, `NotConverted` where no code can be converted completely.
     """
     if not generated.captures:
         raise NotConverted(generated.reason)
@@ -54,7 +54,7 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any") -> list[
 
 
 def _converted(generated: Generated, captures: Sequence[Capture]) -> list[_Made]:
-    """A candidate for each structure that several captures have, the one that serves the most sizes first."""
+    """A candidate for each code structure that several captures share, the one that serves the most sizes first."""
     modules = [read_module(one.text) for one in captures]
     alike: dict[str, list[int]] = {}
     for number, module in enumerate(modules):
@@ -73,13 +73,14 @@ def _converted(generated: Generated, captures: Sequence[Capture]) -> list[_Made]
             failed.append(reason)
     if not found:
         raise failed[0]
-    # Where a size is a round number, or a multiple of another, Inductor may leave things out.
+    # Inductor may omit masks where a size is a round number or a multiple of another: fewest restrictions first.
     return sorted(found, key=lambda made: made.restrictions)
 
 
 @dataclass(frozen=True)
 class _Made:
-    """restrictions: how many sizes the host code restricts. library: operators of its library steps."""
+    """A converted candidate. restrictions: number of sizes that the host code restricts. library: operators of its
+    library steps."""
 
     text: str
     restrictions: int
@@ -87,7 +88,8 @@ class _Made:
 
 
 def _candidate(generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture) -> _Made:
-    """timed: the capture of the timed case, which is not among those of its kind where they are of other kernels."""
+    """captures: those with the same code structure. timed: the capture of the timed case, which may have another
+    structure."""
     module, holes = compared(modules)
     first = captures[0]
     if len(module.arguments) != len(first.names):
@@ -129,15 +131,15 @@ def _candidate(generated: Generated, captures: Sequence[Capture], modules: Seque
 
 
 def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
-    """The holes that have to become expressions: not the widths of persistent reductions, which follow from extents,
-    and the strides of contiguous buffers."""
+    """The holes that must become expressions. Not needed are the widths of persistent reductions, which follow from
+    extents, and strides along sides of length 1."""
     nodes: list[ast.AST] = [*module.shapes.values()]
     for step in module.steps:
         match step:
             case ast.Assign(value=ast.Call(func=ast.Name(id="empty_strided_cuda"), args=[shape, stride, _])):
                 lengths = shape.elts if isinstance(shape, ast.Tuple) else []
                 nodes += [shape]
-                # A stride along one element says nothing; in a row it is a product of what is asked anyway.
+                # The stride of a side of length 1 is arbitrary; other strides are products of known lengths.
                 if isinstance(stride, ast.Tuple):
                     nodes += [s for n, s in zip(lengths, stride.elts, strict=True) if ast.unparse(n) != "1"]
             case _:
@@ -151,7 +153,7 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
 def _kernels(
     host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]]
 ) -> tuple[list[str], list[str]]:
-    """The texts of all functions, and of the tunables; writes the launches into the host's lines."""
+    """The texts of all functions, and of the tunables. Also writes the launches into the host's lines."""
     made: dict[str, tuple[Converted, dict[str, str]]] = {}
     taken: set[str] = set()
     kernels: list[str] = []

@@ -1,4 +1,4 @@
-"""Texts of one problem at several sizes as one: numbers that differ are replaced by the names of holes."""
+"""Comparison of the code generated for several sizes: one module, with named holes in place of numbers that differ."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ from kernelwright.inductor.faults import NotConverted
 from kernelwright.inductor.reading import Module
 
 Values = tuple[int | float, ...]
-"""A number at each of the sizes."""
+"""The values of a number, one per compared size."""
 
 N = TypeVar("N", bound=ast.AST)
 
 
 class Holes:
-    """The holes of one comparison. They are named by their values, so that equal numbers share one."""
+    """The holes of one comparison. Numbers with equal values share one hole."""
 
     def __init__(self) -> None:
         self.values: dict[str, Values] = {}
@@ -31,7 +31,7 @@ class Holes:
         return known
 
     def at(self, node: ast.expr, size: int) -> int | float:
-        """The number that an expression is at one of the sizes. Raises `NotConverted` for what is no number."""
+        """The value of an expression at one of the sizes. Raises `NotConverted` where it is not a number."""
         match node:
             case ast.Name(id=name) if name in self.values:
                 return self.values[name][size]
@@ -43,7 +43,7 @@ class Holes:
 
 
 def structure(module: Module) -> str:
-    """What two modules have in common that differ in numbers alone."""
+    """A key that is equal for modules that differ only in numbers."""
     trees = [tree for kernel in module.kernels.values() for tree in (kernel.main, *kernel.functions, *kernel.grid)]
     texts = [
         ast.dump(_Numberless().visit(copy.deepcopy(tree))) for tree in (*trees, *module.steps, *module.shapes.values())
@@ -77,7 +77,8 @@ def compared(modules: Sequence[Module]) -> tuple[Module, Holes]:
 
 
 def merged(nodes: Sequence[N], holes: Holes) -> N:
-    """One node for all. Decorators, which hold hints by size, are left out, and so is where else cache hints differ."""
+    """One node for all sizes. Decorators, which contain hints for one size, are removed; cache hints are those of the
+    first."""
     made: N = _merge(nodes, holes)
     return ast.fix_missing_locations(made)
 

@@ -1,11 +1,11 @@
-"""Why generated text does not become a candidate."""
+"""Exceptions of the conversion."""
 
 from __future__ import annotations
 
 
 class NotConverted(Exception):
-    """Why generated text does not become a candidate, in one line."""
+    """The generated code cannot become a candidate; the message says why in one line."""
 
 
 class LeaveIt(NotConverted):
-    """The library is the computation: there is nothing for a kernel to win (`left`)."""
+    """A library call is the whole computation, so a kernel cannot gain anything (`left`)."""

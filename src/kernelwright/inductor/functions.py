@@ -1,7 +1,7 @@
-"""Own JIT functions in place of Inductor's helpers and of libdevice's functions, by the names that generated text has.
+"""Replacements for Inductor's helper functions and libdevice's functions, by their names in generated code.
 
-What is not here ends a conversion with its name. None of them uses a reduction by a function, which Triton's
-interpreter carries out element by element.
+A function that is missing here ends a conversion with its name. Only `product` uses a reduction by a function, which
+Triton's interpreter computes element by element.
 """
 
 from __future__ import annotations
@@ -186,16 +186,16 @@ FUNCTIONS: dict[str, tuple[str, tuple[str, ...]]] = {
         (),
     ),
 }
-"""The function's text, and the names of the functions that it calls."""
+"""By generated name: the replacement's source, and the names of the functions that it calls."""
 
 
 def own_name(helper: str) -> str:
-    """What the function in place of a helper is called: the last one of its text."""
+    """The name of a helper's replacement: the last function in its source."""
     return FUNCTIONS[helper][0].rpartition("def ")[2].partition("(")[0]
 
 
 def texts(helpers: set[str]) -> list[str]:
-    """The texts of these functions and of those that they call, callees first."""
+    """The sources of these functions and of those that they call, callees first."""
     ordered: list[str] = []
 
     def add(helper: str) -> None:

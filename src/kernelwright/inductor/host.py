@@ -1,4 +1,4 @@
-"""The host function of a candidate: the steps of a generated `call`, with explicit grids."""
+"""The host function of a candidate: the steps of Inductor's generated `call`, with explicit grids."""
 
 from __future__ import annotations
 
@@ -20,17 +20,18 @@ LIBRARY = {
     "addmv": "torch.addmv", "mv": "torch.mv", "dot": "torch.dot", "convolution": "torch.convolution",
     "sort": "torch.sort", "topk": "torch.topk", "cumsum": "torch.cumsum", "cumprod": "torch.cumprod",
 }  # fmt: skip
-"""Library calls of generated code, by the operator's name, and the host code that makes them library steps."""
+"""Library calls of generated code by operator name, and the host code for each."""
 
 MOST_ALONG_Y = 65535
-"""Programs of a grid's second axis: CUDA C++ Programming Guide 13.0, "Technical Specifications"."""
+"""Maximum programs along a grid's second axis: CUDA C++ Programming Guide 13.0, "Technical Specifications"."""
 
 
 class Host:
     """Converts the steps one by one.
 
-    renamed: the candidate's names of the generated ones. found: the expressions of holes. sizes: how many sizes were
-    compared. dtypes: what replaces a dtype of the text. dimensions: of the arguments, by the generated name.
+    renamed: the candidate's names by generated names. found: expressions by hole. sizes: number of compared sizes.
+    dtypes: replacements for dtypes in the code. dimensions: of the arguments, by generated name. device: expression for
+    the device of new tensors.
     """
 
     def __init__(
@@ -41,20 +42,20 @@ class Host:
         self.renamed, self.dtypes, self.device, self.sizes = dict(renamed), dtypes, device, sizes
         self.lines: list[str] = []
         self.elements = {name: product(sides) for name, sides in dimensions.items()}
-        """Of each tensor, by the generated name."""
+        """Number of elements of each tensor, by generated name."""
         self.elements |= {name: self._product(shape) for name, shape in module.shapes.items()}
         self.reached: list[Reach] = []
-        """How far offsets of 32 bits reach."""
+        """Offsets that kernels with 32-bit offsets need to reach."""
         self.library: list[str] = []
-        """Operators that are called."""
+        """Operators of the library steps."""
         self.launches: list[tuple[int, Kernel, list[ast.expr]]] = []
-        """Line, kernel and arguments of each launch, which are written when the kernels have names."""
+        """Line, kernel and arguments of each launch. Launches are written after the kernels have names."""
 
     def text(self, node: ast.AST) -> str:
         return ast.unparse(_Renamed({**self.renamed, **self.found}, self.dtypes).visit(copy.deepcopy(node)))
 
     def convert(self, steps: Sequence[ast.stmt]) -> None:
-        """Raises `NotConverted` for a step that is none of those that are known."""
+        """Raises `NotConverted` for an unknown step."""
         self.renamed |= outputs_of(steps, {*self.renamed.values(), *self.found.values()})
         for step in steps:
             match step:
@@ -99,14 +100,14 @@ class Host:
         return product(self.text(one) for one in _elements(shape))
 
     def _elements_of(self, tensor: ast.expr) -> Reach:
-        """How many elements the tensor has that this is the name or a view of."""
+        """The number of elements of the tensor that this is the name or a view of."""
         for one in ast.walk(tensor):
             if isinstance(one, ast.Name) and one.id in self.elements:
                 return self.elements[one.id]
         raise NotConverted(f"the size of {ast.unparse(tensor)[:120]} is not known")
 
     def _view(self, node: ast.expr) -> str | None:
-        """What is another name or view of a tensor; None for anything else."""
+        """An expression for another name or view of a tensor; None for anything else."""
         match node:
             case ast.Name(id=name) if name not in self.found:
                 return self.renamed.get(name, name)
@@ -123,7 +124,8 @@ class Host:
         return None
 
     def _library(self, call: ast.Call) -> str | None:
-        """A call of the library; None for what is none. Raises `NotConverted` for one that no plan may hold."""
+        """A library step; None for another call. Raises `NotConverted` for a library call that a candidate may not
+        make."""
         if not (operator := operator_of(call)):
             return None
         self.library.append(f"aten.{operator}")
@@ -141,7 +143,7 @@ class Host:
         return self.text(node) if said is None else said
 
     def is_contiguous(self, shape: ast.expr, stride: ast.expr) -> bool:
-        """Whether rows follow each other at all sizes; sides of one element do not count."""
+        """Whether the strides are contiguous at all sizes; sides of length 1 do not count."""
         lengths, steps = _elements(shape), _elements(stride)
         for size in range(self.sizes):
             at = [int(self.holes.at(one, size)) for one in lengths]
@@ -154,8 +156,8 @@ class Host:
     def launch(
         self, kernel: Kernel, made: Converted, arguments: Sequence[ast.expr], constants: Mapping[str, str]
     ) -> str:
-        """A launch with an explicit grid: extents over blocks, along x, y and z. constants: the module's names of
-        blocks, num_warps and num_stages."""
+        """A launch with an explicit grid: extents / blocks, rounded up, along x, y and z. constants: the module's names
+        of blocks, num_warps and num_stages."""
         given = [self._argument(one) for one in arguments]
         if len(given) != len(made.pointers) + len(made.extents):
             raise NotConverted(f"{kernel.name} is launched with other arguments than it has")
@@ -178,7 +180,8 @@ class Host:
 
 
 def outputs_of(steps: Sequence[ast.stmt], taken: Set[str]) -> dict[str, str]:
-    """New names of what is allocated, or made by a library call, and returned as it is: out, or out_1, out_2, ..."""
+    """New names for tensors that are allocated, or made by a library call, and returned unchanged: out, or out_1,
+    out_2, ..."""
     returned = [one.value.elts for one in steps if isinstance(one, ast.Return) and isinstance(one.value, ast.Tuple)]
     same = {one.targets[0].id: one.value.id for one in steps if isinstance(one, ast.Assign)
             and isinstance(one.targets[0], ast.Name) and isinstance(one.value, ast.Name)}  # fmt: skip
@@ -197,7 +200,7 @@ def outputs_of(steps: Sequence[ast.stmt], taken: Set[str]) -> dict[str, str]:
 
 
 CONVOLUTION = ("bias", "stride", "padding", "dilation", "transposed", "output_padding", "groups")
-"""Of `torch.convolution`, which takes them by place."""
+"""Parameters of `torch.convolution` in their order; it is called with positional arguments."""
 
 
 def _elements(node: ast.expr) -> list[ast.expr]:

@@ -1,4 +1,4 @@
-"""A generated kernel as a kernel of a candidate: readable names, own functions, sizes as parameters."""
+"""Conversion of one generated kernel: readable names, replaced helper functions, sizes as parameters."""
 
 from __future__ import annotations
 
@@ -18,10 +18,11 @@ from kernelwright.inductor.writing import called, wrapped
 IN_TRITON = frozenset(
     {"abs", "ceil", "cos", "erf", "exp", "exp2", "floor", "fma", "log", "log2", "rsqrt", "sin", "sqrt"}
 )
-"""Elementwise functions that `triton.language` has under libdevice's names. The interpreter knows these alone."""
+"""Elementwise functions that `triton.language` has under libdevice's names. Triton's interpreter supports only
+these."""
 
 KINDS = {"per": "rows", "red": "reduce", "poi": "map", "tem": "tiles"}
-"""What the second word of Inductor's name says of a kernel: persistent or looped reduction, pointwise, or template."""
+"""Name parts by the second word of Inductor's kernel name: persistent or looped reduction, pointwise, or template."""
 
 
 VIEWS = frozenset(
@@ -39,17 +40,20 @@ VIEWS = frozenset(
         "softmax_online",
     }
 )
-"""Operations that a kernel is not named after."""
+"""Operations that are left out of a kernel's name."""
 
 NOISE = r"^(native_|_unsafe_|_safe_|_+|prepare_)+|_with_indices$"
-"""What the framework's names of operators have more than their documentation."""
+"""Parts of the framework's operator names that their documented names do not have."""
 
 
 @dataclass(frozen=True)
 class Converted:
-    """texts: of the kernel's functions and, last, of the kernel. pointers, extents: the arguments that the generated
-    launch passes. sizes: parameters and the host's expressions for them. blocks: those that the config gives. widths:
-    blocks that are numbers in the text. helpers: the own functions that it calls."""
+    """A converted kernel.
+
+    texts: of its functions, and last of the kernel. pointers, extents: the arguments that the generated launch passes.
+    sizes: parameters, with the host's expressions for them. blocks: those that the config sets. widths: blocks that are
+    fixed numbers in the text. helpers: the replacement functions that it calls.
+    """
 
     name: str
     texts: tuple[str, ...]
@@ -62,7 +66,7 @@ class Converted:
 
 
 def readable_name(kernel: Kernel, taken: set[str]) -> str:
-    """`layer_norm_reduce` from "triton_red_fused_native_layer_norm_0"; a number behind it where that is taken."""
+    """`layer_norm_reduce` from "triton_red_fused_native_layer_norm_0", with a number where that name is taken."""
     kind = kernel.name.removeprefix("triton_").partition("_")[0]
     words = [re.sub(NOISE, "", one.rpartition(".")[2]).strip("_") for one in kernel.operations]
     words = [word for word in words if word not in VIEWS] or words
@@ -75,8 +79,8 @@ def readable_name(kernel: Kernel, taken: set[str]) -> str:
 def convert_kernel(
     kernel: Kernel, name: str, holes: Holes, found: Mapping[str, str], called: Sequence[str]
 ) -> Converted:
-    """The kernel under a new name. found: expressions of the host's sizes for holes. called: what its launch passes for
-    its pointers, after which they are named."""
+    """The kernel under a new name. found: expressions of the host's sizes, by hole. called: the arguments that its
+    launch passes for its pointers; the pointers are named after them."""
     main = copy.deepcopy(kernel.main)
     runtime = [one.arg for one in main.args.args if one.annotation is None]
     blocks = tuple(one.arg for one in main.args.args if one.annotation is not None)
@@ -91,7 +95,7 @@ def convert_kernel(
             case ast.Assign(targets=[ast.Name(id=target)]) if target in extents:
                 continue  # the launch passes it
             case ast.AnnAssign(target=ast.Name(id=block), value=ast.Constant(value=int(value))):
-                # A width that the text fixes is no tunable, so its name must not say BLOCK (`source/names.py`).
+                # A width fixed in the text is not a tunable: its name must not contain BLOCK (`source/names.py`).
                 renamed[block] = _width(block)
                 if _extent(block, kernel, holes) in holes.values:
                     sizes[_width(block)] = _power_above(block, kernel, holes, value)
@@ -137,7 +141,7 @@ def convert_kernel(
 
 
 def _extent(block: str, kernel: Kernel, holes: Holes) -> str:
-    """The hole that is the extent of a reduction's block, or the text of its number; "" of another block."""
+    """The hole or number that is the extent of a reduction's block, as text; "" for another block."""
     extent = f"{block.partition('_')[0].lower()}_numel"
     found = [n.value for n in kernel.main.body if isinstance(n, ast.Assign) and ast.unparse(n.targets[0]) == extent]
     return ast.unparse(found[0]) if found else ""
@@ -148,7 +152,8 @@ def _width(block: str) -> str:
 
 
 def _power_above(block: str, kernel: Kernel, holes: Holes, value: int | str) -> str:
-    """The width of a persistent reduction: the power of two that holds its extent, `{r0_numel}` in the launch."""
+    """The width of a persistent reduction: the next power of two from its extent on, `{r0_numel}` in the launch. Raises
+    `NotConverted` where the generated width is another number."""
     extent = _extent(block, kernel, holes)
     for size, numel in enumerate(holes.values.get(extent, ())):
         width = holes.values[value][size] if isinstance(value, str) else value
@@ -165,7 +170,7 @@ def _pointer_names(pointers: Sequence[str], called: Sequence[str]) -> dict[str, 
 
 
 def _parameter(expression: str, sizes: dict[str, str], taken: set[str]) -> str:
-    """The parameter that is passed this expression."""
+    """The parameter for this expression, added to `sizes` where it is new."""
     known = next((name for name, text in sizes.items() if text == expression), None)
     if known is not None:
         return known
@@ -178,7 +183,7 @@ def _parameter(expression: str, sizes: dict[str, str], taken: set[str]) -> str:
 
 
 def _is_arithmetic(node: ast.expr) -> bool:
-    """Whether a kernel computes it from sizes when it is compiled."""
+    """Whether a kernel can compute it from sizes at compile time."""
     match node:
         case ast.Name() | ast.Constant(value=int()):
             return True
@@ -194,7 +199,7 @@ def _names_in(node: ast.AST) -> set[str]:
 
 
 class _Language(ast.NodeTransformer):
-    """Replaces Inductor's names by those that a candidate may use. helpers: those that were met."""
+    """Replaces Inductor's names by names that a candidate may use. helpers: the replaced ones."""
 
     def __init__(self, renamed: Mapping[str, str], expressions: Mapping[str, ast.expr]) -> None:
         self.renamed, self.expressions, self.helpers = renamed, expressions, set[str]()
@@ -223,7 +228,7 @@ class _Language(ast.NodeTransformer):
 
 
 def _drop_unread(function: ast.FunctionDef) -> None:
-    """Remove assignments to names that nothing reads, and parameters likewise where they are sizes."""
+    """Remove assignments to names that nothing reads."""
     while True:
         read = {n.id for n in ast.walk(function) if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Load)}
         visitor = _Unread(read)

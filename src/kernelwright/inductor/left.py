@@ -1,8 +1,8 @@
-"""When there is nothing to win: the framework's library call is the whole computation.
+"""Detection of problems without anything to gain: the framework's library call is the whole computation.
 
-That is so where the generated code launches no kernel. And where its kernels only move elements (copy them, in another
-order or dtype, or put a constant in the place of some) in less than `SHARE` of the time that the products and
-convolutions take: that is all that a kernel could save by taking the moving in.
+This holds where the generated code launches no kernel. It also holds where its kernels only move elements (copy them,
+in another order or dtype, or replace some by a constant) in less than `SHARE` of the time of the products and
+convolutions: a kernel that fuses the moves could save no more than that.
 """
 
 from __future__ import annotations
@@ -16,21 +16,24 @@ from kernelwright.inductor.reading import Module
 from kernelwright.model import Capture
 
 SHARE = 0.05
-"""A Triton product has to be as fast as the library's to win so little."""
+"""Below this fraction nothing is gained: a Triton product would have to be as fast as the library's to save so
+little."""
 
 BYTES_PER_S = 4.2e12
 FLOP_PER_S = {"float32": 5.1e13, "tf32": 4.9e14, "float16": 8.0e14, "bfloat16": 8.0e14}
-"""As measured, devices/peaks/nvidia-h200.json; tf32: NVIDIA H200 datasheet, half of the sparse rate."""
+"""H200 rates. Measured ones from devices/peaks/nvidia-h200.json; tf32: NVIDIA H200 datasheet, half of the sparse
+rate."""
 BYTES = {"float32": 4, "float16": 2, "bfloat16": 2}
 
 Shapes = Mapping[str, tuple[int, ...]]
 Kind = Literal["offset", "element", "result"]
-"""What an expression of a kernel is: computed from offsets and constants alone, an element as it was loaded, or
-computed from elements."""
+"""The kind of an expression in a kernel: computed only from offsets and constants, a loaded element, or computed from
+elements."""
 
 
 def reason_to_leave(module: Module, capture: Capture, precision: str) -> str | None:
-    """Why the computation is left to the library; None where a kernel may win. module: as read from the capture."""
+    """Why the computation is left to the library; None where a kernel may be faster. module: as read from the
+    capture."""
     calls = [one for step in module.steps for one in ast.walk(step) if isinstance(one, ast.Call) and operator_of(one)]
     if not calls:
         return None
@@ -52,7 +55,7 @@ def reason_to_leave(module: Module, capture: Capture, precision: str) -> str | N
 
 
 def operator_of(call: ast.Call) -> str:
-    """The operator that a call of the library computes; "" of another call."""
+    """The operator of a library call; "" for another call."""
     function = ast.unparse(call.func)
     for prefix in ("extern_kernels.", "torch.ops.aten."):
         if function.startswith(prefix):
@@ -73,7 +76,7 @@ def _kernel(launch: ast.Call) -> str:
 
 
 def _only_moves(kernel: ast.FunctionDef) -> bool:
-    """Whether every element that is stored is one that was loaded, or a constant, and only offsets decide which."""
+    """Whether every stored element is a loaded one or a constant, selected by offsets only."""
     kinds: dict[str, Kind] = {}
     for step in kernel.body:
         match step:
@@ -107,7 +110,7 @@ def _kind(node: ast.expr, kinds: Mapping[str, Kind]) -> Kind:
 
 
 def _shapes(module: Module, capture: Capture) -> Shapes:
-    """Of all tensors of the host code, by name."""
+    """Shapes of all tensors in the host code, by name."""
     found = {name: spec.shape for name, spec in zip(module.arguments, capture.tensors, strict=True)}
     found |= {name: ast.literal_eval(shape) for name, shape in module.shapes.items()}
     for step in module.steps:
@@ -132,7 +135,7 @@ def _shape(node: ast.expr, shapes: Shapes) -> tuple[int, ...] | None:
 
 
 def _moved(launch: ast.Call, module: Module, shapes: Shapes) -> float:
-    """Elements that a kernel reads and writes; infinite where a tensor's size is not known."""
+    """Number of elements that a kernel reads and writes; infinite where a tensor's shape is not known."""
     total = 0.0
     for parameter, given in zip(module.kernels[_kernel(launch)].main.args.args, launch.args, strict=False):
         if "_ptr" in parameter.arg:
@@ -143,7 +146,7 @@ def _moved(launch: ast.Call, module: Module, shapes: Shapes) -> float:
 
 
 def _flop(step: ast.stmt, shapes: Shapes) -> int:
-    """Of the products and convolutions of a step; 0 for any other."""
+    """FLOP of the products and convolutions of a step; 0 for other steps."""
     total = 0
     for call in (one for one in ast.walk(step) if isinstance(one, ast.Call)):
         given = [_shape(one, shapes) for one in call.args]

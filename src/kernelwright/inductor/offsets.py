@@ -1,8 +1,8 @@
-"""Which sizes kernels serve whose offsets have 32 bits.
+"""The check for 32-bit offsets: the sizes that kernels with 32-bit offsets can serve.
 
-A kernel reaches its offsets in the tensors that it is launched with, over the product of its extents; nothing else of
-the problem matters. This is Inductor's own test (`can_use_32bit_indexing` in `torch/_inductor/codegen/simd.py`, torch
-2.13), so that the timed case always passes it.
+A kernel's offsets must cover the tensors that it is launched with, and the product of its extents. This is Inductor's
+own test (`can_use_32bit_indexing` in `torch/_inductor/codegen/simd.py`, torch 2.13), so the timed case always passes
+it.
 """
 
 from __future__ import annotations
@@ -18,13 +18,13 @@ from kernelwright.inductor.writing import called
 
 @dataclass(frozen=True)
 class Reach:
-    """A product of a number and expressions of the host code."""
+    """A number of elements: a number times expressions of the host code."""
 
     number: int
     factors: tuple[str, ...]
 
     def is_within(self, other: Reach) -> bool:
-        """Whether the other is never less, where all sizes are at least 1."""
+        """Whether it can never exceed `other`, given that all sizes are at least 1."""
         return self.number <= other.number and Counter(self.factors) <= Counter(other.factors)
 
     def text(self) -> str:
@@ -32,7 +32,7 @@ class Reach:
 
 
 def product(texts: Iterable[str]) -> Reach:
-    """texts: expressions of the host code, which may be numbers and products themselves."""
+    """The product of expressions of the host code, which may be numbers and products themselves."""
     found = [one for text in texts for one in _factors(ast.parse(text, mode="eval").body)]
     numbers = [int(one) for one in found if one.isdigit()]
     return Reach(math.prod(numbers), tuple(one for one in found if not one.isdigit()))
@@ -48,7 +48,7 @@ def _factors(node: ast.expr) -> list[str]:
 
 
 def guard(reached: Sequence[Reach]) -> list[str]:
-    """Host code that refuses sizes at which one of these is more than an offset of 32 bits reaches."""
+    """Host code that refuses sizes at which one of these numbers exceeds 32-bit offsets."""
     most: list[Reach] = []
     for one in reached:
         if one.factors and not any(one.is_within(other) for other in most):

@@ -1,4 +1,4 @@
-"""Reads a module that Inductor generated: its kernels, and the steps of its `call`."""
+"""Reading a module that Inductor generated: its kernels, and the steps of its `call`."""
 
 from __future__ import annotations
 
@@ -13,8 +13,11 @@ from kernelwright.inductor.templates import SIDES, Template, read_template
 
 @dataclass(frozen=True)
 class Kernel:
-    """name: Inductor's. functions: those beside the kernel, of its scans. operations: what it fuses, as "aten.relu".
-    grid_type: "Grid1D" and others. is_wide: whether its offsets have 64 bits. grid: a template's."""
+    """A generated kernel.
+
+    name: Inductor's. functions: those beside the kernel, for its scans. operations: the fused operators, such as
+    "aten.relu". grid_type: "Grid1D" and others. is_wide: whether its offsets have 64 bits. grid: that of a template.
+    """
 
     name: str
     main: ast.FunctionDef
@@ -28,8 +31,8 @@ class Kernel:
 
 @dataclass(frozen=True)
 class Module:
-    """arguments: the names of what `call` takes, in order. steps: the statements of `call` that compute or allocate.
-    shapes: of what library calls give, by name."""
+    """A generated module. arguments: the parameters of `call`, in order. steps: the statements of `call` that compute
+    or allocate. shapes: of the results of library calls, by name."""
 
     kernels: Mapping[str, Kernel]
     arguments: tuple[str, ...]
@@ -43,7 +46,7 @@ OF_TEMPLATE = "FixedGrid"
 
 
 def read_module(text: str) -> Module:
-    """Raises `NotConverted` for text that is no module of Triton kernels and library calls."""
+    """Raises `NotConverted` for text that is not a module of Triton kernels and library calls."""
     try:
         tree = ast.parse(text)
     except (SyntaxError, ValueError) as error:
@@ -89,7 +92,7 @@ def _kernel(node: ast.stmt, text: str) -> Kernel | None:
 
 
 class _Unchecked(ast.NodeTransformer):
-    """Leaves out assertions on the device, which a launch does not carry out."""
+    """Removes `tl.device_assert`, which has no effect in a launch."""
 
     def visit_Expr(self, node: ast.Expr) -> ast.stmt | None:
         is_check = isinstance(node.value, ast.Call) and ast.unparse(node.value.func) == "tl.device_assert"
@@ -114,7 +117,7 @@ def _kernel_of(name: str, source: str, operations: tuple[str, ...]) -> Kernel:
 
 
 def _operations(name: str, text: str) -> tuple[str, ...]:
-    """What the comment above a kernel lists."""
+    """The operators that the comment above a kernel lists."""
     above = text.partition(f"\n{name} = async_compile")[0]
     found = re.findall(r"# Topologically Sorted Source Nodes: .*Original ATen: \[(.*)\]", above)
     return tuple(one.strip() for one in found[-1].split(",")) if found else ()
@@ -129,7 +132,7 @@ def _flat(body: list[ast.stmt]) -> Iterator[ast.stmt]:
 
 
 def _is_bookkeeping(statement: ast.stmt) -> bool:
-    """Whether it is about devices, streams, alignment and the life of tensors only."""
+    """Whether it only concerns devices, streams, alignment or the lifetime of tensors."""
     match statement:
         case ast.Delete() | ast.Assign(value=ast.Call(func=ast.Name(id="get_raw_stream"))):
             return True

@@ -1,8 +1,9 @@
-"""Which expression of the arguments' shapes a number is, from its values at several sizes.
+"""Inference of size expressions: the expression of the arguments' shapes that a number has, from its values at several
+sizes.
 
-A number is a product of dimensions, or a dimension after a window, or a product that is divided into parts. Where two
-expressions fit, or none does, the conversion ends: nothing is guessed. What all sizes have in common (a dimension is
-even, a product divides without a rest) may be why Inductor left a mask out, so other sizes are refused.
+A number is a product of dimensions, a dimension after a window, or a product divided into parts. Where two expressions
+fit, or none, the conversion ends; nothing is guessed. A property that all compared sizes share (a dimension is even, a
+product divides without remainder) may be the reason for an omitted mask, so sizes without it are refused.
 """
 
 from __future__ import annotations
@@ -21,25 +22,27 @@ from kernelwright.inductor.faults import NotConverted
 Whole = tuple[int, ...]
 
 MOST_DIVISOR = 8
-"""Of a dimension after windows: strides of convolutions and poolings, multiplied."""
+"""Maximum divisor of a dimension after windows: the product of strides of convolutions and poolings."""
 
 MOST_PARTS = 256
-"""Into which a product is divided without a rest."""
+"""Maximum number of parts of a product that is divided without remainder."""
 
 MODULI = (32, 16, 8, 4, 2)
-"""Of which all values of a dimension may be multiples: 32 is into how many parts Inductor splits a reduction."""
+"""Moduli that are checked for a dimension whose values may all be multiples. 32 is the number of parts into which
+Inductor splits a reduction."""
 
 MOST_FIXED = 64
-"""Of a number that the problem file keeps at all sizes, such as a window's or that of groups, as a divisor."""
+"""Maximum divisor among the numbers that the problem file keeps at all sizes, such as a window's side or the number of
+groups."""
 
 MOST_SHIFT = 64
-"""What windows and paddings take from a dimension or add to it."""
+"""Maximum number that windows and paddings add to a dimension or subtract from it."""
 
 
 @dataclass(frozen=True)
 class Size:
-    """A whole number that the host code has by name. definition: how, "" for a dimension that is read off a shape.
-    part_of: the product and the divisor of one that is divided without a rest at all sizes that are served."""
+    """A named integer in the host code. definition: its expression, "" for a dimension that is read from a shape.
+    part_of: product and divisor, where the product is divided without remainder at all sizes that are served."""
 
     name: str
     values: Whole
@@ -48,10 +51,10 @@ class Size:
 
 
 class Sizes:
-    """What is known of one problem's sizes.
+    """The known sizes of one problem.
 
-    shapes: of each argument at each of the sizes. numbers: those of the problem file at each of the sizes, after which
-    dimensions are named.
+    shapes: of each argument, one per compared size. numbers: the problem file's numbers, one mapping per compared size;
+    dimensions are named after them. constants: integers in the code, which are the candidates for divisors.
     """
 
     def __init__(
@@ -84,12 +87,12 @@ class Sizes:
 
     @property
     def restrictions(self) -> int:
-        """How many sizes are fixed, are those of another dimension, or have to be multiples."""
+        """How many sizes are fixed, equal another dimension, or must be multiples."""
         texts = [text for dimensions in self.dimensions.values() for text in dimensions]
         return len(self._rests) + sum(map(str.isdigit, texts))
 
     def serve(self, shapes: Mapping[str, Whole]) -> bool:
-        """Whether the host code would take arguments of these shapes."""
+        """Whether the host code accepts arguments of these shapes."""
         known: dict[str, int] = {}
         for argument, texts in self.dimensions.items():
             if len(shapes[argument]) != len(texts):
@@ -101,7 +104,7 @@ class Sizes:
         return all(value is None or value % divisor == rest for value, divisor, rest in rests)
 
     def spelled(self, text: str) -> str:
-        """An expression without names of what is only shifted: `width + 1`, not `width_3`."""
+        """An expression with shifted sizes written out: `width + 1`, not `width_3`."""
         shifted = {one.name: one.definition for one in self.known if one.definition and "//" not in one.definition
                    and "(" not in one.definition}  # fmt: skip
         while any(isinstance(one, ast.Name) and one.id in shifted for one in ast.walk(ast.parse(text))):
@@ -109,8 +112,8 @@ class Sizes:
         return text
 
     def lines(self, read: str) -> list[str]:
-        """Host code that reads dimensions off the shapes, and refuses shapes that the kernels do not serve. read: the
-        lines that follow it; what none of them names is not computed."""
+        """Host code that reads dimensions from the shapes, and refuses shapes that the kernels do not serve. read: the
+        lines after it; sizes that they do not name are not computed."""
         found = []
         for argument, texts in self.dimensions.items():
             new = self._new[argument]
@@ -118,7 +121,7 @@ class Sizes:
                 comma = "," if len(texts) == 1 else ""
                 found.append(f"{', '.join(texts)}{comma} = {argument}.shape")
                 continue
-            # A slice is no error where the dimension is missing; the comparison that follows is.
+            # Check the dimensions before `shape[n]` is read; where nothing is read, comparing the shapes suffices.
             if new and len(new) < len(texts):
                 found.append(f"if {argument}.dim() != {len(texts)}:")
                 found.append(f'    raise ValueError("{argument} needs {len(texts)} dimensions")')
@@ -141,10 +144,10 @@ class Sizes:
         return found
 
     def solve(self, holes: Mapping[str, Values]) -> dict[str, str]:
-        """An expression for each hole, in names of the host code. Raises `NotConverted`."""
+        """An expression for each hole, using names of the host code. Raises `NotConverted`."""
         found: dict[str, str] = {}
         for search in (self._product, self._quotient, self._window, self._part, self._shifted):
-            for _ in holes:  # a dimension that was found may be a factor of another number
+            for _ in holes:  # a size just found may be a factor of another number
                 before = len(found)
                 for name, values in sorted(holes.items(), key=lambda one: abs(one[1][0])):
                     whole = _whole(values)
@@ -162,12 +165,12 @@ class Sizes:
         return found
 
     def _divides(self, text: str, divisor: int) -> None:
-        """The kernels serve only sizes where this product is a multiple of the divisor."""
+        """Restrict the kernels to sizes where this product is a multiple of the divisor."""
         known, rest = self._rests.get(text, (1, 0))
         self._rests[text] = (math.lcm(known, divisor), rest)
 
     def _named(self, numbers: Sequence[Mapping[str, int]], values: Whole) -> str | None:
-        """The problem's own name of a number, where it has one that the host code can use."""
+        """The problem's own name for a number, where it has one that is free in the host code."""
         for name in numbers[0]:
             is_free = name.isidentifier() and not keyword.iskeyword(name) and name not in {*self._taken, *RESERVED}
             if is_free and tuple(one.get(name) for one in numbers) == values:
@@ -180,7 +183,8 @@ class Sizes:
         return size.name
 
     def _product(self, values: Whole) -> str | None:
-        """A product of known dimensions and a number; None where it is none. Raises where it is several."""
+        """A product of known dimensions and a number; None where there is none. Raises `NotConverted` where several
+        fit."""
         if min(values) < 1:
             negative = tuple(-one for one in values)
             text = self._product(negative) if max(values) < 0 else None
@@ -197,7 +201,7 @@ class Sizes:
         return self._products[values]
 
     def _factors(self, values: Whole, first: int) -> Iterator[tuple[tuple[str, ...], int]]:
-        """Names of known sizes, in order, and the number that is left."""
+        """Names of known sizes, in order, and the remaining number."""
         if len(set(values)) == 1:
             yield (), values[0]
             return
@@ -209,7 +213,8 @@ class Sizes:
                     yield (size.name, *names), number
 
     def _plain(self, names: Sequence[str], number: int) -> tuple[Fraction, tuple[str, ...]]:
-        """The product in what parts are parts of: where that is the same, products are equal at all sizes."""
+        """The product with parts replaced by what they are parts of. Products for which this is equal are equal at all
+        sizes."""
         value, plain = Fraction(number), list[str]()
         for name in names:
             product, divisor = next(one.part_of for one in self.known if one.name == name) or (name, 1)
@@ -219,7 +224,7 @@ class Sizes:
         return value, tuple(sorted(plain))
 
     def _quotient(self, values: Whole) -> str | None:
-        """A product over a number that the file keeps, without a rest: channels of a group."""
+        """A product divided without remainder by a number that the file keeps, such as the channels of a group."""
         for divisor in self._fixed:
             whole = self._product(tuple(value * divisor for value in values))
             if whole is not None and len(set(values)) > 1:
@@ -228,7 +233,8 @@ class Sizes:
         return None
 
     def _shifted(self, values: Whole) -> str | None:
-        """A product in which a factor is shifted, plus or minus one at most: where a neighbour in the next row lies."""
+        """A product with one shifted factor, plus or minus one at most, such as the offset of a neighbour in the next
+        row."""
         for beside in (0, 1, -1):
             found = self._of_shifted_factor(tuple(value - beside for value in values))
             if len(found) > 1:
@@ -251,7 +257,7 @@ class Sizes:
         return list(found.values())
 
     def _window(self, values: Whole) -> str | None:
-        """A dimension after windows: (multiplied, shifted), divided. It is given a name, and may be a factor then."""
+        """A dimension after windows: (multiplied, shifted), divided. It gets a name and can then be a factor."""
         return self._window_of([one for one in self.known if not one.definition], values) or self._window_of(
             [one for one in self.known if one.definition], values
         )
@@ -271,11 +277,11 @@ class Sizes:
                 if low > high or high < -MOST_SHIFT or low > (MOST_SHIFT if divisor == 1 else divisor):
                     continue  # a window adds no more than its stride: paddings are at most half of it
                 if low < high and low == 0 and divisor in self._divisors:
-                    # At every size the division leaves no rest, so what it is for others is not known.
+                    # No remainder at any compared size, so other sizes are unknown: serve only multiples.
                     high = 0
                     self._divides(size.name, divisor)
                 if low < high and low <= divisor - 1 <= high and divisor in self._divisors:
-                    # Rounded up: the parts of a number that is no multiple of how many they are.
+                    # Ceiling division: the number of parts, the last one incomplete.
                     low = high = divisor - 1
                 own = [shift for shift in range(low, high + 1) if shift in self._windows(divisor)]
                 if len(own) == 1:
@@ -301,11 +307,11 @@ class Sizes:
         return self._add(Size(name, values, text, (base, divisor) if has_no_rest else None))
 
     def _windows(self, stride: int) -> Set[int]:
-        """What windows of this stride add, whose sides and paddings are numbers that the file keeps."""
+        """The shifts of windows with this stride, whose sides and paddings are numbers that the file keeps."""
         return {2 * padding - side + stride for side in (*self._fixed, stride) for padding in (0, *self._fixed)}
 
     def _part(self, values: Whole) -> str | None:
-        """A product that is divided into a number of parts, rounded up, or shifted by one."""
+        """A product divided into parts, rounded up, or shifted by one."""
         found: list[tuple[str, tuple[str, int] | None]] = []
         for product, text in self._products.items():
             shifts = {v - p for v, p in zip(values, product, strict=True)}
@@ -317,7 +323,7 @@ class Sizes:
                     self._divides(text, divisor)
                 elif all(v == -(-p // divisor) for v, p in zip(values, product, strict=True)):
                     found.append((f"triton.cdiv({text}, {divisor})", None))
-        if not found:  # a part without a rest, as the channels of a group
+        if not found:  # a part without a remainder, such as the channels of a group
             for divisor in range(2, MOST_PARTS + 1):
                 whole = self._product(tuple(value * divisor for value in values))
                 if whole is not None:
@@ -351,21 +357,23 @@ def _whole(values: Values) -> Whole | None:
 
 
 def _shared_rest(values: Whole) -> tuple[int, int] | None:
-    """The largest modulus of which all values are multiples, or (2, 1) where all are odd; None where sizes differ."""
+    """The largest modulus of which all values are multiples, with the remainder 0; (2, 1) where all are odd; else
+    None."""
     return next(
         ((m, 0) for m in MODULI if all(one % m == 0 for one in values)), (2, 1) if all(v % 2 for v in values) else None
     )
 
 
 def _value(text: str, known: Mapping[str, int]) -> int | None:
-    """Of a product of names and numbers; None where a name is not known."""
+    """The value of a product of names and numbers; None where a name is not known."""
     factors = [int(one) if one.isdigit() else known.get(one) for one in text.split(" * ")]
     whole = [one for one in factors if one is not None]
     return math.prod(whole) if len(whole) == len(factors) else None
 
 
 def _inverse(values: Values, root: int) -> Whole | None:
-    """The whole numbers of whose roots these are the inverse, to the last digits of a double."""
+    """The integers whose inverse roots these values are, up to the last digits of a double; None where there are
+    none."""
     if any(one <= 0 or not math.isfinite(one) for one in values):
         return None
     near = tuple(round(one**-root) for one in values)

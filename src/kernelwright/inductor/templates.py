@@ -1,7 +1,8 @@
-"""Inductor's Triton templates of products and convolutions in the form of its other kernels: blocks as parameters.
+"""Conversion of Inductor's Triton templates (products and convolutions) to the form of other kernels: blocks as
+parameters.
 
-A template states its block sizes, and is launched with a grid of numbers. The grid's formula follows from the names in
-its text; it counts only where it gives these numbers.
+A template states its block sizes and is launched with a grid of numbers. The formula of the grid follows from the names
+in its text; it is used only where it gives these numbers.
 """
 
 from __future__ import annotations
@@ -14,16 +15,19 @@ from dataclasses import dataclass
 from kernelwright.inductor.faults import NotConverted
 
 TUNED = ("BLOCK_M", "BLOCK_N", "BLOCK_K", "GROUP_M")
-"""Numbers of a template that change how fast it runs, not what it computes."""
+"""Numbers of a template that change its speed, not its result."""
 
 SIDES = 3
-"""Numbers of a template's grid, which end its launch."""
+"""Number of grid arguments at the end of a template's launch."""
 
 
 @dataclass(frozen=True)
 class Template:
-    """main: with `blocks` as parameters. rows, columns: of the matrix whose tiles programs compute, by names in the
-    text; the rows are a product. in_one_side: whether the grid's first side has all tiles. numbers: by name."""
+    """A converted template.
+
+    main: with `blocks` as parameters. rows, columns: names of the sides of the matrix whose tiles the programs compute;
+    the rows are a product. in_one_side: whether the grid's first side has all tiles. numbers: by name.
+    """
 
     main: ast.FunctionDef
     blocks: Mapping[str, int]
@@ -33,8 +37,8 @@ class Template:
     numbers: Mapping[str, int]
 
     def grid(self, launched: Sequence[ast.expr]) -> tuple[ast.expr, ...]:
-        """Expressions with the template's block names for the numbers of a launch. Raises `NotConverted` where they
-        give other numbers."""
+        """Grid expressions with the template's block names. Raises `NotConverted` where their values differ from the
+        launch."""
         given = [one.value if isinstance(one, ast.Constant) else None for one in launched]
         rows = [self.numbers[name] for name in self.rows]
         along = [-(-math.prod(rows) // self.blocks["BLOCK_M"]),
@@ -49,7 +53,7 @@ class Template:
 
 
 def read_template(main: ast.FunctionDef) -> Template:
-    """Raises `NotConverted` for one that is neither a product nor a convolution of one group."""
+    """Raises `NotConverted` for a template that is neither a product nor a convolution of one group."""
     stated = [one for one in main.body if isinstance(one, ast.AnnAssign) and isinstance(one.target, ast.Name)]
     constants = {ast.unparse(one.target): one.value for one in stated if one.value is not None}
     blocks = {name: node.value for name, node in constants.items()
@@ -73,7 +77,7 @@ def read_template(main: ast.FunctionDef) -> Template:
 
 
 def _is_left_out(statement: ast.stmt) -> bool:
-    """Whether it states a constant that is a parameter or written in place now, or returns where nothing is to do."""
+    """Whether it states a constant that is now a parameter or inlined, or returns early."""
     match statement:
         case ast.AnnAssign(target=ast.Name(), value=ast.expr()):
             return True
@@ -83,7 +87,7 @@ def _is_left_out(statement: ast.stmt) -> bool:
 
 
 class _Plain(ast.NodeTransformer):
-    """Constants in place of their names, and `A_ptr` for `arg_A`."""
+    """Inlines constants, and renames `arg_A` to `A_ptr`."""
 
     def __init__(self, constants: Mapping[str, ast.expr]) -> None:
         self.constants = constants

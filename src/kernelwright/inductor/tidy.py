@@ -1,7 +1,7 @@
-"""Makes the body of a generated kernel easier to read. What it computes, and in which order, stays.
+"""Clean-up of a generated kernel's body for readers. It changes neither the results nor their order.
 
-Names that only repeat another name are replaced by it, and constants with names of their own by their values where
-another operand decides the dtype.
+A name that only repeats another name is replaced by it. A named constant is replaced by its value where another operand
+determines the dtype.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ def tidy(kernel: ast.FunctionDef) -> None:
 
 
 def _aliases(kernel: ast.FunctionDef) -> Expressions:
-    """Names that are only ever assigned one other name, each time that one was assigned."""
+    """Names that are only ever assigned one other name, each time after that one was assigned in the same block."""
     assigned = Counter(name for block in _blocks(kernel.body) for one in block for name in _targets(one))
     pairs: dict[str, list[str]] = {}
     for block in _blocks(kernel.body):
@@ -49,7 +49,7 @@ def _blocks(body: list[ast.stmt]) -> Iterator[list[ast.stmt]]:
 
 
 def _targets(statement: ast.stmt) -> list[str]:
-    """Names that the statement itself assigns, those in its blocks left out."""
+    """Names that the statement itself assigns, without those in its blocks."""
     match statement:
         case ast.Assign(targets=targets):
             nodes: list[ast.expr] = targets
@@ -72,7 +72,7 @@ def _without(body: list[ast.stmt], names: object) -> list[ast.stmt]:
 
 
 def _constants(kernel: ast.FunctionDef) -> Expressions:
-    """Numbers that are made tensors of one element, by the names that they are assigned to, once each."""
+    """Numbers that are made tensors of one element and assigned once, by name."""
     assigned = Counter(name for block in _blocks(kernel.body) for one in block for name in _targets(one))
     found: Expressions = {}
     for one in ast.walk(kernel):
@@ -98,14 +98,15 @@ class _Replaced(ast.NodeTransformer):
         return self.names.get(node.id, node) if isinstance(node.ctx, ast.Load) else node
 
     def visit_Subscript(self, node: ast.Subscript) -> ast.expr:
-        """`x[:]` of one dimension is x."""
+        """Replaces `x[:]` by x; x has one dimension."""
         self.generic_visit(node)
         is_all = isinstance(node.slice, ast.Slice) and ast.unparse(node.slice) == ":"
         return node.value if is_all else node
 
 
 class _Inlined(ast.NodeTransformer):
-    """A comparison has no dtype that the number could change; in arithmetic a float32 beside a float32 has none."""
+    """Inlines constants where the dtype stays the same: in comparisons with another operand, and for float32 in
+    arithmetic with another operand."""
 
     def __init__(self, constants: Expressions) -> None:
         self.constants = constants

@@ -1,4 +1,4 @@
-"""How converted code is laid out."""
+"""Line breaking of converted code."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ LONGEST = 120
 
 
 def called(function: str, words: Sequence[str], indent: str) -> str:
-    """A call, or the head of a definition, in lines that can be read."""
+    """A call, or the head of a definition, broken into lines of at most `LONGEST` characters."""
     line = f"{function}({', '.join(words)})"
     if len(indent) + len(line) <= LONGEST:
         return line
@@ -23,7 +23,7 @@ def called(function: str, words: Sequence[str], indent: str) -> str:
 
 
 def wrapped(line: str) -> str:
-    """The same where it fits; an assignment of a call, or a call, in lines that can be read."""
+    """The line, broken where it is too long and is a call or an assignment of a call."""
     text = line.lstrip()
     if len(line) <= LONGEST or text.endswith(":"):
         return line
