@@ -177,8 +177,8 @@ class Loop:
         self._give_up()
 
     def _give_up(self) -> None:
-        """Record every answer under way as abandoned, at the cost of the most expensive answer so far; its request
-        stays open."""
+        """Record every answer under way as abandoned, with the largest usage of any answer so far; its request stays
+        open."""
         self._take_answers()
         cost = msgspec.structs.replace(self.state.dearest, requests=1, assumed=1)
         with self._recording:
