@@ -127,7 +127,7 @@ def test_the_mailbox_waits_with_status_0_and_goes_on_when_answered() -> None:
 def test_a_reply_that_nothing_waits_for_is_refused() -> None:
     optimize("--proposer", "mailbox", "--option", "tuning=0", "--trials", "2")
     Path("answer.py").write_text(STARTER)
-    assert "request 7 of run waits for nothing" in fault(run("reply", "run", "7", "answer.py"))
+    assert "request 7 of run does not wait for a reply" in fault(run("reply", "run", "7", "answer.py"))
     assert "does not exist" in fault(run("reply", "nowhere", "1", "answer.py"))
     assert "no reply file" in fault(run("reply", "run", "1", "gone.py"))
     Path("answer.py").write_text("def (:\n")

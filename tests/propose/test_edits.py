@@ -47,7 +47,7 @@ def test_hunks_are_placed_in_their_order() -> None:
     [
         ("@@\n b = 2\n-c = 4\n", "hunk 1 of the diff fits nowhere: it begins with 'b = 2'"),
         ("@@\n a = 1\n+z\n@@\n-a = 1\n", "hunk 2 of the diff fits nowhere"),
-        ("@@\n+z = 0\n", "hunk 1 of the diff has no line to find its place by"),
+        ("@@\n+z = 0\n", "hunk 1 of the diff has no unchanged or removed line to find its place by"),
         ("just words\n", "no line that begins with"),
     ],
 )

@@ -65,7 +65,7 @@ def test_the_first_improvement_is_what_inductor_writes_where_sizes_divide() -> N
 def test_it_is_not_proposed_twice() -> None:
     again = Inductor().propose(Request(number=1, operator=Operator.SEED), around(first()))
     assert again.candidate is None
-    assert again.error == "what torch.compile generates was tried before"
+    assert again.error == "every kernel that torch.compile generates was tried before"
 
 
 def test_the_library_mode_of_the_problem_decides() -> None:

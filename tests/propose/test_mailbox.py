@@ -179,7 +179,7 @@ def test_a_number_that_waits_for_nothing_is_refused(tmp_path: Path) -> None:
     asked(tmp_path)
     answer = tmp_path / "a.md"
     answer.write_text(REPLY, encoding="utf-8")
-    with pytest.raises(RequestError, match=r"request 3 of .* waits for nothing \(requests that wait for a reply: 7\)"):
+    with pytest.raises(RequestError, match=r"request 3 of .* does not wait for a reply \(requests that wait .*: 7\)"):
         deposit_reply(tmp_path, 3, answer)
     deposit_reply(tmp_path, 7, answer)
     with pytest.raises(RequestError, match=r"request 7 of .* has a reply already, .*007\.reply\.md"):

@@ -66,7 +66,7 @@ def test_the_provider_is_asked_system_and_prompt_apart() -> None:
         ("I would rather not.", "the reply has no fenced Python block"),
         ("```python\nx = (\n```", "does not parse as Python"),
         ("```python\nx = 1\n```", "defines neither ModelNew nor kernel_function"),
-        (f"```python\n{KERNEL}```", "the code is that of trial 0 again"),
+        (f"```python\n{KERNEL}```", "the code is the same as that of trial 0"),
     ],
 )
 def test_an_unusable_reply_is_an_error_that_was_paid_for_and_kept(text: str, error: str) -> None:

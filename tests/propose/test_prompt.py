@@ -213,7 +213,7 @@ def test_a_parent_comes_with_what_the_compiler_says_and_the_moves(operator: Oper
 
 def test_an_improvement_is_given_one_bottleneck_and_the_last_change() -> None:
     text = prompt_text(Operator.IMPROVE)
-    assert "**unknown** (case big, 50 % of its bound). Nothing that was read points at a limit." in text
+    assert "**unknown** (case big, 50 % of its bound). No figure points to a limit." in text
     assert "32,768 compulsory bytes set" in text
     assert "no counter of a GPU was read" in text
     assert "Trial 0: 100 µs. Trial 1: 80 µs, 1.25× as fast as trial 0." in text
@@ -321,7 +321,7 @@ def test_a_request_without_usable_parents_cannot_be_put_into_words() -> None:
         prompt_for(Request(number=4, operator=Operator.IMPROVE, parents=(3,)), context(*RUN))
     with pytest.raises(NoPrompt, match="needs two parents with candidates, and request 4 has 1"):
         prompt_for(Request(number=4, operator=Operator.MERGE, parents=(0, 3)), context(*RUN))
-    with pytest.raises(NoPrompt, match="numbers, not of writing"):
+    with pytest.raises(NoPrompt, match="request to tune has no prompt"):
         prompt_for(Request(number=4, operator=Operator.TUNE, parents=(0,)), context(*RUN))
 
 

@@ -61,7 +61,7 @@ def test_another_request_of_that_number_is_not_answered(recorded: Path) -> None:
     replay = Replay(recorded)
     other = replay.propose(Request(number=1, operator=Operator.REPAIR, parents=(0,)), context())
     assert other.error == (
-        "this run has parted from the recorded one: request 1 is to repair, and the recorded one was to improve"
+        "this run differs from the recorded one: request 1 is to repair, and the recorded one was to improve"
     )
     parents = replay.propose(Request(number=1, operator=Operator.IMPROVE, parents=(4,)), context())
     assert "has the parents (4,), and the recorded one had (0,)" in (parents.error or "")

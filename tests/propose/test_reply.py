@@ -75,7 +75,7 @@ def test_code_without_an_entry_point_is_refused_with_what_it_has() -> None:
 
 def test_code_that_the_run_had_before_is_refused_whatever_its_line_ends() -> None:
     reply = f"```python\n{KERNEL}```\n"
-    with pytest.raises(Unusable, match="that of trial 3 again"):
+    with pytest.raises(Unusable, match="the same as that of trial 3"):
         candidate_in(reply, (trial(3, KERNEL.replace("\n", "  \r\n")),))
     with pytest.raises(Unusable, match="being evaluated"):
         candidate_in(reply, (), (Candidate(source=KERNEL),))
@@ -110,7 +110,7 @@ def test_the_first_line_of_a_docstring_is_a_modules_note() -> None:
 def test_code_that_differs_in_comments_docstrings_and_layout_only_is_a_repeat() -> None:
     told = (starter(),)
     same_code = '"""Another docstring."""\n# a comment\n' + KERNEL.replace("BLOCK = 256", "BLOCK   =   256  # wide")
-    with pytest.raises(Unusable, match="the code is that of trial 0 again"):
+    with pytest.raises(Unusable, match="the code is the same as that of trial 0"):
         new_candidate(same_code, told)
     assert new_candidate(KERNEL.replace("BLOCK = 256", "BLOCK = 257"), told)
 

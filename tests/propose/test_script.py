@@ -32,7 +32,7 @@ def test_replies_answer_the_requests_that_ask_for_writing_in_order(tmp_path: Pat
     second = proposer.propose(improve(2), context(starter(), trial(1)))
     assert second.candidate == Candidate(source=KERNEL + "# 1\n", config={"BLOCK": 512})
     third = proposer.propose(improve(3), context(starter()))
-    assert third.error == "script.jsonl holds 2 replies, all given"
+    assert third.error == "script.jsonl has 2 replies, and all were used"
 
 
 def test_a_fresh_script_goes_on_where_a_run_stopped(tmp_path: Path) -> None:
@@ -72,11 +72,11 @@ def test_a_python_script_is_read_and_not_run(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("name", "text", "words"),
     [
-        ("s.jsonl", "", "holds no reply"),
+        ("s.jsonl", "", "has no reply"),
         ("s.jsonl", "\n{not json}\n", "line 2 is no reply"),
         ("s.jsonl", '{"answer": "x"}', "line 1 is no reply"),
-        ("s.jsonl", '{"note": "x"}', "not exactly one of reply, source and error"),
-        ("s.jsonl", '{"source": "x", "error": "y"}', "not exactly one of reply, source and error"),
+        ("s.jsonl", '{"note": "x"}', "must have exactly one of reply, source and error"),
+        ("s.jsonl", '{"source": "x", "error": "y"}', "must have exactly one of reply, source and error"),
         ("s.py", "REPLIES = [", "does not parse"),
         ("s.py", "x = 1", "assigns no REPLIES"),
         ("s.py", "REPLIES = [1]", "no list of texts"),

@@ -79,7 +79,7 @@ def test_where_the_seed_does_not_pass_on_the_other_gpu_nothing_is_confirmed(crea
     assert journal.confirmations()
     for confirmation in journal.confirmations().values():
         assert confirmation.status is Status.NOT_VERIFIED
-        assert confirmation.reason.endswith("so no time compares with it: off by much")
+        assert confirmation.reason.endswith("so times cannot be compared: off by much")
 
 
 def test_a_gpu_that_is_lost_between_the_two_ends_the_session(create: Create) -> None:

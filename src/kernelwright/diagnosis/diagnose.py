@@ -56,7 +56,7 @@ def unknown(seen: Seen) -> Finding:
     return Finding(
         limit=Limit.UNKNOWN,
         kernel=None,
-        summary=f"Nothing that was read points at a limit. {known}.",
+        summary=f"No figure points to a limit. {known}.",
         evidence=(),
     )
 

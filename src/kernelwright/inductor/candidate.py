@@ -114,7 +114,7 @@ def _candidate(generated: Generated, captures: Sequence[Capture], modules: Seque
     sizes = Sizes(shapes, [one.numbers for one in captures], constants)
     wanted = dict(zip(names, timed.tensors, strict=True))
     if not sizes.serve({name: wanted[name].shape for name in used}):
-        raise NotConverted("the kernels that several sizes have in common do not serve the timed case's")
+        raise NotConverted("the kernels that several sizes share do not serve the timed case")
     found = sizes.solve(_needed(module, holes))
     half = next((name for name in used if tensors[name][0].dtype in HALF), None)
     dtypes = {f"torch.{tensors[half][0].dtype}": f"{half}.dtype"} if half else {}

@@ -56,7 +56,7 @@ def compared(modules: Sequence[Module]) -> tuple[Module, Holes]:
     first, holes = modules[0], Holes()
     for other in modules[1:]:
         if (list(first.kernels), first.arguments) != (list(other.kernels), other.arguments):
-            raise NotConverted("Inductor fuses the operations otherwise at other sizes")
+            raise NotConverted("Inductor fuses the operations differently at other sizes")
     kernels = {}
     for name, kernel in first.kernels.items():
         same = [one.kernels[name] for one in modules]

@@ -57,4 +57,4 @@ def guard(reached: Sequence[Reach]) -> list[str]:
         return []
     texts = [one.text() for one in most]
     largest = texts[0] if len(texts) == 1 else called("max", texts, "    ")
-    return [f"if {largest} >= 2**31:", '    raise ValueError("the kernels have offsets of 32 bits")']
+    return [f"if {largest} >= 2**31:", '    raise ValueError("too large: the kernels use 32-bit offsets")']

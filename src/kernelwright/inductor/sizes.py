@@ -161,7 +161,7 @@ class Sizes:
                 if name not in found and (inverse := _inverse(values, root)) and (text := self._product(inverse)):
                     found[name] = f"({text}) ** -{1 / root}"
             if name not in found:
-                raise NotConverted(f"the number {' or '.join(map(str, values[:3]))} follows from no size that is known")
+                raise NotConverted(f"no known size gives the number {' or '.join(map(str, values[:3]))}")
         return found
 
     def _divides(self, text: str, divisor: int) -> None:

@@ -162,7 +162,7 @@ class JsonClient:
             finally:
                 response.close()
         except urllib3.exceptions.SSLError as error:
-            return Fault(f"offers no connection to trust: {error}", passing=False)
+            return Fault(f"has no trusted TLS connection: {error}", passing=False)
         except urllib3.exceptions.NewConnectionError as error:  # a TimeoutError to urllib3
             return Fault(f"cannot be reached: {error}", passing=True)
         except (urllib3.exceptions.TimeoutError, TimeoutError):
@@ -172,7 +172,7 @@ class JsonClient:
                 return Fault("did not answer in time", passing=True)
             return Fault(f"lost the connection ({type(error).__name__}: {error})", passing=True)
         except ValueError as error:  # from http.client: an invalid header or path
-            return Fault(f"cannot be asked: {type(error).__name__}", passing=False)
+            return Fault(f"cannot be sent this request ({type(error).__name__}): check address and key", passing=False)
         if body is None:
             return Fault(f"sent more than {LARGEST_ANSWER_BYTES} bytes", passing=False)
         return read_answer(response.status, response.headers, body, secrets)

@@ -65,7 +65,7 @@ class Conversation:
         self.paid += 1
         if reply.doubt:
             usage = assumed(reply, whole(prompt), self._context.dearest)
-            log.warning("a reply to request %d states %s; it is counted as the dearest so far, %d tokens",
+            log.warning("a reply to request %d states %s; its usage is assumed to be the largest so far, %d tokens",
                         self._number, legible(reply.doubt), usage.tokens)  # fmt: skip
             reply = replace(reply, usage=usage, doubt="")
         answered = Answered(

@@ -69,7 +69,7 @@ def is_head(lines: list[str], at: int) -> bool:
 def place(lines: list[str], hunk: Hunk, start: int, number: int) -> int:
     """The line where a hunk fits, at or after line `start`; trailing blanks are ignored. Raises `Unusable`."""
     if not hunk.old:
-        raise Unusable(f"hunk {number} of the diff has no line to find its place by")
+        raise Unusable(f"hunk {number} of the diff has no unchanged or removed line to find its place by")
     wanted = [line.rstrip() for line in hunk.old]
     have = [line.rstrip() for line in lines]
     found = [at for at in range(start, len(have) - len(wanted) + 1) if have[at : at + len(wanted)] == wanted]

@@ -50,7 +50,7 @@ class Inductor:
         tried = [one.source for one in (*context.in_flight, *(t.proposal.candidate for t in context.trials)) if one]
         candidate = next((Candidate(source=one) for one in texts if one not in tried), None)
         if candidate is None:
-            return Proposal(author=AUTHOR, error="what torch.compile generates was tried before")
+            return Proposal(author=AUTHOR, error="every kernel that torch.compile generates was tried before")
         texts = [one.text for one in generated.captures]
         kernels, characters = candidate.source.count("# Fuses: "), sum(map(len, texts))
         note = (

@@ -51,7 +51,7 @@ ABOVE = "Answer this first, above your note, in the same reply. Then:"
 SEPARATOR = "\n\n---\n\n"
 """Between the part that all prompts of a run share and the request."""
 
-KNOWN_RULES = "The rules and the problem are those of the first prompt; `whole` gives them again."
+KNOWN_RULES = "The rules and the problem are the same as in the first prompt; `whole` gives them again."
 
 WITHDRAWN = "withdrawn: the run was ended before this request was answered"
 
@@ -207,7 +207,7 @@ def deposit_reply(run: Path, number: int, file: Path) -> Path:
     if number not in waiting(run):
         waits = ", ".join(map(str, waiting(run))) or "none"
         taken = next((path for path in reply_paths(run, number) if path.exists()), None)
-        what = f"has a reply already, {taken}" if taken else "waits for nothing"
+        what = f"has a reply already, {taken}" if taken else "does not wait for a reply"
         raise RequestError(f"request {number} of {run} {what}", f"requests that wait for a reply: {waits}")
     try:
         text = read_text(file)

@@ -71,7 +71,7 @@ def prompt_for(request: Request, context: Context, answer: Answer = "whole") -> 
     if operator is Operator.MERGE and len(parents) < 2:
         raise NoPrompt(f"a merge needs two parents with candidates, and request {request.number} has {len(parents)}")
     if operator is Operator.TUNE:
-        raise NoPrompt("tuning is a matter of numbers, not of writing")
+        raise NoPrompt("a request to tune has no prompt: a sampler chooses its config")
     values = {"name": context.problem.name, "history": section("## What was tried", history(context.trials))}
     if operator is not Operator.SEED:
         values |= parent_values(request, parents, context)

@@ -37,7 +37,7 @@ class Replay:
         if trial is None:
             return self._error(f"the recorded run has no trial {request.number}: its last is {max(self._trials)}")
         if difference := differs(request, trial.request):
-            return self._error(f"this run has parted from the recorded one: request {request.number} {difference}")
+            return self._error(f"this run differs from the recorded one: request {request.number} {difference}")
         recorded = trial.proposal
         return Proposal(
             author=self.author,

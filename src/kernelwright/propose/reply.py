@@ -106,7 +106,7 @@ def new_candidate(source: str, trials: tuple[Trial, ...], in_flight: tuple[Candi
     candidate = Candidate(source=source)
     for trial in trials:
         if trial.proposal.candidate is not None and same(trial.proposal.candidate, candidate):
-            raise Unusable(f"the code is that of trial {trial.number} again")
+            raise Unusable(f"the code is the same as that of trial {trial.number}")
     if any(same(other, candidate) for other in in_flight):
         raise Unusable("the code is that of a candidate which is being evaluated")
     return candidate

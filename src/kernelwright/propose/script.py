@@ -55,7 +55,7 @@ class Script:
             trial.request.candidate is not None and trial.number < request.number for trial in context.trials
         )
         if index >= len(self._lines):
-            return Proposal(author=AUTHOR, error=f"{self._file.name} holds {len(self._lines)} replies, all given")
+            return Proposal(author=AUTHOR, error=f"{self._file.name} has {len(self._lines)} replies, and all were used")
         line = self._lines[index]
         if line.source is not None:
             candidate = Candidate(source=line.source, config=line.config)
@@ -82,7 +82,7 @@ def read_script(file: Path) -> tuple[ScriptLine, ...]:
         raise ConfigError(f"cannot read the script {file}: {error}", "give a .jsonl or .py file") from error
     lines = python_script(file, text) if file.suffix == ".py" else json_script(file, text)
     if not lines:
-        raise ConfigError(f"the script {file} holds no reply", "write at least one")
+        raise ConfigError(f"the script {file} has no reply", "write at least one")
     return lines
 
 
@@ -97,7 +97,7 @@ def json_script(file: Path, text: str) -> tuple[ScriptLine, ...]:
         except msgspec.MsgspecError as error:
             raise ConfigError(f"{file}, line {number} is no reply: {error}", EXPECTED) from error
         if sum(part is not None for part in (answer.reply, answer.source, answer.error)) != 1:
-            raise ConfigError(f"{file}, line {number} has not exactly one of reply, source and error", EXPECTED)
+            raise ConfigError(f"{file}, line {number} must have exactly one of reply, source and error", EXPECTED)
         found.append(answer)
     return tuple(found)
 

@@ -76,7 +76,7 @@ def confirmation(worker: Worker, candidate: Candidate, seed: Trial | None) -> Ev
     if here.gpu != evaluation.gpu:
         raise WorkerError("a GPU was lost between the two halves of a confirmation", "resume the run")
     if here.score_us is None:
-        reason = f"what the search started from does not pass on this GPU, so no time compares with it: {here.reason}"
+        reason = f"the seed does not pass on this GPU, so times cannot be compared: {here.reason}"
         return Evaluation(status=Status.NOT_VERIFIED, reason=reason, gpu=evaluation.gpu)
     return as_timed_with(seed.evaluation, here, evaluation)
 

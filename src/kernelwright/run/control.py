@@ -31,7 +31,7 @@ def is_paused(folder: Path) -> bool:
 def pause(folder: Path) -> None:
     """Pause the run in `folder`. Raises `RunFolderError` where no search is running there."""
     at_work(folder)
-    write_file(folder, PAUSED, f"Asks for nothing more while this file is here: kernelwright resume {folder}\n")
+    write_file(folder, PAUSED, f"The run is paused while this file exists: kernelwright resume {folder}\n")
 
 
 def resume(folder: Path) -> None:

@@ -121,7 +121,7 @@ class Loop:
             return self._obstacle.reason, self._obstacle.detail
         if self.clock.is_up and self.state.open_numbers():
             left = len(self.state.open_numbers())
-            return StopReason.MINUTES, f"{self._budget.minutes:g} minutes, with {left} of the requests open"
+            return StopReason.MINUTES, f"{self._budget.minutes:g} minutes are over, with {left} open requests"
         return StopReason.FINISHED, "the strategy has nothing more to ask"
 
     def _take(self, done: Set[Future[Any]]) -> None:

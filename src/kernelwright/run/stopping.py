@@ -52,7 +52,7 @@ def obstacle(budget: Budget, state: RunState, elapsed_s: float, trials_s: Sequen
             detail = f"{elapsed_s / 60:.1f} of {budget.minutes:g} minutes, and a trial takes up to {longest_s:.1f} s"
             return Obstacle(StopReason.MINUTES, detail)
     if budget.usd is not None and (author := _unpriced(state)) is not None:
-        return Obstacle(StopReason.USD, f"the price of {author} is not known, so no limit in USD can hold")
+        return Obstacle(StopReason.USD, f"the price of {author} is not known, so a limit in USD cannot be enforced")
     for limit in BUDGET_LIMITS:
         most, cost = limit.of(budget), COSTS.get(limit.name)
         if most is None or cost is None:

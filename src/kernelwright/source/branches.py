@@ -64,7 +64,7 @@ def _statements(body: list[ast.stmt]) -> Iterator[Branch]:
         yield from _statement(statement)
         rest = body[position + 1 :]
         if rest and _may_leave(statement):
-            yield Branch(tuple(rest), f"what line {statement.lineno} begins does not end the call")
+            yield Branch(tuple(rest), f"the statement at line {statement.lineno} does not end the call")
 
 
 def _may_leave(statement: ast.stmt) -> bool:
@@ -85,7 +85,7 @@ def _statement(node: ast.stmt) -> Iterator[Branch]:
             return
         case ast.For(iter=over, body=body, orelse=orelse):
             yield from _expression(over)
-            yield from _block(body, f"there is something in {ast.unparse(over)}")
+            yield from _block(body, f"{ast.unparse(over)} is not empty")
             yield from _block(orelse, f"the loop of line {node.lineno} ends")
             return
         case ast.While(test=test, body=body, orelse=orelse):
