@@ -102,7 +102,7 @@ class _Http(urllib3.connection.HTTPConnection):
 
 
 class _Https(urllib3.connection.HTTPSConnection):
-    """The same over TLS."""
+    """`_Http` over TLS."""
 
     def connect(self) -> None:
         _use(self)
