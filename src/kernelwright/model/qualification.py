@@ -29,7 +29,8 @@ class CaseQualification(Record, frozen=True, kw_only=True):
     """What a case tells apart. answers: trivial ones. ignored: for each input, parameter and buffer, the answer of a
     kernel that ignores it (right for other values). constant: those that are the same in every draw. rounded: outputs
     of whole numbers that the framework's rounding changes, of which both its own and float64's are right. dead:
-    parameters and buffers that no output depends on, in float64; a kernel may leave them out."""
+    parameters and buffers that no output depends on, in float64; a kernel may leave them out. unused: inputs of which
+    the same is true; the problem is refused, and its text is the cause."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]
@@ -37,6 +38,7 @@ class CaseQualification(Record, frozen=True, kw_only=True):
     constant: tuple[str, ...] = ()
     rounded: tuple[int, ...] = ()
     dead: tuple[str, ...] = ()
+    unused: tuple[str, ...] = ()
 
     @property
     def accepted(self) -> tuple[TrivialAnswer, ...]:

@@ -140,6 +140,11 @@ def test_an_input_that_no_output_depends_on_is_never_dead(tmp_path: Path) -> Non
     found = qualified(made)
     assert found.dead == ()
     assert [one.name for one in found.accepted] == ["without input y"]
+    left_out = qualified(judge(tmp_path, "torch.softmax(x, 1)", "torch.randn(40, 5), torch.randn(4)", signature="x, y"))
+    assert (left_out.dead, left_out.unused) == ((), ("input y",))
+    below = judge(tmp_path, "torch.sigmoid(x) + 1e-9 * y.clamp(-1, 1)", "torch.randn(40, 5), torch.randn(40, 1)",
+                  signature="x, y")  # fmt: skip
+    assert qualified(below).unused == ()
 
 
 def test_running_statistics_vary_so_that_no_kernel_can_leave_them_out(tmp_path: Path) -> None:

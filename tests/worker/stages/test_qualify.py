@@ -25,6 +25,7 @@ class FakeProcesses:
     """Whose judge finds that the answers of these names would pass on every case. asked: of which cases."""
 
     names: tuple[str, ...]
+    unused: tuple[str, ...] = ()
     lease: Any = field(default_factory=contextlib.nullcontext)
     asked: list[str] = field(default_factory=list)
 
@@ -38,7 +39,7 @@ class FakeProcesses:
             )
             for name in self.names
         )  # fmt: skip
-        return codec.plain(CaseQualification(case=message.case, answers=answers))
+        return codec.plain(CaseQualification(case=message.case, answers=answers, unused=self.unused))
 
 
 class LoadedSession(Session):
@@ -47,11 +48,11 @@ class LoadedSession(Session):
         self._info = info
 
 
-def reason(shape: tuple[int, ...], *names: str) -> str:
+def reason(shape: tuple[int, ...], *names: str, unused: tuple[str, ...] = ()) -> str:
     """Of the problem with one case, whose output has this shape."""
     output = TensorSpec(shape=shape, dtype="float32", stride=(4, 1))
     case = replace(next(one for one in PROBLEM.cases if one.case.timed), outputs=(output,))
-    processes = FakeProcesses(names)
+    processes = FakeProcesses(names, unused)
     session = LoadedSession(cast(Processes, processes), replace(PROBLEM, cases=(case,)))
     report = qualify(session, every=True)
     assert report.qualifies is (not names)
@@ -66,6 +67,8 @@ def test_the_first_answers_that_would_pass_are_named_and_the_others_counted() ->
     assert (
         reason((8, 4), "zeros", "without x") == "zeros would pass (exactly right); a kernel that ignores x would pass"
     )
+    said = "a kernel that ignores x would pass: in float64, too, no output depends on it"
+    assert reason((8, 4), "without x", unused=("x",)) == said
     assert reason((8, 4), *NAMES).endswith("the previous output would pass (exactly right); and 1 more")
 
 

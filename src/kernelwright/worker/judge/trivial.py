@@ -60,6 +60,7 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
     ignored: list[TrivialAnswer] = []
     constant: list[str] = []
     dead: list[str] = []
+    unused: list[str] = []
     for position, (name, tensor) in enumerate(given(first.instance)):
         if tensor.numel() == 0:
             continue
@@ -72,11 +73,11 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
         if found is None:
             continue
         ignored.append(found)
-        if found.accepted and not name.startswith("input ") and is_dead(draws, case, position):
-            dead.append(name)
+        if found.accepted and is_dead(draws, case, position):
+            (unused if name.startswith("input ") else dead).append(name)
     return CaseQualification(
         case=case, answers=tuple(answer for answer in trivial if answer is not None), ignored=tuple(ignored),
-        constant=tuple(constant), dead=tuple(dead),
+        constant=tuple(constant), dead=tuple(dead), unused=tuple(unused),
         rounded=tuple(output for output in range(count)
                       if first.rounded[output] or second.rounded[output]),
     )  # fmt: skip
@@ -221,7 +222,7 @@ def _outputs_with(
 
 
 def is_dead(draws: Draws, case: str, position: int) -> bool:
-    """Whether no output depends on a parameter or buffer: in float64, on every draw that every candidate meets, other
+    """Whether no output depends on an input, parameter or buffer: in float64, on every draw that every candidate meets, other
     values change it by no more than rounding."""
     for draw in draws.draws_for_everyone(case):
         wide = cast(draws.answer(case, draw).instance, "float64")
