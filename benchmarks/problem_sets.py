@@ -39,8 +39,9 @@ def found_in(path: Path) -> Iterator[tuple[str, Path]]:
         return
     for file in sorted(path.rglob(sol_execbench.DEFINITION)):
         yield sol_execbench.NAME, file.parent
-    for file in sorted(path.rglob(robust_kbench.FORWARD)):
-        yield robust_kbench.NAME, file.parent
+    for name in robust_kbench.CONFIGS:
+        for file in sorted(path.rglob(name)):
+            yield robust_kbench.NAME, file
     for file in sorted(path.rglob("*.json")):
         if "definitions" in file.parts:
             yield flashinfer_bench.NAME, file
@@ -50,8 +51,10 @@ def judged(worker: Worker, set_name: str, path: Path) -> dict[str, Any]:
     """What becomes of one problem. Raises `WorkerError` where the worker ends."""
     begun = time.monotonic()
     row: dict[str, Any] = {"set": set_name, "problem": path.stem, "loads": False, "why": ""}
-    if set_name == robust_kbench.NAME and path.name.startswith("task_"):
-        row["problem"] = f"{path.parent.name}/{path.name}"
+    if set_name == robust_kbench.NAME:
+        folder, kind = path.parent, " backward" if path.name == robust_kbench.BACKWARD else ""
+        level = f"{folder.parent.name}/" if folder.name.startswith("task_") else ""
+        row["problem"] = f"{level}{folder.name}{kind}"
     try:
         info = worker.load(str(find_problem(str(path)).file), which="derived")
         row |= {"loads": True, "cases": len(info.cases), "small": sum(one.case.small for one in info.cases)}

@@ -192,16 +192,20 @@ def test_a_task_states_its_tolerance_and_what_its_filters_found(tmp_path: Path) 
     assert problem.stated.facts == {"tolerance": "atol = rtol = 1e-05", "filters": "output_std"}
 
 
-def test_a_backward_task_is_refused_by_name_and_noted_beside_a_forward_one(tmp_path: Path) -> None:
+def test_a_backward_task_is_a_problem_with_gradients_and_its_file_names_it(tmp_path: Path) -> None:
     folder = write_task(tmp_path / "norm")
     (folder / "func_backward.py").write_text(TASK)
-    stated = loaded(folder).stated
-    assert stated is not None
-    assert stated.facts["backward"] == "not judged yet"
-    with pytest.raises(ProblemError, match="asks for a backward pass, which is not judged yet"):
-        find_problem(str(folder / "func_backward.py"))
+    (folder / "config_backward.json").write_text((folder / "config_forward.json").read_text().replace("7", "6"))
+    assert not loaded(folder).gradients
+    assert not loaded(folder / "func_forward.py").gradients
+    problem = loaded(folder / "func_backward.py")
+    assert problem.gradients
+    assert problem.name == "norm_backward"
+    assert [case.params["batch_size"] for case in problem.cases] == [5, 6, 5, 6]
     (folder / "func_forward.py").unlink()
-    with pytest.raises(ProblemError, match="asks for a backward pass"):
+    assert loaded(folder).gradients
+    (folder / "config_backward.json").unlink()
+    with pytest.raises(ProblemError, match=r"config_backward\.json"):
         find_problem(str(folder))
 
 

@@ -10,6 +10,7 @@ import torch
 
 from kernelwright.errors import ProblemError
 from kernelwright.worker.reference import baseline
+from kernelwright.worker.reference.derive import derive
 from kernelwright.worker.reference.instance import cast, outputs
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 
@@ -163,3 +164,30 @@ def test_forward_runs_once_for_the_shapes_of_its_outputs_whatever_is_drawn(tmp_p
     assert counts.read_text() == "."
     problem.instance(case, seed=0, dtype="float64")
     assert counts.read_text() == ".."
+
+
+def test_a_parameter_that_forward_does_not_use_has_no_gradient(tmp_path: Path) -> None:
+    """robust-kbench's linear layers keep a second layer that nothing reads; autograd gives None for it."""
+    second = "        self.unused = torch.nn.Parameter(torch.randn(2))\n"
+    problem = loaded(tmp_path, ("        self.frozen", second + "        self.frozen"))
+    instance = problem.instance(problem.cases[0], seed=3)
+    assert instance.gradients_of == ("x", "weight")
+    assert all(parameter.requires_grad is False for parameter in instance.module.parameters())
+    assert [one.shape for one in outputs(instance)[3:]] == [(3, 5), (5,)]
+
+
+@pytest.mark.parametrize("forward", [
+    "torch.tanh(x * self.weight)", "torch.nn.functional.layer_norm(x, (x.shape[1],)) * self.weight",
+    "x[:, : x.shape[1] // 2] * x[:, x.shape[1] // 2 :]", "x[:, 0] * x[:, -1]", "x.amax(1, keepdim=True) * self.weight",
+])  # fmt: skip
+def test_a_problem_with_gradients_and_no_cases_gets_derived_ones(tmp_path: Path, forward: str) -> None:
+    problem = loaded(
+        tmp_path, ("torch.randn(3, 5)", "torch.randn(rows, width)"), ("torch.randn(5))\n", "torch.randn(width))\n"),
+        ("(x * self.weight).tanh() + self.frozen, ids + 1, x.sum(-1)", forward),
+        ("GRADIENTS = True", "GRADIENTS = True\nrows = 4096\nwidth = 512"),
+    )  # fmt: skip
+    found = derive(problem)
+    assert found.left_alone.get("") is None
+    assert {case.name for case in found.cases} >= {"derived_small", "derived_odd"}
+    assert all(int(case.params["rows"]) < 4096 for case in found.cases)
+    assert any(int(case.params.get("width", 512)) < 512 for case in found.cases)

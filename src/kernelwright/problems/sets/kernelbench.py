@@ -8,4 +8,4 @@ from kernelwright.problems.sets import robust_kbench
 
 
 def problem_file(path: Path) -> Path | None:
-    return path if path.suffix == ".py" and path.is_file() and path.name not in robust_kbench.FILES else None
+    return path if path.suffix == ".py" and path.is_file() and path.name not in robust_kbench.CONFIGS else None

@@ -1,7 +1,8 @@
-"""robust-kbench: a folder with `func_forward.py` and `config_forward.json`.
+"""robust-kbench: a folder with `func_forward.py` and `config_forward.json`, or the same names with `backward`.
 
 The file has Model and get_inputs with arguments, and the config has their values. These become numbers of the problem
-file, so that each configuration is a case. Tasks for the backward pass are refused.
+file, so that each configuration is a case. A task for the backward pass becomes a problem with `GRADIENTS = True`. The
+folder names the forward pass where it has both; `func_backward.py` names the other.
 https://github.com/SakanaAI/robust-kbench
 """
 
@@ -23,8 +24,8 @@ from kernelwright.textfile import parse_json, read_text
 
 NAME = "robust-kbench"
 FORWARD, BACKWARD = "func_forward.py", "func_backward.py"
-FILES = (FORWARD, BACKWARD)
-CONFIG = "config_forward.json"
+CONFIGS = {FORWARD: "config_forward.json", BACKWARD: "config_backward.json"}
+"""The file with the arguments' values, by the file with the computation."""
 FILTERS = "filter_results.json"
 TOLERANCE = 1e-5
 """atol and rtol of its evaluation, unless the caller gives others."""
@@ -44,38 +45,34 @@ class Config(msgspec.Struct):
 
 
 def problem_file(path: Path) -> Path | None:
-    folder = path if path.is_dir() else path.parent
-    if path.is_file() and path.name not in (*FILES, CONFIG):
-        return None
-    has_forward, has_backward = ((folder / file).is_file() for file in FILES)
-    if path.name == BACKWARD or (has_backward and not has_forward):
-        raise ProblemError(
-            f"{folder / BACKWARD} asks for a backward pass, which is not judged yet",
-            f"its forward pass is, where the folder has {FORWARD}",
-        )
-    if not has_forward:
-        return None
-    return write(translated(folder, has_backward))
+    if path.is_dir():
+        files = [path / name for name in CONFIGS if (path / name).is_file()]
+    else:
+        files = [path] if path.name in CONFIGS else []
+    return write(translated(files[0])) if files else None
 
 
-def translated(folder: Path, has_backward: bool = False) -> Translated:
-    """Raises `ProblemError`."""
-    folder = folder.absolute()
+def translated(file: Path) -> Translated:
+    """file: `func_forward.py` or `func_backward.py`. Raises `ProblemError`."""
+    file = file.absolute()
+    folder, is_backward = file.parent, file.name == BACKWARD
+    settings = folder / CONFIGS[file.name]
     try:
-        text = read_text(folder / FORWARD)
+        text = read_text(file)
         tree = syntax.parse(text)
-        config = msgspec.convert(parse_json(read_text(folder / CONFIG)), Config)
+        config = msgspec.convert(parse_json(read_text(settings)), Config)
     except (OSError, ValueError, SyntaxError, msgspec.ValidationError) as error:
         raise ProblemError(f"{folder} is no task of {NAME}: {error}") from error
-    init, inputs = _arguments(folder, tree, "Model"), _arguments(folder, tree, "get_inputs")
-    every = _configurations(folder, config)
+    init, inputs = _arguments(file, tree, "Model"), _arguments(file, tree, "get_inputs")
+    every = _configurations(settings, config)
     first = every[0]
     defaults = {**{name: node for name, node in [*init.items(), *inputs.items()] if node is not None}}
     numbers = {name: repr(first[name]) if name in first else ast.unparse(defaults[name])
                for name in dict.fromkeys([*init, *inputs]) if name in first or name in defaults}  # fmt: skip
     if missing := [name for name in [*init, *inputs] if name not in numbers]:
-        raise ProblemError(f"{folder / CONFIG} gives no value for {missing[0]}")
+        raise ProblemError(f"{settings} gives no value for {missing[0]}")
     name = f"{folder.parent.name}_{folder.name}" if folder.name.startswith("task_") else folder.name
+    name += "_backward" if is_backward else ""
     cases = tuple(
         Case(
             name="default" if position == 0 else f"config{position}",
@@ -85,18 +82,17 @@ def translated(folder: Path, has_backward: bool = False) -> Translated:
         for position, values in enumerate(every)
     )
     facts = {"tolerance": f"atol = rtol = {TOLERANCE:g}", **_filters(folder)}
-    if has_backward:
-        facts["backward"] = "not judged yet"
     stated = StatedBySet(set=NAME, name=name, facts=facts)
-    return Translated(name, _problem_text(text, numbers, list(init), list(inputs)), cases, (), stated)
+    written = _problem_text(text, numbers, list(init), list(inputs)) + ("\n\nGRADIENTS = True\n" if is_backward else "")
+    return Translated(name, written, cases, (), stated)
 
 
-def _arguments(folder: Path, tree: ast.Module, name: str) -> dict[str, ast.expr | None]:
+def _arguments(file: Path, tree: ast.Module, name: str) -> dict[str, ast.expr | None]:
     """The arguments of a function, or of a class's constructor, and their defaults; None for none."""
     found = next((node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name),
                  None)  # fmt: skip
     if found is None:
-        raise ProblemError(f"{folder / FORWARD} defines no {name}")
+        raise ProblemError(f"{file} defines no {name}")
     if isinstance(found, ast.ClassDef):
         inits = [node for node in found.body if isinstance(node, ast.FunctionDef) and node.name == "__init__"]
         if not inits:
@@ -105,13 +101,13 @@ def _arguments(folder: Path, tree: ast.Module, name: str) -> dict[str, ast.expr 
     else:
         given, args = found.args.args, found.args
     if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs:
-        raise ProblemError(f"{folder / FORWARD}: {name} takes arguments that have no name", "expected plain ones")
+        raise ProblemError(f"{file}: {name} takes arguments that have no name", "expected plain ones")
     padding: list[ast.expr | None] = [None] * len(given)
     defaults = [*padding, *args.defaults][-len(given) :] if given else []
     return dict(zip((argument.arg for argument in given), defaults, strict=True))
 
 
-def _configurations(folder: Path, config: Config) -> list[Values]:
+def _configurations(settings: Path, config: Config) -> list[Values]:
     """The values of all arguments, the configuration to time first. A name has one value for Model and get_inputs."""
     found: list[Values] = []
     for kind in ("single", "multi"):
@@ -119,12 +115,12 @@ def _configurations(folder: Path, config: Config) -> list[Values]:
         for init, inputs, shared in itertools.product(*lists):
             both = {name for name in init.keys() & inputs.keys() - shared.keys() if init[name] != inputs[name]}
             if both:
-                raise ProblemError(f"{folder / CONFIG} gives {min(both)} two values at once")
+                raise ProblemError(f"{settings} gives {min(both)} two values at once")
             values = {**init, **inputs, **shared}
             if values not in found and (values or kind == "single"):
                 found.append(values)
     if not found:
-        raise ProblemError(f"{folder / CONFIG} has no configuration")
+        raise ProblemError(f"{settings} has no configuration")
     return found
 
 

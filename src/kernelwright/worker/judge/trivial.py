@@ -222,8 +222,8 @@ def _outputs_with(
 
 
 def is_dead(draws: Draws, case: str, position: int) -> bool:
-    """Whether no output depends on an input, parameter or buffer: in float64, on every draw that every candidate meets, other
-    values change it by no more than rounding."""
+    """Whether no output depends on an input, parameter or buffer: in float64, on every draw that every candidate meets,
+    other values change it by no more than rounding."""
     for draw in draws.draws_for_everyone(case):
         wide = cast(draws.answer(case, draw).instance, "float64")
         tensor = given(wide)[position][1]

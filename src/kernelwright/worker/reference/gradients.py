@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
@@ -67,22 +67,46 @@ def compiled_forward(module: Joint, mode: str | None) -> Joint:
     return found
 
 
-def floating_outputs(instance: Instance) -> tuple[TensorSpec, ...]:
-    """The shapes of what forward returns that has a gradient; runs forward once."""
-    made, structure = returned(with_copies(instance))
+@dataclass(frozen=True)
+class Differentiated:
+    """floating: the shapes of the outputs that have a gradient. trained: the names of the parameters that have one."""
+
+    floating: tuple[TensorSpec, ...]
+    trained: tuple[str, ...]
+
+
+def differentiated(instance: Instance, trained: tuple[str, ...]) -> Differentiated:
+    """What autograd finds in a forward; runs it once. trained: parameters that require a gradient. Those that forward
+    does not use have none: `.grad` stays None in a program."""
+    parameters = [instance.module.get_parameter(name) for name in trained]
+    needed = [parameter.requires_grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.requires_grad_(True)
+    try:
+        made, structure = returned(replace(with_copies(instance), gradients=True))
+        outputs = [output for output in made if output.requires_grad]
+        ones = [torch.ones_like(output) for output in outputs]
+        found = torch.autograd.grad(outputs, parameters, ones, allow_unused=True) if outputs and parameters else ()
+    finally:
+        for parameter, was in zip(parameters, needed, strict=True):
+            parameter.requires_grad_(was)
     if structure:
         raise ProblemError(
             f"{instance.file}: GRADIENTS with outputs that are nested", "return one tensor, or a flat tuple of tensors"
         )
-    return tuple(described(output) for output in made if output.is_floating_point())
+    return Differentiated(
+        tuple(described(output) for output in made if output.is_floating_point()),
+        tuple(name for name, gradient in zip(trained, found, strict=False) if gradient is not None),
+    )
 
 
-def with_gradients(instance: Instance, trained: tuple[str, ...], floating: tuple[TensorSpec, ...]) -> Instance:
+def with_gradients(instance: Instance, known: Differentiated) -> Instance:
     """The instance with its backward, and gradients of its outputs drawn from torch's generator on its default device.
 
-    trained: the names of the parameters that have a gradient. floating: `floating_outputs` of the instance, or of
-    another one of its case and dtype. Raises `ProblemError` where there is nothing to differentiate.
+    known: of the instance, or of another one of its case and dtype. Raises `ProblemError` where there is nothing to
+    differentiate.
     """
+    floating, trained = known.floating, known.trained
     inputs = tuple(i for i, v in enumerate(instance.inputs) if isinstance(v, Tensor) and v.is_floating_point())
     if not floating or not (inputs or trained):
         raise ProblemError(

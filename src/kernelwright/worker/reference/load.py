@@ -21,11 +21,16 @@ import torch
 from torch import Tensor, nn
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case, LibraryMode, StatedBySet, TensorSpec
+from kernelwright.model import Case, LibraryMode, StatedBySet
 from kernelwright.text.escape import encodable
 from kernelwright.worker.bounds.work import Work, least_work, taped
 from kernelwright.worker.plan.structure import names_of, nested
-from kernelwright.worker.reference.gradients import floating_outputs, refuse_undifferentiable, with_gradients
+from kernelwright.worker.reference.gradients import (
+    Differentiated,
+    differentiated,
+    refuse_undifferentiable,
+    with_gradients,
+)
 from kernelwright.worker.reference.instance import (
     Instance,
     Specs,
@@ -139,8 +144,8 @@ class LoadedProblem:
     gradients: bool = False
     stated: StatedBySet | None = None
     library: LibraryMode = "finish"
-    floating_outputs: dict[tuple[str, str, str], tuple[TensorSpec, ...]] = field(default_factory=dict)
-    """By case, its parameters and its dtype the outputs that have a gradient: forward is run for their shapes once."""
+    differentiated: dict[tuple[str, str, str], Differentiated] = field(default_factory=dict)
+    """What has a gradient, by case, its parameters and its dtype: forward is run once to find out."""
 
     def takes(self, case: Case) -> bool:
         """Whether the reference can be called for `case`."""
@@ -201,10 +206,10 @@ class LoadedProblem:
             return made
         refuse_undifferentiable(made)
         key = case.name, repr(case.params), str(wanted)
-        if key not in self.floating_outputs:
-            self.floating_outputs[key] = floating_outputs(made)
+        if key not in self.differentiated:
+            self.differentiated[key] = differentiated(made, trained)
         with seeded("gradients", seed, device):
-            return with_gradients(made, trained, self.floating_outputs[key])
+            return with_gradients(made, self.differentiated[key])
 
     def work(self, case: Case) -> tuple[int | None, int | None]:
         """FLOP and bytes that the problem states for `case`; None where it states nothing."""
@@ -252,10 +257,13 @@ class LoadedProblem:
 
     def traced(self, case: Case) -> Trace:
         """The operators of constructor, get_inputs and forward, without making tensors."""
-        with quiet_meta(), faked(), Recorder() as recorder:
-            instance = self.instance(case, seed=0)
-            found: Specs = call(self.file, "describing its tensors", specs, instance)
-            return trace_of(recorder, instance, found)
+        with quiet_meta(), faked():
+            if self.gradients:
+                self.instance(case, seed=0)  # runs forward, once for each size, to see what is differentiated
+            with Recorder() as recorder:
+                instance = self.instance(case, seed=0)
+                found: Specs = call(self.file, "describing its tensors", specs, instance)
+                return trace_of(recorder, instance, found)
 
     def run(self, case: Case) -> None:
         """Call forward once with real values; raises `ProblemError` where it fails."""

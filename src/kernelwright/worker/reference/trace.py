@@ -22,6 +22,8 @@ from kernelwright.model import TensorSpec
 from kernelwright.worker.bounds.flop import flop_of, operands
 from kernelwright.worker.reference.instance import Instance, Specs
 
+UPSAMPLED = ("nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "bicubic2d", "trilinear3d")
+
 SIZES = {
     "view": {"size"}, "_unsafe_view": {"size"}, "reshape": {"size", "shape"}, "expand": {"size"},
     "repeat": {"repeats"}, "as_strided": {"size", "stride", "storage_offset"}, "_reshape_alias": {"size", "stride"},
@@ -34,12 +36,21 @@ SIZES = {
     "native_layer_norm": {"normalized_shape"}, "layer_norm": {"normalized_shape"}, "rms_norm": {"normalized_shape"},
     "_fused_rms_norm": {"normalized_shape"}, "native_group_norm": {"N", "C", "HxW"},
     "_native_multi_head_attention": {"embed_dim"}, "_transformer_encoder_layer_fwd": {"embed_dim"},
-    **{f"upsample_{kind}": {"output_size"} for kind in (
-        "nearest1d", "nearest2d", "nearest3d", "linear1d", "bilinear2d", "bicubic2d", "trilinear3d")},
+    **{f"upsample_{kind}": {"output_size"} for kind in UPSAMPLED},
+    # What autograd calls for these operators.
+    "native_layer_norm_backward": {"normalized_shape"}, "_fused_rms_norm_backward": {"normalized_shape"},
+    "native_group_norm_backward": {"N", "C", "HxW"}, "embedding_dense_backward": {"num_weights"},
+    "slice_backward": {"input_sizes"}, "select_backward": {"input_sizes"}, "unfold_backward": {"input_sizes"},
+    "diagonal_backward": {"input_sizes"}, "value_selecting_reduction_backward": {"sizes"},
+    "convolution_backward": {"bias_sizes"},
+    **{f"upsample_{kind}_backward": {"output_size", "input_size"} for kind in UPSAMPLED},
 }  # fmt: skip
 """Arguments that may differ, by operator. 0, 1 and -1 among them are no sizes and stay."""
 
-PARTS = {"slice": ("start", "end"), "narrow": ("start", "length"), "select": ("index",)}
+PARTS = {
+    "slice": ("start", "end"), "narrow": ("start", "length"), "select": ("index",),
+    "slice_backward": ("start", "end"), "select_backward": ("index",),
+}  # fmt: skip
 """Arguments that are places in the dimension `dim`: they may differ as that dimension does."""
 
 LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
@@ -280,8 +291,8 @@ def _same_place(one: Call, two: Call, argument: str) -> bool:
     sizes, places = [], []
     for call in (one, two):
         source = next(value for value in call.arguments.values() if isinstance(value, Seen))
-        dim = call.arguments.get("dim", 0)
-        sizes.append(source.shape[dim])
+        shape = call.arguments.get("input_sizes", source.shape)  # of a backward: what the place is in
+        sizes.append(shape[call.arguments.get("dim", 0)])
         places.append(call.arguments[argument])
     if any(type(place) is not int for place in places):
         return False
