@@ -1,4 +1,4 @@
-"""The worker: everything that touches torch, Triton or a GPU, reached from outside only through its argv.
+"""The worker: the processes that use torch, Triton or a GPU. Other code starts it by its command line only.
 
 supervisor (no torch) ── fork server (torch, Triton; no CUDA) ──┬─ recorder   the candidate's host code, confined
                                                                 ├─ compiler   kernels to machine code, in parallel

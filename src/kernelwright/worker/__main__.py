@@ -1,4 +1,4 @@
-"""`python -m kernelwright.worker`."""
+"""Entry point of `python -m kernelwright.worker`."""
 
 from kernelwright.worker.supervisor import main
 

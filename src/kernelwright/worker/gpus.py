@@ -1,6 +1,6 @@
-"""The GPUs that CUDA shows to this process, as JSON: `python -m kernelwright.worker.gpus`. Imports no torch.
+"""List of the GPUs that CUDA shows to this process, as JSON: `python -m kernelwright.worker.gpus`. Imports no torch.
 
-By UUID, because an index means another GPU under another CUDA_VISIBLE_DEVICES or CUDA_DEVICE_ORDER.
+GPUs are named by UUID: an index depends on CUDA_VISIBLE_DEVICES and CUDA_DEVICE_ORDER.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernelwright.errors import MachineError
 
 
 def found() -> list[dict[str, str]]:
-    """uuid (as CUDA_VISIBLE_DEVICES takes it) and name of each; none where there is no driver or no GPU."""
+    """uuid (as CUDA_VISIBLE_DEVICES takes it) and name of each GPU; an empty list without a driver or a GPU."""
     try:
         cuda = ctypes.CDLL("libcuda.so.1")
     except OSError:
@@ -35,8 +35,8 @@ def described(cuda: ctypes.CDLL, number: int) -> dict[str, str]:
 
 
 def uuid_of(number: int) -> str:
-    """Of the GPU with this number in CUDA's order, counted from 0 and asked in a process of its own, because asking
-    initialises CUDA. Raises `MachineError` where there are fewer."""
+    """UUID of a GPU by its number in CUDA's order, counted from 0. A separate process reads it, because the query
+    initialises CUDA. Raises `MachineError` if this machine has fewer GPUs."""
     asked = [sys.executable, "-m", "kernelwright.worker.gpus"]
     said = subprocess.run(asked, capture_output=True, text=True, check=True)
     gpus = json.loads(said.stdout)

@@ -1,7 +1,7 @@
-"""Hardware and software of this machine, for `doctor`: the GPU, NVML, a profiler, and a test of confinement.
+"""Report on this machine for `doctor`: the GPU, NVML, a profiler, and a test of the sandbox.
 
-Imports no torch. Confinement is judged by what our own intruder could do to something real outside (an open port, a
-file, a process), not by which measures the kernel accepted.
+Imports no torch. To test the sandbox, the intruder process tries to reach a real open port, file and process outside.
+That the Linux kernel accepted a measure proves nothing.
 """
 
 from __future__ import annotations
@@ -24,13 +24,13 @@ from kernelwright.worker.profile import ncu
 from kernelwright.worker.profile.protocol import CannotProfile
 
 INTRUDER_S = 60.0
-"""All attempts together; they take about a second where nothing hangs."""
+"""Time limit of all attempts of one role together. They take about a second unless one hangs."""
 
 DEVICES = ("/dev/nvidia[0-9]*", "/dev/nvidiactl", "/dev/kfd", "/dev/dri/render*")
 
 
 def machine(processes: Processes) -> Machine:
-    """Everything found out; takes a second or two."""
+    """The full report; takes a second or two."""
     measures, attempts = intrusion(processes)
     return Machine(
         gpu=gpu(processes), nvml=nvml(processes), profiler=profiler(processes), measures=measures, attempts=attempts
@@ -54,7 +54,7 @@ def nvml(processes: Processes) -> str:
 
 
 def profiler(processes: Processes) -> str:
-    """Whether Nsight Compute's command line is there and reads a counter of this GPU, found by doing it."""
+    """Whether ncu (Nsight Compute's command line) is installed and can read a counter of this GPU, tested by a run."""
     path = ncu.found()
     if path is None:
         return "no ncu on PATH; profiles have durations and what the compiler says"
@@ -68,7 +68,7 @@ def profiler(processes: Processes) -> str:
 
 
 def intrusion(processes: Processes) -> tuple[dict[str, str], tuple[Attempt, ...]]:
-    """The measures as the kernel accepted them of a recorder, and what each confined role could do all the same."""
+    """Which measures are in force for a recorder, and the attempts of an intruder in each confined role."""
     secret = processes.scratch / "outside.txt"
     secret.write_text("not for candidates\n")
     measures: dict[str, str] = {}
@@ -84,7 +84,7 @@ def intrusion(processes: Processes) -> tuple[dict[str, str], tuple[Attempt, ...]
 
 
 def intruded(processes: Processes, role: str, target: dict[str, Any]) -> dict[str, Any]:
-    """What an intruder says that is confined as `role` is."""
+    """Report of an intruder in the sandbox of `role`. Raises `WorkerError` if it does not report."""
     options = {"role": role, "target": target}
     intruder = processes.spawn("intruder", options, log=True, interpret=role == "interpreter")
     try:
@@ -99,7 +99,7 @@ def intruded(processes: Processes, role: str, target: dict[str, Any]) -> dict[st
 
 @contextlib.contextmanager
 def port_and_process() -> Iterator[tuple[int, int]]:
-    """A port that accepts connections and a process of this user, to be reached or not."""
+    """A port that accepts connections and a process of this user: targets of the intruder."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         sleeper = subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env={})
         try:

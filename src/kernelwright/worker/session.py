@@ -1,6 +1,6 @@
-"""State of a worker between two requests: the loaded problem, whether it qualifies, and profiles that were taken.
+"""State of a worker between two requests: the loaded problem, its qualification, its generated text, and profiles.
 
-Nothing of a candidate is kept here, so an evaluation depends on its request and the problem alone.
+No state of a candidate is kept here, so that an evaluation depends on its request and the problem alone.
 """
 
 from __future__ import annotations
@@ -40,10 +40,10 @@ def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
 
 
 def wider(cases: list[Case]) -> set[str]:
-    """Names of small and held-out cases whose elements take more room than those of any scored case.
+    """Names of small and held-out cases whose dtype is wider than that of every scored case.
 
-    A tile that is best for two-byte elements may not fit into shared memory with four. Nothing is named where no small
-    case would be left.
+    A tile that is best for two-byte elements may not fit into shared memory with four-byte elements. Returns an empty
+    set if no small case would be left.
     """
     widths = [width_of(case) for case in cases if case.timed]
     if not widths or not any(case.small and width_of(case) <= max(widths) for case in cases):
@@ -60,7 +60,8 @@ ARGUMENTS = ("input_names", "arguments", "keywords", "parameters", "init", "init
 
 
 def case_info(read: dict[str, Any], shape: CaseShape, peaks: dict[str, float], source: str) -> CaseInfo:
-    """A case as the judge described it, with its bound."""
+    """A case as the judge describes it, with its roofline bound. read: the judge's description; three keys are taken
+    out of it."""
     written_bytes, flop_by_dtype, stated = (read.pop(key) for key in ("written_bytes", "flop_by_dtype", "stated"))
     least = roofline.bound(read["bytes"], written_bytes, flop_by_dtype, peaks, source, stated)
     arguments = {name: codec.plain(getattr(shape, name)) for name in ARGUMENTS}
@@ -68,7 +69,7 @@ def case_info(read: dict[str, Any], shape: CaseShape, peaks: dict[str, float], s
 
 
 class Session:
-    """Its state is written here alone, under the lease where the judge is asked for it."""
+    """State of one worker. Only these methods change it; they take the lease where they need the judge."""
 
     def __init__(self, processes: Processes) -> None:
         self.processes = processes
@@ -91,8 +92,10 @@ class Session:
         library: LibraryMode | None = None,
         which: WhichCases = "kept",
     ) -> ProblemInfo:
-        """timed: the cases that are scored, () for all; small and held-out ones stay whatever it says. narrow: leave
-        those out that are `wider`. library: in place of the mode that the problem states. Cases are derived once: later
+        """Load a problem in a new judge, with its cases and their bounds.
+
+        timed: names of the scored cases to keep, () for all; small and held-out cases stay. narrow: leave out the cases
+        that are `wider`. library: replaces the library mode that the problem states. Cases are derived once: later
         judges receive them."""
         with self.processes.lease:
             self._problem = to_judge.Load(path=path, dtype=dtype, which=which)
@@ -121,7 +124,8 @@ class Session:
         return self._info
 
     def library(self, case: str) -> Library:
-        """Which library steps a plan of this case may hold. Inputs laid out otherwise are a small case's."""
+        """The library steps that a plan of this case may contain. An unlisted name is that of the strided copy of a
+        small case."""
         mode = self.loaded().library
         info = next((info for info in self.loaded().cases if info.case.name == case), None)
         is_small = info is None or info.case.small
@@ -135,26 +139,26 @@ class Session:
 
     @property
     def shapes(self) -> tuple[CaseShape, ...]:
-        """What a recorder gets of each case; one more for the case whose inputs have other strides."""
+        """What a recorder receives for each case, and for the strided copy of a small case."""
         return self._shapes
 
     @property
     def unqualified(self) -> str:
-        """Why the problem cannot distinguish a kernel from a trivial answer; empty where it can, or before it was
-        checked."""
+        """Why the problem accepts a trivial answer; empty if it accepts none, or before it was checked."""
         return self._unqualified
 
     @property
     def dead(self) -> tuple[str, ...]:
-        """Parameters and buffers that no output depends on; empty before they were looked for."""
+        """Parameters and buffers that no output depends on; empty before the problem was checked."""
         return self._dead
 
     def qualified(self, reason: str, dead: tuple[str, ...]) -> None:
-        """What is evaluated from now on says so. reason: why the problem does not qualify, empty where it does."""
+        """Store the result of a qualification; later evaluations report it. reason: why the problem does not qualify,
+        empty if it does. dead: see the property."""
         self._unqualified, self._dead = reason, dead
 
     def qualification(self, case: str) -> CaseQualification | str:
-        """Whether trivial answers would pass on a case; why the judge cannot tell. Asked once for each case."""
+        """Which trivial answers pass on a case, or why the judge cannot tell. The judge is asked once per case."""
         with self.processes.lease:
             if case not in self._qualified:
                 answer = self.processes.ask_judge(to_judge.Qualify(case=case))
@@ -168,7 +172,7 @@ class Session:
         return self._profiles[key]
 
     def generated(self, generate: Callable[[], Generated]) -> Generated:
-        """What was generated for the loaded problem, once."""
+        """The text that torch.compile generates for the loaded problem; generated once."""
         with self._generating:
             if self._generated is None:
                 self._generated = generate()

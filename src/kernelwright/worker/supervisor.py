@@ -1,7 +1,7 @@
 """The supervisor: one per GPU, JSON lines on standard input and output, started as `python -m kernelwright.worker`.
 
-It never imports torch. Requests are answered by threads, so that compiling and recording of one candidate go on
-while another holds the GPU. Calls and answers are the records of `model.call`.
+It never imports torch. Threads answer the requests, so that one candidate is recorded and compiled while another uses
+the GPU. Calls and answers are the records of `model.call`.
 """
 
 from __future__ import annotations
@@ -64,19 +64,20 @@ from kernelwright.worker.stages.precompile import precompile
 from kernelwright.worker.stages.qualify import qualify
 
 AT_ONCE = 16
-"""The least number of requests under way; each waits for compilers or the lease most of its time. There are as many as
-cores where those are more, so that every core has a compiler."""
+"""Minimum number of concurrent requests: most of the time each waits for compilers or for the lease. A machine with
+more cores runs as many requests as it has cores, so that every core has a compiler."""
 
 
 CACHE_VARIABLE = "KERNELWRIGHT_COMPILE_CACHE"
-"""Names the folder of the compile cache where the option does not. It does not reach the worker's children."""
+"""Environment variable with the folder of the compile cache, used without --compile-cache. The worker's children do
+not see it."""
 
 
 def main() -> NoReturn:
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # whatever prints, prints to the log
+    os.dup2(2, 1)  # a print goes to the log, not between the answers
     options = arguments().parse_args()
-    adopt_orphans()  # to see every process gone at the end
+    adopt_orphans()  # so that `kill_all` can wait for every descendant
     ending = Ending(make_scratch())
     keep_short(ending.scratch)
     signal.signal(signal.SIGTERM, ending.signalled)
@@ -91,16 +92,18 @@ def main() -> NoReturn:
 
 
 class Ending:
-    """How a supervisor ends: its children are killed, its scratch is removed. From any thread, at any moment, once."""
+    """Shutdown of a supervisor: kills its children and removes its scratch folder, once. Any thread may start it at any
+    moment."""
 
     def __init__(self, scratch: Path) -> None:
         self.scratch = scratch
         self._threads: list[int] = []
-        """Those that would end it, in the order in which they came: the first one does. No lock, because a signal may
-        come between any two steps of the very thread that ends it."""
+        """Threads that called `end`, in order; the first one does the shutdown. There is no lock, because a signal may
+        interrupt the thread that already does it."""
 
     def end(self, status: int) -> NoReturn:
-        """Does not return. Threads under way are not waited for: no reader is left for their answers."""
+        """Kill the children, remove the scratch folder and exit. Does not wait for running threads: nobody would read
+        their answers."""
         self._threads.append(threading.get_ident())
         while self._threads[0] != threading.get_ident():
             signal.pause()
@@ -111,13 +114,13 @@ class Ending:
             os._exit(status)
 
     def signalled(self, number: int, frame: FrameType | None) -> None:
-        """A signal to end; where this thread is at it already, it goes on."""
+        """Signal handler that starts the shutdown; does nothing if this thread already does it."""
         if self._threads[:1] != [threading.get_ident()]:
             self.end(128 + number)
 
 
 class Answers:
-    """Where answers go, a line each. Thread-safe."""
+    """Writer of answers, one JSON line each. Thread-safe."""
 
     def __init__(self, stream: TextIO) -> None:
         self._stream = stream
@@ -130,7 +133,8 @@ class Answers:
 
 
 def read(requests: SimpleQueue[Any], ending: Ending, answers: Answers) -> None:
-    """Every request, until the last. A ping is answered here, so that the answer says nothing but that we are here."""
+    """Queue every request until `close` or the end of the input. A ping is answered here, so that it shows that the
+    process is alive even while all threads are busy."""
     for line in sys.stdin:
         request = json.loads(line)
         if request["verb"] == Close().verb:
@@ -143,7 +147,7 @@ def read(requests: SimpleQueue[Any], ending: Ending, answers: Answers) -> None:
 
 
 def supervise(answers: Answers, requests: SimpleQueue[Any], ending: Ending, options: argparse.Namespace) -> int:
-    """Answer requests until `ending`; the exit status where it cannot begin. options: see `arguments`."""
+    """Answer requests until `ending`; returns an exit status if the worker cannot start. options: see `arguments`."""
     try:
         if options.gpu is not None:
             os.environ["CUDA_VISIBLE_DEVICES"] = uuid_of(options.gpu)
@@ -209,7 +213,7 @@ def limits_of(text: str) -> Limits:
 
 
 def serve(session: Session, request: dict[str, Any], answers: Answers) -> None:
-    """Answer one call. request: as it was read."""
+    """Answer one call. request: the decoded JSON line."""
     number = request["id"]
     try:
         answer: FromWorker = Returned(id=number, value=codec.plain(respond(session, called(request))))
@@ -222,7 +226,7 @@ def serve(session: Session, request: dict[str, Any], answers: Answers) -> None:
 
 
 def called(request: dict[str, Any]) -> ToWorker:
-    """A request as a record; raises WorkerError where it is none."""
+    """A request as a record; raises WorkerError if it is malformed."""
     try:
         call: ToWorker = codec.record(request, ToWorker)  # type: ignore[arg-type]
     except msgspec.ValidationError as error:
@@ -258,8 +262,8 @@ def respond(session: Session, call: ToWorker) -> Any:
 
 
 def placed(scratch: Path, files: Mapping[str, bytes]) -> Path:
-    """The folder that holds these files, named after what they say: a problem that is loaded again is not written
-    twice. Raises WorkerError for a path that leads out of it."""
+    """Write a problem's files and return their folder, whose name is a hash of their paths and contents. Raises
+    WorkerError for a path that leads out of the folder."""
     folder = scratch / "problems" / codec.sha(codec.encode([[name, files[name]] for name in sorted(files)]))[:16]
     for name, content in files.items():
         file = folder / name
