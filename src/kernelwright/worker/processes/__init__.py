@@ -1,1 +1,3 @@
-"""Processes of the worker: starting, limiting and ending them, and the channels to them. Imports no torch."""
+"""Processes of the worker: starting, limiting and ending them, and the channels to them.
+
+Only the fork server and its children import torch."""

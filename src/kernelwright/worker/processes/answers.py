@@ -1,6 +1,7 @@
-"""Answers of a compiler or an interpreter, read as if the candidate had written them: both execute its text.
+"""Checks of the answers of a compiler, a bench or an interpreter. A candidate may have forged an answer, because
+compiler and interpreter execute its text.
 
-They can name machine code, which replay judges, and failures. They cannot say that anything passed.
+An answer can carry machine code, whose values are verified by replay, or a failure. No answer means "passed".
 """
 
 from __future__ import annotations
@@ -26,13 +27,13 @@ from kernelwright.worker.processes.channel import Done, Failure
 
 OF_COMPILERS = (Status.COMPILE_ERROR, Status.REJECTED)
 OF_REPLAYS = (Status.COMPILE_ERROR, Status.RUNTIME_ERROR, Status.NOT_VERIFIED)
-"""How the one and the other may say that they failed."""
+"""Statuses that a failure of a compiler, or of a process that replays plans, may have."""
 
 REASON_LIMIT = 2000
 
 
 def of_compiler(answer: object, job: ToCompiler, target: str) -> FromCompiler:
-    """The answer to a job; a failure where it is something else."""
+    """The checked answer to a job; a Failure with status REJECTED if it is malformed."""
     try:
         match job, codec.record(answer, FromCompiler):  # type: ignore[arg-type]
             case _, Failure() as failure:
@@ -50,7 +51,7 @@ def of_compiler(answer: object, job: ToCompiler, target: str) -> FromCompiler:
 
 
 def of_replay(answer: object) -> Done | Failure:
-    """The answer of a process that ran kernels; a failure where it cannot be read."""
+    """The checked answer of a process that ran kernels; a Failure with status RUNTIME_ERROR if it is malformed."""
     try:
         found: Done | Failure = codec.record(answer, Done | Failure)  # type: ignore[arg-type]
         return _checked(found, OF_REPLAYS) if isinstance(found, Failure) else found
@@ -66,7 +67,7 @@ def _checked(failure: Failure, known: tuple[Status, ...]) -> Failure:
 
 
 def _check_resources(found: KernelResources, kernel: str, target: str) -> None:
-    """Raises ValueError for what no kernel has, or another one's name."""
+    """Raises ValueError for impossible resources, or for those of another kernel or target."""
     sizes = (found.registers, found.spill_bytes, found.shared_bytes, found.num_stages)
     possible = all(0 <= size < 1 << 30 for size in sizes) and 1 <= found.num_warps <= 64 and 0 <= found.occupancy <= 1
     named = (found.kernel, found.target) == (kernel, target) and re.fullmatch(r"[0-9a-f]{64}", found.cubin_sha)

@@ -1,7 +1,7 @@
-"""Frames of JSON over a socket between a supervisor and one child.
+"""Channel between a supervisor and one child: length-prefixed JSON frames over a socket pair.
 
-Every read has a deadline, and a frame is complete or the channel is dead. Nothing that a candidate
-prints can reach a channel (file descriptors 1 and 2 of every child point elsewhere).
+The supervisor reads with a deadline; after an incomplete or malformed frame the channel is not used again. A candidate
+cannot print into a channel: file descriptors 1 and 2 of every child point elsewhere.
 """
 
 from __future__ import annotations
@@ -16,30 +16,30 @@ import msgspec
 from kernelwright.model import Status
 
 MAX_FRAME_BYTES = 1 << 28
-"""A larger frame means a broken or hostile child."""
+"""Maximum size of a frame. A larger one means a broken or hostile child."""
 
 
 class Message(msgspec.Struct, frozen=True, kw_only=True, tag_field="verb", tag=True, forbid_unknown_fields=True):
-    """Base of what a supervisor asks of a child: tagged records, distinguished by `match`."""
+    """Base of the requests of a supervisor to a child: tagged records, distinguished by `match`."""
 
     @property
     def verb(self) -> str:
-        """Its tag, for messages to people."""
+        """The tag of the request, for error messages."""
         return str(self.__struct_config__.tag)
 
 
 class Answer(msgspec.Struct, frozen=True, kw_only=True, tag_field="answer", tag=True, forbid_unknown_fields=True):
-    """Base of what a child answers."""
+    """Base of the answers of a child."""
 
 
 class Done(Answer, frozen=True, kw_only=True, tag="done"):
-    """value: what was asked for, as plain data."""
+    """The request was carried out. value: its result, as plain data."""
 
     value: Any = None
 
 
 class Failure(Answer, frozen=True, kw_only=True, tag="failure"):
-    """What a candidate's code brought about. whole: see `Ended`. ends: whether the process that says this ends."""
+    """A failure that the candidate's code caused. whole: see `Ended`. ends: whether the answering process ends now."""
 
     status: Status
     reason: str
@@ -55,15 +55,15 @@ class Fault(Answer, frozen=True, kw_only=True, tag="fault"):
 
 
 class ChannelClosed(Exception):
-    """The other side is gone."""
+    """The other process closed its end, or sent a frame that is too large or not JSON."""
 
 
 class ChannelTimeout(Exception):
-    """Nothing (or half a frame) by the deadline."""
+    """No complete frame arrived by the deadline."""
 
 
 class Channel:
-    """One end of a socket pair. Not thread-safe: one conversation at a time."""
+    """One end of a socket pair. Not thread-safe."""
 
     def __init__(self, sock: socket.socket) -> None:
         self.socket = sock
@@ -77,7 +77,7 @@ class Channel:
             raise ChannelClosed(str(error)) from error
 
     def receive(self, timeout_s: float | None = None) -> Any:
-        """The next message; raises ChannelClosed or ChannelTimeout."""
+        """The next message; raises ChannelClosed or ChannelTimeout. timeout_s: None to wait without a deadline."""
         deadline = None if timeout_s is None else time.monotonic() + timeout_s
         (size,) = struct.unpack("!I", self._exactly(4, deadline))
         if size > MAX_FRAME_BYTES:

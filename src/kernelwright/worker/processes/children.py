@@ -1,7 +1,6 @@
-"""Children of the fork server as the supervisor sees them: spawn, ask with a deadline, kill, collect the status.
+"""The supervisor's handles on a fork server and its children: spawn, ask with a deadline, kill, get the exit status.
 
-Imports no torch. A child that misses a deadline or breaks off is killed with its whole process
-group, and how it ended comes back as data.
+Imports no torch. A child that misses a deadline or closes its channel is killed with its process group.
 """
 
 from __future__ import annotations
@@ -29,23 +28,23 @@ from kernelwright.worker.processes.limits import usable_cores
 
 KEPT_VARIABLES = ("PATH", "LANG", "LC_ALL", "LD_LIBRARY_PATH", "CUDA_VISIBLE_DEVICES", "CUDA_HOME", "CUDA_PATH",
                   "TRITON_PTXAS_PATH", "TMPDIR", "VIRTUAL_ENV", "PYTHONPATH", "CC", "CXX")  # fmt: skip
-"""The only environment variables that the fork server and its children see: no key of any service."""
+"""Environment variables that the fork server inherits. All others, API keys above all, are dropped."""
 
 CONFINED = frozenset({*ALLOWANCES, "intruder"})
-"""Roles that execute a candidate's text, and the one that tries what they could do."""
+"""Roles that run in a sandbox: those that execute a candidate's text, and the intruder, which tests the sandbox."""
 
 IMPORT_TIMEOUT_S = 180.0
-"""A cold import of torch has taken 25 s on a slow disk."""
+"""Time limit of importing torch and Triton. A cold import of torch took 25 s on a slow disk."""
 
 GRACE_S = 2.0
-"""How long a child that closed its channel may take to end by itself (a crash may write its last words)."""
+"""Time for a child that closed its channel to end by itself, such as a crash that still writes its traceback."""
 
 KILL_S = 60.0
-"""How long the driver may take to tear down the context of a killed process whose kernel still runs."""
+"""Time for the driver to tear down the CUDA context of a killed process whose kernel still runs."""
 
 
 class ChildDied(Exception):
-    """A child ended on its own. `exit_status`: negative for a signal, as in `subprocess`."""
+    """A child ended, or broke the protocol and was killed. `exit_status`: negative for a signal, as in `subprocess`."""
 
     def __init__(self, exit_status: int) -> None:
         super().__init__(f"exit status {exit_status}")
@@ -53,14 +52,14 @@ class ChildDied(Exception):
 
     @property
     def how(self) -> str:
-        """In words, such as "killed by SIGSEGV"."""
+        """The end of the child in words, such as "killed by SIGSEGV"."""
         if self.exit_status < 0:
             return f"killed by {signal.Signals(-self.exit_status).name}"
         return f"ended with exit status {self.exit_status}"
 
 
 class ServerEnded(WorkerError):
-    """The fork server is gone, and its children with it."""
+    """The fork server ended, and its children with it."""
 
 
 class ChildTimeout(Exception):
@@ -73,26 +72,27 @@ class Child:
     def __init__(
         self, server: ForkServer, role: str, pid: int, channel: Channel, log: Path | None, scratch: Path | None = None
     ) -> None:
-        """scratch: a private folder, removed when it is killed."""
+        """scratch: a private folder, removed when the child is killed."""
         self.server, self.role, self.pid, self.channel, self.log = server, role, pid, channel, log
         self.scratch = scratch
-        self.plans: dict[str, None] = {}  # the names of those that it was sent
+        self.plans: dict[str, None] = {}  # names of the plans that this child was sent
         self.is_killed = False
 
     @property
     def alive(self) -> bool:
-        """Not killed by us. One that ended on its own counts as alive until it is asked, unless its server ended."""
+        """Whether neither this child was killed by us nor its server ended. A child that crashed counts as alive until
+        the next `ask`."""
         return not self.is_killed and self.server.alive
 
     @property
     def is_orphan(self) -> bool:
-        """Whether it ended with its server, and that was not noticed yet."""
+        """Whether the child ended with its server and was not cleaned up yet."""
         return not self.is_killed and not self.server.alive
 
     def ask(self, message: dict[str, Any] | Message, timeout_s: float) -> dict[str, Any]:
         """Send one message and wait for its answer.
 
-        Raises ChildDied or ChildTimeout, after which the child is gone.
+        Raises ChildDied or ChildTimeout; the child is killed by then.
         """
         try:
             self.channel.send(message)
@@ -104,20 +104,21 @@ class Child:
             raise ChildDied(self.kill(grace=True)) from error
         if not isinstance(answer, dict):
             status = self.kill()
-            if self.role in CONFINED:  # as where a frame is no JSON: what executes a candidate's text may say anything
+            if self.role in CONFINED:  # a candidate may forge this answer, so it is no fault of ours
                 raise ChildDied(status)
             raise WorkerError(f"the {self.role} answered {type(answer).__name__}, an object was expected")
         return answer
 
     def kill(self, grace: bool = False) -> int:
-        """End the process group; returns the exit status. grace: it is ending by itself, do not disturb that."""
+        """Kill the process group; returns the child's exit status, 0 if it was killed before. grace: first give the
+        child GRACE_S to end by itself. Raises WorkerError if it survives SIGKILL for KILL_S."""
         if self.is_killed:
             return 0
         self.is_killed = True
         self.channel.close()
         status = self.server.wait(self.pid, GRACE_S) if grace else None
         with contextlib.suppress(ProcessLookupError):
-            os.killpg(self.pid, signal.SIGKILL)  # the child, or what it left behind
+            os.killpg(self.pid, signal.SIGKILL)  # the child, or processes that it started
         if status is None:
             status = self.server.wait(self.pid, KILL_S)
         if self.scratch is not None:
@@ -127,7 +128,7 @@ class Child:
         return status
 
     def printed(self, limit: int = 4000) -> str:
-        """The end of what it wrote to standard output and error."""
+        """The last `limit` bytes of the child's standard output and error; empty without a log."""
         if self.log is None or not self.log.exists():
             return ""
         with self.log.open("rb") as file:
@@ -136,11 +137,11 @@ class Child:
 
 
 SERVERS: list[ForkServer] = []
-"""All that were started, also those of a `Processes` that is still being made."""
+"""Every fork server of this process, also that of a `Processes` whose constructor still runs."""
 
 
 def environment_of(scratch: Path) -> dict[str, str]:
-    """The environment of everything of ours that imports torch; what it compiles is kept in `scratch`, for all."""
+    """Environment of a fork server and of a profiled program. Their home and compile caches are in `scratch`."""
     kept = {name: os.environ[name] for name in KEPT_VARIABLES if name in os.environ}
     return kept | {
         "HOME": str(scratch), "TRITON_CACHE_DIR": str(scratch / "triton"), "OPENBLAS_NUM_THREADS": "1",
@@ -150,24 +151,25 @@ def environment_of(scratch: Path) -> dict[str, str]:
 
 
 def kill_all() -> None:
-    """End every fork server of this process with its children, from any thread and without waiting for an answer. The
-    children are seen to end only where this process adopts them (`forkserver.adopt_orphans`)."""
+    """Kill every fork server of this process and its children, from any thread. Waits up to GRACE_S for the children to
+    end, which works only in a process that adopts them (`forkserver.adopt_orphans`)."""
     servers = SERVERS[:]
-    SERVERS.clear()  # none of them is replaced any more
+    SERVERS.clear()  # from now on `replaced` refuses
     for server in servers:
         server.kill()
     end_s = time.monotonic() + GRACE_S
-    with contextlib.suppress(ChildProcessError):  # none is left
+    with contextlib.suppress(ChildProcessError):  # no child is left
         while time.monotonic() < end_s:
             if os.waitpid(-1, os.WNOHANG)[0] == 0:
                 time.sleep(0.005)
 
 
 class ForkServer:
-    """One fork server. interpret: its Triton runs kernels in the CPU interpreter instead of compiling them.
+    """The supervisor's handle on one fork server. interpret: its Triton runs kernels in the CPU interpreter instead of
+    compiling them.
 
-    children: the number of children of the server in whose place and folder this one starts. cores: how many torch
-    may compute on.
+    children: number from which to count children, so that a replacement in the same folder reuses no file name. cores:
+    how many cores torch may use, None for all that this process may use.
     """
 
     def __init__(self, scratch: Path, interpret: bool = False, children: int = 0, cores: int | None = None) -> None:
@@ -197,7 +199,7 @@ class ForkServer:
         return self.process.poll() is None
 
     def replaced(self) -> ForkServer:
-        """A new server in the place of this one, which ended. Raises `WorkerError` where all are being ended."""
+        """A new server that replaces this one, which ended. Raises `WorkerError` after `kill_all`."""
         if self not in SERVERS:
             raise WorkerError("the worker is ending")
         self.close()
@@ -205,7 +207,7 @@ class ForkServer:
         return ForkServer(self.scratch, self.interpret, self.children, self.cores)
 
     def ready(self) -> dict[str, str]:
-        """Versions of torch and Triton, once imported; raises MachineError where they cannot be."""
+        """Wait for the imports; returns the versions of torch and Triton. Raises MachineError if an import fails."""
         with self.lock:
             if self.versions is None:
                 self.control.settimeout(IMPORT_TIMEOUT_S)
@@ -229,9 +231,9 @@ class ForkServer:
         log: bool = False,
         descriptors: Sequence[int] = (),
     ) -> Child:
-        """A child in `role`. A confined one gets an empty private folder as its option `scratch`.
+        """Start a child in `role`. A confined one gets the path of a private folder as its option `scratch`.
 
-        descriptors: passed on to it, as its option `descriptors`.
+        descriptors: file descriptors to pass on; the child finds them in its option `descriptors`.
         """
         self.ready()
         with self.lock:
@@ -251,7 +253,7 @@ class ForkServer:
         return Child(self, role, pid, Channel(ours), path, scratch)
 
     def wait(self, pid: int, timeout_s: float) -> int | None:
-        """The exit status of a child; None when it still runs after timeout_s. It is killed with the server."""
+        """The exit status of a child; None if it still runs after timeout_s. If the server ended, that of SIGKILL."""
         deadline = time.monotonic() + timeout_s
         while True:
             try:
@@ -278,13 +280,13 @@ class ForkServer:
         return answer
 
     def _ended(self) -> ServerEnded:
-        """Once its end of the connection is closed, it can do nothing more."""
+        """Kill a server that closed its socket: it can receive no command any more."""
         self.kill()
         return ServerEnded(f"the fork server ended; its log is {self.log}")
 
     def kill(self) -> None:
-        """It and its children, which end with it (`forkserver.end_with`), at once."""
-        if self.alive:  # else its number may be another group's by now
+        """Kill the server at once; its children end with it (`forkserver.end_with`)."""
+        if self.alive:  # otherwise the process id may already belong to another group
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.process.pid, signal.SIGKILL)
             self.process.wait()

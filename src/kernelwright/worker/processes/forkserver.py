@@ -1,9 +1,9 @@
-"""The fork server: torch and Triton imported once, CUDA never initialised; each child is a fork of it.
+"""The fork server: imports torch and Triton once, never initialises CUDA, and forks each child process of the worker.
 
-A fresh process pays about 4.5 s for these imports, a fork milliseconds. It runs nothing of a problem or a
-candidate itself. It reads commands from its control socket (file descriptor given in argv, before the process id of
-the supervisor and the number of cores to compute on): a `spawn` comes with the child's own socket as an ancillary
-descriptor, a `poll` collects a child's exit status.
+A fresh process takes about 4.5 s for these imports, a fork milliseconds. The server itself runs no code of a problem or
+a candidate. argv: the file descriptor of its control socket, the process id of the supervisor, and the number of cores
+to compute on. Commands come over the control socket: `spawn` brings the child's own socket as an ancillary descriptor,
+`poll` asks for a child's exit status.
 """
 
 from __future__ import annotations
@@ -36,30 +36,30 @@ ROLES = {
     "compiler": "kernelwright.worker.compile.compiler",
     "generator": "kernelwright.worker.generate.generator",
 }
-"""Role to the module whose `main(channel, options)` the child runs."""
+"""The module whose `main(channel, options)` a child runs, by role."""
 
 MOST_DESCRIPTORS = 2
-"""With a command: the child's channel, and memory that it is given."""
+"""Maximum number of file descriptors with a command: the child's channel, and shared memory."""
 
 
 def main(argv: list[str]) -> int:
     control = socket.socket(fileno=int(argv[0]))
     end_with(int(argv[1]))
-    os.dup2(2, 1)  # what anything prints is log, never data
+    os.dup2(2, 1)  # a print goes to the log
     gc.disable()  # the imports below take a quarter longer with it
     import torch
     import triton
     import triton.compiler
     import triton.language
 
-    if os.environ.get("TRITON_INTERPRET") != "1":  # no recorder runs there
-        import torch._dynamo  # torch imports it at the first call under a mode; once here, not 1.1 s in every recorder
+    if os.environ.get("TRITON_INTERPRET") != "1":  # this server starts recorders, the interpreting one does not
+        import torch._dynamo  # torch imports it at the first call under a mode: 1.1 s in every recorder
     for module in ROLES.values():
         importlib.import_module(module)
     if threading.active_count() != 1:
         raise RuntimeError(f"forking needs one thread, found {threading.active_count()} after the imports")
     torch.set_num_threads(max(1, int(argv[2]) // 2))
-    gc.freeze()  # else each child's collections go through, and so copy, all that was imported
+    gc.freeze()  # otherwise garbage collection in a child visits, and so copies, every imported object
     gc.enable()
     adopt_orphans()
     children: set[int] = set()
@@ -82,22 +82,23 @@ def main(argv: list[str]) -> int:
 
 
 def adopt_orphans() -> None:
-    """Be the parent of what a killed child leaves behind, so that it is reaped whatever the machine's init does."""
-    with contextlib.suppress(OSError):  # without it they go to init
+    """Make this process the parent of orphaned descendants (a child subreaper), so that they are reaped on a machine
+    whose init does not do it."""
+    with contextlib.suppress(OSError):  # then orphans go to init
         libc("prctl", PR_SET_CHILD_SUBREAPER, 1, 0, 0, 0)
 
 
 def end_with(parent: int) -> None:
-    """Be killed when the process that started this one ends, however that happens: an import of torch would go on for
-    seconds, an endless kernel for ever."""
-    with contextlib.suppress(OSError):  # without it, only `ForkServer.close`, `Child.kill` and limits end it
+    """Have the Linux kernel kill this process when its parent ends for any reason. Otherwise an import of torch would
+    go on for seconds, an endless kernel for ever."""
+    with contextlib.suppress(OSError):  # then only `ForkServer.close`, `Child.kill` and limits end this process
         libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 
 
 def reaped() -> Iterator[tuple[int, int]]:
-    """Process id and exit status of everything of ours that has ended."""
+    """Process id and exit status of every descendant that has ended."""
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -113,9 +114,9 @@ def reply(control: socket.socket, message: dict[str, Any]) -> None:
 
 
 def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socket) -> int:
-    """Fork one child in a new session; the parent returns its process id.
+    """Fork one child in a new session and return its process id.
 
-    descriptors: the child's channel, then what its options name as `descriptors`.
+    descriptors: the child's channel, then the file descriptors that it gets as its option `descriptors`.
     """
     server = os.getpid()
     pid = os.fork()
@@ -139,11 +140,11 @@ def spawn(command: dict[str, Any], descriptors: list[int], control: socket.socke
         options = command["options"] | {"descriptors": descriptors[1:]}
         importlib.import_module(ROLES[command["role"]]).main(channel, options)
         status = 0
-    except BaseException:  # an exit, too: the log of this process says what ended it
+    except BaseException:  # SystemExit too: the log of this process has to show why it ended
         traceback.print_exc()
         raise
     finally:
-        with contextlib.suppress(AttributeError, OSError, ValueError):  # a problem may have taken it away
+        with contextlib.suppress(AttributeError, OSError, ValueError):  # a problem's code may have replaced sys.stderr
             sys.stderr.flush()
         os._exit(status)
 

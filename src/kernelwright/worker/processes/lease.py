@@ -1,7 +1,7 @@
-"""The lease of one GPU: it covers what must not be disturbed, timing above all.
+"""The lease of one GPU: a lock (thread lock and file lock) for work that must not be disturbed, above all timing.
 
-One thread of one process has it at a time, in all programs together: two runs on one GPU take turns and measure what
-each would measure alone. Work that needs no GPU, compiling above all, is done without it.
+One thread of one process has the lease at a time, over all programs of this machine: two runs on one GPU take turns, so
+that neither disturbs the timings of the other. Work without the GPU, such as compiling, needs no lease.
 """
 
 from __future__ import annotations
@@ -19,13 +19,14 @@ from types import TracebackType
 log = logging.getLogger(__name__)
 
 SAID_AFTER_S = 5.0
-"""Longer than another run keeps the GPU between two short candidates, shorter than people wonder what goes on."""
+"""Time to wait before the message WAITS: longer than another run needs for a short candidate, and short enough that
+users are not left to wonder."""
 
 WAITS = "another program uses the GPU (it holds %s); this run goes on as soon as it is free"
 
 
 class Lease:
-    """May be taken again by the thread that holds it."""
+    """A reentrant lock of one GPU, across threads and processes."""
 
     def __init__(
         self,
@@ -34,9 +35,9 @@ class Lease:
         said_after_s: float = SAID_AFTER_S,
         begins: Callable[[], object] = lambda: None,
     ) -> None:
-        """gpu: what tells it from others of this machine; None where there is none, and only threads take turns.
-        said_after_s: how long another program may keep it before the wait is said. begins: called whenever a thread
-        takes it that did not have it."""
+        """gpu: its UUID, part of the name of the lock file; None without a GPU, and then only threads of this process
+        take turns. folder: of the lock file, by default the temporary folder. said_after_s: time after which a wait for
+        another program is logged. begins: called when a thread acquires the lease, except when it has it already."""
         self._said_after_s = said_after_s
         self._begins = begins
         self._threads = threading.RLock()
@@ -54,19 +55,19 @@ class Lease:
         try:
             if self._file is not None:
                 self._wait(self._file)
-        except BaseException:  # an interrupt, too: a wait that was broken off leaves nothing locked
+        except BaseException:  # KeyboardInterrupt too: an interrupted wait must leave nothing locked
             self._depth -= 1
             self._threads.release()
             raise
         try:
             self._begins()
-        except BaseException:  # an interrupt, too: no other thread could take it
+        except BaseException:  # KeyboardInterrupt too: otherwise no other thread could take the lease
             self.release()
             raise
 
     @property
     def is_nested(self) -> bool:
-        """Whether the thread that has it took it more than once."""
+        """Whether the owning thread acquired the lease more than once."""
         return self._depth > 1
 
     def release(self) -> None:
@@ -76,7 +77,7 @@ class Lease:
         self._threads.release()
 
     def _wait(self, file: int) -> None:
-        """However long it takes: another run's candidate ends, or is ended, within its own limits."""
+        """Wait for the file lock without a time limit: candidates of the other run have time limits themselves."""
         with contextlib.suppress(BlockingIOError):
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return
@@ -99,10 +100,11 @@ class Lease:
 
 
 def opened(path: Path) -> int | None:
-    """The file to lock, which everybody may read, so that users take turns too; None where there can be none, and turns
-    are taken within this process only. A link in its place, which anybody could put there, is not followed."""
+    """Descriptor of the lock file. All users may read it, so that runs of several users take turns too. None if it
+    cannot be opened; then only threads of this process take turns. A symbolic link, which any user could put there, is
+    not followed."""
     flags = os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW
-    for more in (os.O_CREAT, 0):  # another user's file may not be opened to be created (fs.protected_regular)
+    for more in (os.O_CREAT, 0):  # O_CREAT fails on another user's file (fs.protected_regular)
         try:
             return os.open(path, flags | more, 0o644)
         except OSError:

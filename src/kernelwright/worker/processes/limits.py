@@ -1,4 +1,4 @@
-"""Time limits of the worker's operations. All defaults in one place, each with its reason."""
+"""Time limits of the worker's operations: every default, with its reason."""
 
 from __future__ import annotations
 
@@ -8,43 +8,46 @@ from kernelwright.model import Record
 
 
 class Limits(Record, frozen=True, kw_only=True):
-    """Seconds. A test or a patient user gives others as JSON to the worker's `--limits`."""
+    """Limits in seconds. The worker's option `--limits` takes other values as JSON."""
 
     record_s: float = 30.0
-    """Host code of all cases on fake tensors: honest candidates take milliseconds."""
+    """One recording: the host code of all cases on fake tensors. Honest candidates take milliseconds."""
 
     compile_s: float = 60.0
-    """One launch: 0.3 to 3 s for honest kernels; absurd tiles take minutes and end in a refusal anyway."""
+    """Compiling one launch: 0.3 to 3 s for honest kernels. Absurd tiles take minutes and are refused anyway."""
 
     replay_s: float = 20.0
-    """One call on a GPU: honest ones take milliseconds; includes loading the machine code."""
+    """One call on a GPU, loading the machine code included. Honest calls take milliseconds."""
 
     interpret_s: float = 120.0
     """One call on the CPU interpreter, at about 1 ms per operation and program; small cases take seconds."""
 
     draws_s: float = 600.0
-    """Replays on all draws of a case: some twenty, of a few seconds at most on the CPU interpreter and milliseconds on
-    a GPU. What takes longer is not verified."""
+    """Replays on all draws of a case: about twenty, each a few seconds at most on the CPU interpreter and milliseconds
+    on a GPU. A candidate that takes longer is not verified."""
 
     suppressed_s: float = 5.0
-    """One call with a kernel left out: one that then loops over poison, or waits for ever, has been missed."""
+    """One call with one kernel left out. A call that then loops over poison or never ends needed that kernel."""
 
     prepare_s: float = 60.0
-    """Capturing and warming up a plan, and one batch of samples."""
+    """One request to a bench, such as capturing and warming up a plan, or a batch of samples."""
 
     judge_s: float = 300.0
-    """A float64 reference of a 4 GB case takes seconds on a GPU; a CPU one of a small case less."""
+    """One request to a judge. The float64 reference of a 4 GB case takes seconds on a GPU; that of a small case on a
+    CPU takes less."""
 
     generate_s: float = 240.0
-    """Inductor at five sizes: 4 s for a softmax on an idle machine, a minute for a network of many layers."""
+    """One run of a generator: Inductor at five sizes takes 4 s for a softmax on an idle machine, and a minute for a
+    network of many layers."""
 
     profile_s: float = 300.0
-    """Imports, drawing inputs of several GB, and up to some dozen passes of each kernel under a profiler."""
+    """One run of the profiled program: imports, drawing inputs of several GB, and up to a few dozen passes of each
+    kernel under a profiler."""
 
     baseline_s: float = 900.0
-    """torch.compile with max-autotune of a large convolution has taken minutes."""
+    """Preparing one row of the framework: torch.compile with max-autotune took minutes for a large convolution."""
 
 
 def usable_cores() -> int:
-    """The cores that this process may run on, which are fewer than the machine's in many containers."""
+    """Number of cores that this process may run on. Many containers allow fewer cores than the machine has."""
     return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

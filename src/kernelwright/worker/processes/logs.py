@@ -1,6 +1,6 @@
-"""The logs of children, kept short while they are written: a problem may print 300 MB each time it is imported.
+"""Truncation of the children's logs while they are written: a problem may print 300 MB each time it is imported.
 
-Imports no torch. Only the end of a log is of use, so a log that has grown too long keeps its end.
+Imports no torch. Only the end of a log is useful, so a log over LONGEST_BYTES is cut to its last KEPT_BYTES.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from pathlib import Path
 LONGEST_BYTES = 8 << 20
 KEPT_BYTES = 1 << 16
 LOOK_S = 0.2
-"""A process that prints as fast as it can fills some hundred megabytes in this time."""
+"""Interval between two checks. A process that prints as fast as it can writes a few hundred megabytes in this time."""
 
 
 def keep_short(folder: Path) -> None:
-    """From now on, in a thread: every log in `folder` and the folders in it. Logs are opened to append."""
+    """Start a thread that shortens the logs in `folder` and its subfolders. Their writers have to append (O_APPEND)."""
     threading.Thread(target=_watch, args=(folder,), daemon=True).start()
 
 
@@ -27,8 +27,8 @@ def _watch(folder: Path) -> None:
 
 
 def look(folder: Path) -> None:
-    """Shorten every log in `folder` and the folders in it. What is removed meanwhile is left out."""
-    with contextlib.suppress(OSError):  # a folder that is gone ends a glob
+    """Shorten every log in `folder` and its subfolders. Logs that are removed meanwhile are skipped."""
+    with contextlib.suppress(OSError):  # a glob fails in a folder that was just removed
         for log in [*folder.glob("*.log"), *folder.glob("*/*.log")]:
             shorten(log)
 
@@ -37,7 +37,7 @@ _pause = threading.Event()
 
 
 def shorten(log: Path) -> None:
-    """What is printed meanwhile may be lost with the beginning."""
+    """Cut a long log to its end. Text that is written meanwhile may be lost."""
     with contextlib.suppress(OSError):  # it was removed
         if log.is_symlink() or log.stat().st_size <= LONGEST_BYTES:
             return

@@ -1,7 +1,7 @@
-"""Memory that the supervisor makes for a judge and an interpreter: an arena on a machine without a GPU.
+"""Shared memory of judge and interpreter on a machine without a GPU: the arena, which the supervisor creates.
 
-Imports no torch. A file in memory without a name; who is given its descriptor can map it, and can make it larger but
-never smaller, so that no mapping of another process loses its pages.
+Imports no torch. The memory is an anonymous file (memfd). A process with its descriptor can map it and make it larger,
+but not smaller (it is sealed), so that no other process loses pages of its mapping.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ ADD_SEALS, SEAL_SEAL, SEAL_SHRINK = 1033, 0x1, 0x2  # linux/fcntl.h
 
 
 class SharedMemory:
-    """Grows as asked. `handle` is how the judge opens it (`arena.attach`)."""
+    """A memfd that can only grow. The judge opens it by its `handle` (`arena.attach`)."""
 
     def __init__(self) -> None:
         self.descriptor = os.memfd_create("kernelwright-arena", os.MFD_CLOEXEC | os.MFD_ALLOW_SEALING)
@@ -24,7 +24,7 @@ class SharedMemory:
         self.id = uuid.uuid4().hex
 
     def reserve(self, nbytes: int) -> dict[str, Any]:
-        """At least nbytes; the handle."""
+        """Grow the memory to at least nbytes; returns its handle."""
         if nbytes > self.nbytes:
             os.ftruncate(self.descriptor, nbytes)
             self.nbytes = nbytes

@@ -1,4 +1,4 @@
-"""Describes this machine: asked once, in a separate child, because asking initialises CUDA."""
+"""The probe: a child that describes the GPU and the software of this machine, then ends. The query initialises CUDA."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def describe() -> dict[str, Any]:
-    """GPU name and capability (None without one), memory, versions, driver."""
+    """GPU name and capability (None without a GPU), memory and L2 size in bytes, versions of software and driver."""
     found: dict[str, Any] = {
         "python": sys.version.split()[0], "torch": str(torch.__version__), "device": None, "capability": None,
         "driver": None, "uuid": None, "why_not": "",
@@ -33,7 +33,7 @@ def describe() -> dict[str, Any]:
 
 
 def driver_version() -> str | None:
-    """The NVIDIA driver's version through NVML, None where NVML is not installed."""
+    """The NVIDIA driver's version from NVML; None without pynvml."""
     try:
         import pynvml
     except ImportError:

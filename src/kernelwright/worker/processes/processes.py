@@ -1,7 +1,7 @@
-"""The processes of one GPU (or of one machine without) and the lease that covers what must not be disturbed.
+"""The child processes of one worker (judge, bench, compilers, ...), its fork servers, and the lease of its GPU.
 
-Imports no torch. It starts children when they are first needed and replaces those that died. Beside them it keeps what
-they made: compiled launches and measured peaks. What is known of the problem is in `session`.
+Imports no torch. Children start when they are first needed; those that died are replaced. Compiled launches and
+measured peaks are cached here. The state of the loaded problem is in `session`.
 """
 
 from __future__ import annotations
@@ -37,16 +37,17 @@ from kernelwright.worker.processes.outcome import Ended
 T = TypeVar("T")
 
 NOTE = "judge.note"
-"""Where a judge says what of the problem it runs; read when it has ended."""
+"""File in which a judge names the code of the problem that it runs; read after the judge died."""
 
 
 def entry_of(key: str, job: ToCompiler) -> str:
-    """Names a job: what is launched, and what is asked of the compiler."""
+    """Cache entry of a compiler's job: the key of the launch and the kind of the job."""
     return ":".join([key, job.verb, *["branches"] * (isinstance(job, Compile) and job.branches)])
 
 
 def peaks_file(machine: dict[str, Any]) -> Path:
-    """Where the peaks of one GPU are kept: two of a name in one machine differ by some percent, and so may drivers."""
+    """File with the measured peaks of one GPU. Two GPUs of one name in a machine differ by a few percent, and so may
+    two drivers."""
     cache = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "kernelwright" / "peaks"
     return (
         cache
@@ -58,8 +59,9 @@ class Processes:
     def __init__(
         self, scratch: Path, target: str | None, limits: Limits, cache: Cache | None = None, cores: int | None = None
     ) -> None:
-        """scratch: an empty folder, which the caller removes. cache: compiled launches of other workers. cores: to
-        compile on; None: all that this process may use."""
+        """scratch: an empty folder, which the caller removes. target: name of the compile target without a GPU. cache:
+        compiled launches, shared between workers. cores: how many cores compile; None: all that this process may
+        use."""
         self.cores = cores or usable_cores()
         self.limits = limits
         self.cache = cache
@@ -68,7 +70,7 @@ class Processes:
         self.compilers = ForkServer(self.scratch, cores=self.cores)
         try:
             probe = self.compilers.spawn("probe")  # waits for the import of torch
-        except BaseException:  # an interrupt, too: no fork server stays
+        except BaseException:  # KeyboardInterrupt too: leave no fork server behind
             self.compilers.close()
             raise
         self.machine: dict[str, Any] = probe.channel.receive(120.0)
@@ -101,12 +103,13 @@ class Processes:
             raise ConfigError(f"target {name} was asked for, the GPU here is {found.name}", "leave --target out")
         return found
 
-    # --- what it is ------------------------------------------------------------------------------------------
+    # --- device ----------------------------------------------------------------------------------------------
 
     def peaks(self) -> tuple[dict[str, float], str]:
-        """Measured peaks: of this GPU, or (without one) those recorded for the target's device."""
+        """Measured peaks and their source: of this GPU, or without a GPU those recorded for the target's device. Raises
+        MachineError if none were recorded."""
         if self.on_gpu:
-            if self.known_peaks is None:  # asked once: every bound of this worker and its environment say the same
+            if self.known_peaks is None:  # once: every bound of this worker uses the same peaks
                 with self.lease:
                     self.known_peaks = self.ask_judge(to_judge.Peaks(file=str(peaks_file(self.machine))))
             return self.known_peaks["peaks"], self.known_peaks["source"]
@@ -119,7 +122,7 @@ class Processes:
         return found["peaks"], found["source"]
 
     def versions(self) -> tuple[str, ...]:
-        """Of what compiles and launches: part of every name of machine code."""
+        """Versions of torch and Triton: part of every key of machine code."""
         found = self.compilers.ready()
         return (found["torch"], found["triton"])
 
@@ -133,9 +136,9 @@ class Processes:
         descriptors: Sequence[int] = (),
         interpret: bool = False,
     ) -> Child:
-        """A new child, see `ForkServer.spawn`; a fork server that ended is replaced first.
+        """Start a child, see `ForkServer.spawn`; a fork server that ended is replaced first.
 
-        interpret: by the server whose Triton interprets, on a machine without a GPU.
+        interpret: on a machine without a GPU, fork from the server whose Triton runs the CPU interpreter.
         """
         try:
             return self._server(interpret).spawn(role, options, log, descriptors)
@@ -151,8 +154,8 @@ class Processes:
             return self.interpreters if interpret and self.interpreters is not None else self.compilers
 
     def child(self, role: str) -> Child:
-        """The judge or bench, a new one where there is none. Raises ServerEnded where it ended with its fork server
-        since the lease was taken: what it was given before is gone with it."""
+        """The running judge or bench; starts one if there is none. Raises ServerEnded if its fork server ended inside a
+        nested lease: the state that the caller put into the child is lost."""
         found = self.children.get(role)
         if found is not None and found.is_orphan and self.lease.is_nested:
             self.drop(role)
@@ -172,8 +175,8 @@ class Processes:
         return found
 
     def replay_for(self, candidate: object) -> None:
-        """From here on the bench serves this candidate. The interpreter executes text, so each gets a process of its
-        own; a GPU's bench holds machine code only and goes on."""
+        """Prepare the bench for this candidate. An interpreter executes a candidate's text, so each candidate gets a
+        new one. The bench of a GPU only loads machine code and is kept."""
         if not self.on_gpu and self.replays_for is not candidate:
             self.drop("bench")
             self.replays_for = candidate
@@ -183,7 +186,7 @@ class Processes:
             self.drop(role)
 
     def drop(self, role: str) -> None:
-        """End it, and remove its log: a long run has one for each candidate."""
+        """Kill the child of a role, if there is one, and remove its log: a long run starts a child per candidate."""
         found = self.children.pop(role, None)
         if found is None:
             return
@@ -192,9 +195,9 @@ class Processes:
             found.log.unlink(missing_ok=True)
 
     def read(self, problem: to_judge.Load) -> dict[str, Any]:
-        """Have a new judge read a problem, and drop the bench, which has copies of the last one's inputs.
+        """Load a problem in a new judge, and drop the bench, which has copies of the last problem's inputs.
 
-        Returns what the judge says of the problem, see `Judge.load`.
+        Returns the judge's description of the problem, see `Judge.load`.
         """
         with self.lease:
             self.problem = problem
@@ -206,9 +209,10 @@ class Processes:
     def ask_judge(
         self, message: to_judge.ToJudge, timeout_s: float | None = None, plan: to_judge.AddPlan | None = None
     ) -> Any:
-        """The judge's answer; a judge that has not read the problem yet reads it first.
+        """Send a request to the judge and return its answer. A new judge loads the problem first.
 
-        plan: the one that the message names; a judge that does not have it is sent it first.
+        timeout_s: None for `Limits.judge_s`. plan: the plan that the message names; it is sent first if the judge does
+        not have it. Raises ProblemError or WorkerError.
         """
         timeout_s = timeout_s or self.limits.judge_s
         with self.lease:
@@ -226,9 +230,11 @@ class Processes:
         timeout_s: float | None = None,
         plan: to_bench.AddPlan | to_bench.AddText | None = None,
     ) -> Any:
-        """The bench's answer; what the replayed device code brought about is raised as Ended.
+        """Send a request to the bench (or interpreter) and return its answer. A failure of the candidate's kernels is
+        raised as Ended.
 
-        plan: the one that the message names; a bench that does not have it is sent it first.
+        timeout_s: None for `Limits.prepare_s`. plan: the plan that the message names; it is sent first if the bench
+        does not have it.
         """
         timeout_s = timeout_s or self.limits.prepare_s
         with self.lease:
@@ -253,11 +259,12 @@ class Processes:
         return answer.value
 
     def twice_if_lost(self, attempt: Callable[[], tuple[T, bool]]) -> T:
-        """The result of `attempt`, tried once more where a process was lost, which may have been killed from outside.
+        """The result of `attempt`, repeated once if a process was lost: it may have been killed from outside.
 
-        A process that is lost twice is the candidate's own fault, or the problem's.
+        If a process is lost twice, the candidate or the problem is at fault.
 
-        attempt: its result, and whether it ended because a process was lost. A lost judge or server is an exception.
+        attempt: returns a result, and whether it ended because a process was lost; raises if it lost the judge or the
+        fork server.
         """
         judges_lost = self.judges_lost
         try:
@@ -269,7 +276,7 @@ class Processes:
         return attempt()[0] if lost else found
 
     def renew(self) -> None:
-        """New processes with new secret seeds, for a confirmation."""
+        """Drop judge and bench, so that a confirmation runs in new processes with new secret seeds."""
         with self.lease:
             self.drop("bench")
             self.drop("judge")
@@ -286,7 +293,7 @@ class Processes:
         return answer.value
 
     def _judge_ended(self, judge: Child, verb: str, error: ChildDied | ChildTimeout) -> WorkerError | ProblemError:
-        """Whose fault it is that the judge ended: the problem's where its code ran, and else ours."""
+        """The error for a judge that ended: a ProblemError if code of the problem ran, otherwise a WorkerError."""
         file = self.problem.path if self.problem is not None else ""
         how = error.how if isinstance(error, ChildDied) else "did not answer in time and was killed"
         note = self.scratch / NOTE
@@ -299,7 +306,8 @@ class Processes:
     # --- compiling -------------------------------------------------------------------------------------------
 
     def compile(self, key: str, job: ToCompiler) -> Future[Outcome]:
-        """What a compiler makes of one launch, or the failure; asked once per key and kind of job, on any free core.
+        """Compile one launch on a free core; the future has the result or the failure. Each key and kind of job is
+        compiled once.
 
         key: see `machine_code.key_of`.
         """
@@ -310,8 +318,8 @@ class Processes:
             return self.compiled[entry]
 
     def _compile(self, entry: str, job: ToCompiler) -> Outcome:
-        """What a compiler said of a job. What may be the machine's fault (a process that was killed, a time limit, a
-        full disk) is not kept: the next candidate that asks may have better luck."""
+        """The result of a job. A failure that may be the machine's fault (a killed process, a time limit, a full disk)
+        is removed from `compiled`, so that the next candidate with this launch tries again."""
         lasts = False
         try:
             answer = self._compiled(entry, job)
@@ -325,7 +333,8 @@ class Processes:
         return answer
 
     def _compiled(self, entry: str, job: ToCompiler) -> Outcome | Ended:
-        """The same, from the cache where it is there."""
+        """The result of a job from the compile cache, or from a new compiler, whose result is then cached. Machine code
+        is stored in `self.code`."""
         answer = self._cached(entry, job)
         if answer is None:
             made = self.twice_if_lost(lambda: self._asked_of_compiler(job))
@@ -340,13 +349,13 @@ class Processes:
         return Stored(code=name, resources=answer.resources, untrue=answer.untrue, branches=answer.branches)
 
     def _cached(self, entry: str, job: ToCompiler) -> FromCompiler | None:
-        """What the cache holds for a job, checked as a compiler's answer; None where that is nothing usable."""
+        """The cached answer to a job, checked like a compiler's answer; None if there is no usable one."""
         found = self.cache.fetch(entry) if self.cache is not None else None
         answer = None if found is None else answers.of_compiler(found, job, self.target.name)
         return None if isinstance(answer, Failure) else answer
 
     def _asked_of_compiler(self, job: ToCompiler) -> tuple[FromCompiler | Ended, bool]:
-        """The answer of a new compiler, or how that ended; and whether it was lost."""
+        """The answer of a new compiler, or how the compiler ended; and whether the compiler was lost."""
         child = self.spawn("compiler", {"target": self.target.name}, log=True)
         try:
             return answers.of_compiler(child.ask(job, self.limits.compile_s), job, self.target.name), False

@@ -1,7 +1,7 @@
-"""A supervisor's folder for temporary files, and the removal of those that killed supervisors left behind.
+"""The scratch folder of a supervisor (temporary files), and the removal of folders that killed supervisors left behind.
 
-Imports no torch. A folder in use is locked, by the kernel and as long as its supervisor lives, so only
-folders that are not in use are removed: a folder of ours by name, owner and kind, whose lock can be had.
+Imports no torch. A supervisor locks a file in its folder (flock) until it ends. A folder is removed only if its name
+has our prefix, it is a real folder of the same user, and its lock is free.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ from pathlib import Path
 PREFIX = "kernelwright-"
 LOCK = "owner.lock"
 TRIES, TRY_S = 20, 0.02
-"""A process that was just killed may still have been writing."""
+"""Attempts to remove a folder and the pause between them: a process that was just killed may still write there."""
 
 
 def make_scratch() -> Path:
-    """A new folder, locked until this process ends; first those of dead supervisors are removed."""
+    """Create a folder that is locked until this process ends. Folders of dead supervisors are removed first."""
     home = Path(tempfile.gettempdir())
     for path in home.glob(f"{PREFIX}*"):
         remove_stale(path)
     folder = Path(tempfile.mkdtemp(prefix=PREFIX))
-    # Locked before it has the name that `remove_stale` looks for. The descriptor stays open on purpose.
+    # The file is locked before it gets the name that `remove_stale` looks for. The descriptor stays open on purpose.
     descriptor = os.open(folder / "new.lock", os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     fcntl.flock(descriptor, fcntl.LOCK_EX)
     (folder / "new.lock").rename(folder / LOCK)
@@ -35,7 +35,7 @@ def make_scratch() -> Path:
 
 
 def remove_stale(folder: Path) -> bool:
-    """Remove `folder` where it was a supervisor's that is gone; whether it was. What cannot be removed stays."""
+    """Remove `folder` if it belongs to a dead supervisor of this user. Returns whether it was removed completely."""
     with contextlib.suppress(OSError):
         found = folder.lstat()
         if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
@@ -52,7 +52,8 @@ def remove_stale(folder: Path) -> bool:
 
 
 def remove(folder: Path) -> bool:
-    """The lock last, so that what is left can be removed another time; whether nothing is."""
+    """Remove the files of a folder, its lock last, so that a later supervisor can remove the rest. Returns whether
+    nothing is left."""
     for _ in range(TRIES):
         with contextlib.suppress(OSError):  # others remove their files meanwhile, or write new ones
             for path in folder.iterdir():
