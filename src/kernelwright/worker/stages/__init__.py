@@ -1,1 +1,1 @@
-"""The order of checks: what an evaluation, a benchmark or a qualification does, step by step."""
+"""Stages of an evaluation, a benchmark and a qualification: the checks of a candidate and their order."""

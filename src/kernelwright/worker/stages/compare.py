@@ -1,7 +1,7 @@
-"""`bench`: the framework's own implementations and the candidates, sampled in turn, paired round by round.
+"""`bench`: a paired benchmark of candidates and the framework's own implementations (rows), sampled in turn.
 
-A copy of the fastest candidate is sampled with them and not shown: how far it differs from its original is the noise
-floor of the verdicts. Ratios are taken within a round, so that drift of clocks and temperature falls on all alike.
+A copy of the fastest candidate is sampled too, and not shown: its difference from its original is the noise floor of
+the verdicts. Ratios are taken within a round, so that drift of clocks and temperature affects all rows alike.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from kernelwright.worker.stages.verdicts import FLOOR, by_halves, confirmed_gain
 from kernelwright.worker.stages.verify import place, verify
 
 COPY = "/copy"
-"""What the bench calls the copy of the fastest candidate. No file that a row is named after has a slash in its stem."""
+"""Row name of the copy of the fastest candidate. Other rows are named after file stems, which contain no slash."""
 
 
 @dataclass(frozen=True)
 class Floor:
-    """The noise floor of one case. fraction: None where no copy was sampled, and then there is no verdict."""
+    """The noise floor of one case. fraction: None if no copy was sampled; then the case has no verdict."""
 
     fraction: float | None
     source: str
@@ -61,9 +61,9 @@ def bench(
     framework: tuple[str, ...],
     against: str | None = None,
 ) -> BenchReport:
-    """Every implementation on every named case (all but the small ones where none is named).
+    """Benchmark every implementation on every named case; on all but the small cases if none is named.
 
-    against: the row that ratios and verdicts refer to; the fastest of the framework's own where None.
+    against: the row that ratios and verdicts refer to; None for the fastest of the framework's own.
     """
     known = {info.case.name: info for info in session.loaded().cases}
     unknown = [name for name in names if name not in known]
@@ -92,7 +92,7 @@ def bench(
 
 
 def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]) -> BenchCase:
-    """Without a GPU: an estimate per candidate from its resources, and no rows of the framework."""
+    """The result of a case without a GPU: a time per candidate, estimated from its resources, and no framework rows."""
     rows = []
     for name, subject in subjects.items():
         if isinstance(subject, Implementation):
@@ -118,7 +118,7 @@ def estimated_case(info: CaseInfo, subjects: dict[str, Subject | Implementation]
 
 
 def interpreted(subject: Subject, info: CaseInfo) -> CaseResult:
-    """The interpreter's word on a case; what ends it for one candidate is nothing to the others."""
+    """The interpreter's result on a case. A failure ends the case for this candidate only."""
 
     def attempt() -> tuple[CaseResult, bool]:
         try:
@@ -136,8 +136,8 @@ def measured_again(
     framework: tuple[str, ...],
     against: str | None,
 ) -> BenchCase:
-    """`measured_case`, and once more where a process was lost, or where a candidate was faster while the clock was
-    slowed down. Raises `WorkerError` where a process was lost twice."""
+    """`measured_case`, repeated once if a process was lost, or if a candidate was faster while the GPU's clock was
+    throttled. Raises `WorkerError` if a process was lost twice."""
 
     def attempt() -> tuple[BenchCase | Ended, bool]:
         try:
@@ -168,10 +168,10 @@ def measured_case(
     framework: tuple[str, ...],
     against: str | None,
 ) -> BenchCase:
-    """Verify, then sample everything in turn, on one case.
+    """Verify all candidates on one case, then sample all rows in turn.
 
-    Whatever needs the reference in float64 (four times the memory of bfloat16, and its intermediates as much) comes
-    before the framework's rows are prepared or after they are forgotten: 80 GB do not hold both for 3.5 GB of input.
+    The judge needs the reference in float64 (four times the memory of bfloat16, its intermediates too) before the
+    framework's rows are prepared, or after they are forgotten: for 3.5 GB of input, 80 GB are too small for both.
     """
     case = info.case.name
     rows: list[Row] = []
@@ -225,7 +225,7 @@ def measured_case(
 def copy_of_fastest(
     processes: Processes, info: CaseInfo, rows: list[Row], subjects: dict[str, Subject | Implementation], room: int
 ) -> Row | Implementation | None:
-    """One more row of the candidate that was fastest as it was prepared; None where there is no candidate."""
+    """A second row of the candidate that was fastest in its warm-up samples; None if there is no candidate."""
     candidates = [row for row in rows if isinstance(subjects.get(row.name), Subject)]
     if not candidates:
         return None
@@ -239,7 +239,8 @@ def copy_of_fastest(
 
 
 def floor_of(kept: list[Row], copied: Row | Implementation | None, lost: list[Implementation], half: int) -> Floor:
-    """The noise floor by what the copy shows. kept, lost: the rows that were sampled to the end, and the others."""
+    """The noise floor from the samples of the copy. kept, lost: the rows that were sampled to the end, and the rows
+    that failed. half: rounds before the exchange."""
     if copied is None:
         return Floor(None, "no candidate")
     rows = {row.name: row for row in kept}
@@ -254,7 +255,8 @@ def floor_of(kept: list[Row], copied: Row | Implementation | None, lost: list[Im
 
 
 def verified(subject: Subject, info: CaseInfo) -> CaseResult:
-    """A case; and where it did not see every distribution of inputs, the small ones, each once, which see all."""
+    """Verify a case. A large case does not draw every distribution of inputs, but small cases do: then verify all small
+    cases too, each once per candidate."""
     result = verify(subject, info.case)
     if result.status not in GOOD or (result.status is Status.PASSED and not result.unseen):
         return result
@@ -269,7 +271,7 @@ def verified(subject: Subject, info: CaseInfo) -> CaseResult:
 
 
 def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> Implementation | None:
-    """Why a candidate is not right on this case, or was not shown to be; None where it is."""
+    """The failed row of a candidate that was not shown to be right on this case; None if it is right."""
     if isinstance(subject, Implementation):
         return subject
     try:
@@ -281,13 +283,13 @@ def unverified(info: CaseInfo, name: str, subject: Subject | Implementation) -> 
 
 
 def largest(subjects: dict[str, Subject | Implementation], case: str) -> int:
-    """Bytes that the plans of a case need, which share their memory: as much as the largest."""
+    """Bytes of memory for the plans of a case: those of the largest plan, because the plans share their memory."""
     plans = [one.plans[case] for one in subjects.values() if isinstance(one, Subject) and case in one.plans]
     return max((Layout(plan.buffers).nbytes for plan in plans), default=0)
 
 
 def referred(rows: list[Row], against: str | None) -> Row | None:
-    """The row that ratios refer to: the named one, or the fastest of the framework's own."""
+    """The row that ratios refer to: the named one, or the fastest of the framework's own; None without such a row."""
     own = [row for row in rows if (row.name in FRAMEWORK if against is None else row.name == against)]
     return min(own, key=lambda row: stats.median(row.rounds_us), default=None)
 
@@ -323,7 +325,7 @@ def concluded(
 
 
 def with_shares(row: Implementation, subject: Subject | Implementation | None, case: str) -> Implementation:
-    """A finished row with the library steps of its plan, where it is a candidate's."""
+    """A finished row, with the time shares of library steps if it is a candidate's."""
     if not isinstance(subject, Subject):
         return row
     return msgspec.structs.replace(row, library=library_shares(subject, case, row.name))
@@ -332,8 +334,8 @@ def with_shares(row: Implementation, subject: Subject | Implementation | None, c
 def spoilt(
     info: CaseInfo, subjects: dict[str, Subject | Implementation], finished: list[Implementation]
 ) -> list[Implementation]:
-    """Candidates whose timed runs left a wrong output, that beat the stated bound, or that beat the derived one and are
-    not right when all of it is verified once more."""
+    """Failed rows of timed candidates: the output of a timed run was wrong, the time is below the stated bound, or it
+    is below the derived bound and verifying every case again failed."""
     case, found = info.case.name, []
     for row in finished:
         subject = subjects.get(row.name)
@@ -356,7 +358,7 @@ def spoilt(
 
 
 def doubted(subject: Subject) -> CaseResult | None:
-    """Why a candidate that was faster than a derived bound is not believed, None where it is."""
+    """The failure when a candidate faster than a derived bound is verified again; None if it passes."""
     cases = [info.case for info in subject.session.loaded().cases]
     try:
         return verified_anew(subject, with_strided(subject.session, cases))

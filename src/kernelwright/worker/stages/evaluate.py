@@ -1,7 +1,7 @@
-"""One candidate, from source to evaluation: cheap checks first, and nothing believed.
+"""Evaluation of one candidate, cheap checks first: static → record → compile → verify → time.
 
-static → record → compile → verify → time. Failure is data. On a machine without a GPU the verification runs on the
-interpreter, for small cases, and the time is an estimate.
+A failing candidate is a result, not an exception. On a machine without a GPU small cases are verified on the CPU
+interpreter, and the time is an estimate.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from kernelwright.worker.stages.verify import verify, verify_strided
 
 GOOD = (Status.PASSED, Status.NOT_VERIFIED)
 WHOLE = ("verify", "confirm")
-"""Purposes that look at every case, whatever becomes of the others; the rest end at the first failure."""
+"""Purposes that check every case. Evaluations for other purposes end at the first case that fails."""
 
 
 def evaluate(session: Session, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-    """The whole way for one purpose: "search", "tune", "verify" or "confirm".
+    """Evaluate a candidate for one purpose: "search", "tune", "verify" or "confirm".
 
-    incumbent: what the candidate races against when it is timed; None where it is timed alone, as a confirmation is.
+    incumbent: the best candidate so far, which this one races against; None to time it alone, as a confirmation does.
     """
     return session.processes.twice_if_lost(lambda: _evaluated(session, candidate, purpose, incumbent))
 
@@ -53,7 +53,7 @@ def _evaluated(
                 session.processes.renew()
             for case in ordered:
                 if any(result.status not in GOOD and case.name.startswith(f"{result.case}/") for result in results):
-                    continue  # wrong as its inputs are: laid out otherwise they say nothing more
+                    continue  # the dense case failed: its strided copy would show nothing new
                 results.append(judged(subject, case, purpose, incumbent))
                 if results[-1].status not in GOOD and purpose not in WHOLE:
                     break
@@ -65,7 +65,8 @@ def _evaluated(
 
 
 def once_more(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
-    """The results of a candidate that was faster than a derived bound, unless it is not right on everything."""
+    """Verify a candidate again that was faster than a derived bound. Returns its results, with the failure if one was
+    found."""
     session = subject.session
     doubt = verified_anew(subject, with_strided(session, [info.case for info in session.loaded().cases]))
     if doubt is None:
@@ -74,11 +75,11 @@ def once_more(subject: Subject, results: list[CaseResult]) -> list[CaseResult]:
 
 
 def cases_for(session: Session, purpose: str) -> list[Case]:
-    """Those that an evaluation of this purpose looks at, in the problem's order.
+    """The cases that an evaluation for this purpose checks, in the problem's order.
 
-    "tune" leaves the small cases to the confirmation: a config changes how the timed ones are computed, and compiling
-    kernels for small odd shapes took three times as long as for large even ones. Without a GPU only small cases can be
-    judged, so there they stay.
+    "tune" leaves small cases to the confirmation: configs are tuned for the timed cases, and compiling kernels for
+    small odd shapes took three times as long as for large even ones. Without a GPU only small cases can be judged, so
+    "tune" keeps them there.
     """
     cases = [info.case for info in session.loaded().cases]
     if purpose in WHOLE:
@@ -89,7 +90,7 @@ def cases_for(session: Session, purpose: str) -> list[Case]:
 
 
 def with_strided(session: Session, cases: list[Case]) -> list[Case]:
-    """The cases, and after the one that it is made from the one whose inputs lie in memory otherwise."""
+    """The cases, and behind the smallest case its strided copy (the same inputs, padded and not aligned)."""
     known = {info.case.name for info in session.loaded().cases}
     added = {name.rpartition("/")[0]: name for shape in session.shapes if (name := shape.name) not in known}
     found = []
@@ -101,8 +102,8 @@ def with_strided(session: Session, cases: list[Case]) -> list[Case]:
 
 
 def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | None) -> CaseResult:
-    """One case verified, its kernels shown to be needed, and (where asked for and possible) timed. A confirmation is
-    timed alone: what loses a race is not checked to the end."""
+    """Verify one case, check that each kernel is necessary, and time it if the purpose asks for it. A confirmation is
+    timed alone: a candidate that loses a race would not be checked to the end."""
     if case.name not in {info.case.name for info in subject.session.loaded().cases}:
         return verify_strided(subject, case)
     result = verify(subject, case)
@@ -120,8 +121,8 @@ def judged(subject: Subject, case: Case, purpose: str, incumbent: Incumbent | No
 
 
 def conclusion(results: list[CaseResult], unfinished: list[CaseResult]) -> tuple[Status, str]:
-    """Passed when every case passed (on the interpreter: every case it can judge, and at least one), and no case ended
-    before all of its draws. unfinished: those that did."""
+    """Status and reason of the evaluation. It passed if every case passed (on the interpreter: every case that it can
+    judge, and at least one). unfinished: cases that ran out of time before all draws were verified."""
     failed = [result for result in results if result.status not in GOOD] or unfinished
     if failed:
         return failed[0].status, f"case {failed[0].case}: {failed[0].reason}"
@@ -131,7 +132,7 @@ def conclusion(results: list[CaseResult], unfinished: list[CaseResult]) -> tuple
 
 
 def evaluation(subject: Subject, status: Status, reason: str, results: list[CaseResult]) -> Evaluation:
-    """Everything found out, as a record; the score is over the timed cases of a candidate that passed."""
+    """The evaluation as a record. Only a candidate that passed has a score, over its timed cases."""
     session = subject.session
     scored = {info.case.name for info in session.loaded().cases if info.case.timed}
     timings = [result.timing for result in results if result.timing is not None and result.case in scored]
@@ -164,6 +165,6 @@ def evaluation(subject: Subject, status: Status, reason: str, results: list[Case
 
 
 def distinct(resources: dict[str, KernelResources]) -> tuple[KernelResources, ...]:
-    """One entry per compiled code, by name, largest footprint first."""
+    """One entry per compiled code, sorted by kernel name, then by registers, largest first."""
     found = {kernel.cubin_sha: kernel for kernel in resources.values()}
     return tuple(sorted(found.values(), key=lambda kernel: (kernel.kernel, -kernel.registers)))

@@ -1,6 +1,7 @@
-"""What torch.compile would run for the loaded problem, as text, from a generator that ends when it has answered.
+"""Text of the kernels that torch.compile would run for the loaded problem, from a generator process.
 
-It is asked once of a problem, and where the worker has a compile cache, once of the same problem there.
+A generator makes one text and ends. The text is generated once per loaded problem and kept in the compile cache, if the
+worker has one.
 """
 
 from __future__ import annotations
@@ -20,12 +21,13 @@ from kernelwright.worker.session import Session
 
 
 def generate(session: Session) -> Generated:
-    """Raises `ProblemError` where the problem cannot be described; where generating fails, the answer says so."""
+    """The generated text, or the reason why there is none. Raises `ProblemError` if the problem is at fault."""
     return session.generated(lambda: _kept(session))
 
 
 def _kept(session: Session) -> Generated:
-    """From the compile cache where it is there. A reason for nothing may be the machine's, and is not kept."""
+    """The generated text from the compile cache, or from a new generator. A failure is not cached, because the machine
+    may have caused it."""
     processes, read_from = session.processes, session.read_from()
     job = Generate(
         path=read_from.path, dtype=read_from.dtype, cases=read_from.cases or (), target=processes.target.name, cache="",
@@ -43,7 +45,7 @@ def _kept(session: Session) -> Generated:
 
 
 def key_of(session: Session, job: Generate) -> str:
-    """Of all that Inductor's text follows from; the cache adds kernelwright's own files and Python."""
+    """Cache key: a hash of all that determines Inductor's text. The cache adds kernelwright's own files and Python."""
     problem = session.loaded()
     texts = [problem.source, problem.modules, problem.precision]
     asked = codec.plain(msgspec.structs.replace(job, path=Path(job.path).name))

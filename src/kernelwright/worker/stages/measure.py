@@ -1,4 +1,4 @@
-"""How long does a verified candidate take? Measured on a GPU, otherwise estimated from the compiler's resources."""
+"""Device time of a verified candidate: measured on a GPU, otherwise estimated from the compiler's resources."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import STALE, check, place
 
 HOPELESS = 1.5
-"""A kernel this much slower than the best so far is not measured to precision."""
+"""A kernel slower than the best so far by this factor is not measured precisely."""
 
 TOO_SLOW = f"over {HOPELESS} times the best so far"
 
@@ -32,30 +32,31 @@ LET_GO = (TOO_SLOW, LOST, BEHIND)
 
 MORE_SAMPLES, MAX_SAMPLES = 10, 124
 MOST_ROUNDS = 60
-"""Of a race before places are exchanged, each two samples of both."""
+"""Maximum number of rounds of a race before places are exchanged. A round takes two samples of both candidates."""
 
 RACE_US = 20_000_000.0
-"""What a race may take of `Limits.prepare_s`, a third of it: the request ends the candidate where it takes longer."""
+"""Maximum device time of a race: a third of `Limits.prepare_s`, after which the request would end the candidate."""
 
 REPLAYS_PER_ROUND = 16
-"""Two samples of both, each after an untimed replay, and as many once places are exchanged."""
+"""Replays per round: two samples of both candidates, each after an untimed replay, and the same after the exchange."""
 
 SAVING = 1.2
-"""A call that takes this many times as long on newly allocated memory reuses results of earlier calls. Cold caches
-and clocks are the same for both, so honest kernels differ by their noise, some percent."""
+"""A call that takes longer by this factor on newly initialised memory reuses results of earlier calls. Caches are cold
+and clocks the same in both measurements, so honest kernels differ by their noise, a few percent."""
 
 COLD_US = 0.5
-"""How much more a call may take on new memory. Twenty softmax kernels took 1.46 to 1.48 µs for a 1x3 matrix on it,
-and 1.14 on what was left, on an H200, where nothing could be kept."""
+"""Additional time that a call may take on newly initialised memory. On an H200, twenty softmax kernels of a 1x3 matrix
+took 1.46 to 1.48 µs on new memory and 1.14 µs on used memory, although they could reuse nothing."""
 
 KEY = "candidate"
-"""What the bench calls the plan that a search measures."""
+"""Name on the bench of the plan that is being measured."""
 
 
 def measure(subject: Subject, result: CaseResult, incumbent: Incumbent | None) -> CaseResult:
-    """Measured device time of a verified case. Unless it lost a race, what the timed runs left is checked, too.
+    """Measure the device time of a verified case. The outputs of the timed runs are checked too, unless the candidate
+    lost its race.
 
-    incumbent: None for a candidate that is timed alone; then it cannot lose.
+    incumbent: the candidate to race against; None to time this one alone.
     """
     case = result.case
     if incumbent is not None and (case not in incumbent.times_us or incumbent.candidate == subject.candidate):
@@ -78,9 +79,10 @@ def measure(subject: Subject, result: CaseResult, incumbent: Incumbent | None) -
 
 
 def library_shares(subject: Subject, case: str, key: str | None = None) -> tuple[LibraryShare, ...]:
-    """The library steps of a case by operator. key: what the bench calls the prepared plan; None: nothing is timed.
+    """The library steps of a case by operator. key: name of the prepared plan on the bench; None to time nothing.
 
-    A share is that of the time of all parts, each timed alone: parts that overlap in a call make no difference to it.
+    A share is the time of one operator's steps over the sum of all parts. Each part is timed alone, so that overlap
+    within a call does not matter.
     """
     calls = Counter(short(call.operator) for call in subject.plans[case].library_calls)
     if not calls:
@@ -94,13 +96,13 @@ def library_shares(subject: Subject, case: str, key: str | None = None) -> tuple
 
 
 def _is_lost(timing: Timing) -> bool:
-    """Surely slower than the incumbent on this case: a trick that only the timed runs show has gained nothing here.
-    What is chosen in the end is timed again alone, and then always checked."""
+    """Whether the candidate is surely slower than the incumbent on this case. Its timed runs need no check: a trick in
+    them gained nothing. The final choice of a run is timed again alone, and then always checked."""
     return timing.stopped in LET_GO
 
 
 def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseResult) -> CaseResult:
-    """The timed case, unless its timed runs left something wrong or it took less time than the stated work allows."""
+    """The timed case, or a failure if the timed runs left a wrong output or took less time than the stated bound."""
     if again.status is not Status.PASSED:
         return msgspec.structs.replace(again, reason=f"in the timed runs: {again.reason}")
     least = next(info.bound for info in subject.session.loaded().cases if info.case.name == result.case)
@@ -110,9 +112,9 @@ def _judged(subject: Subject, result: CaseResult, timing: Timing, again: CaseRes
 
 
 def check_timed(subject: Subject, case: str, key: str, message: Check) -> CaseResult:
-    """The judge's word on what the timed code itself leaves behind: run once more on fresh memory, and then, a part of
-    the inputs changed, on memory worn by many calls, so that no note of earlier ones can have saved work. Where both
-    are right, whether a call takes as long without what earlier ones left."""
+    """Have the judge check the outputs of the captured code that was timed: after a replay on fresh memory, and, with a
+    part of the inputs changed, after a call on memory that many calls used, so that a kernel that kept results of
+    earlier calls is wrong. If both are right, reject a candidate whose calls are slower without such memory."""
     nbytes = Layout(subject.plans[case].buffers).nbytes
     subject.processes.ask_bench(to_bench.Recall(key=key, nbytes=nbytes, how="timed"))
     result = check(subject, message)
@@ -129,17 +131,17 @@ def check_timed(subject: Subject, case: str, key: str, message: Check) -> CaseRe
 
 
 def saved_between_calls(subject: Subject, case: str, key: str) -> str:
-    """Why the timed calls are not what a call takes, "" where they are.
+    """Why the timed calls saved work, "" if they did not.
 
-    In use, memory holds what others left there. A kernel that keeps notes, or finds its own output of the last call,
-    may be right and still do less in a timed loop than anywhere else: its time has to be the same without them.
-    Asked twice before a kernel is blamed.
+    In a program, other operators overwrite memory between two calls. A kernel that keeps a flag in scratch memory, or
+    recognises its own last output, may be right and still do less work in a timed loop. So its time must be the same on
+    newly initialised memory. It is measured twice before a kernel is rejected.
     """
     nbytes = Layout(subject.plans[case].buffers).nbytes
-    for worn in (True, False):  # the first time by what came before
+    for worn in (True, False):  # True: `check_timed` has just run the many calls
         place(subject, case, draw=0)
         found = subject.processes.ask_bench(to_bench.Forgetting(key=key, nbytes=nbytes, wear=not worn))
-        # the mean, because a kernel may work in some calls only; a disturbed sample raises it and refuses nothing
+        # The mean, because a kernel may skip work in some calls only. A disturbed sample raises it: no false rejection.
         as_left_us, anew_us = statistics.fmean(found["as_left_us"]), stats.median(found["anew_us"])
         if anew_us <= SAVING * as_left_us + COLD_US:
             return ""
@@ -148,10 +150,10 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
 
 
 def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> str | None:
-    """What the bench calls the incumbent's plan, which is prepared there; None where there is nothing to race against.
+    """Prepare the incumbent's plan on the bench and return its name there; None if there is no incumbent to race.
 
-    A bench that does not have it (a new process, a resumed run) gets it again: the incumbent is recorded once more, and
-    its machine code is mostly known. Every other plan of the case is forgotten.
+    A bench without the plan (a new process, a resumed run) gets it again: the incumbent is recorded once more; its
+    machine code is usually cached. The bench forgets every other plan of the case.
     """
     processes, nbytes = subject.processes, Layout(subject.plans[case].buffers).nbytes
     name = "" if incumbent is None else bench_name(incumbent.candidate, case)
@@ -177,13 +179,16 @@ def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> 
 
 
 def bench_name(candidate: Candidate, case: str) -> str:
-    """What the bench calls a candidate's plan of a case once it was measured."""
+    """Name on the bench of a measured candidate's plan of a case."""
     return f"{case} by {candidate.id}"
 
 
 def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str | None) -> Timing:
-    """rival: the incumbent's plan on the bench. What was timed beside it is scaled to the incumbent's time in the
-    request, so that the clock of this GPU at this moment is in no comparison between candidates."""
+    """Measure the candidate, in a race if there is a rival. rival: name of the incumbent's plan on the bench.
+
+    Times of a race are scaled by the incumbent's time in the request over its time now, so that the present clock rate
+    of this GPU does not affect comparisons between candidates.
+    """
     processes = subject.processes
     clocks: Clocks | None = None
     sent = subject.replayable(subject.plans[case])
@@ -206,7 +211,7 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
         samples, theirs_us, stopped, gained = (raced[what] for what in ("ours_us", "theirs_us", "stopped", "gained"))
     else:
         stopped, clocks = _sample_alone(subject, samples)
-        if clocks is not None and clocks.is_forced:  # once more: it may have passed
+        if clocks is not None and clocks.is_forced:  # sample again: the forced slowdown may be over
             samples = []
             stopped, clocks = _sample_alone(subject, samples)
     call_us, issue_us = (None, None) if stopped in LET_GO else processes.ask_bench(to_bench.Call(key=KEY))
@@ -220,7 +225,8 @@ def _timing(subject: Subject, case: str, incumbent: Incumbent | None, rival: str
 
 
 def clocks_now(processes: Processes, key: str | None) -> Clocks | None:
-    """What NVML reads while a prepared plan runs (None: whatever runs); None without NVML, and where the plan fails."""
+    """NVML's readings while a prepared plan runs; None without NVML, or if the plan fails. key: name of the plan on the
+    bench; None to read without running one."""
     try:
         found = processes.ask_bench(to_bench.Clocks(key=key))
     except Ended as ended:
@@ -231,13 +237,13 @@ def clocks_now(processes: Processes, key: str | None) -> Clocks | None:
 
 
 def rounds_within(race_us: float, rotation_us: float) -> int:
-    """Rounds of a race that takes about race_us, MOST_ROUNDS at most. rotation_us: one call of each copy, which is the
-    least that a replay takes."""
+    """Number of rounds of a race of about race_us, at most MOST_ROUNDS. rotation_us: one call on each copy, which is
+    the shortest replay."""
     return max(stats.MIN_PAIRS, min(MOST_ROUNDS, int(race_us / (REPLAYS_PER_ROUND * max(rotation_us, 1.0)))))
 
 
 def _sample_alone(subject: Subject, samples: list[float]) -> tuple[str, Clocks | None]:
-    """Add samples until their median is known precisely; returns why that ended, and the clocks meanwhile."""
+    """Add samples until their median is known precisely; returns the stop reason, and the clocks meanwhile."""
     before, stopped = clocks_now(subject.processes, KEY), MOST
     while len(samples) < MAX_SAMPLES:
         samples += subject.processes.ask_bench(to_bench.Sample(key=KEY, count=MORE_SAMPLES))
@@ -249,7 +255,8 @@ def _sample_alone(subject: Subject, samples: list[float]) -> tuple[str, Clocks |
 
 
 def _settle(subject: Subject, judged: CaseResult) -> None:
-    """Keep the plan of a candidate that may be the next incumbent, until the next measurement of the case."""
+    """Keep the prepared plan of a candidate that may be the next incumbent, until the case is measured again; forget
+    any other plan."""
     if judged.status is Status.PASSED and judged.timing is not None and not _is_lost(judged.timing):
         name = bench_name(subject.candidate, judged.case)
         subject.processes.ask_bench(to_bench.Rename(key=KEY, name=name))
@@ -258,7 +265,7 @@ def _settle(subject: Subject, judged: CaseResult) -> None:
 
 
 def estimate(subject: Subject, case: str) -> Timing:
-    """A guess at a recorded and compiled case's time; nothing ran."""
+    """Roofline estimate of the time of a recorded and compiled case; nothing runs."""
     processes = subject.processes
     least = next(info.bound for info in subject.session.loaded().cases if info.case.name == case)
     bandwidth_bytes_per_s = processes.peaks()[0]["copy_bytes_per_s"]

@@ -1,11 +1,11 @@
-"""Does each of a candidate's kernels contribute? Each is left out in turn, and the answer has to become wrong.
+"""Necessity check: each kernel of a candidate is left out in turn, and the output has to become wrong.
 
-By construction a plan's device time is all fills, copies and launches of the candidate's own kernels: nothing of the
-framework's computes, library steps aside. What is left to catch is a kernel that only decorates, while copies, fills or
-another kernel give the answer. Memory is poisoned before, so that memory that no step writes is not right by chance.
+A plan consists of fills, copies, launches of the candidate's own kernels, and library steps. The check finds a kernel
+that contributes nothing, because copies, fills or another kernel produce the output. Memory is poisoned before each
+replay, so that memory that no step writes is not right by chance.
 
-Beside library steps the kernels together have to do more than copy: with copies and fills in place of all of them
-(`stand_ins`), the answer has to become wrong, too, also where the library steps do less.
+In a plan with library steps, the kernels together must do more than copy: the output also has to become wrong when
+copies and fills replace all kernels (`stand_ins`), as the library steps are or with steps that do less.
 """
 
 from __future__ import annotations
@@ -29,16 +29,17 @@ from kernelwright.worker.stages.verify import replayed
 
 
 def superfluous(subject: Subject, case: str) -> CaseResult | None:
-    """A rejection if the answer to a verified case stays right without one of its kernels; each is tried once.
+    """A rejection if the output of a verified case stays right without one of its kernels. Each kernel is tried once
+    per candidate.
 
-    A call that fails or does not end without the kernel has missed it.
+    A kernel is necessary if the call without it fails or does not end.
     """
     plan = subject.plans[case]
     for kernel in sorted({launch.kernel for launch in plan.launches if 0 not in launch.grid} - subject.necessary):
         rest = without(plan, kernel)
         if not leaves_unwritten(rest):
             with subject.leased("necessity"):
-                # Draw 0 comes with the poison that is NaN, and as an index lies just before the buffer.
+                # Draw 0 poisons memory with NaN, which as an index points just before the buffer.
                 result = replayed(subject, case, rest, draw=0, limit_s=subject.processes.limits.suppressed_s)
             if result.status is Status.PASSED:
                 reason = f"the kernel {kernel} does not contribute: without it the output is still right"
@@ -48,13 +49,13 @@ def superfluous(subject: Subject, case: str) -> CaseResult | None:
 
 
 def without(plan: Plan, kernel: str) -> Plan:
-    """The plan less every launch of a kernel."""
+    """The plan without the launches of one kernel."""
     steps = tuple(step for step in plan.steps if not (isinstance(step, Launch) and step.kernel == kernel))
     return msgspec.structs.replace(plan, steps=steps)
 
 
 def leaves_unwritten(plan: Plan) -> bool:
-    """Whether some output surely keeps its poison: fresh memory that no step is given."""
+    """Whether some output surely keeps its poison, because its buffer is scratch memory that no step gets."""
     given = {buffer.id for buffer in plan.buffers if buffer.origin != "scratch"}
     for step in plan.steps:
         match step:
@@ -68,8 +69,10 @@ def leaves_unwritten(plan: Plan) -> bool:
 
 
 def imitated(subject: Subject, case: str, thorough: bool = True) -> CaseResult | None:
-    """A rejection if library steps give the answer to a verified case with copies and fills in place of all kernels, as
-    they are or (where `thorough`, once for plans that differ in sizes alone) with steps that do less."""
+    """A rejection if the output of a verified case stays right with copies and fills in place of all kernels.
+
+    thorough: also try library steps that do less, once for plans that differ in sizes alone.
+    """
     plan = subject.plans[case]
     if not plan.library_calls:
         return None
@@ -94,7 +97,7 @@ def imitated(subject: Subject, case: str, thorough: bool = True) -> CaseResult |
 
 
 def _is_right(subject: Subject, case: str, plan: Plan) -> bool:
-    """On every draw: on some of them an operation may do nothing (a ReLU of positive values)."""
+    """Whether a plan is right on every draw. On some draws an operation may do nothing (a ReLU of positive values)."""
     limit_s = subject.processes.limits.suppressed_s
     draws = subject.processes.ask_judge(Draws(case=case))
     return all(replayed(subject, case, plan, draw, limit_s=limit_s).status is Status.PASSED for draw in draws)

@@ -1,7 +1,7 @@
-"""A time below the bound of a case: refused where the problem states that work, flagged where it was derived.
+"""Check of a time against the roofline bound of a case: rejected below a stated bound, flagged below a derived one.
 
-A derived bound counts what the reference does. A kernel that needs less (a zero that is known, a sum taken in another
-order) is right, so it is verified once more and passes with a remark.
+A derived bound counts the work of the reference. A right kernel may need less (a known zero, another order of a sum).
+So a kernel below a derived bound is verified once more and passes with a remark.
 """
 
 from __future__ import annotations
@@ -15,19 +15,19 @@ from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import verify, verify_strided
 
 PHYSICAL = 0.95
-"""A time under this fraction of the bound is a fault of the measurement, of the bound, or a trick, not a record. The
-bound is computed from measured peaks, which repeat within some percent."""
+"""A time under this fraction of the bound means a wrong measurement, a wrong bound, or a trick. The margin is there
+because bounds come from measured peaks, which repeat within a few percent."""
 
 
 def impossible(least: Bound, median_us: float) -> str:
-    """Why no kernel can be that fast by the work that the problem states; "" where it can, or where none is stated."""
+    """Why a time is impossible for the work that the problem states; "" if it is possible, or no work is stated."""
     if median_us >= PHYSICAL * least.stated_us:
         return ""
     return f"{median_us:.4g} µs is less than the {least.stated_us:.4g} µs that no kernel can beat by the stated work"
 
 
 def below_bound(least: Bound, median_us: float) -> str:
-    """The remark on a time below the bound; "" where it is not below."""
+    """The remark on a time below the bound; "" if it is not below."""
     if median_us >= PHYSICAL * least.bound_us:
         return ""
     if impossible(least, median_us):
@@ -36,7 +36,7 @@ def below_bound(least: Bound, median_us: float) -> str:
 
 
 def verified_anew(subject: Subject, cases: Sequence[Case]) -> CaseResult | None:
-    """Every case once more, on draws of a new judge; the first on which the candidate is not shown to be right."""
+    """Verify every case once more, on draws of a new judge; returns the first failure, None if all pass."""
     subject.prepare([case.name for case in cases])
     with subject.processes.lease:
         subject.processes.drop("judge")

@@ -1,7 +1,7 @@
-"""A candidate compiled but not run: its resources, or why it cannot run. Needs no GPU, no lease and no data.
+"""Compilation of a candidate without a run: its resources, or why it cannot run. Needs no GPU, lease or inputs.
 
-It verifies and times nothing (`evaluate`), and what it compiled is there when that comes to it. Only
-what no launch could survive is refused here; a kernel that merely looks slow is not.
+Nothing is verified or timed here (see `evaluate`, which reuses the compiled kernels). A kernel is refused only if no
+launch of it can succeed, not because it looks slow.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from kernelwright.worker.stages.evaluate import cases_for, evaluation
 from kernelwright.worker.stages.subject import Subject
 
 COMPILED = "compiled, not run"
-"""The reason of an evaluation that found nothing against a candidate."""
+"""Reason of the evaluation of a candidate that compiled."""
 
 
 def precompile(session: Session, candidate: Candidate, purpose: str) -> Evaluation:
-    """`not_verified` with the resources of every kernel of the cases that `evaluate` looks at for this purpose, or the
-    failure."""
+    """Compile the kernels of all cases that `evaluate` checks for this purpose. Status `not_verified` with their
+    resources, or the failure."""
     try:
         subject = Subject(session, candidate)
     except ConfigError as error:
@@ -42,7 +42,8 @@ def precompile(session: Session, candidate: Candidate, purpose: str) -> Evaluati
 
 
 def unfit(kernel: KernelResources) -> str | None:
-    """Why no launch of a compiled kernel can succeed on its target. Shared memory is the compiler's to refuse."""
+    """Why no launch of a compiled kernel can succeed on its target; None if one can. Shared memory is checked by the
+    compiler (`compile.compiler.compiled`)."""
     threads = kernel.num_warps * BACKEND.warp_threads
     if threads > BACKEND.max_block_threads:
         return f"{kernel.kernel} has {threads} threads per block, at most {BACKEND.max_block_threads} can be launched"

@@ -1,6 +1,7 @@
-"""Does a problem qualify? Asked of the judge case by case, once per worker and case.
+"""Qualification of a problem: whether its cases accept trivial answers, such as zeros or a copied input.
 
-It tries nothing itself (`trivial`). What this machine could not judge neither qualifies nor fails.
+The judge tries the answers (`judge.trivial`), once per worker and case. A case that this machine cannot judge neither
+qualifies nor fails.
 """
 
 from __future__ import annotations
@@ -9,13 +10,13 @@ from kernelwright.model import CaseInfo, CaseQualification, QualificationReport,
 from kernelwright.worker.session import Session
 
 SHOWN = 3
-"""Reasons that are named; the report holds every answer."""
+"""Maximum number of reasons in the message; the report lists every answer."""
 
 
 def qualify(session: Session, every: bool) -> QualificationReport:
-    """The report on the small cases and the smallest timed one; on every case where asked for.
+    """The report on the small cases and the smallest timed one. every: on all cases.
 
-    A problem that fails is remembered, and what is evaluated from then on says so.
+    The session keeps the result; later evaluations report a problem that failed.
     """
     info = session.loaded()
     judged: list[CaseQualification] = []
@@ -40,7 +41,7 @@ def qualify(session: Session, every: bool) -> QualificationReport:
 
 
 def gate(cases: tuple[CaseInfo, ...]) -> list[CaseInfo]:
-    """The cases that decide before a run: cheap ones, and one of those that count."""
+    """The cases that are checked before a run: all small ones, and the smallest timed one."""
     timed = min((one for one in cases if one.case.timed), key=lambda one: (one.bytes, one.flop))
     return [*(one for one in cases if one.case.small), timed]
 

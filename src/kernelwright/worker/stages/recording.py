@@ -1,7 +1,7 @@
-"""The supervisor's side of a recording: have one made, and take over what is fit for replay.
+"""The supervisor's side of a recording: start a recorder, and check its answer before the plans are replayed.
 
-The recorder's answer is read as if the candidate had written it. It can name plans, which replay judges, and failures;
-it cannot say that anything passed.
+A candidate may have forged the answer, because the recorder runs its host code. The answer can contain plans, whose
+values are verified by replay, and failures. No answer means "passed".
 """
 
 from __future__ import annotations
@@ -24,17 +24,17 @@ from kernelwright.worker.processes.processes import Processes
 from kernelwright.worker.record.messages import Confined, RecordCases
 
 FAILURES = (Status.REJECTED, Status.RUNTIME_ERROR, Status.COMPILE_ERROR)
-"""What a recorder may say of a case that has no plan."""
+"""Statuses that a recorder may report for a case without a plan."""
 
 MAX_CONFIGS = 4096
-"""More configs under one autotune would take longer to count than to try."""
+"""Maximum number of configs of one autotuned kernel."""
 
 REASON_LIMIT = 800
 
 
 @dataclass
 class RecorderRun:
-    """What a recorder did. answer: not checked yet; None where the process failed (then `ended` says how)."""
+    """Result of one run of a recorder. answer: not checked yet; None if the process failed (see `ended`)."""
 
     confinement: dict[str, str]
     answer: object
@@ -67,7 +67,7 @@ def run_recorder(processes: Processes, job: RecordCases) -> RecorderRun:
 
 
 def read(answer: object, cases: list[str]) -> Recorded:
-    """The recorder's answer as a record with one recording per case; raises Ended where it is none."""
+    """Parse the recorder's answer: one recording for each of `cases`. Raises Ended if it is malformed."""
     try:
         recorded = codec.record(answer, Recorded)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -84,7 +84,7 @@ def read(answer: object, cases: list[str]) -> Recorded:
 
 
 def accepted(recording: Recording, expected: Expected) -> Plan | CaseResult:
-    """The plan if it is fit for replay, else why there is none."""
+    """The plan if it may be replayed, otherwise a failed result with the reason."""
     if recording.plan is None:
         status = recording.status if recording.status in FAILURES else Status.REJECTED
         reason = legible(recording.reason[:REASON_LIMIT]) or "no plan"
@@ -97,7 +97,7 @@ def accepted(recording: Recording, expected: Expected) -> Plan | CaseResult:
 
 
 def given(shape: CaseShape) -> dict[tuple[str, str], int]:
-    """(origin, name) of every input and parameter of a case to the bytes of its storage."""
+    """Size of the storage in bytes of every input and parameter of a case, by (origin, name)."""
     inputs = zip(shape.input_names, shape.inputs, strict=True)
     tensors = [("input", name, spec) for name, spec in inputs if isinstance(spec, TensorSpec)]
     tensors += [("parameter", name, spec) for name, spec in shape.parameters.items()]

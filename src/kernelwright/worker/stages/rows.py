@@ -1,8 +1,9 @@
-"""The rows of a bench while they are sampled: which can be asked for samples, in which order, and for how long.
+"""Sampling of the rows of a benchmark: preparing a row, the order of samples, and when to stop. See `verdicts` for
+the statistics.
 
-What follows from the samples is `verdicts`'. A round samples every row once, in an order of a balanced design. After
-half of the rounds every row is captured again, the last one first and its copies in the opposite order: whichever was
-prepared before another comes after it, and no row keeps the place that its first capture had.
+A round samples every row once, in an order of a balanced design. After half of the rounds all rows are captured again
+as CUDA graphs, the last row first and each with its copies in the opposite order. So the order of captures is reversed
+in the second half.
 """
 
 from __future__ import annotations
@@ -25,13 +26,13 @@ from kernelwright.worker.stages.subject import Subject
 from kernelwright.worker.stages.verify import place
 
 MIN_ROUNDS, MAX_ROUNDS = 12, 60
-"""Of each half."""
+"""Minimum and maximum number of rounds of each half."""
 
 HALF_US = 10_000_000.0
-"""Sampling of one half stops after about this much timed device time; the conditioning takes as much again."""
+"""Sampling of one half stops after about this much timed device time. Untimed replays take as much again."""
 
 REPLAY_US = 1000.0
-"""What a sample of a short call takes at least, as in `clock`, which needs torch."""
+"""Minimum duration of a sample: the value of `clock.REPLAY_US`, which cannot be imported without torch."""
 
 Failed = list[Implementation]
 
@@ -40,8 +41,8 @@ Failed = list[Implementation]
 class Row:
     """One implementation while it is being sampled.
 
-    rounds_us: its samples, round by round. steady_us: its samples as it was prepared. original: the row that it is a
-    copy of. capture_again: a new capture of the same work, its copies in the opposite order.
+    rounds_us: one sample per round. steady_us: the last warm-up samples. original: name of the row that this one is a
+    copy of. capture_again: makes a new capture of the same work, its copies in the opposite order.
     """
 
     name: str
@@ -69,7 +70,8 @@ def framework_row(processes: Processes, case: str, name: str) -> Row:
 
 
 def candidate_row(processes: Processes, info: CaseInfo, name: str, subject: Subject, room: int) -> Row | Implementation:
-    """A verified candidate ready to be sampled, or why it is not. room: bytes, see `largest`."""
+    """Prepare a verified candidate for sampling; returns a failed row if that fails. room: bytes, see
+    `compare.largest`."""
     try:
         place(subject, info.case.name, draw=0)
         sent = subject.replayable(subject.plans[info.case.name])
@@ -103,9 +105,11 @@ def sample_in_halves(
     reference: Callable[[list[Row]], Row | None],
     observe: Callable[[], None] = lambda: None,
 ) -> tuple[int, list[Row], Failed]:
-    """Sample until every ratio to the reference is known precisely or time is up, and as many rounds again with places
-    exchanged. Returns the number of rounds of the first half, the rows that have both, and what became of the others.
-    observe: called before, between and after the halves.
+    """Sample until every ratio to the reference is known precisely or time is up, then as many rounds again with places
+    exchanged. Returns the number of rounds of the first half, the rows that were sampled in both halves, and the rows
+    whose second capture failed.
+
+    reference: picks the row that ratios refer to. observe: called before, between and after the halves.
     """
     observe()
     half = sample_rounds(rows, draw, lambda: all_known(rows, reference(rows)))
@@ -117,8 +121,8 @@ def sample_in_halves(
 
 
 def sample_rounds(rows: list[Row], draw: random.Random, enough: Callable[[], bool], exactly: int | None = None) -> int:
-    """Sample whole blocks, so that the order is balanced, unless a block takes longer than HALF_US; returns the number
-    of rounds. exactly: this many rounds, whatever the time."""
+    """Sample whole blocks of rounds, so that the order is balanced, unless HALF_US is used up earlier; returns the
+    number of rounds. enough: whether no more samples are needed. exactly: this many rounds, without a time limit."""
     if not rows:
         return 0
     spent_us, block = 0.0, len(design(len(rows)))
@@ -135,7 +139,7 @@ def sample_rounds(rows: list[Row], draw: random.Random, enough: Callable[[], boo
 
 
 def exchange(rows: list[Row]) -> tuple[list[Row], Failed]:
-    """Capture every row again, the last first."""
+    """Capture every row again, the last first; returns the captured rows and the failed ones."""
     failed: dict[str, Implementation] = {}
     for row in reversed(rows):
         try:

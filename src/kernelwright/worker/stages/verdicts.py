@@ -1,7 +1,7 @@
-"""The verdict of a bench: what the paired samples of two rows say, before and after their places were exchanged.
+"""The verdict of a bench (faster, slower or tie), from the paired samples of two rows.
 
-Pure. A row's times are those of its rounds, in µs; the first `half` of them were sampled before the
-exchange. A verdict needs the interval over all rounds beyond the noise floor, and both halves on the same side.
+Pure. A row has one time per round, in µs; the first `half` of them were sampled before places were exchanged.
+Faster or slower needs the whole interval over all rounds beyond the noise floor, and the same direction in both halves.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kernelwright import stats
 from kernelwright.model import Implementation
 
 FLOOR = 0.005
-"""Least noise floor, above what identical kernels show of each other (`benchmarks/copies.py`)."""
+"""Minimum noise floor, larger than the differences between identical kernels (`benchmarks/copies.py`)."""
 
 
 def middle_log_ratio(baseline_us: Sequence[float], candidate_us: Sequence[float]) -> float:
-    """Of paired rounds; above 0 where the candidate is faster."""
+    """Median log ratio of paired rounds; above 0 if the candidate is faster."""
     pairs = zip(baseline_us, candidate_us, strict=True)
     return stats.median([math.log(baseline / candidate) for baseline, candidate in pairs])
 
@@ -33,12 +33,12 @@ def by_halves(baseline_us: Sequence[float], candidate_us: Sequence[float], half:
 
 
 def noise_floor(original_us: Sequence[float], copy_us: Sequence[float], half: int) -> float:
-    """How far a kernel differs from a copy of itself in the worse half, as a fraction; FLOOR where that is more."""
+    """Difference of a kernel from a copy of itself in the worse half, as a fraction; at least FLOOR."""
     return max(FLOOR, *(math.expm1(abs(log_ratio)) for log_ratio in by_halves(original_us, copy_us, half)))
 
 
 def verdict(baseline_us: Sequence[float], candidate_us: Sequence[float], half: int, floor: float) -> stats.Verdict:
-    """Whether the candidate is faster than the baseline. A claim that does not hold in both halves is a tie."""
+    """Whether the candidate is faster than the baseline. A difference that is missing in one half is a tie."""
     _, interval = stats.paired_log_ratio_ci(baseline_us, candidate_us)
     claim = stats.verdict(interval, floor)
     before, after = by_halves(baseline_us, candidate_us, half)
@@ -47,16 +47,15 @@ def verdict(baseline_us: Sequence[float], candidate_us: Sequence[float], half: i
 
 
 def is_doubtful(row: Implementation) -> bool:
-    """Whether a candidate was faster while the clock was slowed down: then the case is measured once more."""
+    """Whether a candidate was faster while the GPU's clock was throttled: then the case is measured once more."""
     return row.verdict == "faster" and row.clocks is not None and bool(row.clocks.slowdowns)
 
 
 def confirmed_gain(last: Implementation, first: Implementation | None) -> Implementation:
-    """A row of the last measurement, its verdict withdrawn where a gain was seen under slowdowns only.
+    """A row of the last measurement, its verdict withdrawn if the gain under throttling is not confirmed.
 
-    first: the same row of an earlier measurement; None where there is none. Under the power cap, which work with much
-    arithmetic reaches whenever it runs, a gain counts if both measurements show it. Under a forced slowdown it never
-    does.
+    first: the same row of the first measurement, None if it has none. Under the power cap, which work with much
+    arithmetic always reaches, a gain counts if both measurements show it. Under a forced slowdown it never counts.
     """
     if last.clocks is None or not is_doubtful(last):
         return last
