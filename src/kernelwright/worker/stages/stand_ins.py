@@ -1,10 +1,10 @@
-"""Plans that stand in for a plan with library steps: copies and fills in place of its kernels.
+"""Stand-ins for a plan with library steps: the same plan with copies and fills in place of its kernels.
 
-Where one of them gives the right answer, library steps compute all of it. What library steps undo is no work of a
-kernel's either: a kernel may double its input, and a product with `alpha=0.5` halve it again. So the kernels are
-replaced in plans, too, whose other steps do less: with numbers such as `alpha` at 1 or 0, with a step left out, with
-another constant in a fill, or with the sum in place of a mean and the minimum in place of a maximum. A change of that
-kind never adds work, so a plan in which a kernel computes something is not right after it.
+If the output of a stand-in is right, library steps compute all of it. Work that a library step undoes does not count as
+a kernel's: a kernel may double its input, and a product with `alpha=0.5` halve it again. So some stand-ins also have
+other steps that do less: numbers such as `alpha` at 1 or 0, a step left out, another constant in a fill, a sum in place
+of a mean, or a minimum in place of a maximum. Such a change never adds work, so if a kernel really computes something,
+the output of a stand-in is wrong.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ CONSTANTS = ("0", "1")
 """Fills that may replace a kernel."""
 
 MOST_STAND_INS = 200
-"""With the other steps as they are. Two kernels of three tensors make about 14 ways each, together 196. A replay
-without kernels takes milliseconds."""
+"""Maximum number of stand-ins with the other steps unchanged. Two kernels of three tensors have about 14 ways each, so
+196 together. A replay without kernels takes milliseconds."""
 
 MOST_LESSENED = 400
-"""With other steps that do less."""
+"""Maximum number of stand-ins with other steps that do less."""
 
 WAYS_FIRST = 30
-"""Changes of other steps that are tried before a kernel is replaced in its next way."""
+"""Number of changes of other steps that are tried before a kernel is replaced in its next way."""
 
 MOST_COMBINED = 100_000
-"""Of which the likeliest are tried."""
+"""Maximum number of combinations that are ranked; the likeliest of them are tried."""
 
 OTHERWISE = {
     "mean.default": "sum.default", "mean.dim": "sum.dim_IntList", "amax.default": "amin.default",
@@ -54,22 +54,22 @@ OTHERWISE = {
     "cummax.default": "cummin.default", "cummin.default": "cummax.default", "all.default": "any.default",
     "any.default": "all.default", "all.dim": "any.dim", "any.dim": "all.dim",
 }  # fmt: skip
-"""Operators of which a kernel that scales or negates makes the other, with equal arguments and no more work."""
+"""Pairs of operators with the same arguments and the same work, where scaling or negating turns one into the other."""
 
 TURNED = ("descending", "largest")
-"""Arguments of which it makes the opposite."""
+"""Boolean arguments whose opposite a negating kernel produces."""
 
 NUMBERS = {"alpha": ("1", "0"), "beta": ("1", "0"), "scale": ("", "1")}
-"""Factors within an operator, and what they are where they do less; "" for the operator's own."""
+"""Factors of an operator by argument name, and their values with less work; "" for the operator's default (None)."""
 
 
 Outline = tuple[tuple[object, ...], ...]
-"""A plan apart from its sizes; hashable."""
+"""A plan without its sizes; hashable."""
 
 
 @dataclass(frozen=True)
 class StandIn:
-    """A plan without launches. less: what its library steps do otherwise, "" where they are as they were."""
+    """A plan without launches. less: description of its changed steps, "" if only the kernels were replaced."""
 
     plan: Plan
     less: str = ""
@@ -77,9 +77,9 @@ class StandIn:
 
 @dataclass(frozen=True)
 class Way:
-    """How a launch is replaced. source: the position of the tensor argument whose values are taken, a constant, or None
-    for nothing. order: of the source's dimensions; () as they are. target: the position of the tensor argument that
-    gets them; None for every tensor that the launch is taken to write."""
+    """How a launch is replaced. source: position of the tensor argument to copy from, a constant to fill with, or None
+    for no replacement. order: permutation of the source's dimensions; () for none. target: position of the tensor
+    argument to write; None for every tensor that the launch presumably writes."""
 
     source: int | str | None
     order: tuple[int, ...] = ()
@@ -88,17 +88,17 @@ class Way:
 
 @dataclass(frozen=True)
 class Less:
-    """Other steps in place of some, by position. words: a description."""
+    """Replacements of steps that are no launches, by position in the plan. words: a description."""
 
     words: str = ""
     steps: dict[int, tuple[PlanStep, ...]] = field(default_factory=dict)
 
 
 def stand_ins(plan: Plan) -> Iterator[StandIn]:
-    """The plan with copies and fills in place of every launch, one for each way to do so, the likeliest first: at most
-    MOST_STAND_INS with the other steps as they are, and MOST_LESSENED with some that do less.
+    """All stand-ins of a plan, the likeliest first: at most MOST_STAND_INS with the other steps unchanged, then at most
+    MOST_LESSENED with some steps that do less.
 
-    A kernel is replaced in the same way wherever it is launched.
+    All launches of a kernel are replaced in the same way.
     """
     written = _written(plan)
     ways: dict[str, list[Way]] = {}
@@ -122,7 +122,7 @@ def stand_ins(plan: Plan) -> Iterator[StandIn]:
 
 
 def outline(plan: Plan) -> Outline:
-    """What a plan does, apart from sizes: plans of two cases with the same outline are lessened in the same ways."""
+    """The steps of a plan without sizes. Plans with the same outline have the same changes in `lessened`."""
     found: list[tuple[object, ...]] = []
     for step in plan.steps:
         match step:
@@ -140,7 +140,8 @@ def outline(plan: Plan) -> Outline:
 
 
 def lessened(plan: Plan) -> list[Less]:
-    """Every factor at 1; each change alone, with the factors at 1 and as they are; then two at a time."""
+    """Changes that make steps other than launches do less: all factors at 1; then each change alone, with the factors
+    at 1 and unchanged; then two changes at a time."""
     factors: dict[int, tuple[PlanStep, ...]] = {
         position: (plain,)
         for position, step in enumerate(plan.steps)
@@ -161,13 +162,13 @@ def lessened(plan: Plan) -> list[Less]:
 
 
 def _together(*parts: Less) -> Less:
-    """The later ones first, where two replace the same step."""
+    """Several changes as one. If two replace the same step, the later one counts."""
     steps = {position: steps for part in parts for position, steps in part.steps.items()}
     return Less(" and ".join(part.words for part in parts if part.words), steps)
 
 
 def _less(step: PlanStep) -> Iterator[tuple[str, tuple[PlanStep, ...]]]:
-    """What may replace a step that is no launch, with a description."""
+    """Replacements of a step that is no launch, each with a description."""
     match step:
         case Fill(view=view, value=value):
             for constant in CONSTANTS:
@@ -181,7 +182,7 @@ def _less(step: PlanStep) -> Iterator[tuple[str, tuple[PlanStep, ...]]]:
 
 
 def _plain(call: LibraryCall) -> LibraryCall:
-    """With every factor at 1, or as the operator has it."""
+    """The call with every factor at 1 or at the operator's default."""
     arguments = {
         name: _number(NUMBERS[name][0])
         if name in NUMBERS and isinstance(value, Value) and not same(value, _number(NUMBERS[name][0]))
@@ -192,7 +193,7 @@ def _plain(call: LibraryCall) -> LibraryCall:
 
 
 def _otherwise(call: LibraryCall) -> Iterator[tuple[str, LibraryCall]]:
-    """With one of its numbers or flags changed, and the operator that is its counterpart."""
+    """Variants of a call, with descriptions: one number or flag changed, or the counterpart of the operator."""
     name = short(call.operator)
     for own, argument in call.arguments.items():
         values = [_number(text) for text in NUMBERS.get(own, ())]
@@ -212,7 +213,7 @@ def _number(text: str) -> Value:
 
 
 def same(one: Value, other: Value) -> bool:
-    """Whether both say the same number."""
+    """Whether two values are equal; an int and a float may be."""
     numbers = ("int", "float")
     if one.kind in numbers and other.kind in numbers:
         return float(one.text) == float(other.text)
@@ -220,7 +221,8 @@ def same(one: Value, other: Value) -> bool:
 
 
 def _left_out(call: LibraryCall) -> Iterator[tuple[PlanStep, ...]]:
-    """Each of its tensors in place of its first result, as far as it fits; zeros in place of others."""
+    """Steps that replace a call: a copy of one of its tensor arguments to its first result, as far as shapes fit, and
+    zeros in the other results."""
     first, *others = call.targets
     rest = tuple(Fill(view=target, value="0") for target in others)
     given = [argument.view for argument in call.arguments.values() if isinstance(argument, Tensor)]
@@ -230,8 +232,8 @@ def _left_out(call: LibraryCall) -> Iterator[tuple[PlanStep, ...]]:
 
 
 def _fitted(source: View, target: View) -> Iterator[View]:
-    """The tensor itself where it has no more dimensions than the target; else the first and the last of what lies
-    along those that a reduction takes away."""
+    """The source itself if it has no more dimensions than the target; otherwise the first and the last element along
+    the dimensions that a reduction would remove."""
     more = len(source.shape) - len(target.shape)
     if more <= 0 or 0 in source.shape:
         yield source
@@ -246,8 +248,8 @@ def _fitted(source: View, target: View) -> Iterator[View]:
 
 
 def _written(plan: Plan) -> list[set[int]]:
-    """For each step the buffers that a launch there is taken to write: scratch memory that holds nothing but fills;
-    where it gets none of that, all scratch memory."""
+    """For each step, the buffers that a launch there presumably writes: those of its scratch buffers that contain
+    nothing but fills so far, or all its scratch buffers if there is none of that kind."""
     scratch = {buffer.id for buffer in plan.buffers if buffer.origin == "scratch"}
     fresh, found = set(scratch), []
     for step in plan.steps:
@@ -267,7 +269,7 @@ def _written(plan: Plan) -> list[set[int]]:
 
 
 def _ways(launch: Launch, written: set[int]) -> list[Way]:
-    """The likeliest first; one for each different outcome."""
+    """The ways to replace a launch, the likeliest first; those with the same resulting steps only once."""
     given = argument_views(launch)
     sources = [(place, order) for place, view in enumerate(given) for order in ((), *_orders(len(view.shape)))]
     copies = [Way(place, order) for place, order in sources if not order]
@@ -282,7 +284,7 @@ def _ways(launch: Launch, written: set[int]) -> list[Way]:
 
 
 def _orders(rank: int) -> Iterator[tuple[int, ...]]:
-    """Other orders of up to four dimensions."""
+    """All permutations of up to four dimensions except the identity; none for a higher rank."""
     return itertools.islice(itertools.permutations(range(rank)), 1, None) if rank <= 4 else iter(())
 
 
@@ -304,8 +306,8 @@ def _replaced(launch: Launch, written: set[int], way: Way) -> list[PlanStep]:
 
 
 def _copied(target: View, source: View) -> list[PlanStep]:
-    """The source's values in the target as far as their shapes fit: by elements, in the same order, repeated, or the
-    part that they share."""
+    """Steps that copy a source to a target as far as their shapes fit: equal shapes, a reshape, a broadcast, or the
+    part that both share with zeros elsewhere. Empty if nothing fits."""
     shape = target.shape
     if source.shape == shape:
         return [Copy(target=target, source=source)]

@@ -1,7 +1,7 @@
-"""A candidate on its way to a GPU: checked, recorded and compiled, without data and without touching a device.
+"""A candidate in evaluation: its source is checked, recorded and compiled here, without input data or a GPU.
 
-static → record → compile. Each stage either ends the evaluation (`Ended`) or hands on plain data; what the recorder
-says is checked before it is used.
+static → record → compile. A stage ends the evaluation (`Ended`) or stores its results in the `Subject`. The recorder's
+answer is checked before it is used.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ from kernelwright.worker.stages.stand_ins import Outline
 
 
 class Subject:
-    """A candidate on its way: what each stage found out. One per evaluation."""
+    """One candidate in one evaluation, with the results of each stage."""
 
     def __init__(self, session: Session, candidate: Candidate) -> None:
         self.session = session
@@ -65,7 +65,7 @@ class Subject:
         self.plans: dict[str, Plan] = {}
         self.unplanned: dict[str, CaseResult] = {}
         self.unfinished: dict[str, CaseResult] = {}
-        self.seen_small: dict[str, CaseResult] = {}  # small cases judged beside others
+        self.seen_small: dict[str, CaseResult] = {}  # results of small cases that `compare.verified` adds
         self.resources: dict[str, KernelResources] = {}
         self.code: dict[str, str] = {}
         self.untrue: dict[tuple[str, ...], set[str]] = {}
@@ -75,7 +75,7 @@ class Subject:
         self.necessary: set[str] = set()
         self.lessened: set[Outline] = set()
         self.log = ""
-        self.sent: dict[int, AddPlan | AddText] = {}  # by the id of a plan, which each of them keeps alive
+        self.sent: dict[int, AddPlan | AddText] = {}  # by the id() of a plan; the value keeps that plan alive
         self.kernels_source = ""
         self.kernels_sha = ""
         self.kernels: dict[str, dict[str, bool]] = {}
@@ -93,7 +93,7 @@ class Subject:
 
     @contextmanager
     def leased(self, name: str) -> Iterator[None]:
-        """A stage that holds the lease; waiting for it is counted apart."""
+        """A stage under the lease of the GPU. The time spent waiting for the lease counts as the stage "wait"."""
         with self.stage("wait"):
             self.processes.lease.acquire()
         try:
@@ -107,8 +107,8 @@ class Subject:
 
     @contextmanager
     def undisturbed(self) -> Iterator[None]:
-        """Without a GPU, keeps the lease from the first replay inside to the last: a candidate in between would end
-        this one's interpreter, and a new one takes longer to start than most replays do."""
+        """Without a GPU, keep the lease from the first `leased` stage to the end of this block. Another candidate in
+        between would end this one's interpreter, and starting a new one takes longer than most replays."""
         with ExitStack() as kept:
             self.kept = None if self.processes.on_gpu else kept
             yield
@@ -116,7 +116,7 @@ class Subject:
     # --- static, record, compile -----------------------------------------------------------------------------
 
     def prepare(self, cases: list[str]) -> None:
-        """Everything up to compiled kernels, without touching a GPU; raises Ended."""
+        """Check, record and compile the candidate for these cases, without using a GPU. Raises Ended."""
         with self.stage("static"):
             self._check(cases)
         while True:
@@ -130,8 +130,8 @@ class Subject:
                 self._take_next_config(ended)
 
     def _take_next_config(self, ended: TooLargeFor) -> None:
-        """Have an autotuned kernel for which no config is stated take the next one, as Triton's tuner passes over what
-        does not fit; raises `ended` where there is none."""
+        """Select the next config of an autotuned kernel whose config does not fit, as Triton's autotuner skips it.
+        Raises `Ended` if the candidate's config states one for this kernel, or none is left."""
         kernel = ended.kernel
         index, count = self.autotune_moved.get(kernel, 0) + 1, self.autotune.get(kernel, 0)
         if kernel in self.autotune_stated or index >= count:
@@ -162,11 +162,11 @@ class Subject:
         self.declared = tuple(Property(name=name, shown_by="declared") for name in kernels.serves)
 
     def _normal(self, rules: Rules, kernels: Kernels, cases: list[str]) -> Kernels:
-        """The kernels of the normal form, which is the source from now on; the first ones where it breaks rules too.
+        """The kernels of the source's normal form. If the normal form breaks no rule, it becomes the source.
 
-        What breaks rules in branches of it that no case takes is left out, and constants of kernels that functions of
-        the module compute are written as numbers and texts: a recording says which these are. It is not believed: what
-        it makes of the source is checked, recorded and judged as any other.
+        If it breaks rules, it is recorded first. Branches that no case takes are then left out, and kernel constants
+        that functions of the module compute are replaced by their values. The recording is not trusted: the changed
+        source is checked, recorded and judged like any other.
         """
         normal = normal_form(self.source)
         made = rules.check(normal)
@@ -176,7 +176,7 @@ class Subject:
         if made.findings and (wanted or all(_may_go(finding, normal) for finding in made.findings)):
             try:
                 recorded = self._recorded(normal, cases, wanted)
-            except Ended:  # the rules that it breaks say more
+            except Ended:  # the findings of the rules say more than this failure
                 return made
             taken = {number for recording in recorded.recordings for number in recording.taken}
             if not taken and not recorded.constants:
@@ -192,7 +192,8 @@ class Subject:
         return made
 
     def _recorded(self, source: str, cases: list[str], constants: tuple[str, ...] = ()) -> Recorded:
-        """What the recorder says of every case, and of `constants`; raises Ended where that cannot be read."""
+        """The recordings of these cases and the values of `constants`. Raises Ended if the recorder fails or its answer
+        is malformed."""
         job = RecordCases(
             source=source, autotune=self.autotune_stated | self.autotune_moved, target=self.processes.target.name,
             cases=self._shapes(cases), library=self.session.loaded().library, constants=constants,
@@ -228,9 +229,10 @@ class Subject:
                 self.unplanned[recording.case] = outcome
 
     def shipped(self, results: Sequence[CaseResult]) -> tuple[str | None, tuple[str, ...]]:
-        """The text to keep where it is not the candidate's own, and the branches that no judged case took.
+        """The judged source without the branches that no judged case took (None if it equals the candidate's), and the
+        conditions of those branches.
 
-        Without a GPU what was recorded and compiled counts too: of it no values were judged, and the verdict says so.
+        Without a GPU, cases that were only recorded and compiled count as judged; the status then is `not_verified`.
         """
         judged = (Status.PASSED,) if self.processes.on_gpu else (Status.PASSED, Status.NOT_VERIFIED)
         cases = [result.case for result in results if result.status in judged and result.case in self.taken]
@@ -242,14 +244,15 @@ class Subject:
         return (None if text == own else text), tuple(dict.fromkeys((*self.replaced, *conditions)))
 
     def key(self, launch: Launch) -> str:
-        """Names the machine code of a launch."""
+        """Key of the machine code of a launch."""
         identity = launch_identity(launch, self.kernels[launch.kernel])
         return machine_code.key_of(self.kernels_sha, identity, self.processes.target.name, *self.processes.versions())
 
     def replayable(self, plan: Plan) -> AddPlan | AddText:
-        """What a bench is sent once to replay `plan`: the names of its machine code; for the interpreter, the text.
+        """The message that gives a bench `plan` and the names of its machine code, or the interpreter the source of its
+        kernels.
 
-        Its name is a hash of all that it says.
+        The name of the plan is a hash of the message.
         """
         if id(plan) not in self.sent:
             unnamed: AddPlan | AddText
@@ -263,7 +266,7 @@ class Subject:
         return self.sent[id(plan)]
 
     def _plans_of_problem(self) -> dict[str, Plan]:
-        """Without those for inputs laid out otherwise, which are never timed."""
+        """The plans by case, without those of strided copies, which are never timed."""
         return {info.case.name: self.plans[info.case.name] for info in self.session.loaded().cases
                 if info.case.name in self.plans}  # fmt: skip
 
@@ -288,36 +291,38 @@ class Subject:
             ended = next((failed[key] for launch in plan.launches if (key := self.key(launch)) in failed), None)
             if ended is not None and case in of_problem:
                 raise ended
-            if ended is not None:  # inputs laid out otherwise: nothing is run, so nothing can be wrong
+            if ended is not None:  # a strided copy: nothing runs, so nothing can be wrong
                 self.unplanned[case] = CaseResult(case=case, status=ended.status, reason=ended.reason)
                 del self.plans[case]
 
     def _compiling(self, key: str, launch: Launch, whole: bool) -> Future[Outcome]:
-        """A compiler at work on one launch. whole: to machine code, also where only the interpreter runs it."""
+        """Start compiling one launch. whole: to machine code, also on a machine without a GPU; otherwise only its
+        branches are read there."""
         on_gpu, kernels = self.processes.on_gpu, self.kernels_source
         if on_gpu or whole:
             return self.processes.compile(key, Compile(kernels=kernels, launch=launch, branches=not on_gpu))
         return self.processes.compile(key, ReadBranches(kernels=kernels, launch=launch))
 
     def restored(self, case: str) -> tuple[str, ...]:
-        """The inputs that are put back before each call that is timed."""
+        """Names of the inputs that are restored before each timed call, because a call changes and reads them."""
         return next(info for info in self.session.loaded().cases if info.case.name == case).restored
 
     def untrue_on_interpreter(self, plan: Plan) -> list[str]:
-        """What a plan's kernels do that the interpreter does otherwise, by what the compiler found in their code."""
+        """Operations in a plan's kernels that the CPU interpreter computes differently from a GPU, as the compiler
+        found them. Without an entry for the dtypes of a launch, all that were found in any kernel count."""
         every = {what for found in self.untrue.values() for what in found}
         return sorted({what for launch in plan.launches for what in self.untrue.get(dtypes(launch), every)})
 
     def launches(self, plan: Plan) -> list[Launched]:
-        """Of a plan, in order."""
+        """Resources, number of blocks and bytes of the arguments of each launch of a plan, in order."""
         return [
             Launched(self.resources[self.key(launch)], math.prod(launch.grid), given_bytes(launch))
             for launch in plan.launches
         ]
 
     def identity(self) -> str | None:
-        """Hash over the machine code, the order and grids of launches, and the library steps: two sources with it are
-        one kernel."""
+        """Hash over the machine code, the order and grids of launches, and the library steps; None if a launch did not
+        compile. Two sources with the same hash are the same kernel."""
         launched = {self.key(launch) for plan in self._plans_of_problem().values() for launch in plan.launches}
         if not launched or not launched <= self.resources.keys():  # one of them did not compile
             return None
@@ -333,7 +338,7 @@ class Subject:
 
 
 def _may_go(finding: Finding, source: str) -> bool:
-    """Whether a finding lies in host code that a call may leave out, or in an import that only such code may use."""
+    """Whether a finding is in a branch of host code that no call may take, or in an import that such code may use."""
     tree = syntax.parse(source)
     parts = [branch.nodes for branch in branches(tree)]
     parts += [(node,) for node in tree.body if isinstance(node, ast.Import | ast.ImportFrom)]

@@ -1,7 +1,7 @@
-"""Are a candidate's values right? Replayed by the bench on the judge's inputs, compared by the judge.
+"""Verification of a candidate's values: the bench replays its plan on the judge's inputs, the judge compares outputs.
 
-On a machine without a GPU the replay runs on Triton's CPU interpreter, for small cases; what that cannot judge is
-"not verified here", never "passed".
+On a machine without a GPU small cases run on Triton's CPU interpreter. Cases that it cannot judge are "not verified
+here", never "passed".
 """
 
 from __future__ import annotations
@@ -20,15 +20,17 @@ from kernelwright.worker.processes.outcome import Ended
 from kernelwright.worker.stages.subject import Subject
 
 INTERPRET_BYTES = 64 << 20
-"""A case with larger buffers is not for the interpreter."""
+"""Maximum size of a case's buffers for the CPU interpreter."""
 
 STALE = "on memory that an earlier call left behind"
 
 
 def verify(subject: Subject, case: Case) -> CaseResult:
-    """Replay on every draw of the case and let the judge compare; of either criterion what came closest to its limit.
+    """Replay a plan on every draw of the case and let the judge compare. The result has the largest error over all
+    draws, relative to its limit, for each of the two criteria (whole output, single elements).
 
-    The draws are the same for every candidate. One that is too slow for them is not verified, nor is its evaluation.
+    The draws are the same for every candidate. A candidate that exceeds `Limits.draws_s` is not verified, nor is its
+    evaluation.
     """
     if case.name in subject.unplanned:
         return _unplanned(case, subject.unplanned[case.name])
@@ -63,8 +65,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
 
 
 def _unplanned(case: Case, refusal: CaseResult) -> CaseResult:
-    """A case without a plan. Sizes that the problem states have to be served; derived ones may be refused by the host
-    code, which is then a property of the candidate."""
+    """The result of a case without a plan. The candidate must support sizes that the problem states. Its host code may
+    refuse derived sizes; the refusal is then a property of the candidate."""
     if not case.derived or not refusal.serves:
         return msgspec.structs.replace(refusal, serves=())
     reason = f"the host code refuses this size, which was derived: {refusal.reason}"
@@ -72,7 +74,7 @@ def _unplanned(case: Case, refusal: CaseResult) -> CaseResult:
 
 
 def _forward_alone(subject: Subject, case: str, plan: Plan, part: Forward) -> CaseResult:
-    """Draw 0 without the backward, which a program may never call."""
+    """The result of draw 0 with the forward alone: a program may never call the backward."""
     result = replayed(subject, case, forward_alone(plan, part), draw=0, first=part.outputs)
     if result.status is Status.PASSED:
         return result
@@ -80,8 +82,8 @@ def _forward_alone(subject: Subject, case: str, plan: Plan, part: Forward) -> Ca
 
 
 def _backward_twice(subject: Subject, case: str, plan: Plan, part: Forward) -> CaseResult:
-    """Draw 0 with a second backward after the first, as `retain_graph=True` allows a program: the gradients have to be
-    right then too, so a backward may not change what the forward has saved."""
+    """The result of draw 0 with a second backward after the first, as `retain_graph=True` allows. Its gradients must be
+    right too, so a backward may not change tensors that the forward saved."""
     result = replayed(subject, case, backward_twice(plan, part), draw=0)
     if result.status is Status.PASSED:
         return result
@@ -89,11 +91,11 @@ def _backward_twice(subject: Subject, case: str, plan: Plan, part: Forward) -> C
 
 
 def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
-    """Replayed right after draw 0, with scratch and outputs as each call left them, and a few and then some of its
-    inputs changed; the first that does not pass, else the last.
+    """Replay right after draw 0, with scratch and outputs as the last call left them; first a few inputs are changed,
+    then more. Returns the first result that does not pass, otherwise the last.
 
-    A note there that the work is done, the answer itself, or a part by which the input is taken for known must not be
-    taken for this call's work: in a timed loop it would cost nothing.
+    A kernel could find its earlier output, a flag that the work is done, or inputs that it recognises in that memory,
+    and skip the work; in a timed loop its calls would then cost nothing.
     """
     for draw in subject.processes.ask_judge(Again(case=case)):
         result = replayed(subject, case, plan, draw, fresh=False)
@@ -106,11 +108,11 @@ def _called_again(subject: Subject, case: str, plan: Plan) -> CaseResult:
 
 
 def verify_strided(subject: Subject, case: Case) -> CaseResult:
-    """A case whose inputs are padded and not aligned: what the host code accepts it must compute right.
+    """Verify a strided copy: a case whose inputs are padded and not aligned. Accepted inputs must be computed right.
 
-    Dense inputs are a property that a candidate may declare, show by a refusal of its host code, or show by values that
-    are right for the same memory read as dense. Any other values are wrong, and so is every one of these where the
-    problem demands any layout.
+    A candidate for dense inputs only may declare so, refuse other inputs in its host code, or compute values that are
+    right for the same memory read as dense. Any other values are wrong. If the problem demands any layout, these three
+    are wrong too.
     """
     result = _strided(subject, case)
     if result.serves and subject.session.loaded().layouts == "any":
@@ -146,7 +148,7 @@ def _strided(subject: Subject, case: Case) -> CaseResult:
 
 
 def _read_as_dense(subject: Subject, case: Case) -> CaseResult | None:
-    """The result where the memory of all inputs, or of some of them, was read as dense; None if that is wrong too."""
+    """The passed result if the outputs are right for some or all inputs read as dense memory; None otherwise."""
     reading, count = 0, 1
     while reading < count:
         draws, count = subject.processes.ask_judge(AsDense(case=case.name, reading=reading))
@@ -159,19 +161,20 @@ def _read_as_dense(subject: Subject, case: Case) -> CaseResult | None:
 
 
 def closeness(result: CaseResult) -> float:
-    """How much of what is allowed a result takes up, on the scale of the output."""
+    """Error of a result over the allowed error, on the scale of the output."""
     return (result.max_rel_error or 0.0) / (result.allowed_rel_error or 1.0)
 
 
 def element_closeness(result: CaseResult) -> float:
-    """The same for a single element."""
+    """Error of a result over the allowed error, for single elements."""
     return (result.element_error or 0.0) / (result.allowed_element_error or 1.0)
 
 
 def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fresh: bool = True) -> Check:
-    """Have the judge put inputs where the bench will replay; returns the message with which it checks afterwards.
+    """Have the judge write the inputs of a draw to the arena, where the bench replays; returns the request to check the
+    outputs.
 
-    plan: where it is not the case's own. fresh: whether all other memory is poisoned.
+    plan: None for the plan of the case. fresh: whether all other memory is poisoned.
     """
     plan = plan or subject.plans[case]
     arena = subject.processes.ask_bench(Reserve(nbytes=Layout(plan.buffers).nbytes))
@@ -182,7 +185,7 @@ def place(subject: Subject, case: str, draw: int, plan: Plan | None = None, fres
 
 
 def check(subject: Subject, message: Check) -> CaseResult:
-    """The judge's word on what a replay left behind."""
+    """Have the judge compare the outputs that a replay left in the arena."""
     return codec.record(subject.processes.ask_judge(message), CaseResult)
 
 
@@ -190,10 +193,11 @@ def replayed(
     subject: Subject, case: str, plan: Plan, draw: int, limit_s: float | None = None, fresh: bool = True,
     first: int | None = None,
 ) -> CaseResult:  # fmt: skip
-    """The judge's word on one call of `plan`.
+    """Replay one call of `plan` and have the judge compare its outputs.
 
-    Raises Ended where the interpreter came to something else than the compiler: a kernel could choose the cases in
-    which it does, and be judged by the others.
+    limit_s: None for the limit of a replay. fresh: see `place`. first: how many outputs are compared; None for all.
+    Raises Ended if the interpreter and the compiler disagree on an expression: a kernel could disagree on purpose in
+    some cases, and be judged by the others.
     """
     limits = subject.processes.limits
     limit_s = limit_s or (limits.replay_s if subject.processes.on_gpu else limits.interpret_s)
@@ -211,7 +215,8 @@ def replayed(
 
 
 def not_for_interpreter(case: Case, plan: Plan, untrue: list[str]) -> str:
-    """Why Triton's CPU interpreter cannot judge this case, "" where it can. untrue: what it would compute otherwise."""
+    """Why Triton's CPU interpreter cannot judge this case, "" if it can. untrue: operations that it computes
+    differently from a GPU."""
     if not case.small:
         return "only small cases run on the CPU interpreter; a GPU is needed for this one"
     if sum(buffer.nbytes for buffer in plan.buffers) > INTERPRET_BYTES:
