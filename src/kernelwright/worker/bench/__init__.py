@@ -1,1 +1,1 @@
-"""The bench: replays plans on the GPU and owns the clock."""
+"""The bench: the process that replays launch plans on the GPU and measures their device time."""

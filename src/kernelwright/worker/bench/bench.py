@@ -1,7 +1,7 @@
-"""The bench of a GPU: replays launch plans on an arena and owns the clock. Machine code only, no expected outputs.
+"""The bench of a GPU: the process that replays launch plans on an arena and times them. It has no expected outputs.
 
-No text of a candidate reaches this process: it loads what a confined compiler made. A CUDA error that sticks to the
-context ends the process; the supervisor starts another.
+No text of a candidate reaches this process; it loads machine code from sandboxed compilers. After a sticky CUDA error
+the process ends, and the supervisor starts another.
 """
 
 from __future__ import annotations
@@ -35,21 +35,22 @@ from kernelwright.worker.plan.sent import remember
 from kernelwright.worker.processes.channel import Channel, Done, Failure
 
 STICKY = ("CUDA error", "Triton Error [CUDA]")
-"""After these a CUDA context may answer nothing else (CUDA Driver API, CUresult): the process is not used again."""
+"""Texts of errors after which a CUDA context may be unusable (CUDA Driver API, CUresult), so the process ends."""
 
 FORGETTING_SAMPLES = 5
-"""Of each kind: enough for a median that one disturbed sample does not move."""
+"""Samples on used memory, and as many on new memory: one disturbed sample does not move their median."""
 
 PART_SAMPLES = 5
-"""Shares are given in whole percent."""
+"""Samples per part: a few are enough, because shares are printed in whole percent."""
 
 FLUSH_FACTOR = 2
-"""Times the L2 cache, written before a sample: then it holds nothing else, whatever was done before."""
+"""Size of the L2 flush over the size of the L2 cache: after it, the cache contains no data of earlier work."""
 
 
 @dataclass(frozen=True)
 class Prepared:
-    """A plan on the rotating copies of a case. once: one call on the first of them. replays: one on each."""
+    """A plan that is captured on the rotating copies of a case. once: a replay on the first copy. replays: one for each
+    copy."""
 
     timed: clock.Timed
     case: str
@@ -69,7 +70,7 @@ class Bench:
         self.prepared: dict[str, Prepared] = {}
 
     def reserve(self, nbytes: int) -> dict[str, Any]:
-        """An arena of at least nbytes."""
+        """Allocate an arena of at least nbytes, unless the present one is that large; returns its handle."""
         if self.arena is None or self.arena.numel() < nbytes:
             self.arena = None
             torch.cuda.empty_cache()
@@ -77,7 +78,8 @@ class Bench:
         return self.handle
 
     def replayed_by(self, name: str) -> tuple[Plan, Launcher]:
-        """A plan that was sent, and what launches its machine code. From now on library steps run in its precision."""
+        """A plan that was sent, and a launcher for its machine code. Sets the precision of library steps to the
+        plan's."""
         sent = self.plans[name]
         allow_tf32(sent.precision == "tf32")
         return sent.plan, compiled(sent.plan, sent.code, self.code)
@@ -90,12 +92,12 @@ class Bench:
         torch.cuda.synchronize()
 
     def prepare(self, key: str, case: str, name: str, room: int = 0, restored: tuple[str, ...] = ()) -> dict[str, Any]:
-        """Make a plan ready to be sampled on rotating copies of the arena.
+        """Capture a plan on rotating copies of the arena, and warm it up.
 
-        All plans of a case share the copies, so that two of them never differ by where their buffers lie: on separate
-        copies, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
-        room: bytes that the largest plan of those to come needs; a larger one than was said ends what was prepared.
-        restored: the inputs that are put back before each call, because calls change and read them.
+        All plans of a case share the copies, so that two plans never differ in the addresses of their buffers: on
+        separate copies, one kernel differed from itself by up to 2 % on an H200. Inputs come first in every plan.
+        room: bytes of the largest plan that will be prepared; a plan that needs more drops all prepared plans of the
+        case. restored: inputs that are restored before each call, because calls change and read them.
         """
         plan, launcher = self.replayed_by(name)
         layout = Layout(plan.buffers)
@@ -117,7 +119,7 @@ class Bench:
     def _restore(
         self, plan: Plan, layout: Layout, copies: list[torch.Tensor], restored: tuple[str, ...]
     ) -> Restore | None:
-        """What puts inputs back into every copy; None where there are none."""
+        """Device work that restores these inputs in every copy; None if there is nothing to restore."""
         buffers = [buffer for buffer in plan.buffers if buffer.origin == "input" and buffer.name in restored]
 
         def parts(memory: torch.Tensor) -> list[torch.Tensor]:
@@ -127,7 +129,8 @@ class Bench:
         return Restore(parts(self.arena), [parts(copy) for copy in copies]) if buffers else None
 
     def _add_copies(self, copies: list[torch.Tensor], nbytes: int, call_us: float) -> bool:
-        """Whether there have to be more copies for a sample of one call of each, which are made. call_us: of a call."""
+        """Add copies until one call on each takes about REPLAY_US; returns whether any were added. call_us: duration of
+        one call."""
         assert self.arena is not None
         free, _ = torch.cuda.mem_get_info()
         more = clock.sets_for_a_sample(call_us, copies[0].numel(), free) - len(copies)
@@ -137,7 +140,8 @@ class Bench:
         return more > 0
 
     def _copies(self, case: str, nbytes: int, touched_bytes: int, room: int) -> list[torch.Tensor]:
-        """Copies of the arena's first nbytes, each with that room or more, together several times the L2 cache."""
+        """Rotating copies of the arena's first nbytes, each of at least `room` bytes, together several times the L2
+        cache. touched_bytes: total size of the plan's buffers."""
         assert self.arena is not None
         copies = self.shared.get(case, [])
         if not copies or copies[0].numel() < max(nbytes, room):
@@ -156,12 +160,12 @@ class Bench:
         return [self.prepared[key].timed.sample_us() for _ in range(count)]
 
     def race(self, key: str, against: str, most: int) -> dict[str, Any]:
-        """Sample two prepared plans in turn until `race_over`, and a gain again with their places exchanged."""
+        """Race two prepared plans, see `race.race`."""
 
         def sampler(name: str) -> Callable[[], float]:
             return lambda: self.prepared[name].timed.sample_us()
 
-        def exchange() -> None:  # the incumbent was captured before the candidate
+        def exchange() -> None:  # before, the incumbent was captured first
             self.capture_again(key)
             self.capture_again(against)
 
@@ -169,30 +173,32 @@ class Bench:
         return dataclasses.asdict(found)
 
     def capture_again(self, key: str) -> None:
-        """A new capture of a prepared plan, with the copies in the opposite order."""
+        """Capture a prepared plan again, with the copies in the opposite order."""
         timed = self.prepared[key].timed.again()
         timed.warm_up()
         self.prepared[key] = dataclasses.replace(self.prepared[key], timed=timed)
 
     def wear(self, key: str) -> None:
-        """Run what is timed half as often as it was replayed for its samples, and once more. A kernel that works in its
-        first calls only, by notes in its memory, has stopped by then, or most samples were of work that it did. One
-        replay more or not is drawn, because every other replay is an untimed one before a sample."""
+        """Replay the timed CUDA graph half as often as for its samples so far, and once more.
+
+        A kernel that counts its calls in its memory, to work in the first calls only, has stopped working by then, or
+        it did work in most of its samples. One more replay is added at random: while sampling, every other replay is
+        untimed, and a kernel may work in those only."""
         timed = self.prepared[key].timed
         for _ in range(timed.replays // 2 + 1 + secrets.randbelow(2)):
             timed.run()
         torch.cuda.synchronize()
 
     def recall(self, key: str, nbytes: int, how: Literal["timed", "worn", "once"]) -> None:
-        """Run what is timed on the arena's contents and put what it left where the judge can read it.
+        """Run the timed CUDA graph on the contents of the arena and copy the result back, where the judge reads it.
 
-        timed: as in a sample. worn: as in many. once: each copy a single time, because a kernel that works in some of
-        its calls only must not be right by the one before.
+        how: "timed" for one replay, as in a sample; "worn" for many replays; "once" to call each copy a single time,
+        so that a kernel that skips some calls is not right because of the call before.
         """
         assert self.arena is not None
         timed = self.prepared[key].timed
         run = {"timed": timed.replay, "worn": lambda: self.wear(key), "once": timed.rotation.replay}[how]
-        # any of the copies, so that a kernel which can tell them apart does not know which one counts
+        # A random copy, so that a kernel which can tell the copies apart does not know which one is checked.
         copy = secrets.choice(self.shared[self.prepared[key].case])[:nbytes]
         copy.copy_(self.arena[:nbytes])
         torch.cuda.synchronize()
@@ -202,9 +208,9 @@ class Bench:
         torch.cuda.synchronize()
 
     def forgetting(self, key: str, nbytes: int, wear: bool) -> dict[str, list[float]]:
-        """Device time of one call in µs, on memory as many calls before left it, and on memory copied
-        again from the arena. Every copy is called once in a sample, on a cache that holds nothing of it. wear: whether
-        those many calls are still to be made."""
+        """Device time of one call in µs, on memory that many calls have used (`as_left_us`), and on memory that is
+        copied again from the arena (`anew_us`). A sample follows an L2 flush and calls every copy once. wear: make the
+        many calls first."""
         assert self.arena is not None
         copies = [copy[:nbytes] for copy in self.shared[self.prepared[key].case]]
         rotation = self.prepared[key].timed.rotation
@@ -222,8 +228,8 @@ class Bench:
         return {"as_left_us": as_left_us, "anew_us": anew_us}
 
     def parts_us(self, key: str) -> dict[str, float]:
-        """Device time of the steps of each library operator, and under "" of all others: each part in a graph of its
-        own, on cold copies that hold what whole calls left."""
+        """Device time in µs of the steps of each library operator, and under "" of all other steps. Each part is
+        captured in a separate CUDA graph and runs on cold copies with the data that whole calls left."""
         replays, found = self.prepared[key].replays, {}
         for name in replays[0].parts:
             timed = clock.Timed([partial(replay.run_part, name) for replay in replays])
@@ -232,14 +238,15 @@ class Bench:
         return found
 
     def clocks(self, key: str | None) -> Clocks | None:
-        """While a prepared plan runs; None: whatever runs."""
+        """NVML's clocks while a prepared plan runs. key: None to read them without running a plan."""
         return clock.observe(clock.nvml_device()) if key is None else self.prepared[key].timed.clocks()
 
     def rename(self, key: str, name: str) -> None:
         self.prepared[name] = self.prepared.pop(key)
 
     def keep(self, case: str, key: str, nbytes: int) -> bool:
-        """Forget every prepared plan of a case but `key`. Whether that one is there, on copies with room for nbytes."""
+        """Forget every prepared plan of a case except `key`; returns whether that one exists, on copies of at least
+        nbytes."""
         self.prepared = {name: one for name, one in self.prepared.items() if one.case != case or name == key}
         return key in self.prepared and self.shared[case][0].numel() >= nbytes
 
@@ -263,7 +270,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def guarded(bench: Bench, message: messages.ToBench) -> Done | Failure:
-    """A failure for whatever the replayed device code brought about."""
+    """Carry out a request; an exception becomes a Failure of the candidate."""
     try:
         return Done(value=respond(bench, message))
     except OutOfResources as error:

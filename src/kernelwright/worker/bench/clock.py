@@ -1,10 +1,11 @@
-"""The clock: how long a piece of device work takes, cold, on the GPU.
+"""The clock: measures the device time of a call with a cold L2 cache.
 
-A piece is given as a list of callables, one per rotating input set, together several times the L2 cache. They are
-captured into one CUDA graph that calls each in turn until a replay takes about a millisecond; one replay between
-two events is a sample, divided by the number of calls. So launch overhead is outside, and every call finds its
-inputs cold. Each sample follows the same conditioning. The same code times plans and the framework's own
-implementations. Work that reads what it changes in place is called once on each set, and the sets are restored before.
+The caller gives a list of callables, one per rotating input set; the sets are together several times the L2 cache. All
+are captured into one CUDA graph, which calls each in turn until a replay takes about a millisecond. A sample is one
+replay between two CUDA events over its number of calls. So it contains no launch overhead, and every call finds its
+inputs cold. Before each sample the GPU is brought to the same state (`Timed._condition`). Plans and the framework's own
+implementations are timed by the same code. Work that reads inputs which it changes in place is called once on each set,
+and the sets are restored before.
 """
 
 from __future__ import annotations
@@ -28,46 +29,45 @@ REPLAY_US = 1000.0
 """Length of one graph replay: events resolve 0.5 µs and a graph launch takes about 5, so both stay under 1 %."""
 
 COLD_FACTOR = 4
-"""Rotating sets hold at least this many times the L2 cache, so that nothing survives a rotation."""
+"""Total size of the rotating sets over the size of the L2 cache, at least: no data survives a rotation."""
 
 MAX_CALLS = 1024
 
 CLOSE = 1.1
-"""A replay whose length is within this factor of the wanted one is kept: it starts in about 5 µs, as above, and a tenth
-of that is 0.05 % of a replay."""
+"""A captured replay whose length is within this factor of REPLAY_US is kept. A graph launch takes about 5 µs, so the
+error is a tenth of that, 0.05 % of a replay."""
 
 FLUSH_FACTOR = 2
-"""Times the L2 cache, written before a sample: then it holds nothing else, whatever was done before."""
+"""Size of the L2 flush over the size of the L2 cache: after it, the cache contains no data of earlier work."""
 
 STEADY = 0.01
-"""Warmed up when four samples in a row lie within this fraction: clocks rise within milliseconds of load."""
+"""Work is warmed up when four samples in a row lie within this fraction. Clocks rise within milliseconds of load."""
 
 WARM_UP_SAMPLES = 40
-"""More than this is not warming up but noise; the interval will show it."""
+"""Maximum number of warm-up samples. Variation after them is noise, which the interval shows."""
 
 OBSERVED_REPLAYS = 3
-"""Work of about 6 ms, conditioning included, during which NVML is asked."""
+"""Number of replays while NVML is read: about 6 ms of work, conditioning included."""
 
 Piece = Callable[[], Any]
 
 
 class Timed:
-    """A piece of work ready to be sampled. Raises whatever the work raises, at construction."""
+    """Device work that is captured and ready to be sampled. The constructor raises whatever the work raises."""
 
     def __init__(
         self, pieces: list[Piece], either: bool = False, rotations: int | None = None, restore: Piece | None = None
     ) -> None:
-        """rotations: how often a sample calls each piece; as often as REPLAY_US allows where None, and once where there
-        is something to restore. restore: device work that puts back what calls change; it comes before every rotation
-        and is never timed.
+        """rotations: how often a sample calls each piece; None for as often as fits into REPLAY_US; always once with
+        `restore`. restore: device work that restores the inputs that calls change; it runs before every rotation and is
+        never timed.
 
-        either: also try plain calls between events, and keep whichever is faster.
-
-        For the framework's own implementations, so that no baseline is slowed by the way it is timed: in a graph,
-        intermediates of several GB get separate memory, and eager RMSNorm took 9.5 ms instead of 8.3 on an H200.
+        either: also try plain calls between events, and keep the faster method. Used for the framework's own
+        implementations, so that no baseline is slowed down by the way it is timed: in a CUDA graph, intermediates of
+        several GB get separate memory, and eager RMSNorm took 9.5 ms instead of 8.3 on an H200.
         """
         self.method = "graph"
-        self.pieces = pieces  # a graph holds addresses, not tensors: their owners have to live as long
+        self.pieces = pieces  # keeps their tensors alive: a CUDA graph refers to memory by address
         self.either = either
         self.restore = restore
         rotations = 1 if restore is not None else rotations
@@ -87,8 +87,8 @@ class Timed:
             self._keep_faster()
 
     def _fit_length(self) -> None:
-        """Capture once more where the first guess, which holds the host's time of plain calls, was far off: how much
-        of a sample its first calls are must not differ from row to row."""
+        """Capture again if a replay is far from REPLAY_US. The first guess came from plain calls, so it includes host
+        time. Replays of all rows need the same length, so that the first calls have the same share in each sample."""
         rotations = rotations_for(min(self.sample_us() for _ in range(3)), len(self.pieces))
         calls = rotations * len(self.pieces)
         if self.calls / CLOSE <= calls <= self.calls * CLOSE:
@@ -122,7 +122,7 @@ class Timed:
             with torch.cuda.graph(graph, stream=self.stream):
                 self._all_calls()
         except RuntimeError:
-            # not every framework operator can be captured; then the queue is held full from the host
+            # Some framework operators cannot be captured: then plain calls from the host keep the queue full.
             torch.cuda.synchronize()
             self.method = "events"
             return self._all_calls
@@ -136,14 +136,14 @@ class Timed:
     def sample_us(self, before: Piece | None = None) -> float:
         """Device time of one call in µs: one replay over its number of calls.
 
-        before: device work that is not timed, in place of the conditioning, which is issued in front of the timed
-        replay without a pause, so that the GPU never waits for the host in between.
+        before: untimed device work that replaces the conditioning. It is issued right before the timed replay, so that
+        the GPU never waits for the host in between.
         """
         with torch.cuda.stream(self.stream):
             (before or self._condition)()
             if self.restore is not None:
                 self.restore()
-                flush_buffer().zero_()  # it leaves the inputs in the cache
+                flush_buffer().zero_()  # restoring left the inputs in the L2 cache
             self.start.record()
             self.replay()
             self.end.record()
@@ -152,14 +152,14 @@ class Timed:
         return float(self.start.elapsed_time(self.end)) * 1000 / self.calls
 
     def _condition(self) -> None:
-        """Bring the GPU to the same state, whatever ran before: write over the L2 cache, then replay untimed, so that
-        caches, lines that wait to be written back, and clocks are those of this work itself."""
+        """Bring the GPU to a state that does not depend on earlier work: an L2 flush, then one untimed replay. Caches,
+        pending write-backs and clocks are then those of this work itself."""
         flush_buffer().zero_()
         self.run()
         self.replays += 1
 
     def run(self) -> None:
-        """One replay that is not timed, on inputs as they were given."""
+        """One untimed replay on the original inputs."""
         self._restore()
         self.replay()
 
@@ -168,7 +168,7 @@ class Timed:
             self.restore()
 
     def clocks(self) -> Clocks | None:
-        """The GPU's clocks while it does this work, which no sample is taken of."""
+        """NVML's readings while the GPU does this work, untimed; None without NVML."""
         gpu = nvml_device()
         with torch.cuda.stream(self.stream):
             for _ in range(OBSERVED_REPLAYS):
@@ -178,8 +178,8 @@ class Timed:
         return found
 
     def again(self) -> Timed:
-        """The same pieces in a new capture, called in the opposite order, so that the copies change places. This one is
-        no longer sampled: its graph is given up first, whose intermediates may take several GB."""
+        """A new capture that calls the same pieces in the opposite order, so that the copies change places. This object
+        must not be sampled any more: its graph, whose intermediates may take several GB, is released first."""
         self.replay = self._all_calls
         found = Timed(self.pieces[::-1], self.either, restore=self.restore)
         found.replays += self.replays
@@ -187,12 +187,12 @@ class Timed:
 
     @cached_property
     def rotation(self) -> Timed:
-        """The same pieces, each called once in a sample."""
+        """A capture of the same pieces in which a sample calls each piece once."""
         return Timed(self.pieces, rotations=1, restore=self.restore)
 
     def warm_us(self) -> float | None:
-        """Device time of one call in µs when its inputs were just used: one set, called again and again. None where a
-        call depends on the one before it."""
+        """Device time of one call in µs with a warm cache: one input set is used for all calls. None if inputs have to
+        be restored, because then a call depends on the call before it."""
         if self.restore is not None:
             return None
         warm = Timed(self.pieces[:1])
@@ -200,7 +200,7 @@ class Timed:
         return statistics.median(warm.sample_us() for _ in range(5))
 
     def warm_up(self) -> list[float]:
-        """Sample until the work is steady; the last samples, in µs."""
+        """Sample until the work is steady; returns the last four samples, in µs."""
         last = [self.sample_us() for _ in range(4)]
         for _ in range(WARM_UP_SAMPLES):
             if max(last) <= (1 + STEADY) * min(last):
@@ -211,7 +211,7 @@ class Timed:
 
 @cache
 def shared_stream() -> torch.cuda.Stream:
-    """The stream of all samples of this process: two streams may have different queues in the GPU."""
+    """The CUDA stream of all samples of this process: two streams may have different queues on the GPU."""
     return torch.cuda.Stream()
 
 
@@ -222,12 +222,12 @@ def flush_buffer() -> torch.Tensor:
 
 
 def rotations_for(call_us: float, pieces: int) -> int:
-    """How often a replay calls each piece, to take about REPLAY_US."""
+    """How often a replay of about REPLAY_US calls each piece. call_us: of one call. pieces: their number."""
     return max(1, min(round(REPLAY_US / max(call_us * pieces, 0.1)), MAX_CALLS // pieces))
 
 
 def call_us(piece: Piece, restore: Piece | None = None, repeats: int = 20) -> tuple[float, float]:
-    """Median host time of one synchronised call and of issuing it, in µs. restore: as of `Timed`."""
+    """Median host time of one synchronised call, and of issuing one, in µs. restore: see `Timed`."""
     whole, issue = [], []
     restore = restore or (lambda: None)
     for _ in range(3):
@@ -246,14 +246,14 @@ def call_us(piece: Piece, restore: Piece | None = None, repeats: int = 20) -> tu
 
 
 def sets_needed(bytes_per_set: int, l2_bytes: int, free_bytes: int) -> int:
-    """How many rotating input sets make every call cold, within half of the free memory."""
+    """Number of rotating input sets that makes every call cold, within half of the free memory."""
     wanted = -(-COLD_FACTOR * l2_bytes // max(bytes_per_set, 1)) + 1
     affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))
     return int(max(1, min(wanted, affordable, MAX_CALLS // 4)))
 
 
 def sets_for_a_sample(call_us: float, bytes_per_set: int, free_bytes: int) -> int:
-    """How many sets make one call of each take about REPLAY_US, within half of the free memory. call_us: of a call."""
+    """Number of input sets such that one call on each takes about REPLAY_US, within half of the free memory."""
     affordable = max(1, free_bytes // 2 // max(bytes_per_set, 1))
     return int(max(1, min(-(-REPLAY_US // max(call_us, 0.1)), affordable, MAX_CALLS // 4)))
 
@@ -271,7 +271,7 @@ def nvml_device() -> Any:
 
 
 def observe(gpu: Any) -> Clocks | None:
-    """Clocks, temperature, power and throttle reasons as NVML reads them now; None without NVML. gpu: its handle."""
+    """Clocks, temperature, power and throttle reasons as NVML reads them now; None without NVML. gpu: NVML's handle."""
     if gpu is None:
         return None
     try:
@@ -289,4 +289,4 @@ def observe(gpu: Any) -> Clocks | None:
 
 THROTTLE = {0x2: "application_clocks", 0x4: "power_cap", 0x8: "hardware_slowdown", 0x20: "software_thermal",
             0x40: "hardware_thermal", 0x80: "power_brake"}  # fmt: skip
-"""NVML's clocksThrottleReasons bits (nvml.h) less idle."""
+"""Names of NVML's clocksThrottleReasons bits (nvml.h), without idle."""

@@ -1,7 +1,7 @@
-"""Launching machine code on a GPU: what a confined compiler made, with the arguments of a plan.
+"""Launching of cubins on a GPU: loads machine code from a sandboxed compiler and launches it with a plan's arguments.
 
-Triton's own loader and launcher are used, but fed with data: a cubin, metadata, and the types of the parameters. No
-text of a candidate is parsed, imported or executed here.
+Triton's own loader and launcher get data only: a cubin, metadata, and the types of the parameters. No text of a
+candidate is parsed, imported or executed here.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from kernelwright.worker.plan.replay import Launcher, Tensors, descriptor
 
 
 class Loaded:
-    """A kernel in the device's memory. signature: see `MachineCode`."""
+    """A kernel that is loaded on the device. signature: see `MachineCode`."""
 
     def __init__(self, code: MachineCode, name: str) -> None:
-        """Raises what Triton raises where the device does not take it (too much shared memory, too many threads)."""
+        """Load the kernel. Raises what Triton raises if it does not fit (too much shared memory, too many threads)."""
         self.signature = [(parameter, as_tuple(kind)) for parameter, kind in code.signature]
         source = SimpleNamespace(signature=dict(self.signature), constants={})
         major, minor = torch.cuda.get_device_capability()
@@ -41,7 +41,7 @@ class Loaded:
         self.kernel._init_handles()
 
     def launch(self, grid: tuple[int, ...], values: list[Any]) -> None:
-        """Launch it on the current stream. values: of every parameter, in order; None for a constexpr."""
+        """Launch the kernel on the current stream. values: of every parameter, in order; None for a constexpr."""
         kernel = self.kernel
         stream = driver.active.get_current_stream(torch.cuda.current_device())
         x, y, z = (*grid, 1, 1)[:3]
@@ -55,7 +55,7 @@ def loaded(name: str, folder: Path) -> Loaded:
 
 
 def compiled(plan: plans.Plan, names: Iterable[str], folder: Path) -> Launcher:
-    """How to launch the machine code of a plan. names: of the code of each of its launches, in their order."""
+    """A launcher for the machine code of a plan. names: of the machine code of each launch, in the plan's order."""
     by_launch = dict(zip(map(id, plan.launches), names, strict=True))
 
     def launcher(launch: plans.Launch, tensor: Tensors) -> Callable[[], Any]:
@@ -67,7 +67,7 @@ def compiled(plan: plans.Plan, names: Iterable[str], folder: Path) -> Launcher:
 
 
 def value(argument: plans.Argument | None, kind: Any, tensor: Tensors) -> Any:
-    """What the launcher is given for one parameter. kind: its type in the signature."""
+    """The value of one parameter for Triton's launcher. kind: its type in the signature."""
     if kind == "constexpr":
         return None
     match argument:
@@ -85,12 +85,12 @@ def value(argument: plans.Argument | None, kind: Any, tensor: Tensors) -> Any:
 
 
 def as_tuple(kind: Any) -> Any:
-    """A type that came as JSON, with tuples for lists."""
+    """A type from JSON, with its lists turned into tuples."""
     return tuple(as_tuple(item) for item in kind) if isinstance(kind, list | tuple) else kind
 
 
 def scratch_allocator(size: int, alignment: int, stream: int | None) -> torch.Tensor:
-    """Memory for descriptors that a kernel makes on the device (`tl.make_tensor_descriptor`)."""
+    """Global scratch memory for tensor descriptors that a kernel creates (`tl.make_tensor_descriptor`)."""
     return torch.empty(size, dtype=torch.int8, device="cuda")
 
 

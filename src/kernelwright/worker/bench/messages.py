@@ -1,4 +1,4 @@
-"""Requests of the supervisor to a bench. `plan` is the name of one that was sent before; `key` names a prepared one."""
+"""Requests of the supervisor to a bench. plan: name of a plan that was sent before. key: name of a prepared plan."""
 
 from __future__ import annotations
 
@@ -10,13 +10,14 @@ from kernelwright.worker.processes.channel import Message
 
 
 class Reserve(Message, frozen=True, kw_only=True, tag="reserve"):
-    """An arena of at least nbytes."""
+    """Allocate an arena of at least nbytes; answers its handle."""
 
     nbytes: int
 
 
 class AddPlan(Message, frozen=True, kw_only=True, tag="add plan"):
-    """code: the name of each launch's machine code. precision: of the float32 products of library steps."""
+    """Send a plan to a bench. code: the name of each launch's machine code. precision: of the float32 matrix products
+    of library steps."""
 
     name: str
     plan: Plan
@@ -25,7 +26,8 @@ class AddPlan(Message, frozen=True, kw_only=True, tag="add plan"):
 
 
 class AddText(Message, frozen=True, kw_only=True, tag="add text"):
-    """For the interpreter. kernels: their source. branches: what the compilers reported of the launches."""
+    """Send a plan to an interpreter. kernels: source of its kernels. branches: the compilers' reports on its launches
+    (`compile.branches`)."""
 
     name: str
     plan: Plan
@@ -34,14 +36,14 @@ class AddText(Message, frozen=True, kw_only=True, tag="add text"):
 
 
 class Run(Message, frozen=True, kw_only=True, tag="run"):
-    """One call on the arena."""
+    """Replay one call of a plan on the arena."""
 
     plan: str
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
-    """Make a plan ready to be sampled. room: bytes that the largest plan of the case to come needs. restored: inputs
-    that are put back before each call."""
+    """Prepare a plan for sampling. room: bytes of the largest plan of this case that will be prepared. restored: inputs
+    that are restored before each call."""
 
     key: str
     case: str
@@ -56,7 +58,7 @@ class Sample(Message, frozen=True, kw_only=True, tag="sample"):
 
 
 class Call(Message, frozen=True, kw_only=True, tag="call"):
-    """Host time of one synchronised call, and of issuing it, in µs."""
+    """Measure the host time of one synchronised call, and of issuing one, in µs."""
 
     key: str
 
@@ -66,7 +68,8 @@ class CaptureAgain(Message, frozen=True, kw_only=True, tag="capture again"):
 
 
 class Race(Message, frozen=True, kw_only=True, tag="race"):
-    """most: rounds before places are exchanged."""
+    """Race a prepared plan against another (`bench.race`). most: maximum number of rounds before places are
+    exchanged."""
 
     key: str
     against: str
@@ -74,13 +77,14 @@ class Race(Message, frozen=True, kw_only=True, tag="race"):
 
 
 class Warm(Message, frozen=True, kw_only=True, tag="warm"):
-    """Device time of a call that finds its inputs in the cache, in µs."""
+    """Measure the device time of a call with a warm cache, in µs."""
 
     key: str
 
 
 class Recall(Message, frozen=True, kw_only=True, tag="recall"):
-    """Run what is timed on the arena's contents, and leave there what it left. nbytes: of the plan's layout."""
+    """Run the timed CUDA graph on the contents of the arena and copy its outputs back there, see `Bench.recall`.
+    nbytes: size of the plan's layout."""
 
     key: str
     nbytes: int
@@ -88,7 +92,8 @@ class Recall(Message, frozen=True, kw_only=True, tag="recall"):
 
 
 class Forgetting(Message, frozen=True, kw_only=True, tag="forgetting"):
-    """Device time of calls on memory as earlier ones left it, and on fresh memory."""
+    """Measure the device time of calls on memory that earlier calls left, and on newly initialised memory. wear: make
+    many calls first."""
 
     key: str
     nbytes: int
@@ -96,7 +101,7 @@ class Forgetting(Message, frozen=True, kw_only=True, tag="forgetting"):
 
 
 class Parts(Message, frozen=True, kw_only=True, tag="parts"):
-    """Device time of the library steps of a prepared plan, by operator, and of all other steps."""
+    """Measure the device time of a prepared plan's library steps, by operator, and of all its other steps."""
 
     key: str
 
@@ -107,7 +112,8 @@ class Rename(Message, frozen=True, kw_only=True, tag="rename"):
 
 
 class Keep(Message, frozen=True, kw_only=True, tag="keep"):
-    """Forget every prepared plan of a case but `key`. Whether that one is there, on copies of at least nbytes."""
+    """Forget every prepared plan of a case except `key`. Answers whether that plan exists, on copies of at least
+    nbytes."""
 
     case: str
     key: str
@@ -115,7 +121,7 @@ class Keep(Message, frozen=True, kw_only=True, tag="keep"):
 
 
 class Clocks(Message, frozen=True, kw_only=True, tag="clocks"):
-    """key: of the plan that runs meanwhile; None: whatever runs."""
+    """Read NVML's clocks. key: the prepared plan that runs meanwhile; None to read without running one."""
 
     key: str | None = None
 

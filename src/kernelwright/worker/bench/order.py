@@ -1,9 +1,9 @@
-"""The order in which rows are sampled: balanced rounds, drawn at random.
+"""The order in which rows are sampled: a Williams design, randomised per block.
 
-A round samples every row once. What a row shows depends on its position in the round and on the row before it, so both
-are balanced: over a block of rounds each row has each position equally often and follows each other row equally often
-(Williams, Experimental designs balanced for the estimation of residual effects of treatments, 1949). Which row has
-which place in the design, and the order of the block's rounds, are drawn for each block.
+A round samples every row once. A sample depends on its position in the round and on the row before it, so both are
+balanced: over a block of rounds each row has each position equally often and follows each other row equally often
+(Williams, Experimental designs balanced for the estimation of residual effects of treatments, 1949). For each block,
+the place of each row in the design and the order of the rounds are drawn at random.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ Order = tuple[int, ...]
 
 
 def design(count: int) -> list[Order]:
-    """A block for `count` rows: that many rounds where the number is even, twice as many where it is odd."""
+    """A block of rounds for `count` rows: `count` rounds if it is even (or 1), twice as many if it is odd."""
     zigzag = [step // 2 if step % 2 == 0 else count - (step + 1) // 2 for step in range(count)]
     square = [tuple((place + shift) % count for place in zigzag) for shift in range(count)]
     if count % 2 == 0 or count == 1:
@@ -24,7 +24,7 @@ def design(count: int) -> list[Order]:
 
 
 def orders(count: int, draw: random.Random) -> Iterator[Order]:
-    """Round after round, block after block, without end."""
+    """The order of each round, without end."""
     block = design(count)
     while True:
         rows = draw.sample(range(count), count)
@@ -33,5 +33,5 @@ def orders(count: int, draw: random.Random) -> Iterator[Order]:
 
 
 def pair_turns(draw: random.Random) -> Order:
-    """The order of one round of a race, 0 and 1 twice each: both have the same mean position."""
+    """The order of one round of a race (ABBA or BAAB): 0 and 1 twice each, with the same mean position."""
     return draw.choice(((0, 1, 1, 0), (1, 0, 0, 1)))

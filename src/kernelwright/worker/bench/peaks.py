@@ -1,8 +1,8 @@
-"""Measured peaks of a GPU, from which bounds are computed. Never taken from a datasheet.
+"""Measured peaks of a GPU, from which roofline bounds are computed. They never come from a datasheet.
 
-Copy, read and write bandwidth over 4 GiB, matrix rate per dtype over 8192³, each the best of several samples: a peak
-is a limit, so the fastest observation is the honest one. Reading is tried by torch's reduction and by a kernel of ours
-in a few shapes: by torch's alone, a matrix-vector product read 3 % faster than the "peak" of an H200.
+Copy, read and write bandwidth over 4 GiB, and matrix rate per dtype over 8192³ (4096³ in float32). A peak is a limit,
+so the fastest of several samples counts. Reading is measured by torch's reduction and by a kernel of ours in a few
+shapes: a matrix-vector product read 3 % faster than the "peak" of torch's reduction alone on an H200.
 """
 
 from __future__ import annotations
@@ -25,15 +25,15 @@ BYTES = 1 << 32
 MATRIX = 8192
 SAMPLES = 12
 READERS = ((1024, 16, 4), (2048, 16, 8), (4096, 16, 8), (2048, 64, 8), (8192, 8, 16))
-"""Elements of a block, blocks of a program and warps."""
+"""Shapes of the reading kernel: elements of a block, blocks of a program, and warps."""
 
 
 def measured(file: Path) -> dict[str, Any]:
-    """Peaks of device 0 from `file`, or measured now (about 3 s) and kept there."""
+    """Peaks of device 0 from `file`; if there is none, they are measured (about 3 s) and written there."""
     if file.exists():
         found: dict[str, Any] = json.loads(file.read_text())
         return found
-    with in_ieee_precision():  # the file is for every problem, whatever the one that is loaded states
+    with in_ieee_precision():  # the file serves every problem, so the loaded problem's precision must not matter
         peaks = measure()
     found = {"peaks": peaks, "source": f"measured {torch.cuda.get_device_name(0)} "
              f"{datetime.date.today().isoformat()} torch {torch.__version__}"}  # fmt: skip
@@ -42,7 +42,7 @@ def measured(file: Path) -> dict[str, Any]:
 
 
 def keep(found: dict[str, Any], path: Path) -> None:
-    """Written beside and moved into place: another worker may read or write the same file now."""
+    """Write the file under another name and rename it: another worker may read or write the same file now."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.NamedTemporaryFile("w", dir=path.parent, prefix=path.stem, suffix=".part", delete=False) as part:
         json.dump(found, part, indent=1)
@@ -50,7 +50,7 @@ def keep(found: dict[str, Any], path: Path) -> None:
 
 
 def measure() -> dict[str, float]:
-    """copy_, read_ and write_bytes_per_s, and <dtype>_flop_per_s."""
+    """Measure copy_, read_ and write_bytes_per_s, and <dtype>_flop_per_s."""
     free, _ = torch.cuda.mem_get_info()
     count = min(BYTES, free // 4) // 4
     peaks = bandwidths(count)
@@ -67,7 +67,7 @@ def measure() -> dict[str, float]:
 def bandwidths(count: int) -> dict[str, float]:
     """Bytes per second of a map (read and write counted), a fill and a reduction of `count` float32 elements.
 
-    A kernel writes the copy: as a memory copy node in a graph it took 1.6 times as long on an H200.
+    The map is a kernel (negation): a memory copy node in a CUDA graph took 1.6 times as long on an H200.
     """
     source = torch.randn(count, device="cuda")
     target = torch.empty_like(source)
@@ -80,7 +80,7 @@ def bandwidths(count: int) -> dict[str, float]:
 
 
 def read(source: torch.Tensor, sums: torch.Tensor, block: int, steps: int, warps: int) -> None:
-    """Read all of `source` and write one sum for each program, which is next to nothing."""
+    """Read all of `source` and write one sum per program, which takes hardly any bandwidth."""
     programs = triton.cdiv(source.numel(), block * steps)
     read_kernel[(programs,)](source, sums, source.numel(), BLOCK=block, STEPS=steps, num_warps=warps)
 

@@ -1,7 +1,7 @@
-"""A race of a candidate against the best so far: which is sampled when, when it may end, and whether it gained.
+"""A race of a candidate against the incumbent (the best so far): order of samples, stopping rule, and gain.
 
-The clock is the caller's. A round samples both twice, in an order drawn at random; a gain has to show again, in as many
-rounds, after both were captured again with their places exchanged.
+The caller measures the times. A round samples both twice, in a random order. A gain counts only if it shows again, in
+the same number of rounds, after both were captured again in the opposite order.
 """
 
 from __future__ import annotations
@@ -15,12 +15,12 @@ from kernelwright import stats
 from kernelwright.worker.bench.order import pair_turns
 
 SURELY = 0.01
-"""Chance that a race ever ends as LOST although the candidate is not slower by more than MARGIN, as long as rounds
-err independently of each other. A clock that keeps changing in favour of one of the two raises it; what that costs is
-precision alone, since no candidate is refused for a lost race."""
+"""Probability that a race ends as LOST although the candidate is not slower by more than MARGIN, if the errors of
+rounds are independent. A clock that keeps changing in favour of one of the two raises it. This costs precision only:
+no candidate is rejected for a lost race."""
 
 MARGIN = 0.01
-"""A candidate is dropped early only if it is slower by more than this fraction."""
+"""A race ends early as LOST only if the candidate is slower by more than this fraction."""
 
 LOST = (
     f"slower than the best so far by over {MARGIN:.0%} "
@@ -34,8 +34,9 @@ UNCONFIRMED = "faster than the best so far, and no longer with their places exch
 
 @dataclass
 class Race:
-    """ours_us, theirs_us: device time of a round, µs, round by round. gained: whether the candidate was faster, by an
-    interval, before and after the exchange."""
+    """Samples and result of a race. ours_us, theirs_us: device time of candidate and incumbent in µs, one per round.
+    stopped: why the race ended. gained: whether the candidate's interval was on the faster side before and after the
+    exchange."""
 
     ours_us: list[float] = field(default_factory=list)
     theirs_us: list[float] = field(default_factory=list)
@@ -57,8 +58,8 @@ def race(
     draw: random.Random,
     most: int,
 ) -> Race:
-    """ours, theirs: sample one, in µs. exchange: capture both again, with their places exchanged. most: rounds before
-    the exchange."""
+    """Run a race. ours, theirs: sample candidate and incumbent, in µs. exchange: captures both again, in the opposite
+    order. most: maximum number of rounds before the exchange."""
     found = Race()
     while not found.stopped:
         found.round((ours, theirs), draw)
@@ -82,7 +83,7 @@ def is_faster(ours_us: list[float], theirs_us: list[float]) -> bool:
 
 
 def race_over(ours_us: list[float], theirs_us: list[float], most: int) -> str:
-    """Why a race may end, "" while it may not. ours_us, theirs_us: device time of a round, µs, round by round."""
+    """Why a race ends, "" while it goes on. ours_us, theirs_us: device time in µs, one per round."""
     pairs = len(ours_us)
     over = [math.log(ours / theirs / (1 + MARGIN)) for ours, theirs in zip(ours_us, theirs_us, strict=True)]
     if math.fsum(over) > 0 and stats.t_evidence(over) >= 1 / SURELY:

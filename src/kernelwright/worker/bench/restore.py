@@ -1,4 +1,4 @@
-"""Puts inputs back that a call changes in place, before each call that is timed and outside of what is timed."""
+"""Restoring of inputs that a call changes in place: untimed device work before each timed call."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from torch import Tensor
 
 
 class Restore:
-    """Copies what the inputs held at first into every rotating set. sets: for each of them the tensors that a call
-    changes; pristine: their first values, kept as copies."""
+    """Copies the original values of inputs into every rotating set. sets: for each set, the tensors that a call
+    changes. pristine: their original values, which are cloned."""
 
     def __init__(self, pristine: list[Tensor], sets: list[list[Tensor]]) -> None:
         kept = [tensor.clone() for tensor in pristine]
