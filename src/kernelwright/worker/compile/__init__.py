@@ -1,1 +1,1 @@
-"""The compiler: a kernel's text to machine code, in a sandbox, and the reading of what it returns."""
+"""The compiler: the sandboxed process that turns a kernel's text into machine code, and the readers of its results."""

@@ -1,9 +1,9 @@
-"""What the compiler took each expression of a kernel for: a constant with its value, or a value on the device with its
-type. Every branch, trip count and specialisation that it chose follows from these.
+"""The kind of each expression of a kernel in Triton's compiler: a constant with its value, or a device value with its
+type. Every branch, trip count and specialisation that the compiler chose follows from the kinds.
 
-`Watch` listens to Triton's code generator and makes a report; `Branches` reads reports in the interpreter's process.
-One entry for each specialisation of each function: by its arguments, the unrolled iterations around an expression and
-the expression's index in `instrument.Sites`.
+`Watch` hooks into Triton's code generator and makes a report; `Branches` reads reports in the interpreter's process.
+A report has one entry for each specialisation of each function: kinds by the unrolled iterations around an expression
+and the expression's index in `instrument.Sites`.
 """
 
 from __future__ import annotations
@@ -26,25 +26,25 @@ from kernelwright.worker.compile.instrument import NotInstrumented, Position, Si
 from kernelwright.worker.compile.messages import Specialised
 
 Kind = str | list[Any]
-"""What an expression is, as text, or for a tuple a list of them: "int 3", "tensor fp32", "tensor <64,fp32>"."""
+"""Kind of an expression as text, for a tuple a list of kinds: "int 3", "tensor fp32", "tensor <64,fp32>"."""
 
 Path = tuple[tuple[int, int], ...]
-"""Index of each unrolled loop (or comprehension) around an expression, and which iteration of it."""
+"""Unrolled loops (or comprehensions) around an expression: index and number of the iteration of each."""
 
 DIFFERS = "differs"
-"""The kind of an expression that the compiler found to be two things in one place: the interpreter accepts neither."""
+"""Kind of an expression for which the compiler reported two kinds in one place; the interpreter accepts neither."""
 
 UNROLLED = "unrolled"
-"""The kind of a loop that was unrolled, before the number of its iterations."""
+"""Prefix of the kind of an unrolled loop; the number of its iterations follows."""
 
 SPECIALISATION = "_kernelwright_specialisation"
-"""The attribute by which a code generator knows what it is visiting."""
+"""Attribute of a code generator with the `Specialisation` that it visits."""
 
 Visit = Callable[[Any, Any], Any]
 
 
 def kind_of(value: Any) -> Kind:
-    """The same for the compiler's values and the interpreter's."""
+    """The kind of a value; the same for a value of the compiler and its counterpart in the interpreter."""
     while isinstance(value, core.constexpr):
         value = value.value
     if isinstance(value, tl.tensor):
@@ -64,13 +64,13 @@ def kind_of(value: Any) -> Kind:
 
 @cache
 def type_name(text: str) -> str:
-    """A type's text without what depends on how its shape came about: "<(64,), fp32>" and "<['64'], fp32>" are one."""
+    """A type's text without the spelling of its shape: "<(64,), fp32>" and "<['64'], fp32>" become the same."""
     return text.translate(str.maketrans("", "", "[]()' ")).replace(",,", ",")
 
 
 @dataclass
 class _Loop:
-    """A loop or comprehension that is being visited. body: what is visited once for each unrolled iteration."""
+    """A loop or comprehension that is being visited. body: the nodes that are visited once per unrolled iteration."""
 
     body: object
     target: str
@@ -80,7 +80,7 @@ class _Loop:
 
 
 class Specialisation:
-    """One function as compiled for arguments of certain kinds, while the code generator visits it."""
+    """One function compiled for arguments of certain kinds, while the code generator visits it."""
 
     def __init__(self, function: str, sites: Sites, arguments: list[Kind]) -> None:
         self.function, self.sites, self.arguments = function, sites, arguments
@@ -89,7 +89,7 @@ class Specialisation:
         self.loops: list[_Loop] = []
         self.augmented: ast.AugAssign | None = None
         self.muted: Position | None = None
-        """In `x += y`, x: after the assignment the code generator visits it once more, and the result is not used."""
+        """Position of x in `x += y`: after the assignment the code generator visits x again and ignores the result."""
 
     def note(self, index: int, kind: Kind) -> None:
         here = self.found[self.path]
@@ -104,7 +104,7 @@ class Specialisation:
             self.muted = position_of(self.augmented.target, 1)
 
     def innermost(self, body: object) -> _Loop | None:
-        """The loop that `body` is the body of."""
+        """The innermost loop, if `body` is its body; otherwise None."""
         return self.loops[-1] if self.loops and self.loops[-1].body is body else None
 
     @contextmanager
@@ -117,7 +117,7 @@ class Specialisation:
         self.path = outer
 
     def reported(self) -> Specialised:
-        """For `Branches`; iterations that equal the one before are written once."""
+        """The report for `Branches`. Iterations with the same kinds as the one before share one entry of `ways`."""
         ways: list[tuple[tuple[int, Kind], ...]] = []
         paths = []
         for path, found in self.found.items():
@@ -139,7 +139,7 @@ class Watch:
 
     @contextmanager
     def watching(self) -> Iterator[None]:
-        """Listen to whatever the code generator compiles in here."""
+        """Hook into Triton's code generator inside this block."""
         hooks: dict[str, Callable[..., Any]] = {
             "visit": self._expression, "visit_compound_statement": self._statements, "visit_For": self._loop,
             "visit_ListComp": self._loop, "visit_AugAssign": self._augmented,
@@ -164,7 +164,7 @@ class Watch:
         return result
 
     def _statements(self, generator: Any, statements: Any, original: Visit) -> Any:
-        """Those of a function, and then those of its branches and loops."""
+        """Hook for a block of statements: the body of a function, of a branch or of a loop."""
         here: Specialisation | None = getattr(generator, SPECIALISATION, None) or self._entered(generator)
         loop = here.innermost(statements) if here else None
         if here is None or loop is None:
@@ -178,7 +178,7 @@ class Watch:
         return original(generator, statements)
 
     def _entered(self, generator: Any) -> Specialisation | None:
-        """What begins with the body of a function, None where it is none of the module's."""
+        """A new specialisation for a function whose body is being visited; None if it is not from this module."""
         function = generator.jit_fn
         if not isinstance(function, JITFunction) or function.fn.__globals__ is not self.module.__dict__:
             return None
@@ -193,7 +193,7 @@ class Watch:
         here: Specialisation | None = getattr(generator, SPECIALISATION, None)
         place = node.iter if isinstance(node, ast.For) else node
         index = here.sites.index.get(position_of(place, 1)) if here else None
-        if here is None or index is None:  # not compared, and never run by the interpreter
+        if here is None or index is None:  # the interpreter never runs a loop without a site
             return original(generator, node)
         if isinstance(node, ast.For):
             loop = _Loop(node.body, ast.unparse(node.target), index)
@@ -218,9 +218,10 @@ class Watch:
 
 @contextmanager
 def watching(module: ModuleType, source: str | None) -> Iterator[list[Specialised]]:
-    """A list that holds a report of what Triton compiled in here once this ends; empty where nothing can be compared.
+    """A list that contains the reports on all that Triton compiles inside this block, after the block has ended. It
+    stays empty if the source cannot be instrumented.
 
-    source: the module's text, None for no report. Triton's cache is not read: what it holds is not visited.
+    source: the module's text, None for no report. Triton's cache is bypassed, because cached code is not visited.
     """
     report: list[Specialised] = []
     if source is None:
@@ -242,8 +243,8 @@ def _hooked(hook: Callable[..., Any], original: Visit) -> Visit:
 
 
 class Way:
-    """What the compiler found in one specialisation. arguments: the kind of each parameter. paths: by unrolled
-    iteration, the kind of each expression by index."""
+    """One specialisation from a report. arguments: the kind of each parameter. paths: the kind of each expression by
+    index, for each combination of unrolled iterations."""
 
     def __init__(self, report: Specialised) -> None:
         self.function = report.function
@@ -253,7 +254,7 @@ class Way:
 
 
 class Branches:
-    """What compilers reported for the launches of a plan."""
+    """The compilers' reports on the launches of a plan, by function and kinds of arguments."""
 
     def __init__(self, reports: Sequence[Sequence[Specialised]]) -> None:
         self.ways: dict[str, list[Way]] = {}
@@ -264,7 +265,7 @@ class Branches:
             if known is None:
                 self.exact[key] = way
                 self.ways.setdefault(way.function, []).append(way)
-            elif known.paths != way.paths:  # by options of the launch, which arguments do not show
+            elif known.paths != way.paths:  # they differ by options of the launch, which arguments do not show
                 known.paths.clear()
-        for ways in self.ways.values():  # where a number fits a constant and a type, Triton compiled the constant
+        for ways in self.ways.values():  # constants first: where a number fits a constant and a type, Triton took it
             ways.sort(key=lambda way: str(way.arguments).count("tensor "))

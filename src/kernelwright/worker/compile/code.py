@@ -1,7 +1,8 @@
-"""Contents of a kernel's machine code: memory instructions by width, tensor instructions, barriers. Needs no GPU.
+"""Instruction counts of a kernel's machine code: memory accesses by width, tensor instructions, barriers. Needs no GPU.
 
-Each instruction of the text counts once, however often it runs: a width or an absence tells much, a count
-little. SASS where nvdisasm is at hand (Triton brings one), PTX otherwise, and which of the two is said.
+Each instruction of the text counts once, however often it runs. So a width, or a count of 0, tells more than a count.
+Instructions come from SASS if there is an nvdisasm (Triton brings one), otherwise from PTX; each counter names its
+source.
 """
 
 from __future__ import annotations
@@ -32,29 +33,30 @@ KINDS = {
     "code_barriers": ("BAR", "bar", "barrier"),
     "code_special_functions": ("MUFU", "ex2", "lg2", "rcp", "rsqrt", "sqrt", "sin", "cos", "tanh"),
 }  # fmt: skip
-"""Instructions by what they are, as SASS and PTX call them: an opcode, or it with what follows its first dot."""
+"""Kinds of instructions: opcodes of SASS and PTX, or their beginnings up to a dot."""
 
 WIDE = ("code_global_loads", "code_global_stores")
-"""For these the mean number of bytes that a thread moves with one instruction is given, too."""
+"""Kinds with a second counter: the mean number of bytes that a thread moves with one instruction."""
 
 SASS_BYTES = {"U8": 1, "S8": 1, "U16": 2, "S16": 2, "64": 8, "128": 16, "256": 32}
 MOVING = ("ld.global", "st.global", "cp.async.ca", "cp.async.cg")
 BRANCH = re.compile(r"^\s*\$?\w+:\s*$|^.*\bbra\b.*$", re.M)
-"""Ends a stretch of PTX that runs as a whole: a label, or a branch."""
+"""A label or a branch: the end of a basic block of PTX."""
 
 PTX_LINE = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:\{\s*)?([a-z][\w.:]*)\s+([^;]*);", re.M)
 SASS_LINE = re.compile(r"^\s*/\*[0-9a-f]+\*/\s+(?:@!?U?P\w+\s+)?([A-Z][\w.]*)", re.M)
 
 
 class Instruction(NamedTuple):
-    """opcode: with all its parts, split at the dots. bytes: that a thread moves with it, None where it does not say."""
+    """One instruction. opcode: all its parts, split at the dots. bytes: moved by a thread; None if the opcode does not
+    tell."""
 
     opcode: tuple[str, ...]
     bytes: int | None
 
 
 def code_counters(cubin: bytes, ptx: str) -> tuple[Counter, ...]:
-    """Of one compiled kernel."""
+    """Instruction counters of one compiled kernel."""
     text = disassembled(cubin)
     if text is not None:
         return counted(list(sass(text)), "nvdisasm")
@@ -62,7 +64,7 @@ def code_counters(cubin: bytes, ptx: str) -> tuple[Counter, ...]:
 
 
 def disassembled(cubin: bytes) -> str | None:
-    """The SASS of a cubin; None where there is no nvdisasm, or it does not know this code."""
+    """The SASS of a cubin; None without nvdisasm, or if it does not know this architecture."""
     if not NVDISASM.is_file():
         return None
     with tempfile.NamedTemporaryFile(suffix=".cubin") as file:
@@ -91,15 +93,15 @@ def ptx_instructions(text: str) -> Iterator[Instruction]:
 
 
 def moved_bytes(ptx: str) -> int | None:
-    """What a thread moves of global memory in the stretch of code that moves most; None where that is nothing, as where
-    bulk copies do it, which are no thread's own."""
+    """Bytes of global memory that a thread moves in the basic block that moves most; None if no block moves any, as
+    with bulk copies, which belong to no single thread."""
     stretches = (ptx_instructions(text) for text in BRANCH.split(ptx))
     moved = (sum(one.bytes or 0 for one in stretch if is_one_of(one.opcode, MOVING)) for stretch in stretches)
     return max(moved) or None
 
 
 def counted(instructions: list[Instruction], tool: str) -> tuple[Counter, ...]:
-    """Every kind is a counter, also where the code holds none of it: that, too, was read."""
+    """Counters of all kinds. A kind without instructions has a counter of 0. tool: source of the instructions."""
     found = [Counter(name="code_instructions", value=len(instructions), unit="instructions", tool=tool)]
     for name, opcodes in KINDS.items():
         of_kind = [one for one in instructions if is_one_of(one.opcode, opcodes)]

@@ -1,7 +1,7 @@
-"""The compiler: one launch of a plan to machine code for a named target, with its resources. Needs no GPU.
+"""The compiler process: compiles one launch of a plan to machine code for a named target. Needs no GPU.
 
-Confined, because compiling executes what the text of a kernel says. It gets the text, works in an empty folder of its
-own, and answers with the machine code or with a failure; it is killed after its one job.
+It runs in a sandbox, because compiling a kernel can execute its text. It gets the text, works in an empty private
+folder, answers with machine code and resources or with a failure, and is killed after one job.
 """
 
 from __future__ import annotations
@@ -65,10 +65,10 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def leave_installation_unread() -> None:
-    """Let Triton name the entries of its cache without a hash over all files of its installation.
+    """Make Triton's cache key without the hash over all files of its installation.
 
-    The hash takes 0.36 s of processor time, compiling a small kernel 0.05 s (Triton 3.7, AMD EPYC, one run). It tells
-    versions apart, and this process has an empty private cache, which is removed with it.
+    The hash takes 0.36 s of processor time, compiling a small kernel 0.05 s (Triton 3.7, AMD EPYC, one run). It only
+    distinguishes versions of Triton, and this process has an empty private cache, which is removed with it.
     """
     cache.triton_key = lambda: triton.__version__
 
@@ -76,7 +76,8 @@ def leave_installation_unread() -> None:
 def compiled(
     source: str, launch: plans.TritonLaunch, target: Target, folder: Path, branches: bool = False
 ) -> Compiled | Failure:
-    """source: the extracted module. folder: an empty one, only for this. branches: report them for the interpreter."""
+    """Compile one launch. source: the extracted module. folder: an empty private one. branches: report the compiler's
+    branches, for the interpreter."""
     try:
         kernels = load_kernels(source, folder)
         with watching(kernels, source if branches else None) as report:
@@ -96,7 +97,7 @@ def compiled(
 
 
 def counted(source: str, launch: plans.TritonLaunch, folder: Path) -> InstructionsCounted | Failure:
-    """What the machine code of a launch holds. source, folder: as for `compiled`."""
+    """Counters of the instructions in the machine code of a launch. source, folder: as for `compiled`."""
     try:
         binary = launched(load_kernels(source, folder), launch)
     except Exception as error:  # noqa: BLE001 - the compiler raises all kinds on bad kernels; each is a result
@@ -105,7 +106,7 @@ def counted(source: str, launch: plans.TritonLaunch, folder: Path) -> Instructio
 
 
 def machine_code_of(binary: Any) -> MachineCode:
-    """What a bench needs to launch a kernel that Triton compiled."""
+    """The parts of a kernel that Triton compiled which a bench needs to launch it."""
     known = binary.metadata._asdict()
     metadata = {name: known[name] for name in Metadata.__struct_fields__ if name in known}
     return MachineCode(
@@ -120,11 +121,12 @@ def launched(kernels: ModuleType, launch: plans.TritonLaunch) -> Any:
 
 
 class FrontEnd(Exception):
-    """Ends a compilation after Triton's own IR was made."""
+    """Raised to end a compilation once Triton's own IR (TTIR) is made."""
 
 
 def branches_of(source: str, launch: plans.TritonLaunch, folder: Path) -> BranchesRead | Failure:
-    """The branches of a launch that only the interpreter runs. source, folder: as for `compiled`."""
+    """Report the branches of a launch that only the interpreter runs, without making machine code. source, folder: as
+    for `compiled`."""
     make_ir = ASTSource.make_ir
 
     def stopping(*arguments: Any, **keywords: Any) -> Any:
@@ -152,20 +154,20 @@ UNFAIR = {
         r"tt\.ptr_to_int\b|tt\.int_to_ptr\b|tt\.ptr<!tt\.ptr|tt\.(?:elementwise_inline_asm|extern_elementwise)\b.*!tt\.ptr",
     "prints from the device, without end where it is timed": r"\btt\.print\b",
 }  # fmt: skip
-"""What no kernel may do, mostly because it could tell one call from another by it, as it reads in Triton's IR or in
-PTX: whatever way it was written, it ends there."""
+"""Operations that are forbidden in a kernel, mostly because a kernel could tell one call from another by them, with a
+pattern for Triton's IR (TTIR) or PTX. Every way to write such an operation ends there."""
 
 
 def unfair_in(ttir: str, ptx: str) -> str:
-    """Which of UNFAIR a kernel does, or what its inline assembly holds but arithmetic; "" where none."""
+    """The first operation of UNFAIR in a kernel, or inline assembly that is not arithmetic; "" if there is none."""
     text = "\n".join([*_operations(ttir), ptx])
     return next((what for what, pattern in UNFAIR.items() if re.search(pattern, text)), "") or unfair_calls(ttir)
 
 
 def _operations(ttir: str) -> list[str]:
-    """Its lines less where something stood in a file and what it was called there: a candidate may call it anything.
+    """The lines of TTIR without source locations and the names in them, because a candidate may choose such names.
 
-    Only such text is taken away as holds no quote: what assembly says stays.
+    Only locations without a quote inside are removed, so the text of inline assembly is kept.
     """
     lines = [line for line in ttir.splitlines() if not line.startswith("#loc")]
     return [re.sub(r'loc\("[^"]*"\(#loc\d*\)\)', "", line) for line in lines]
@@ -179,12 +181,12 @@ UNTRUE = {
     "scaled products": r"tt\.dot_scaled\b",
     "inline assembly": r"tt\.elementwise_inline_asm\b",
 }
-"""What Triton's CPU interpreter computes otherwise than a GPU, or not at all, as it reads in Triton's own IR: found
-after names, aliases and constants were resolved, so that no way of writing it is missed."""
+"""Operations that Triton's CPU interpreter computes differently from a GPU, or not at all, with a pattern for TTIR.
+Names, aliases and constants are resolved there, so no way to write an operation is missed."""
 
 
 def untrue_on_interpreter(ttir: str) -> list[str]:
-    """Which of UNTRUE a kernel's code holds, and "libdevice" where it calls functions that are not in FUNCTIONS."""
+    """The operations of UNTRUE in a kernel, and "libdevice" if it calls functions that are not in FUNCTIONS."""
     lines = _operations(ttir)
     found = [what for what, pattern in UNTRUE.items() if any(re.search(pattern, line) for line in lines)]
     outside = {name for line in lines for name in outside_functions(line)}
@@ -192,7 +194,7 @@ def untrue_on_interpreter(ttir: str) -> list[str]:
 
 
 def failure(kernel: str, error: Exception) -> Failure:
-    """A compile error in few words: the innermost message and the source line it points at."""
+    """A compile error as a failure: type and message of the exception, and of its cause."""
     text = str(error).strip() or type(error).__name__
     cause = error.__cause__
     if cause is not None:
@@ -201,7 +203,7 @@ def failure(kernel: str, error: Exception) -> Failure:
 
 
 class Pointer:
-    """Stands for a tensor argument: what Triton's specialisation looks at, and nothing else."""
+    """Substitute for a tensor argument, with only the attributes that Triton's specialisation reads."""
 
     def __init__(self, view: plans.View) -> None:
         self.dtype = getattr(torch, view.dtype)
@@ -219,7 +221,7 @@ class Pointer:
 
 
 def resources_of(name: str, binary: Any, target: Target) -> KernelResources:
-    """Registers and spills from the machine code, shared memory from Triton's metadata."""
+    """Resources of a compiled kernel: registers and spills from the cubin, shared memory from Triton's metadata."""
     cubin: bytes = binary.asm["cubin"]
     registers, spill_bytes = usage(cubin)
     warps, shared = int(binary.metadata.num_warps), int(binary.metadata.shared)
@@ -237,8 +239,8 @@ def resources_of(name: str, binary: Any, target: Target) -> KernelResources:
 
 
 def code_of(binary: Any) -> bytes:
-    """What makes two kernels the same code: PTX without comments, names and line information."""
-    text = re.split(r"\.section\s+\.debug", binary.asm["ptx"])[0]  # holds the file's name
+    """PTX without comments, the kernel's name and line information: equal for two kernels with the same code."""
+    text = re.split(r"\.section\s+\.debug", binary.asm["ptx"])[0]  # that section contains the file's name
     lines = [line for line in text.splitlines() if not re.match(r"\s*(//|\.loc|\.file)", line)]
     return "\n".join(lines).replace(binary.metadata.name, "kernel").encode()
 

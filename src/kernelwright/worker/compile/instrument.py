@@ -1,8 +1,9 @@
-"""Instrumented kernels: extracted source in which every expression reports its value to `activation.Activation`.
+"""Instrumentation of kernels for the CPU interpreter: every expression reports its value to `activation.Activation`.
 
-Pure syntax. The compiler records what each of these expressions is (`branches`), under the index that it has here; the
-CPU interpreter runs the text made here, which asserts the same. Where Python and Triton's compiler read a construct
-differently (`and`, `or`, `not`, loops, augmented assignments, `assert`), the text does what the compiler does.
+Pure syntax. `branches` records the kind of each of these expressions in the compiler, under the index that it has here.
+The CPU interpreter runs the instrumented text, which checks that the kinds agree. Where Python and Triton's compiler
+treat a construct differently (`and`, `or`, `not`, loops, augmented assignments, `assert`), the text follows the
+compiler.
 """
 
 from __future__ import annotations
@@ -17,19 +18,19 @@ from kernelwright.worker.rules.imports import Imports, allowed_imports
 
 ACTIVATION, ENTER, LOCALS, LANGUAGE = "__activation", "__enter", "__locals", "__language"
 RESERVED = {ACTIVATION, ENTER, LOCALS, LANGUAGE}
-"""Names in the instrumented module that the source may not use."""
+"""Names that the instrumentation adds; the source may not use them."""
 
 Position = tuple[int, int, int, int]
-"""Line of an expression, 1 being the function's `def`, and column; of its start and of its end."""
+"""First line and column of an expression, then last line and column. Line 1 is the function's `def`."""
 
 
 class NotInstrumented(Exception):
-    """A part of a source that is not given to the interpreter, because what it does there cannot be compared."""
+    """A part of a source that the interpreter must not run, because it cannot be compared with the compiler there."""
 
 
 @dataclass
 class Sites:
-    """The expressions of one function that are compared, by position, and their text by index."""
+    """The compared expressions of one function. index: by position. text: source by index."""
 
     parameters: tuple[str, ...]
     index: dict[Position, int] = field(default_factory=dict)
@@ -45,7 +46,7 @@ class Sites:
 
 @dataclass(frozen=True)
 class Instrumented:
-    """source: what the interpreter runs. sites: by function."""
+    """An instrumented module. source: the text that the interpreter runs. sites: by function."""
 
     source: str
     sites: dict[str, Sites]
@@ -54,15 +55,15 @@ class Instrumented:
 def position_of(node: ast.AST, start: int) -> Position:
     """The position of a node in its function, whose `def` is on line `start`."""
     first, last = getattr(node, "lineno", None), getattr(node, "end_lineno", None)
-    if first is None or last is None:  # made by the compiler itself
+    if first is None or last is None:  # a node that the compiler created
         return 0, 0, 0, 0
     return first - start + 1, getattr(node, "col_offset", 0), last - start + 1, getattr(node, "end_col_offset", 0)
 
 
 def instrument(source: str) -> Instrumented:
-    """Instrument a module of extracted kernels; raises NotInstrumented where it uses the names that this adds.
+    """Instrument a module of extracted kernels; raises NotInstrumented if it uses a name of RESERVED.
 
-    A statement that cannot be compared is replaced by one that says so: it may be unreachable.
+    A statement that cannot be compared may be unreachable, so it is replaced by a call that fails when it is reached.
     """
     tree = ast.parse(source)
     if taken := RESERVED & {name for node in ast.walk(tree) for name in _identifiers(node)}:
@@ -96,7 +97,7 @@ class _Rewriter:
             value=_call(ast.Name(id=ENTER, ctx=ast.Load()), ast.Constant(self.function.name), *given),
         )
         body = self.block(self.function.body)
-        if self.clash:  # compiled, a comprehension's variable is one of the function's
+        if self.clash:  # in Triton's compiler, a comprehension's variable belongs to the function
             body = [self.refused(f"{self.clash[0]!r} is bound in a comprehension and outside of it")]
         self.function.body = [entered, *body]
         return self.sites
@@ -123,7 +124,7 @@ class _Rewriter:
                 yield ast.Expr(value=self.unused(value))
             case ast.Return(value=ast.expr() as value):
                 yield ast.Return(value=self.value(value, always=True))
-            case ast.Assert(test=test, msg=message):  # compiled, an assertion is nothing but its operands
+            case ast.Assert(test=test, msg=message):  # Triton's compiler only evaluates the operands of an assertion
                 operands = [test] if message is None else [test, message]
                 yield from (ast.Expr(value=self.value(operand)) for operand in operands)
             case ast.Assign(targets=[target], value=value):
@@ -136,7 +137,7 @@ class _Rewriter:
                 if self.imports.dotted(annotation) == "triton.language.constexpr":
                     yield ast.AnnAssign(target=target, annotation=ast.Constant("constexpr"),
                                         value=self.value(value, always=True), simple=1)  # fmt: skip
-                else:  # compiled, its value is computed twice
+                else:  # Triton's compiler evaluates the value twice
                     yield ast.Expr(value=self.value(value, always=True))
                     yield self.assigned(target, self.value(value, always=True))
             case ast.If(test=test, body=body, orelse=orelse):
@@ -157,13 +158,13 @@ class _Rewriter:
         return ast.Assign(targets=[target], value=self._method("assigned", value))
 
     def loop(self, node: ast.For, call: ast.Call) -> Iterator[ast.stmt]:
-        """A loop over `range`, `tl.range` or `tl.static_range`: the compiler says which of them it was."""
+        """A loop over `range`, `tl.range` or `tl.static_range`; the compiler's report tells which of them it is."""
         if any(isinstance(argument, ast.Starred) for argument in call.args) or any(
             k.arg is None for k in call.keywords
         ):
             raise _not_compared(call)
         if isinstance(call.func, ast.Name) and call.func.id == "range" and len(call.args) == 1:
-            yield ast.Expr(value=self.value(call.args[0]))  # compiled, it is computed twice
+            yield ast.Expr(value=self.value(call.args[0]))  # Triton's compiler evaluates it twice
         index = ast.Constant(self.sites.add(call, self.start))
         keywords = [ast.keyword(arg=keyword.arg, value=self.value(keyword.value)) for keyword in call.keywords]
         items = self._method("loop", index, *(self.value(argument) for argument in call.args))
@@ -173,7 +174,7 @@ class _Rewriter:
     # --- expressions -----------------------------------------------------------------------------------------
 
     def unused(self, node: ast.expr) -> ast.expr:
-        """A call whose result is dropped: it only has to be where the compiler has been."""
+        """A call whose result is not used: the only check is that the compiler visited it too."""
         if not isinstance(node, ast.Call):
             return self.value(node, always=True)
         if self._is_global(node.func) and self.imports.dotted(node.func) == "triton.language.static_assert":
@@ -182,8 +183,8 @@ class _Rewriter:
         return self._method("passed", index, self.inside(node))
 
     def value(self, node: ast.expr, always: bool = False) -> ast.expr:
-        """An expression that reports its value. always: also where it is a name or a literal, whose value was reported
-        when it was bound, or cannot differ."""
+        """An expression that reports its value. Names and literals do not: a name's value was reported when it was
+        bound, a literal cannot differ. always: report these too."""
         bare = isinstance(node, ast.Constant) or self._is_global(node) or _is_number(node)
         if bare or isinstance(node, ast.Tuple | ast.List):
             compared = always
@@ -195,7 +196,7 @@ class _Rewriter:
         return self._at(node, made) if compared else made
 
     def inside(self, node: ast.expr) -> ast.expr:
-        """The same expression, its parts reporting theirs."""
+        """The same expression, with parts that report their values."""
         match node:
             case ast.Name() | ast.Constant():
                 return node
@@ -261,7 +262,7 @@ class _Rewriter:
         return self.value(node)
 
     def _is_global(self, node: ast.expr) -> bool:
-        """Whether a chain of attributes begins at a name of the module's: the same for compiler and interpreter."""
+        """Whether a chain of attributes begins at a global name: its value is the same in compiler and interpreter."""
         while isinstance(node, ast.Attribute):
             node = node.value
         return isinstance(node, ast.Name) and node.id not in self.local
@@ -288,7 +289,7 @@ def _is_number(node: ast.expr) -> bool:
 
 
 def _is_plain(value: ast.expr) -> bool:
-    """A part of an f-string that computes nothing. Before Python 3.12 its parts have no reliable positions."""
+    """Whether a part of an f-string computes nothing. Before Python 3.12 its parts have no reliable positions."""
     inner = value.value if isinstance(value, ast.FormattedValue) else value
     while isinstance(inner, ast.Attribute):
         inner = inner.value

@@ -1,7 +1,7 @@
-"""A candidate's extracted kernels as a Python module, and the arguments that a launch gives them.
+"""Import of a candidate's extracted kernels as a Python module, and the arguments of their launches.
 
-Importing the module executes text of a candidate, so only confined processes do: the compiler and the interpreter. The
-GPU's bench has machine code instead (`launching`); an import contract keeps this file out of it.
+The import executes text of a candidate, so only sandboxed processes do it: the compiler and the interpreter. The bench
+of a GPU gets machine code instead (`launching`); an import contract forbids it to import this file.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from kernelwright.worker.plan.replay import descriptor
 
 
 def load_kernels(source: str, folder: Path, names: Mapping[str, Any] = MappingProxyType({})) -> ModuleType:
-    """The module of extracted kernels (see `extract`). folder: where Triton reads the text again. names: what the text
-    can use without importing it."""
+    """Import the module of extracted kernels (see `extract`). folder: for the source file, which Triton reads again.
+    names: global names that the text can use without an import."""
     path = str(folder / "kernels.py")
     Path(path).write_text(source, encoding="utf-8")
     module = ModuleType("kernels")
@@ -35,7 +35,7 @@ def load_kernels(source: str, folder: Path, names: Mapping[str, Any] = MappingPr
 
 
 def arguments(launch: plans.TritonLaunch, kernels: ModuleType, tensor: Callable[[plans.View], Any]) -> dict[str, Any]:
-    """Argument values by name; `tensor` turns a view into what the kernel is given for it."""
+    """Argument values of a launch by name. tensor: turns a view into the kernel's argument."""
 
     def value(argument: plans.Argument) -> Any:
         match argument:
@@ -62,10 +62,11 @@ def arguments(launch: plans.TritonLaunch, kernels: ModuleType, tensor: Callable[
 
 
 def given(launch: plans.TritonLaunch, values: dict[str, Any]) -> tuple[list[Any], dict[str, Any]]:
-    """How a kernel is called with `values`: by name, unless that would make one an option of the launch as well.
+    """Positional and keyword arguments for calling a kernel with `values`. They are keywords, unless the kernel has a
+    parameter with the name of a launch option that the launch does not set.
 
-    Triton reads `num_stages=4` as the option and as a parameter of that name; host code that passed the parameter by
-    position got the option's default.
+    Triton reads `num_stages=4` as the launch option and as a parameter of that name. Host code that passed the
+    parameter by position used the option's default.
     """
     if any(name in plans.OPTIONS and name not in launch.options for name in values):
         return list(values.values()), dict(launch.options)
@@ -73,7 +74,7 @@ def given(launch: plans.TritonLaunch, values: dict[str, Any]) -> tuple[list[Any]
 
 
 def interpreted(kernels: ModuleType) -> Callable[[plans.Launch, Callable[[plans.View], Any]], Callable[[], Any]]:
-    """How Triton's CPU interpreter launches them (see `replay.Launcher`)."""
+    """A launcher (see `replay.Launcher`) that runs the kernels in Triton's CPU interpreter."""
 
     def launcher(launch: plans.Launch, tensor: Callable[[plans.View], Any]) -> Callable[[], Any]:
         match launch:

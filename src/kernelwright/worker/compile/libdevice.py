@@ -1,8 +1,8 @@
-"""The functions of libdevice that are computed on the CPU too, by the names that they have in Triton's IR.
+"""Table of libdevice functions with an implementation on the CPU, by their names in Triton's IR.
 
-Each is computed in float64 and rounded to its result's dtype, so its error is at most that of the device's own (CUDA
-Math API: 0 to 4 ulp in single precision). Functions that are fast and inexact, round in another direction or work on
-bits are not in the table.
+Each is computed in float64 and rounded to the dtype of its result, so its error is at most that of the device's own
+(CUDA Math API: 0 to 4 ulp in single precision). The table leaves out functions that are fast and inexact, round in
+another direction, or work on bits.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ import numpy as np
 import torch
 
 Function = Callable[..., Any]
-"""Of arrays in float64, element by element."""
+"""An elementwise function of float64 arrays."""
 
 
 def _by_torch(name: str) -> Function:
-    """A function that numpy does not have."""
+    """An elementwise function of torch that numpy does not have."""
     function = getattr(torch, name)
 
     def computed(value: Any) -> Any:
@@ -44,7 +44,7 @@ PLAIN: dict[str, Function] = {
     "round": _away_from_zero, "rsqrt": lambda x: 1.0 / np.sqrt(x), "sin": np.sin, "sinh": np.sinh, "sqrt": np.sqrt,
     "tan": np.tan, "tanh": np.tanh, "trunc": np.trunc,
 }  # fmt: skip
-"""Their name ends in f in single precision."""
+"""Functions in single and double precision. The single-precision name has an f at the end."""
 
 FUNCTIONS: dict[str, Function] = {
     **{f"__nv_{name}{ending}": function for name, function in PLAIN.items() for ending in ("", "f")},

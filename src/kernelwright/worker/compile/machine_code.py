@@ -1,7 +1,7 @@
-"""Machine code of one launch, as a confined compiler made it and as the GPU's bench launches it.
+"""Machine code of one launch: a cubin and its launch metadata, from a sandboxed compiler to the bench of a GPU.
 
-Nothing here is Python of a candidate: a cubin, and launch metadata in which every field has a type and a range. The
-supervisor writes it into a folder under the hash of its content; the loader checks that hash.
+It contains no Python of a candidate, and every field of the metadata has a type and a range. The supervisor stores it
+in a folder under the hash of its content; the loader checks that hash.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ Size = Annotated[int, Meta(ge=0, le=1 << 30)]
 """Bytes of shared memory or scratch."""
 
 SCALAR = re.compile(r"constexpr|\*?k?[a-z][a-z0-9]{0,15}|tensordesc<[a-z][a-z0-9]{0,15}\[[0-9, ]{1,64}\]>")
-"""A type in a signature as Triton writes it: i32, fp32, a pointer to such (\\*fp32), a tensor descriptor."""
+"""A type in a signature as Triton writes it: a number (i32, fp32), a pointer (\\*fp32), or a tensor descriptor."""
 
 NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]{0,511}")
 
 
 Number = Annotated[int, Meta(ge=0, le=1 << 16)]
 Map = dict[str, bool | Number | tuple[Number, ...]]
-"""How the hardware copies a tile of one tensor descriptor (swizzle, element, block; the names are Triton's)."""
+"""Tile layout of one tensor descriptor for TMA (swizzle, element, block), with Triton's names."""
 
 
 class Metadata(msgspec.Struct, frozen=True, kw_only=True):
-    """What Triton's loader and launcher read of a compiled kernel's metadata; the rest is dropped."""
+    """The fields of a compiled kernel's metadata that Triton's loader and launcher read."""
 
     name: str
     num_warps: Annotated[int, Meta(ge=1, le=64)]
@@ -60,7 +60,7 @@ class MachineCode(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check(code: MachineCode) -> None:
-    """Raises ValueError for what no compiler makes of a kernel."""
+    """Raises ValueError for machine code that no compiler makes of an allowed kernel."""
     if not NAME.fullmatch(code.metadata.name):
         raise ValueError(f"the kernel's name is {code.metadata.name[:80]!r}")
     if code.metadata.launch_pdl:
@@ -77,16 +77,16 @@ def is_type(kind: Any) -> bool:
 
 
 def key_of(kernels: str, launch: str, *more: str) -> str:
-    """Names what a compiler makes of a launch: a hash over everything that decides it.
+    """Key of the machine code of a launch: a hash over everything that determines it.
 
-    kernels: a hash of the whole extracted module, so of its imports, constants and helper functions. launch: see
+    kernels: a hash of the whole extracted module, with its imports, constants and helper functions. launch: see
     `plan.launch_identity`. more: target and versions.
     """
     return codec.sha(codec.encode([kernels, launch, *more]))
 
 
 def store(code: MachineCode, folder: Path) -> str:
-    """Write it to `folder`; returns its name there, the hash of its content."""
+    """Write machine code to `folder`; returns the file's name, a hash of its content."""
     data = codec.encode(code)
     name = hashlib.sha256(data).hexdigest()
     path = folder / name
@@ -99,7 +99,7 @@ def store(code: MachineCode, folder: Path) -> str:
 
 
 def fetch(name: str, folder: Path) -> MachineCode:
-    """What `store` wrote under this name; raises ValueError where the file holds something else."""
+    """The machine code that `store` wrote under this name; raises ValueError if the file has other contents."""
     data = (folder / name).read_bytes()
     if hashlib.sha256(data).hexdigest() != name:
         raise ValueError(f"{folder / name} does not hold the machine code that was compiled")
@@ -109,6 +109,6 @@ def fetch(name: str, folder: Path) -> MachineCode:
 
 
 def metadata_file(code: MachineCode, capability: int) -> str:
-    """The metadata as Triton's loader reads it. capability: of the GPU, such as 90."""
+    """The metadata as JSON for Triton's loader. capability: compute capability of the GPU, such as 90."""
     target = {"backend": BACKEND.name, "arch": capability, "warp_size": BACKEND.warp_threads}
     return json.dumps(codec.plain(code.metadata) | {"target": target})

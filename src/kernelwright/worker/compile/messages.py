@@ -1,4 +1,4 @@
-"""Messages between the supervisor and a compiler."""
+"""Messages between the supervisor and a compiler process."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from kernelwright.worker.processes.channel import Answer, Failure, Message
 
 
 class Compile(Message, frozen=True, kw_only=True, tag="compile"):
-    """Machine code of a launch. kernels: the extracted module. branches: also report them, for the interpreter."""
+    """Compile one launch to machine code. kernels: source of the extracted module. branches: also report the branches
+    that the compiler chose, for the interpreter."""
 
     kernels: str
     launch: Launch
@@ -21,14 +22,14 @@ class Compile(Message, frozen=True, kw_only=True, tag="compile"):
 
 
 class ReadBranches(Message, frozen=True, kw_only=True, tag="branches"):
-    """The branches of a launch that only the interpreter runs; no machine code is made."""
+    """Report the branches of a launch that only the interpreter runs, without machine code."""
 
     kernels: str
     launch: Launch
 
 
 class CountInstructions(Message, frozen=True, kw_only=True, tag="instructions"):
-    """What the machine code of a launch holds."""
+    """Compile one launch and count the instructions in its machine code by kind."""
 
     kernels: str
     launch: Launch
@@ -38,10 +39,11 @@ ToCompiler = Compile | ReadBranches | CountInstructions
 
 
 class Specialised(msgspec.Struct, frozen=True, kw_only=True):
-    """One specialisation of a function: what its expressions are (see `branches.Kind`).
+    """One specialisation of a function, with the kind of each of its expressions (see `branches.Kind`).
 
-    arguments: the kind of each parameter. ways: (index of an expression in `instrument.Sites`, its kind) for each
-    different iteration of the unrolled loops. paths: the iteration of each unrolled loop, and the index of its way.
+    arguments: the kind of each parameter. ways: each different assignment of kinds to expressions, as pairs (index of
+    an expression in `instrument.Sites`, its kind). paths: for each combination of unrolled iterations, the (loop,
+    iteration) pairs and the index into `ways`.
     """
 
     function: str
@@ -51,11 +53,12 @@ class Specialised(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Branches = tuple[Specialised, ...]
-"""What a compiler reports of one launch."""
+"""A compiler's report on the branches of one launch: all specialisations that it compiled."""
 
 
 class Compiled(Answer, frozen=True, kw_only=True, tag="compiled"):
-    """untrue: what the kernel does that Triton's interpreter computes otherwise. branches: () where not asked for."""
+    """A compiled launch. untrue: the kernel's operations that Triton's CPU interpreter computes differently. branches:
+    () unless requested."""
 
     code: MachineCode
     resources: KernelResources
@@ -72,14 +75,14 @@ class InstructionsCounted(Answer, frozen=True, kw_only=True, tag="instructions")
 
 
 class TooLarge(Failure, frozen=True, kw_only=True, tag="too large"):
-    """A launch that compiles and that no device of the target can run. Triton's autotuner goes on to another config."""
+    """A launch that compiles, but needs more resources than the target has. Triton's autotuner skips such a config."""
 
 
 FromCompiler = Compiled | BranchesRead | InstructionsCounted | TooLarge | Failure
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """A compiled launch. code: the name of the file with its machine code (see `machine_code.store`)."""
+    """A compiled launch in the supervisor. code: name of the file with its machine code (`machine_code.store`)."""
 
     code: str
     resources: KernelResources
@@ -88,4 +91,4 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
 
 
 Outcome = Stored | BranchesRead | InstructionsCounted | Failure
-"""What the supervisor keeps of a compiler's answer."""
+"""A compiler's answer as the supervisor stores it."""

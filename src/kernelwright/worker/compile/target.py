@@ -1,4 +1,4 @@
-"""Compiling for a named GPU without having one: targets, and the driver object that Triton asks about the device."""
+"""Stub of Triton's driver object, with which Triton compiles for a named GPU on a machine without one."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelwright.devices.backend import BACKEND
 
 
 class StubDriver:
-    """Answers Triton's questions about a device that is not there; launching through it is an error."""
+    """Driver object that describes the target to Triton. Nothing can be launched through it."""
 
     def __init__(self, target: Target) -> None:
         self.target = target
