@@ -1,8 +1,8 @@
-"""Confinement of every process that executes a candidate's text: recorder, compiler, interpreter.
+"""The sandbox of every process that executes a candidate's text: recorder, compiler, interpreter.
 
-Called in the forked child before it learns anything of a candidate. Each measure is tried and reported; what could not
-be had is said, not assumed, and several cover the same ground because no machine has them all. API keys are not here
-to be hidden: the fork server never had them.
+A forked child enters it before it receives anything of a candidate. Each measure is tried, and the result is reported.
+Several measures protect against the same thing, because no machine has all of them. API keys need no protection here:
+the fork server never had them.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ __all__ = ["ALLOWANCES", "IN_FORCE", "MEASURES", "RECORDER", "Allowance", "attem
 IN_FORCE = "in force"
 
 KEPT = ("TRITON_INTERPRET", "OPENBLAS_NUM_THREADS")
-"""Variables of the fork server's own that decide how Triton and numpy work here."""
+"""Environment variables of the fork server that are kept, because Triton and numpy read them."""
 
 Measure = Callable[[Path, Allowance], None]
 
@@ -45,20 +45,20 @@ MEASURES: dict[str, Measure] = {
     "landlock": lambda scratch, allowance: only_these_files(scratch, allowance.programs),
     "system_calls": lambda scratch, allowance: only_these_calls(allowance.programs),
 }
-"""In this order: later ones take away what earlier ones need. docs/confinement.md says what each is for."""
+"""Measures in the order of their use: later ones forbid operations that earlier ones need. See docs/confinement.md."""
 
 NEEDS = {
     "own_root": "mount_namespace",
     "process_limit": "user_namespace",
 }
-"""A measure that would do harm, or cannot be, without another."""
+"""Measures that are harmful or impossible without another measure, by name."""
 
 
 def enter(scratch: Path, keep: tuple[int, ...], allowance: Allowance) -> dict[str, str]:
-    """Confine this process for good; returns each measure with "in force" or why not.
+    """Put this process into the sandbox for good; returns for each measure "in force" or why it is not.
 
-    keep: file descriptors that stay open (the channel's, memory that it is given); all others but the three standard
-    ones are closed. Returns in a child where process namespaces are to be had (see `namespaces.own_processes`).
+    keep: file descriptors that stay open (channel, shared memory); all others except the three standard ones are
+    closed. If PID namespaces are available, this returns in a new child process (see `namespaces.own_processes`).
     """
     scratch.mkdir(parents=True, exist_ok=True)
     report = {"descriptors": attempt(lambda path, allowance: only_these_descriptors(keep), scratch, allowance)}
@@ -80,7 +80,7 @@ def attempt(measure: Measure, scratch: Path, allowance: Allowance) -> str:
 
 
 def own_environment(scratch: Path, allowance: Allowance) -> None:
-    """A private home, cache and working folder, and no GPU."""
+    """Replace the environment: private home, cache and working folders, and no visible GPU."""
     os.chdir(scratch)
     kept = {name: os.environ[name] for name in KEPT if name in os.environ}
     if allowance.programs:
@@ -94,7 +94,7 @@ def own_environment(scratch: Path, allowance: Allowance) -> None:
 
 
 def only_these_descriptors(keep: tuple[int, ...]) -> None:
-    """Standard input is empty, output and error go to the log."""
+    """Close all descriptors except `keep` and the standard ones. Standard input becomes empty."""
     nothing = os.open(os.devnull, os.O_RDONLY)
     os.dup2(nothing, 0)
     close_all_but({0, 1, 2, *keep})

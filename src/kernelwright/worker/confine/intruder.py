@@ -1,7 +1,7 @@
-"""The intruder: confines itself as a recorder, a compiler or an interpreter does, then tries what none of them may do.
+"""The intruder: a process that enters the sandbox of a role, then tries operations that the sandbox must refuse.
 
-It is harmless where it succeeds. It shows whether the measures work here, which the kernel's acceptance of them does
-not. An attempt that raises nothing has succeeded.
+It tests whether the measures really work on this machine; that the Linux kernel accepted them proves nothing. The
+attempts do no harm if they succeed. An attempt succeeded if it raises nothing.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILE_BYTES = 128 << 20
 
 
 class Target(Record, frozen=True, kw_only=True):
-    """What is outside of the sandbox: a listening port of this machine, a file, a process of the same user, devices."""
+    """Targets outside of the sandbox: a listening port of this machine, a file, a process of the same user, devices."""
 
     port: int
     file: str
@@ -52,7 +52,8 @@ def tried(role: str, what: str, attempt: Callable[[], object]) -> Attempt:
 
 
 def attempts_on(target: Target, too_many: int) -> dict[str, Callable[[], object]]:
-    """What is tried, in order; the devices only where there are any. too_many: processes, more than the role may."""
+    """The attempts in order, by description; devices are tried only if there are any. too_many: a number of processes
+    over the role's limit."""
     address = ("127.0.0.1", target.port)
     found: dict[str, Callable[[], object]] = {
         "connect to a port of this machine": lambda: connect(address),
@@ -85,7 +86,7 @@ def open_for_appending(file: Path) -> None:
 
 
 def open_one_of(devices: tuple[str, ...]) -> None:
-    """One is enough; raises what the last said where none can be opened."""
+    """Open any of the devices; raises the error of the last one if none can be opened."""
     for path in devices:
         try:
             os.close(os.open(path, os.O_RDWR))
@@ -97,7 +98,7 @@ def open_one_of(devices: tuple[str, ...]) -> None:
 
 
 def start_processes(count: int) -> None:
-    """All of them at once, each gone again when its pipe closes."""
+    """Start `count` processes at once; each ends when the pipe closes."""
     read, write = os.pipe()
     children = []
     try:

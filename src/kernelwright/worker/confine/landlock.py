@@ -1,7 +1,7 @@
-"""Landlock: the kernel's own allow-list of files for this process, on top of the file tree that it sees.
+"""Landlock: the Linux kernel's allow-list of files for a process, in addition to its private file tree.
 
-Reading what `paths` names, writing in the scratch folder and to null; no TCP, no signals to others, no device ioctl,
-as far as this kernel's version of it goes (linux/landlock.h).
+It allows reading the files of `paths`, and writing in the scratch folder and to the devices of `paths`. It forbids TCP,
+signals to other processes and device ioctl, as far as this kernel's Landlock version can (linux/landlock.h).
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ VERSION, PATH_BENEATH = 1, 1
 EXECUTE, WRITE_FILE, READ_FILE, READ_DIR, TRUNCATE = 1 << 0, 1 << 1, 1 << 2, 1 << 3, 1 << 14
 FILE_RIGHTS = EXECUTE | WRITE_FILE | READ_FILE | TRUNCATE | 1 << 15  # execute … ioctl_dev: what a file can be granted
 RIGHTS_BY_VERSION = ((1, 13), (2, 14), (3, 15), (5, 16))
-"""Landlock version, and the number of file rights from it on: refer, truncate and ioctl_dev came later."""
+"""First Landlock version and its number of file rights. The rights refer, truncate and ioctl_dev came later."""
 
-# remove, make, and rename from one folder to another
+# the shifted bits: remove and make files and folders, and rename from one folder to another
 SCRATCH_RIGHTS = READ_FILE | READ_DIR | WRITE_FILE | TRUNCATE | 1 << 4 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 13
 NETWORK_RIGHTS, SCOPES = 0b11, 0b11
-"""Bind and connect TCP (version 4); abstract sockets and signals to outside (version 6)."""
+"""Restrictions: bind and connect TCP (version 4); abstract sockets and signals to other processes (version 6)."""
 
 
 def version() -> int:
-    """Which Landlock this kernel has; raises OSError where it has none."""
+    """Landlock version of this kernel; raises OSError if it has none."""
     return system_call(CREATE_RULESET, "landlock_create_ruleset", None, 0, VERSION)
 
 
 def only_these_files(scratch: Path, may_start_programs: bool) -> None:
-    """From here on only what `paths` names can be opened; needs `no_new_privileges` or to be root."""
+    """Allow only the files of `paths` and the scratch folder from now on. Needs `no_new_privileges` or root."""
     found = version()
     handled = (1 << max(count for since, count in RIGHTS_BY_VERSION if found >= since)) - 1
     network, scopes = NETWORK_RIGHTS * (found >= 4), SCOPES * (found >= 6)
@@ -55,7 +55,7 @@ def only_these_files(scratch: Path, may_start_programs: bool) -> None:
 
 
 def allow(ruleset: int, path: Path, rights: int) -> None:
-    """Grant rights over a file, or over a folder and all beneath it."""
+    """Grant rights to a file, or to a folder and everything below it."""
     if not path.is_dir():
         rights &= FILE_RIGHTS
     descriptor = os.open(path, os.O_PATH | os.O_CLOEXEC)

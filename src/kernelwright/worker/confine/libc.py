@@ -1,4 +1,5 @@
-"""Calls into the C library that Python has no function for. A failed call is an OSError that names the call."""
+"""Calls of C library functions and system calls that Python does not offer. A failed call raises an OSError that names
+the call."""
 
 from __future__ import annotations
 
@@ -10,7 +11,7 @@ PR_SET_CHILD_SUBREAPER, PR_SET_NO_NEW_PRIVS = 36, 38
 
 
 def libc(function: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
-    """The result of a call that gives a negative number on failure; every integer goes as a C long."""
+    """Call a C function and return its result; a negative result means failure. Integers are passed as C long."""
     library = ctypes.CDLL(None, use_errno=True)
     words = [ctypes.c_long(a) if isinstance(a, int) else a for a in arguments]
     called = getattr(library, function, None)
@@ -24,7 +25,7 @@ def libc(function: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | 
 
 
 def system_call(number: int, name: str, *arguments: int | bytes | ctypes.Array[ctypes.c_char] | None) -> int:
-    """A system call that the C library does not wrap. name: for the message."""
+    """Make a system call that the C library does not wrap. name: for the error message."""
     try:
         return libc("syscall", number, *arguments)
     except OSError as error:

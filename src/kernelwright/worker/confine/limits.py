@@ -1,4 +1,4 @@
-"""Resource limits of one confined process: address space, processor time, file sizes, open files, processes."""
+"""Resource limits (setrlimit) of a sandboxed process: memory, processor time, file size, open files, processes."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ OPEN_FILES = 256
 
 
 def set_limits(allowance: Allowance) -> None:
-    """Lower soft and hard limits for good."""
+    """Lower the soft and hard limits of this process for good, except that of processes."""
     limit_memory(allowance.memory_bytes)
     for number, value in (
         (resource.RLIMIT_CPU, allowance.cpu_s),
@@ -24,19 +24,19 @@ def set_limits(allowance: Allowance) -> None:
 
 
 def limit_memory(more_bytes: int) -> None:
-    """Address space: what is mapped now (20 GiB and more with a CUDA build of torch), and `more_bytes`."""
+    """Limit the address space to the mapped memory (20 GiB and more with a CUDA build of torch) plus `more_bytes`."""
     pages = int(Path("/proc/self/statm").read_text().split()[0])
     lower(resource.RLIMIT_AS, pages * resource.getpagesize() + more_bytes)
 
 
 def lower(number: int, value: int) -> None:
-    """Set a limit, or keep the hard limit where that is lower already."""
+    """Set a limit, or keep the present hard limit if it is lower."""
     _, hard = resource.getrlimit(number)
     value = value if hard == resource.RLIM_INFINITY else min(value, hard)
     resource.setrlimit(number, (value, value))
 
 
 def few_processes(allowance: Allowance) -> None:
-    """Only inside of a user namespace, where only its own processes count: elsewhere the user's others do too, and it
-    could not even fork. The kernel exempts the real root."""
+    """Limit the number of processes and threads. Works only in a user namespace: elsewhere all processes of the user
+    count, so that this one could not even fork. Linux exempts the real root."""
     lower(resource.RLIMIT_NPROC, allowance.processes)

@@ -1,6 +1,6 @@
-"""Namespaces: a separate user without privileges outside, no network, no shared memory, no sight of other processes.
+"""Linux namespaces of a sandboxed process: user, network, IPC, mount and PID.
 
-Each is asked for apart, because kernels refuse some of them and a combined request fails as a whole.
+Each is requested separately: some machines refuse some of them, and a combined request fails as a whole.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ NEW_USER, NEW_PID, NEW_NET = 0x10000000, 0x20000000, 0x40000000
 
 
 def own_user() -> None:
-    """A user namespace in which this process keeps its numbers; being its root, it may make the others."""
+    """Enter a new user namespace with the same user and group ids; it allows creating the other namespaces."""
     uid, gid = os.geteuid(), os.getegid()
     libc("unshare", NEW_USER)
     for name, text in (("setgroups", "deny"), ("uid_map", f"{uid} {uid} 1"), ("gid_map", f"{gid} {gid} 1")):
@@ -26,12 +26,12 @@ def own_user() -> None:
 
 
 def no_network() -> None:
-    """A network namespace: empty but for a loopback that is down."""
+    """Enter a new network namespace: its only interface is a loopback that is down."""
     libc("unshare", NEW_NET)
 
 
 def own_ipc() -> None:
-    """Private System V shared memory and message queues, and a private host name."""
+    """Enter new IPC and UTS namespaces: private System V shared memory and message queues, private host name."""
     libc("unshare", NEW_IPC)
     libc("unshare", NEW_UTS)
 
@@ -41,12 +41,12 @@ def own_mounts() -> None:
 
 
 def own_processes() -> None:
-    """Go on in a child that is the first process of a new process namespace: it sees and signals no other.
+    """Continue in a child that is the first process of a new PID namespace: it can signal no process outside.
 
-    This process stays behind, waits, and ends as the child ended, so that its parent sees the right exit status.
+    The calling process waits for the child and ends with the same exit status or signal, which its parent sees.
     """
     libc("unshare", NEW_PID)
-    libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # a new user namespace took it away
+    libc("prctl", PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)  # entering a user namespace cleared it
     child = os.fork()
     if child:
         wait_and_end_alike(child)
@@ -54,7 +54,7 @@ def own_processes() -> None:
 
 
 def wait_and_end_alike(child: int) -> NoReturn:
-    close_all_but({0, 1, 2})  # the channel too: the child's end closes with the child
+    close_all_but({0, 1, 2})  # the channel too, so that it closes when the child ends
     _, status = os.waitpid(child, 0)
     if os.WIFSIGNALED(status):
         number = os.WTERMSIG(status)

@@ -1,7 +1,7 @@
-"""Folders that a confined process may read: Python, what is installed beside torch, system libraries. Nothing else.
+"""Paths that a sandboxed process may read: Python, the folders of installed packages, and system libraries.
 
-Never a whole entry of `sys.path`, since one may be a project folder with problems and runs in it. Found
-from where the modules in use came from.
+The folders of packages are found from imported modules. `sys.path` is not used: an entry may be a project folder with
+problems and runs.
 """
 
 from __future__ import annotations
@@ -14,26 +14,26 @@ from collections.abc import Iterable
 from pathlib import Path
 
 INSTALLED = ("torch", "triton", "numpy", "msgspec", "sympy", "typing_extensions")
-"""What a confined process imports from is where these lie (one site-packages mostly, several with PYTHONPATH)."""
+"""Packages whose parent folders may be read: usually one site-packages, several with PYTHONPATH."""
 
 SYSTEM = ("/usr/lib", "/usr/lib64", "/usr/local/lib", "/lib", "/lib64", "/etc/ld.so.cache",
           "/proc/cpuinfo", "/sys/devices/system/cpu")  # fmt: skip
-"""Shared libraries that torch and Python load late, and what torch asks about the processor."""
+"""Shared libraries that torch and Python load late, and files in which torch looks up the processor."""
 
 DEVICES = ("/dev/null", "/dev/zero", "/dev/urandom")
-"""Read and written; no GPU, terminal or disk among them."""
+"""Devices that may be read and written. There is no GPU, terminal or disk among them."""
 
 
 PROGRAM_VARIABLES = ("TRITON_PTXAS_PATH",)
-"""How a user names a program of the toolchain that is not Triton's own."""
+"""Environment variables with which a user replaces a program of Triton's toolchain."""
 
 LOADER = Path("/lib64/ld-linux-x86-64.so.2" if os.uname().machine == "x86_64" else "/lib/ld-linux-aarch64.so.1")
-"""What the kernel starts to run a program that is linked against shared libraries."""
+"""The dynamic loader, which Linux starts to run a program that is linked against shared libraries."""
 
 
 @functools.cache
 def programs() -> tuple[Path, ...]:
-    """The programs that a compiler may start: Triton's own (ptxas, cuobjdump), one that the user named, the loader."""
+    """Programs that a compiler may start: Triton's own (ptxas, cuobjdump), those in PROGRAM_VARIABLES, the loader."""
     origin = getattr(sys.modules.get("triton"), "__file__", None)
     own = sorted((Path(origin).parent / "backends/nvidia/bin").iterdir()) if origin is not None else []
     named = [Path(os.environ[name]) for name in PROGRAM_VARIABLES if name in os.environ]
@@ -42,7 +42,7 @@ def programs() -> tuple[Path, ...]:
 
 @functools.cache
 def readable() -> tuple[Path, ...]:
-    """Existing paths as they are named, those inside of another left out."""
+    """All readable paths that exist, without those inside of another; symbolic links are not resolved."""
     wanted = [Path(sysconfig.get_path(kind)) for kind in ("stdlib", "platstdlib")]
     wanted += [Path(sys.base_prefix) / "lib", *map(Path, SYSTEM), Path(__file__).parents[2]]
     for name in INSTALLED:

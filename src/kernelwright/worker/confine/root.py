@@ -1,7 +1,8 @@
-"""A private file tree: read-only views of what a recorder may read, an empty scratch folder in memory, nothing else.
+"""Private root file system of a sandboxed process (pivot_root): read-only bind mounts and an empty scratch folder.
 
-No /proc, no /sys, no home, no problem, no run folder, no device but null, zero and urandom. Needs a mount namespace of
-its own (`namespaces.own_mounts`); paths keep their names.
+It contains only the files of `paths`, under the same names, and a tmpfs as scratch folder: no home, problem or run
+folder, no /proc of processes, and no device but null, zero and urandom. Needs a private mount namespace
+(`namespaces.own_mounts`).
 """
 
 from __future__ import annotations
@@ -14,16 +15,16 @@ from kernelwright.worker.confine.paths import DEVICES, readable
 
 READ_ONLY, NO_SUID, NO_DEV, REMOUNT, BIND, RECURSIVE, PRIVATE = 1, 2, 4, 0x20, 0x1000, 0x4000, 0x40000  # sys/mount.h
 LOCKED = os.ST_RDONLY | os.ST_NOSUID | os.ST_NODEV | os.ST_NOEXEC | os.ST_NOATIME | os.ST_NODIRATIME
-"""Flags that a user namespace may not take off a mount it inherited (same values in statvfs.h and sys/mount.h)."""
+"""Flags of an inherited mount that a user namespace must not remove (same values in statvfs.h and sys/mount.h)."""
 
 SCRATCH_BYTES = 64 << 20
 DETACH = 2  # MNT_DETACH, sys/mount.h
 
 
 def own_root(scratch: Path) -> None:
-    """Make the tree on top of `scratch` (an empty folder) and move into it; `scratch` is the only place to write.
+    """Build the file tree on a tmpfs over `scratch` (an empty folder) and make it the root. Only `scratch` is writable.
 
-    Where that fails, everything is as before.
+    If that fails, the old root stays.
     """
     mount(None, Path("/"), None, RECURSIVE | PRIVATE)
     mount("tmpfs", scratch, "tmpfs", NO_SUID | NO_DEV, "size=1m,mode=755")
@@ -41,7 +42,7 @@ def own_root(scratch: Path) -> None:
 
 
 def fill(scratch: Path) -> None:
-    """Build the tree in the empty file system at `scratch`, then close it for writing."""
+    """Build the tree in the empty file system at `scratch`, then remount it read-only."""
     for path in readable():
         show(path, scratch)
     for device in DEVICES:
@@ -57,7 +58,7 @@ def beneath(root: Path, path: Path) -> Path:
 
 
 def show(path: Path, root: Path, read_only: bool = True) -> None:
-    """Bind a path into the tree under its own name; where the name goes through links, the name is a link."""
+    """Bind-mount a path into the tree under the same name. A path with symbolic links becomes a link to its target."""
     real = path.resolve()
     place = beneath(root, real)
     if not place.exists():

@@ -1,6 +1,6 @@
-"""A filter in the kernel that lets through only the system calls of `syscalls`.
+"""seccomp filter of a sandboxed process: it allows only the system calls of `syscalls`.
 
-What is refused fails with EPERM instead of killing the process, so that a candidate's author reads a Python exception
+A refused call fails with EPERM instead of killing the process, so that a candidate's author reads a Python exception
 with a line number. The filter is classic BPF over `struct seccomp_data` (linux/seccomp.h).
 """
 
@@ -37,7 +37,7 @@ NAMESPACES = 0x7E020000
 
 
 def only_these_calls(may_start_programs: bool) -> None:
-    """From here on; needs `no_new_privileges` or the right to administer."""
+    """Install the filter for this process. Needs `no_new_privileges` or CAP_SYS_ADMIN."""
     known = architecture()
     instructions = program(known, os.getpid(), known.starting if may_start_programs else frozenset())
     text = b"".join(instructions)
@@ -46,9 +46,10 @@ def only_these_calls(may_start_programs: bool) -> None:
 
 
 def program(known: Architecture, pid: int, more: frozenset[int] = frozenset()) -> list[bytes]:
-    """The filter for one architecture; pid may signal itself (as `abort` does), and no other process.
+    """The filter program for one architecture. The process with this pid may signal itself (as `abort` does), but no
+    other process.
 
-    more: what starting programs and threads needs; then `clone` is let through where it makes no namespace.
+    more: further calls, for starting programs and threads; then `clone` is allowed if it creates no namespace.
     """
     parts = [
         step(LOAD, ARCHITECTURE), step(IF_EQUAL, known.audit, then=1), step(RETURN, REFUSE),
@@ -69,12 +70,13 @@ def program(known: Architecture, pid: int, more: frozenset[int] = frozenset()) -
 
 
 def argument_among(call: int, offset: int, values: Iterable[int]) -> list[bytes]:
-    """Instructions that decide one call by one argument and leave every other call, still loaded, to what follows."""
+    """Instructions that allow one call only with certain values of one argument. For any other call, its number stays
+    loaded for the instructions that follow."""
     tests = [part for value in values for part in (step(IF_EQUAL, value, otherwise=1), step(RETURN, ALLOW))]
     body = [step(LOAD, offset), *tests, step(RETURN, REFUSE)]
     return [step(IF_EQUAL, call, otherwise=len(body)), *body]
 
 
 def step(code: int, value: int, then: int = 0, otherwise: int = 0) -> bytes:
-    """One instruction (struct sock_filter). then, otherwise: how many to skip after a test."""
+    """One instruction (struct sock_filter). then, otherwise: how many instructions to skip after a test."""
     return struct.pack("=HBBI", code, then, otherwise, value)

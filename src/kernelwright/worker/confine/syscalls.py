@@ -1,7 +1,8 @@
-"""The system calls that a confined process needs, by architecture: memory, files by path, its channel, time, locks.
+"""Allow-list of system calls for sandboxed processes, by architecture: memory, files by path, channel, time, locks.
 
-All others are refused: making sockets, processes and threads, running programs, ptrace, mounts, namespaces, keys, bpf,
-performance events, signals to others, io_uring, and whatever a later kernel adds. Numbers: linux/unistd.h.
+All others are refused: creating sockets, processes and threads, running programs, ptrace, mounts, namespaces, keys,
+bpf, performance events, signals to other processes, io_uring, and calls that later kernels add. Only a compiler may
+also start threads and programs. Numbers: linux/unistd.h.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import NamedTuple
 
 
 class Architecture(NamedTuple):
-    """audit: linux/audit.h. allowed: needed whatever the arguments. The others are looked at closer."""
+    """System call numbers of one architecture. audit: its number in linux/audit.h. allowed: calls that are allowed with
+    any arguments. The filter also checks arguments of the single calls."""
 
     audit: int
     allowed: frozenset[int]
@@ -22,14 +24,14 @@ class Architecture(NamedTuple):
     clone3: int
     clone: int
     starting: frozenset[int]
-    """What starting a program needs besides `clone`, and waiting for it."""
+    """Calls for starting a program, besides `clone`, and for waiting for it."""
     newest: int = 462
-    """Later numbers (and clone3, which hides its flags in memory) are answered as an older kernel would, so that the
-    C library falls back to a call that is known here."""
+    """Highest known number. Later calls, and clone3, whose flags a filter cannot read, fail with ENOSYS as on an older
+    kernel, so that the C library falls back to a call that is known here."""
 
 
 def numbers(text: str) -> frozenset[int]:
-    """The numbers in `name=number …`."""
+    """The numbers in a text of the form `name=number …`."""
     return frozenset(int(word.partition("=")[2]) for word in text.split())
 
 
@@ -83,14 +85,16 @@ AARCH64 = Architecture(
 ARCHITECTURES = {"x86_64": X86_64, "aarch64": AARCH64}
 
 FCNTL_COMMANDS = (0, 1, 2, 3, 4, 5, 6, 7, 36, 37, 38, 1030)
-"""Duplicating, flags and locks (linux/fcntl.h); not F_SETOWN, with which a file can signal another process."""
+"""Allowed commands: duplicating, flags and locks (linux/fcntl.h). F_SETOWN is refused: with it, a file can signal
+another process."""
 
 IOCTL_REQUESTS = (0x5401, 0x5413, 0x541B, 0x5421, 0x5450, 0x5451)
-"""TCGETS and TIOCGWINSZ ("is this a terminal?"), FIONREAD, FIONBIO, FIONCLEX, FIOCLEX; nothing of a driver."""
+"""Allowed requests: TCGETS and TIOCGWINSZ ("is this a terminal?"), FIONREAD, FIONBIO, FIONCLEX, FIOCLEX. No request
+of a device driver is allowed."""
 
 
 def architecture() -> Architecture:
-    """This machine's; raises OSError where none is written down."""
+    """The architecture of this machine; raises OSError if it has no list of calls here."""
     machine = os.uname().machine
     if machine not in ARCHITECTURES:
         raise OSError(f"no list of system calls for {machine}; there is one for {', '.join(ARCHITECTURES)}")
