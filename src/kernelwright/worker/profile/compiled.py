@@ -1,6 +1,6 @@
-"""Figures of a launch known before it runs: the compiler's resources, its machine code, how it fills the device.
+"""Static profile of a launch, known before it runs: resources, instruction counts, occupancy limit and waves.
 
-Everything here holds on a machine without a GPU, for the target that was compiled for.
+It needs no GPU and is for the target that the kernel was compiled for.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ TOOL = "compiler"
 
 
 def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
-    """One for each launch of the plan, in order. Raises `CannotProfile` where one does not compile any more."""
+    """The static profile of each launch of the plan, in order. Raises `CannotProfile` if a launch fails to compile."""
     known = subject.launches(plan)
     return tuple(
         profiled(launch, resources, code(subject, launch), subject.processes.target)
@@ -27,7 +27,7 @@ def launches(subject: Subject, plan: Plan) -> tuple[LaunchProfile, ...]:
 
 
 def code(subject: Subject, launch: Launch) -> tuple[Counter, ...]:
-    """What the machine code of a launch contains, found by a separate compiler."""
+    """Instruction counters of a launch, from a separate compiler process."""
     job = CountInstructions(kernels=subject.kernels_source, launch=launch)
     match subject.processes.compile(subject.key(launch), job).result():
         case InstructionsCounted(counters=counters):
@@ -61,15 +61,15 @@ def profiled(launch: Launch, resources: KernelResources, in_code: tuple[Counter,
 
 
 def resident_blocks(resources: KernelResources, target: Target) -> int:
-    """How many blocks of a kernel a multiprocessor holds at once."""
+    """Number of blocks of a kernel that are resident on a multiprocessor at once."""
     return round(resources.occupancy * target.warps_per_multiprocessor / resources.num_warps)
 
 
 def joined(seen: tuple[LaunchProfile, ...], planned: tuple[LaunchProfile, ...]) -> tuple[LaunchProfile, ...]:
-    """What the device showed, each launch with what the compiler said of it.
+    """Merge the launches that a profiler saw with the static profiles of the plan.
 
-    A launch of the plan is the next one of its name; others (fills and copies, which the framework does) stay as they
-    were seen. Of a counter that both have, the device's is kept.
+    A launch that was seen gets the counters of the plan's next launch of the same kernel name. Other launches (the
+    framework's fills and copies) are kept unchanged. If both have a counter, the profiler's is kept.
     """
     waiting = list(planned)
     found = []

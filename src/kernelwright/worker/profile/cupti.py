@@ -1,6 +1,6 @@
-"""CUPTI through torch's profiler: when each kernel ran, on how many blocks, with how many registers. No counters.
+"""Profiler that uses CUPTI through torch's profiler: duration, grid, registers and shared memory of each kernel.
 
-What it cannot see (bytes, hit rates, instructions) is absent. It needs no rights that ncu needs.
+It reads no hardware counters (DRAM bytes, hit rates, instructions). Unlike ncu it needs no special rights.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ARGUMENTS = {
     "bytes": ("moved", "bytes", 1.0),
     "memory bandwidth (GB/s)": ("bandwidth", "bytes/s", 1e9),
 }
-"""What torch calls a figure: our name, unit and how many of it one is."""
+"""torch's name of a value: our name, our unit, and the factor to convert torch's unit to ours."""
 
 
 class TorchProfiler:
@@ -45,7 +45,7 @@ class TorchProfiler:
 
 
 def of_trace(trace: Mapping[str, Any]) -> Iterator[LaunchProfile]:
-    """The kernels, copies and fills on the device of a Chrome trace that torch exported, in the order of time."""
+    """The device's kernels, copies and fills in a Chrome trace from torch's profiler, by time."""
     events = [event for event in trace["traceEvents"] if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
     for event in sorted(events, key=lambda event: event["ts"]):
         arguments = event.get("args", {})

@@ -1,4 +1,4 @@
-"""The call that the profiled program makes."""
+"""The job of the profiled program: which call it makes, and how it marks the call for the profiler."""
 
 from __future__ import annotations
 
@@ -11,10 +11,10 @@ from kernelwright.worker.plan.plan import Plan
 
 
 class Job(msgspec.Struct, frozen=True, kw_only=True):
-    """What is to be called: `plan` with the machine code of its launches, `code` in `folder`, or the framework's
-    `framework`.
+    """One call: `plan`, with the machine code of its launches (files `code` in `folder`), or the framework's own
+    implementation `framework`.
 
-    marks: how the profiler learns where the call begins and ends. trace: where torch's profiler leaves what it saw.
+    marks: how the profiler learns where the call begins and ends. trace: file for the trace of torch's profiler.
     """
 
     problem: str
@@ -28,4 +28,4 @@ class Job(msgspec.Struct, frozen=True, kw_only=True):
     code: tuple[str, ...] = ()
     plan: Plan | None = None
     cases: tuple[Case, ...] = ()
-    """The problem's, derived ones too; () where its files state them all."""
+    """The problem's cases, derived ones too; () if its files state them all."""

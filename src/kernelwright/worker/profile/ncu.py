@@ -1,9 +1,9 @@
-"""Nsight Compute: the counters of the GPU itself, where the driver lets this user read them.
+"""Profiler that uses Nsight Compute (ncu): hardware counters of the GPU, if the driver lets this user read them.
 
-ncu starts the program, and replays each kernel in it until every counter was read, a few passes in all. Clocks are left
-as they are (`--clock-control none`): the times beside are of the same clocks, and other work is not slowed. Caches
-are flushed before every pass (`--cache-control all`), because the clock times with a cold cache; where a call has
-several launches, what one leaves in L2 for the next is therefore counted as read from DRAM.
+ncu starts the profiled program and replays each kernel in a few passes until every counter is read. Clocks are not
+locked (`--clock-control none`): measured times have the same clocks, and other work is not slowed. Caches are flushed
+before every pass (`--cache-control all`), because the bench measures with a cold cache. So in a call with several
+launches, data that one launch leaves in L2 for the next is counted as read from DRAM.
 """
 
 from __future__ import annotations
@@ -29,11 +29,12 @@ PLACES = ("/usr/local/cuda/bin/ncu", "/opt/nvidia/nsight-compute/*/ncu")
 
 
 MOST_LAUNCHES = 100
-"""Each is replayed some fifteen times, at half a second in all and more where it writes gigabytes."""
+"""Maximum number of launches in a call. Each is replayed about fifteen times, which takes half a second, and more if it
+writes gigabytes."""
 
 
 def found() -> str | None:
-    """The path of ncu."""
+    """The path of ncu: on PATH, or where NVIDIA's installers put it; None if there is none."""
     places = [shutil.which("ncu"), *(path for pattern in PLACES for path in sorted(glob.glob(pattern), reverse=True))]
     return next((path for path in places if path is not None and os.access(path, os.X_OK)), None)
 
@@ -63,14 +64,14 @@ class NsightCompute:
                 raise
             launches = read(
                 processes, job, ncu, known, full
-            )  # without those that it named: another GPU has other counters
+            )  # without the counters that the error names: not every GPU has all of them
         if not any(launch.counters for launch in launches):
             raise CannotProfile("ncu read no counter")
         return launches
 
 
 def read(processes: Processes, job: Job, ncu: str, metrics: Sequence[str], full: bool) -> tuple[LaunchProfile, ...]:
-    """What one run of ncu saw; raises `CannotProfile`."""
+    """The launches that one run of ncu saw; raises `CannotProfile`."""
     log = processes.scratch / f"ncu-{time.monotonic_ns()}.csv"
     try:
         run_program(processes, job, [ncu, *options(metrics, full), "--log-file", str(log)])
@@ -90,7 +91,7 @@ TRIAL = "import torch; torch.ones(1 << 20, device='cuda').add_(1); torch.cuda.sy
 
 
 def tried(processes: Processes, ncu: str) -> float:
-    """DRAM bytes of a small addition, read as any profile is; raises `CannotProfile` where they cannot be."""
+    """Test of ncu: the DRAM bytes of a small addition, read like a profile. Raises `CannotProfile` if that fails."""
     log = processes.scratch / f"ncu-{time.monotonic_ns()}.csv"
     metric = CHOSEN["dram_read"]
     command = [ncu, *options([metric], full=False), "--log-file", str(log), sys.executable, "-c", TRIAL]
@@ -108,7 +109,8 @@ def tried(processes: Processes, ncu: str) -> float:
 
 
 def options(metrics: Sequence[str], full: bool) -> list[str]:
-    """full: every section that ncu has, beside these metrics; several times as many passes."""
+    """Command line options of ncu. full: all of ncu's sections in addition to these metrics, in several times as many
+    passes."""
     sections = ["--set", "full"] if full else []
     return [
         *sections, "--metrics", ",".join(metrics),

@@ -1,7 +1,7 @@
-"""Reader of the output of `ncu --csv --page raw`. Pure: no process is started here.
+"""Parser of the output of `ncu --csv --page raw`. Pure: no process is started here.
 
-One line of names, one of units, one for each launch, with ncu's own messages ("==PROF== …") between them. A cell that
-is empty or holds no number ("n/a") is a counter that was not read.
+The output has one line of names, one of units, and one for each launch, with ncu's messages ("==PROF== …") between
+them. A cell that is empty or not a number ("n/a") is a counter that was not read.
 """
 
 from __future__ import annotations
@@ -14,16 +14,16 @@ from kernelwright.worker.profile.readings import normalised
 
 TOOL = "ncu"
 OF_THE_DEVICE = ("device__", "nvlink__", "numa__", "c2clink__")
-"""What is the same for every kernel."""
+"""Prefixes of metrics that describe the device and are the same for every kernel."""
 
 KERNEL, GRID, BLOCK = "Kernel Name", "Grid Size", "Block Size"
 
 
 def launches(text: str, names: Mapping[str, str], full: bool = False) -> tuple[LaunchProfile, ...]:
-    """One for each launch, in order. names: ours, by ncu's. full: also metrics that have none, under their own; ncu
-    adds some hundred about the device, and the least, largest and mean of each, whatever it is asked for.
+    """One profile for each launch, in order. names: our names of counters, by ncu's. full: also return metrics that are
+    not in `names`, under ncu's name, except those of the device. ncu adds hundreds of these to any request.
 
-    Raises ValueError where the text holds no table.
+    Raises ValueError if the text contains no table.
     """
     lines = [line for line in text.splitlines() if line.startswith('"')]
     rows = list(csv.reader(lines))
@@ -34,7 +34,7 @@ def launches(text: str, names: Mapping[str, str], full: bool = False) -> tuple[L
 
 
 def launch(cells: Mapping[str, tuple[str, str]], names: Mapping[str, str], full: bool) -> LaunchProfile:
-    """A line's launch. cells: text and unit by column."""
+    """The profile in one line. cells: text and unit by column."""
     counters = []
     for metric, (text, unit) in cells.items():
         wanted = metric in names or (full and "__" in metric and not metric.startswith(OF_THE_DEVICE))
@@ -51,7 +51,7 @@ def launch(cells: Mapping[str, tuple[str, str]], names: Mapping[str, str], full:
 
 
 def number(text: str) -> float | None:
-    """ "1,234.5" as a number; None where it is none ("", "n/a", a name)."""
+    """A text such as "1,234.5" as a number; None if it is not a number ("", "n/a", a name)."""
     try:
         return float(text.replace(",", ""))
     except ValueError:
@@ -59,7 +59,7 @@ def number(text: str) -> float | None:
 
 
 def sizes(text: str) -> tuple[int, ...]:
-    """ "(128, 1, 1)" as numbers, also with commas within them; () where it is not of that form."""
+    """A text such as "(128, 1, 1)" as numbers, which may contain commas; () for any other text."""
     if not (text.startswith("(") and text.endswith(")")):
         return ()
     parts = [part.replace(",", "") for part in text[1:-1].split(", ")]

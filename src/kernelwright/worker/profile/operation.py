@@ -1,7 +1,7 @@
-"""Profile one call: the tools in the order of a table, the first that can; what the compiler knows is always there.
+"""Profile of one call: the first profiler of PROFILERS that works here, and for a candidate the compiler's figures.
 
-It verifies and times nothing. A profile is kept under a hash of all that decides it (code, case, device,
-how much was asked), and taken once.
+Nothing is verified or timed. A profile is made once and kept in the session, by a hash of everything that determines it
+(code, case, device, amount of counters).
 """
 
 from __future__ import annotations
@@ -24,17 +24,18 @@ from kernelwright.worker.session import Session
 from kernelwright.worker.stages.subject import Subject
 
 PROFILERS: tuple[Profiler, ...] = (NsightCompute(), TorchProfiler())
-"""Tried in this order on a machine with a GPU. Another profiler is a separate file and an entry here."""
+"""Profilers in the order in which they are tried on a machine with a GPU. A new one is a file and an entry here."""
 
 PROFILED = ("eager", "compile")
-"""Names of the framework rows that can be profiled."""
+"""The framework's own implementations that can be profiled."""
 
 OUT_OF_MEMORY = "OutOfMemoryError"
-"""How torch says so, at the end of a traceback."""
+"""Name of torch's exception when memory runs out, as it appears at the end of a traceback."""
 
 
 def profile(session: Session, implementation: Candidate | str, case: str, full: bool) -> Profile:
-    """implementation: a candidate, or one of PROFILED. Raises `RequestError` where a candidate gets no plan."""
+    """Profile one call. implementation: a candidate, or one of PROFILED. full: every counter that the tool has. Raises
+    `RequestError` if a candidate gets no plan or does not compile."""
     known = [info.case.name for info in session.loaded().cases]
     if case not in known:
         raise ProblemError(f"no case {case!r}", f"known: {', '.join(known)}")
@@ -78,7 +79,8 @@ def candidate_profile(subject: Subject, name: str, case: str, full: bool, key: s
 
 
 def framework_profile(session: Session, name: str, case: str, full: bool) -> Profile:
-    """What the framework's own implementation launches, in the same way."""
+    """Profile one call of the framework's own implementation. Raises `ConfigError` for an unknown name, `MachineError`
+    without a GPU or without a profiler that works."""
     if name not in PROFILED:
         raise ConfigError(f"the framework has no implementation {name!r} to profile", f"known: {', '.join(PROFILED)}")
     if not session.processes.on_gpu:
@@ -103,7 +105,7 @@ def taken_of_framework(session: Session, name: str, case: str, full: bool, key: 
 
 
 def key_of(session: Session, what: str | None, case: str, full: bool) -> str:
-    """what: compiled code, or a name of the framework's."""
+    """Key of a profile. what: hash of the compiled code, or the name of a framework's implementation."""
     processes = session.processes
     place = [processes.target.name, processes.machine["device"], processes.compilers.ready()]
     return codec.sha(codec.encode([what, session.loaded().source, session.read_from().dtype, case, place, full]))
@@ -124,7 +126,7 @@ def job_of(session: Session, case: str, **what: object) -> Job:
 def by_first(
     processes: Processes, job: Job, full: bool, profilers: Sequence[Profiler] = PROFILERS
 ) -> tuple[str | None, tuple[LaunchProfile, ...], dict[str, str]]:
-    """The first tool that can, with what it saw; and why those before it could not."""
+    """Name of the first profiler that works and the launches that it saw; and why those before it failed, by name."""
     not_used: dict[str, str] = {}
     for profiler in profilers:
         try:
@@ -135,7 +137,7 @@ def by_first(
 
 
 def with_room(processes: Processes, job: Job, full: bool, profiler: Profiler) -> tuple[LaunchProfile, ...]:
-    """Where memory runs out, once more without the bench, whose copies of inputs may fill half of the device."""
+    """Run a profiler. If device memory runs out, drop the bench, whose copies may fill half of it, and try again."""
     try:
         return profiler.profile(processes, job, full)
     except CannotProfile as error:

@@ -1,8 +1,8 @@
-"""The program that a profiler starts: one call of a plan, or of the framework's own, between the profiler's marks.
+"""The profiled program: makes one call of a plan, or of the framework's own implementation, between profiler marks.
 
-`python -m kernelwright.worker.profile.program JOB.json`. A separate process, because Nsight Compute has to start what
-it looks into. Inputs, dtype and launches are those that are timed; the values come from a seed of this process alone,
-because those of the judge are secret. It judges nothing and holds no expected output.
+`python -m kernelwright.worker.profile.program JOB.json`. It is a separate process, because Nsight Compute has to start
+the process that it profiles. Shapes, dtypes and launches are those of the timed call. The input values come from a new
+random seed, because the judge's seeds are secret. The program judges nothing and has no expected outputs.
 """
 
 from __future__ import annotations
@@ -30,10 +30,10 @@ from kernelwright.worker.reference.baseline import compiled
 from kernelwright.worker.reference.instance import Instance, mutated, with_copies
 
 WARM_UP_CALLS = 3
-"""Loads machine code, lets the framework choose its algorithms and torch.compile compile."""
+"""Calls before the profiled one: they load machine code, choose the framework's algorithms, and run torch.compile."""
 
 EVICTING_L2 = 4
-"""Memory of this many times the L2 cache is written before the call, which is timed with a cold cache, too."""
+"""Size of the L2 flush before the call over the size of the L2 cache: the bench measures with a cold cache too."""
 
 
 def main(argv: list[str]) -> int:
@@ -53,8 +53,8 @@ def main(argv: list[str]) -> int:
 
 
 def drawn(job: Job) -> Instance:
-    """Reference and inputs of the case as the problem gives them: the values of draw 0, which is timed. Float32 is
-    multiplied from now on as the problem states."""
+    """Reference module and inputs of the case, with the distribution of draw 0, which is the timed one. Also sets the
+    precision of float32 products to the problem's."""
     problem = load.load_problem(job.problem)
     allow_tf32(problem.precision == "tf32")
     case = next(case for case in job.cases or problem.cases if case.name == job.case)
@@ -65,12 +65,12 @@ def drawn(job: Job) -> Instance:
 
 
 def own_dtype(case: Case, dtype: str | None) -> str | None:
-    """As `Draws` has it: small cases keep theirs."""
+    """The dtype override for a case; None for small cases, which keep theirs (as in `Draws`)."""
     return None if case.small else dtype
 
 
 def replaying(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:
-    """What puts the case's inputs into an arena, and one call of the plan on it."""
+    """Two functions: one writes the case's inputs to an arena, the other calls the plan on it."""
     assert job.plan is not None
     allow_device_descriptors()
     layout = Layout(job.plan.buffers)
@@ -87,7 +87,7 @@ def replaying(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:
 
 
 def calling(job: Job) -> tuple[Callable[[], None], Callable[[], Any]]:
-    """What gives the reference module its inputs, and one call of it as the framework runs it."""
+    """Two functions: one restores the inputs that a call changes, the other calls the framework's implementation."""
     instance = drawn(job)
     called = with_copies(instance)
     module = compiled(instance.module, job.framework)
@@ -106,7 +106,7 @@ def settle(job: Job) -> None:
 
 
 def evict(job: Job) -> None:
-    """Leave nothing of the inputs in the L2 cache. (Nsight Compute flushes by itself before each of its passes.)"""
+    """L2 flush, so that the call starts with a cold cache. (Nsight Compute also flushes before each of its passes.)"""
     if job.device != "cpu":
         l2_bytes = torch.cuda.get_device_properties(0).L2_cache_size
         torch.empty(EVICTING_L2 * l2_bytes, dtype=torch.uint8, device=job.device).zero_()
@@ -115,7 +115,7 @@ def evict(job: Job) -> None:
 
 @contextlib.contextmanager
 def marked(job: Job) -> Iterator[None]:
-    """What is called in here is profiled."""
+    """Tell the profiler to profile the calls inside this block."""
     if job.marks == "cuda":
         torch.cuda.profiler.start()
         yield

@@ -1,6 +1,6 @@
-"""The contract of a profiler: given a call, what counters it can read of each launch.
+"""The protocol of a profiler: it makes one call and returns counters for each launch of the call.
 
-What it cannot do is a reason in words, not an error, and the next one in the table is tried.
+If a profiler does not work here, it raises `CannotProfile` with the reason, and the next one in the table is tried.
 """
 
 from __future__ import annotations
@@ -13,15 +13,15 @@ from kernelwright.worker.profile.job import Job
 
 
 class CannotProfile(Exception):
-    """This tool gives nothing for this call here; the message says why."""
+    """This profiler cannot profile this call on this machine; the message says why."""
 
 
 class Profiler(Protocol):
     name: str
-    """What `Profile.tool` and `Counter.tool` say."""
+    """Value of `Profile.tool` and `Counter.tool`."""
 
     def profile(self, processes: Processes, job: Job, full: bool) -> tuple[LaunchProfile, ...]:
-        """The launches of one call, in order, under the lease of the GPU. full: every counter that the tool has.
+        """The launches of one call, in order. The caller has the lease of the GPU. full: read all its counters.
 
         Raises `CannotProfile`.
         """

@@ -1,17 +1,18 @@
-"""The counters of Nsight Compute that are read, with our names and units.
+"""Table of the Nsight Compute metrics that are read, with our names and units.
 
-To add a counter, add a line to `CHOSEN`. A metric that this GPU does not have is "n/a" in ncu's output, and is then
-absent here. Names are those of NVIDIA's "Kernel Profiling Guide" 2025.3, metrics reference and decoder.
+To add a counter, add a line to `CHOSEN`. A metric that this GPU does not have is "n/a" in ncu's output and is left out.
+Names of metrics: NVIDIA's "Kernel Profiling Guide" 2025.3, metrics reference and decoder.
 """
 
 from __future__ import annotations
 
 STALLS = ("long_scoreboard", "short_scoreboard", "barrier", "wait", "math_pipe_throttle", "lg_throttle",
           "mio_throttle", "tex_throttle", "drain", "membar", "no_instruction", "not_selected", "gmma")  # fmt: skip
-"""Why a warp could not issue. The counter is how many warps waited so, on average, for each instruction issued."""
+"""Reasons why a warp could not issue. The counter is the mean number of warps that waited for this reason per issued
+instruction."""
 
 PIPES = ("alu", "fma", "lsu", "xu", "uniform")
-"""Execution units, tensor cores apart."""
+"""Execution units, without tensor cores."""
 
 CHOSEN = {
     "duration": "gpu__time_duration.sum",
@@ -50,7 +51,7 @@ CHOSEN = {
     **{f"pipe_{pipe}": f"sm__inst_executed_pipe_{pipe}.avg.pct_of_peak_sustained_active" for pipe in PIPES},
     **{f"stall_{why}": f"smsp__average_warps_issue_stalled_{why}_per_issue_active.ratio" for why in STALLS},
 }
-"""Our name to ncu's. Shares of a peak are fractions here and percent there."""
+"""ncu's metric by our name. Shares of a peak are fractions in our counters and percent in ncu's."""
 
 PREFIXES = {"": 1.0, "n": 1e-9, "u": 1e-6, "m": 1e-3, "K": 1e3, "M": 1e6, "G": 1e9, "T": 1e12}
 
@@ -60,7 +61,7 @@ BASES = {
     "cycle/second": ("Hz", 1.0), "cycle/s": ("Hz", 1.0), "byte/block": ("bytes/block", 1.0),
     "inst": ("instructions", 1.0),
 }  # fmt: skip
-"""ncu's units without their prefix: our unit and how many of it one is. Others stay as they are (cycle, sector, …)."""
+"""Our unit and the conversion factor, by ncu's unit without its prefix. Other units are kept (cycle, sector, …)."""
 
 
 def normalised(value: float, unit: str) -> tuple[float, str]:

@@ -1,4 +1,4 @@
-"""Start the profiled program, alone or under a tool, with a deadline."""
+"""Running of the profiled program, alone or under a tool such as ncu, with a deadline."""
 
 from __future__ import annotations
 
@@ -19,7 +19,8 @@ from kernelwright.worker.profile.protocol import CannotProfile
 
 
 def run_program(processes: Processes, job: Job, under: Sequence[str] = ()) -> str:
-    """What it and the tool `under` which it runs printed. Raises `CannotProfile` where it failed or took too long."""
+    """Run the profiled program; returns its output. under: command line of the tool that starts it. Raises
+    `CannotProfile` if it fails or takes too long."""
     file = processes.scratch / f"profile-{time.monotonic_ns()}.json"
     file.write_bytes(codec.encode(job))
     command = [*under, sys.executable, "-m", "kernelwright.worker.profile.program", str(file)]
@@ -31,16 +32,16 @@ def run_program(processes: Processes, job: Job, under: Sequence[str] = ()) -> st
 
 
 def environment(processes: Processes) -> dict[str, str]:
-    """What the fork server's children have, and what profilers need besides."""
+    """Environment variables of the fork server's children, and those that profilers need."""
     return environment_of(processes.scratch) | {
-        "TMPDIR": str(processes.scratch),  # ncu keeps a lock file there, which another user's would block
-        "LC_ALL": "C",  # ncu writes numbers as the locale has them
-        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # compile in the process that is looked into, not in a pool beside it
+        "TMPDIR": str(processes.scratch),  # ncu's lock file: in a shared folder, another user's file would block ours
+        "LC_ALL": "C",  # ncu formats numbers by the locale
+        "TORCHINDUCTOR_COMPILE_THREADS": "1",  # compile in the profiled process, not in a process pool
     }
 
 
 def finished(command: Sequence[str], environment: dict[str, str], folder: Path, limit_s: float) -> str:
-    """Everything that a command printed; raises `CannotProfile` where its exit status is not 0, or it takes longer."""
+    """Run a command; returns its output. Raises `CannotProfile` if its exit status is not 0 or it exceeds limit_s."""
     with subprocess.Popen(
         command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
         errors="replace", env=environment, cwd=folder, start_new_session=True,
@@ -51,14 +52,14 @@ def finished(command: Sequence[str], environment: dict[str, str], folder: Path, 
             raise CannotProfile(f"it took over {limit_s:g} s") from error
         finally:
             with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)  # also what it may have left behind
+                os.killpg(process.pid, signal.SIGKILL)  # processes that it started, too
     if process.returncode != 0:
         raise CannotProfile(reason(printed, process.returncode))
     return printed
 
 
 def reason(printed: str, exit_status: int) -> str:
-    """Why a command failed, in its own words: the last line, and Nsight Compute's errors."""
+    """Why a command failed, from its output: the last line, and Nsight Compute's errors."""
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
     own = [line for line in lines if not line.startswith("==")]
