@@ -31,7 +31,8 @@ from kernelwright.worker.processes.processes import Processes
 
 
 def left_out(cases: list[Case], timed: tuple[str, ...]) -> set[str]:
-    """Names of the scored cases that are not among `timed`; raises `ProblemError` for a name that is no scored case."""
+    """Names of the scored cases that are not among `timed`; none if it is (). Raises `ProblemError` for a name that is
+    no scored case."""
     scored = [case.name for case in cases if case.timed]
     unknown = [name for name in timed if name not in scored]
     if unknown:

@@ -26,7 +26,7 @@ except ImportError:  # an optional dependency; then no clocks are read
 from kernelwright.model import Clocks
 
 REPLAY_US = 1000.0
-"""Length of one graph replay: events resolve 0.5 µs and a graph launch takes about 5, so both stay under 1 %."""
+"""Length of one graph replay: events resolve 0.5 µs and a graph launch takes about 5 µs, so both stay under 1 %."""
 
 COLD_FACTOR = 4
 """Total size of the rotating sets over the size of the L2 cache, at least: no data survives a rotation."""
