@@ -30,12 +30,15 @@ from kernelwright.model import Candidate, Status
 CAUSES = (
     ("problem", "does not qualify|the problem"),
     ("import", r"imports "),
-    ("kept between calls", "nothing may be kept|outlive|container|between calls|nothing may be patched|lru_cache"),
+    (
+        "kept between calls",
+        "nothing may be kept|outlive|container|between calls|earlier calls|nothing may be patched|lru_cache",
+    ),
     ("catches exceptions", "catches exceptions"),
     ("strided inputs", "not contiguous|strided|padded"),
     ("library call on the host", r"the host code calls aten|host code calls"),
     ("reads values on the host", "reads (a value|values)|depends on values|uses \\.(item|cpu|tolist)"),
-    ("host code", "host code|uses \\."),
+    ("host code", "host code|recorder's answer|uses \\."),
     ("kernel body", "a kernel|kernel body|decorator|bound more than once"),
     ("interpreter", "interpreter|not true to a GPU"),
     ("does not compile", "CompilationError|compile"),

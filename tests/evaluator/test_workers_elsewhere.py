@@ -83,7 +83,7 @@ def test_a_host_without_kernelwright_is_told_what_to_install(python_there: str) 
 
 
 def test_a_gpu_that_the_host_does_not_have_is_said() -> None:
-    with pytest.raises(MachineError, match="GPU 99 was asked for, and this machine shows"):
+    with pytest.raises(MachineError, match="there is no GPU 99: CUDA shows"):
         start_worker([sys.executable, "-m", "kernelwright.worker", "--gpu", "99"])
 
 

@@ -139,7 +139,7 @@ def test_a_kernel_that_remembers_its_whole_input_is_right_and_its_time_is_not(wo
     assert worker.evaluate(Candidate(source=source), "verify").status is Status.PASSED
     evaluation = worker.evaluate(Candidate(source=source), "search")
     assert evaluation.status is Status.REJECTED, evaluation.reason
-    assert "it saves work between calls" in evaluation.reason
+    assert "it reuses results of earlier calls" in evaluation.reason
 
 
 def test_the_same_kernel_without_a_note_is_timed(worker: Worker) -> None:

@@ -229,7 +229,8 @@ def test_late_imports_sources_and_scratch_files_work_with_everything_in_force(ou
 
 def test_how_a_candidate_ends_its_process_is_told(outcomes: dict[str, Any]) -> None:
     assert outcomes["exits"]["ended"] == "ended with exit status 3"
-    assert outcomes["aborts"]["ended"] in ("killed by SIGABRT", "killed by SIGSEGV")  # the first of a namespace: SEGV
+    # An abort of the first process of a namespace ends with SEGV.
+    assert outcomes["aborts"]["ended"] in ("was killed by SIGABRT", "was killed by SIGSEGV")
     assert outcomes["endless"]["ended"] == "timeout"
 
 

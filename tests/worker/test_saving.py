@@ -19,7 +19,7 @@ PLAN = Plan(buffers=(Buffer(id=0, nbytes=4, origin="scratch"),), steps=(), outpu
 
 @dataclass
 class FakeProcesses:
-    """A bench that tells the next of `calls_us`: (on memory as left, on newly allocated memory)."""
+    """A bench that tells the next of `calls_us`: (on memory as left, on newly initialised memory)."""
 
     calls_us: Iterator[tuple[float, float]]
 
@@ -53,8 +53,8 @@ def test_a_call_that_takes_about_as_long_on_memory_made_anew_saves_nothing(ratio
 
 def test_a_call_that_takes_longer_on_memory_made_anew_is_blamed_with_both_times() -> None:
     reason = blamed((50.0, 90.0), (50.0, 91.0))
-    assert "91 µs on newly allocated memory" in reason
-    assert "50 µs on what earlier calls left" in reason
+    assert "91 µs on newly initialised memory" in reason
+    assert "50 µs on memory that earlier calls used" in reason
 
 
 def test_a_kernel_is_not_blamed_for_what_shows_only_once() -> None:

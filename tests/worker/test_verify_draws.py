@@ -98,13 +98,13 @@ def test_a_candidate_that_is_too_slow_for_its_draws_is_not_verified_and_says_how
     processes = FakeProcesses(filling_s=0.0, replaying_s=20.0, limits=Limits(draws_s=100.0))
     subject, result = verified(processes, monkeypatch)
     assert result.status is Status.NOT_VERIFIED
-    assert result.reason == "not verified: 5 of 6 draws in 120 s"
+    assert result.reason == "not verified: only 5 of 6 draws in 120 s (limit 100 s)"
     assert [draw for draw in processes.drawn if draw >= 0] == DRAWS[:5]
     assert subject.unfinished == {"small": result}
 
 
 def test_a_slow_candidate_is_not_verified_although_its_other_cases_passed() -> None:
-    slow = CaseResult(case="slow", status=Status.NOT_VERIFIED, reason="not verified: 1 of 6 draws in 600 s")
+    slow = CaseResult(case="slow", status=Status.NOT_VERIFIED, reason="not verified: only 1 of 6 draws")
     passed, wrong = (CaseResult(case="other", status=status, reason="off") for status in (Status.PASSED, Status.WRONG))
     assert conclusion([passed, slow], [slow]) == (Status.NOT_VERIFIED, f"case slow: {slow.reason}")
     assert conclusion([wrong, slow], [slow]) == (Status.WRONG, "case other: off")

@@ -41,7 +41,7 @@ def uuid_of(number: int) -> str:
     said = subprocess.run(asked, capture_output=True, text=True, check=True)
     gpus = json.loads(said.stdout)
     if number >= len(gpus):
-        raise MachineError(f"GPU {number} was asked for, and this machine shows {len(gpus)}", "ask for fewer lanes")
+        raise MachineError(f"there is no GPU {number}: CUDA shows {len(gpus)}, counted from 0", "ask for fewer lanes")
     return str(gpus[number]["uuid"])
 
 

@@ -49,7 +49,7 @@ def nvml(processes: Processes) -> str:
         return "not asked: no GPU"
     driver = processes.machine["driver"]
     if driver is None:
-        return "not available: nvidia-ml-py is not installed (pip install 'kernelwright[gpu]'); clocks go unseen"
+        return "not available: nvidia-ml-py is not installed (pip install 'kernelwright[gpu]'); clocks are not read"
     return f"answers; driver {driver}"
 
 
@@ -57,7 +57,7 @@ def profiler(processes: Processes) -> str:
     """Whether ncu (Nsight Compute's command line) is installed and can read a counter of this GPU, tested by a run."""
     path = ncu.found()
     if path is None:
-        return "no ncu on PATH; profiles have durations and what the compiler says"
+        return "ncu was not found; profiles have durations and the compiler's figures only (install Nsight Compute)"
     if not processes.on_gpu:
         return f"ncu at {path}; not tried: no GPU"
     try:
@@ -91,7 +91,7 @@ def intruded(processes: Processes, role: str, target: dict[str, Any]) -> dict[st
         found: dict[str, Any] = intruder.channel.receive(INTRUDER_S)
     except (ChannelClosed, ChannelTimeout) as error:
         what = str(error) or "no answer in time"
-        raise WorkerError(f"confinement could not be tried: {what}", intruder.printed(800) or None) from error
+        raise WorkerError(f"the sandbox could not be tested: {what}", intruder.printed(800) or None) from error
     finally:
         intruder.kill()
     return found

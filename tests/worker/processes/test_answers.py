@@ -71,7 +71,7 @@ def test_what_a_compiler_says_is_read_as_it_is() -> None:
 def test_what_no_compiler_says_is_a_rejection(said: dict[str, Any]) -> None:
     found = answers.of_compiler(said, JOB, "sm_90")
     assert isinstance(found, Failure)
-    assert (found.status, found.reason[:31]) == (Status.REJECTED, "what the compiler said cannot b")
+    assert (found.status, found.reason[:36]) == (Status.REJECTED, "the compiler's answer cannot be read")
 
 
 @pytest.mark.parametrize("job", [ReadBranches(kernels="", launch=LAUNCH), CountInstructions(kernels="", launch=LAUNCH)])

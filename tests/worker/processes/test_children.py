@@ -113,7 +113,7 @@ def test_a_child_that_hangs_is_killed_at_its_deadline(recorder: Callable[[], Chi
 @pytest.mark.parametrize(
     ("source", "how"),
     [
-        ("import ctypes\nctypes.string_at(0)", "killed by SIGSEGV"),
+        ("import ctypes\nctypes.string_at(0)", "was killed by SIGSEGV"),
         ("import os\nos._exit(3)", "ended with exit status 3"),
         ("import os\nos._exit(0)", "ended with exit status 0"),
     ],

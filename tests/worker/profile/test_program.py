@@ -111,4 +111,4 @@ def test_a_refusal_of_the_driver_is_said_in_words() -> None:
     failed = "RuntimeError: no\n==ERROR== The application returned an error code (1).\n"
     assert reason(failed, 1) == "RuntimeError: no; The application returned an error code (1). (exit status 1)"
     assert reason("one\ntwo\n", 3) == "two (exit status 3)"
-    assert reason("", -9) == "it said nothing (exit status -9)"
+    assert reason("", -9) == "no output (exit status -9)"

@@ -29,7 +29,7 @@ LOST = (
 BEHIND = "interval narrow enough, and slower than the best so far"
 KNOWN = "interval narrow enough"
 MOST = "most samples"
-UNCONFIRMED = "faster than the best so far, and no longer with their places exchanged"
+UNCONFIRMED = "faster than the best so far at first, but not after both were captured again in the opposite order"
 
 
 @dataclass

@@ -64,7 +64,7 @@ def check(code: MachineCode) -> None:
     if not NAME.fullmatch(code.metadata.name):
         raise ValueError(f"the kernel's name is {code.metadata.name[:80]!r}")
     if code.metadata.launch_pdl:
-        raise ValueError("it begins before what was launched before it has ended")
+        raise ValueError("it may start before the previous launch has ended (launch_pdl): leave launch_pdl out")
     for name, kind in code.signature:
         if not name.isidentifier() or not is_type(kind):
             raise ValueError(f"the parameter {name[:80]!r} has the type {str(kind)[:80]!r}")

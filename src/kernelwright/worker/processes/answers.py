@@ -47,7 +47,7 @@ def of_compiler(answer: object, job: ToCompiler, target: str) -> FromCompiler:
             case _, other:
                 raise ValueError(f"it answered {type(other).__name__} to {job.verb}")
     except (ValueError, RecursionError) as error:  # msgspec's are ValueErrors
-        return Failure(status=Status.REJECTED, reason=f"what the compiler said cannot be read: {error}"[:400])
+        return Failure(status=Status.REJECTED, reason=f"the compiler's answer cannot be read: {error}"[:400])
 
 
 def of_replay(answer: object) -> Done | Failure:
@@ -56,13 +56,13 @@ def of_replay(answer: object) -> Done | Failure:
         found: Done | Failure = codec.record(answer, Done | Failure)  # type: ignore[arg-type]
         return _checked(found, OF_REPLAYS) if isinstance(found, Failure) else found
     except (ValueError, RecursionError) as error:
-        reason = f"what ran the kernels said cannot be read: {error}"[:400]
+        reason = f"the answer of the process that ran the kernels cannot be read: {error}"[:400]
         return Failure(status=Status.RUNTIME_ERROR, reason=reason)
 
 
 def _checked(failure: Failure, known: tuple[Status, ...]) -> Failure:
     if failure.status not in known:
-        raise ValueError(f"it cannot say {failure.status.value!r}")
+        raise ValueError(f"its status is {failure.status.value!r}, expected {' or '.join(known)}")
     return msgspec.structs.replace(failure, reason=failure.reason[:REASON_LIMIT])
 
 
@@ -72,4 +72,4 @@ def _check_resources(found: KernelResources, kernel: str, target: str) -> None:
     possible = all(0 <= size < 1 << 30 for size in sizes) and 1 <= found.num_warps <= 64 and 0 <= found.occupancy <= 1
     named = (found.kernel, found.target) == (kernel, target) and re.fullmatch(r"[0-9a-f]{64}", found.cubin_sha)
     if not possible or not named:
-        raise ValueError("these are no resources of the kernel")
+        raise ValueError("its resources are impossible, or those of another kernel")

@@ -52,9 +52,9 @@ class ChildDied(Exception):
 
     @property
     def how(self) -> str:
-        """The end of the child in words, such as "killed by SIGSEGV"."""
+        """The end of the child as a predicate, such as "was killed by SIGSEGV"."""
         if self.exit_status < 0:
-            return f"killed by {signal.Signals(-self.exit_status).name}"
+            return f"was killed by {signal.Signals(-self.exit_status).name}"
         return f"ended with exit status {self.exit_status}"
 
 

@@ -22,7 +22,7 @@ SAID_AFTER_S = 5.0
 """Time to wait before the message WAITS: longer than another run needs for a short candidate, and short enough that
 users are not left to wonder."""
 
-WAITS = "another program uses the GPU (it holds %s); this run goes on as soon as it is free"
+WAITS = "another program uses the GPU (lock file %s); this run continues as soon as it is free"
 
 
 class Lease:

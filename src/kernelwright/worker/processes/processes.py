@@ -301,7 +301,7 @@ class Processes:
         said = judge.printed(800).strip()
         if file and what:
             return ProblemError(f"{file}: the process that runs it {how} in {what}", said or "run the file by itself")
-        return WorkerError(f"the judge of {file or 'no problem'} {how} at {verb}", said or None)
+        return WorkerError(f"the judge process {how} during {verb!r} ({file or 'no problem loaded'})", said or None)
 
     # --- compiling -------------------------------------------------------------------------------------------
 
@@ -363,7 +363,7 @@ class Processes:
             reason = f"compiling took over {self.limits.compile_s:g} s"
             return Failure(status=Status.TIMEOUT, reason=reason), False
         except ChildDied as error:
-            reason = f"the compiler was {error.how}: {child.printed(600)}"
+            reason = f"the compiler {error.how}: {child.printed(600)}"
             return Ended(Status.COMPILE_ERROR, reason, lost=True), True
         finally:
             child.kill()

@@ -104,7 +104,7 @@ def tried(processes: Processes, ncu: str) -> float:
         raise CannotProfile(str(error)) from error
     read = last.value("dram_read")
     if read is None:
-        raise CannotProfile("it ran and read nothing")
+        raise CannotProfile("ncu ran, but read no DRAM bytes")
     return read
 
 

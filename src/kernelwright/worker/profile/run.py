@@ -49,7 +49,7 @@ def finished(command: Sequence[str], environment: dict[str, str], folder: Path, 
         try:
             printed, _ = process.communicate(timeout=limit_s)
         except subprocess.TimeoutExpired as error:
-            raise CannotProfile(f"it took over {limit_s:g} s") from error
+            raise CannotProfile(f"the profiled program took over {limit_s:g} s") from error
         finally:
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # processes that it started, too
@@ -63,7 +63,7 @@ def reason(printed: str, exit_status: int) -> str:
     lines = [line.strip() for line in printed.splitlines() if line.strip()]
     errors = [line.removeprefix("==ERROR==").strip() for line in lines if line.startswith("==ERROR==")]
     own = [line for line in lines if not line.startswith("==")]
-    said = "; ".join([*own[-1:], *errors]) or "it said nothing"
+    said = "; ".join([*own[-1:], *errors]) or "no output"
     if "ERR_NVGPUCTRPERM" in said:
         said = (
             "this user may not read the GPU's counters (ERR_NVGPUCTRPERM: the driver reserves them to administrators)"

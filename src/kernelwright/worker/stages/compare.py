@@ -150,7 +150,7 @@ def measured_again(
     def measured() -> BenchCase:
         found = processes.twice_if_lost(attempt)
         if isinstance(found, Ended):
-            raise WorkerError(f"case {info.case.name} was benched twice, and twice {found.reason}") from found
+            raise WorkerError(f"the benchmark of case {info.case.name} failed twice: {found.reason}") from found
         return found
 
     first = measured()
@@ -351,7 +351,7 @@ def spoilt(
                 Implementation(name=row.name, status=again.status, reason=f"in the timed runs: {again.reason}")
             )
         elif row.median_us is not None and (reason := impossible(info.bound, row.median_us)):
-            found.append(Implementation(name=row.name, status=Status.REJECTED, reason=f"{reason}: a fault or a trick"))
+            found.append(Implementation(name=row.name, status=Status.REJECTED, reason=reason))
         elif row.below_bound and (doubt := doubted(subject)) is not None:
             found.append(Implementation(name=row.name, status=doubt.status, reason=doubt.reason))
     return found

@@ -145,8 +145,8 @@ def saved_between_calls(subject: Subject, case: str, key: str) -> str:
         as_left_us, anew_us = statistics.fmean(found["as_left_us"]), stats.median(found["anew_us"])
         if anew_us <= SAVING * as_left_us + COLD_US:
             return ""
-    return (f"a call takes {anew_us:.4g} µs on newly allocated memory and {as_left_us:.4g} µs on what earlier calls "
-            "left there: it saves work between calls")  # fmt: skip
+    return (f"a call takes {anew_us:.4g} µs on newly initialised memory and {as_left_us:.4g} µs on memory that earlier "
+            "calls used: it reuses results of earlier calls, compute everything in each call")  # fmt: skip
 
 
 def prepared_rival(subject: Subject, case: str, incumbent: Incumbent | None) -> str | None:

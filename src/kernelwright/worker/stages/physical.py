@@ -23,7 +23,10 @@ def impossible(least: Bound, median_us: float) -> str:
     """Why a time is impossible for the work that the problem states; "" if it is possible, or no work is stated."""
     if median_us >= PHYSICAL * least.stated_us:
         return ""
-    return f"{median_us:.4g} µs is less than the {least.stated_us:.4g} µs that no kernel can beat by the stated work"
+    return (
+        f"{median_us:.4g} µs is below the stated bound of {least.stated_us:.4g} µs: the kernel skips work, or the "
+        "problem's work() states too much"
+    )
 
 
 def below_bound(least: Bound, median_us: float) -> str:

@@ -71,14 +71,14 @@ def read(answer: object, cases: list[str]) -> Recorded:
     try:
         recorded = codec.record(answer, Recorded)
     except (msgspec.ValidationError, RecursionError) as error:
-        raise Ended(Status.REJECTED, f"what the host code's process said cannot be read: {error}"[:400]) from error
+        raise Ended(Status.REJECTED, f"the recorder's answer cannot be read: {error}"[:400]) from error
     wrong = [name for name, count in recorded.autotune.items() if not 0 < count <= MAX_CONFIGS]
     if wrong:
         raise Ended(Status.REJECTED, f"{wrong[0]} has {recorded.autotune[wrong[0]]} configs, at most {MAX_CONFIGS}")
     if not all(name.isidentifier() for name in recorded.autotune):
-        raise Ended(Status.REJECTED, "what the host code's process said names a kernel that has no name")
+        raise Ended(Status.REJECTED, "the recorder's answer contains a kernel name that is no Python identifier")
     by_case = {recording.case: recording for recording in recorded.recordings}
-    missing = Recording(case="", status=Status.REJECTED, reason="the host code's process said nothing of this case")
+    missing = Recording(case="", status=Status.REJECTED, reason="the recorder's answer lacks this case")
     every = tuple(msgspec.structs.replace(by_case.get(case, missing), case=case) for case in cases)
     return Recorded(recordings=every, autotune=recorded.autotune, constants=recorded.constants)
 

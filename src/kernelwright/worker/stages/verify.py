@@ -45,7 +45,8 @@ def verify(subject: Subject, case: Case) -> CaseResult:
         for count, draw in enumerate(draws):
             spent_s = subject.replayed_s - before_s
             if spent_s > processes.limits.draws_s:
-                reason = f"not verified: {count} of {len(draws)} draws in {spent_s:.0f} s"
+                limit_s = processes.limits.draws_s
+                reason = f"not verified: only {count} of {len(draws)} draws in {spent_s:.0f} s (limit {limit_s:g} s)"
                 subject.unfinished[case.name] = CaseResult(case=case.name, status=Status.NOT_VERIFIED, reason=reason)
                 return subject.unfinished[case.name]
             results.append(replayed(subject, case.name, plan, draw))
