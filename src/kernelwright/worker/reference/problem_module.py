@@ -10,6 +10,7 @@ import ast
 import builtins
 import codecs
 import contextlib
+import functools
 import hashlib
 import inspect
 import math
@@ -84,12 +85,10 @@ def own_modules(file: Path) -> dict[str, str]:
         raise ProblemError(f"{folder} holds a module that cannot be read: {error}") from error
 
 
-def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> types.ModuleType:
-    """The problem's module, freshly executed, with `constants` in place of what the file assigns to them.
-
-    Each is set right after the statement that assigns it, so that what is computed from it follows. Names with
-    brackets are items of tuples and lists, or numbers in a function's body (`numbers`).
-    """
+@functools.lru_cache(maxsize=1024)
+def _compiled(file: Path, tree: ast.Module, replacements: tuple[tuple[str, str, Scalar], ...]) -> types.CodeType:
+    """See `execute`. replacements: name, text and value of each constant; some values of different types are equal."""
+    constants = {name: value for name, _, value in replacements}
     items = {item: constants[name] for name in constants if (item := numbers.item_of(name)) is not None}
     body: list[ast.stmt] = []
     for statement in tree.body:
@@ -109,7 +108,16 @@ def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> ty
         for name, expression in overrides:
             override = ast.Assign(targets=[ast.Name(id=name, ctx=ast.Store())], value=expression)
             body.append(ast.fix_missing_locations(ast.copy_location(override, statement)))
-    code = compile(ast.Module(body=body, type_ignores=[]), str(file), "exec", dont_inherit=True)
+    return compile(ast.Module(body=body, type_ignores=[]), str(file), "exec", dont_inherit=True)
+
+
+def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> types.ModuleType:
+    """The problem's module, freshly executed, with `constants` in place of what the file assigns to them.
+
+    Each is set right after the statement that assigns it, so that what is computed from it follows. Names with
+    brackets are items of tuples and lists, or numbers in a function's body (`numbers`).
+    """
+    code = _compiled(file, tree, tuple((name, repr(value), value) for name, value in sorted(constants.items())))
     module = types.ModuleType(_MODULE_NAME)
     module.__file__ = str(file)
     module.__dict__[_REPLACED] = numbers.replaced
@@ -215,13 +223,26 @@ def seeded(part: str, seed: int, device: str) -> Iterator[int]:
     gpus = [torch.device(device)] if torch.device(device).type == "cuda" else []
     try:
         with torch.random.fork_rng(devices=gpus), torch.device(device):
-            torch.manual_seed(derived)
+            seed_torch(derived)
             random.seed(derived)
             np.random.seed(derived % 2**32)
             yield derived
     finally:
         random.setstate(python)
         np.random.set_state(numpy)
+
+
+def seed_torch(seed: int) -> None:
+    """`torch.manual_seed` for the devices that are here. For every other kind that torch knows, it formats the call
+    stack and keeps the call: a third of what reading a problem took."""
+    torch.default_generator.manual_seed(seed)
+    if has_gpu():
+        torch.cuda.manual_seed_all(seed)
+
+
+@functools.cache
+def has_gpu() -> bool:
+    return torch.cuda.is_available()
 
 
 # --- cases --------------------------------------------------------------------------------------------------
