@@ -23,6 +23,10 @@ MEMORY_LEFT_BYTES = 2**30
 """Pure tests need 100 MB of it at most."""
 
 
+# Each process of xdist has a core. With more threads than that, torch's wait for one another in busy loops.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     """Give pure tests their temporary folders in memory, where there is enough of it and no other place was named."""
     named = config.option.basetemp or "PYTEST_DEBUG_TEMPROOT" in os.environ
