@@ -29,7 +29,7 @@ from kernelwright.model import PROTOCOL, Candidate, Evaluation, Hello, Returned,
 pytest.importorskip("torch", reason="the worker needs torch: pip install -e '.[worker]'")
 pytest.importorskip("triton", reason="the worker needs Triton: pip install -e '.[worker]'")
 
-LIMITS = scaled({"interpret_s": 8.0, "record_s": 4.0, "compile_s": 8.0})
+LIMITS = scaled({"interpret_s": 8.0, "record_s": 4.0, "compile_s": 4.0})
 
 AFFINE = """
 import torch
