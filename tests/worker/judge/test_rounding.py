@@ -147,16 +147,15 @@ def scores_in_two_orders(q: Tensor, k: Tensor) -> tuple[Tensor, Tensor]:
     return found[0], found[1]
 
 
-@pytest.mark.parametrize("seeds", [(1, 2, 3), (1, 2, 55)])
 def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seeds: tuple[int, ...]
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As Triton compiles it for a GPU: once for the quotient and once for the sum, in two layouts. On an H200 an honest
     attention was called wrong on inputs scaled by 16."""
     file = tmp_path / "problem.py"
     file.write_text(PROBLEM.format(expression=ATTENTION.format(scale=0.25)).replace("d=24", "d=16"))
     compared = 0
-    for seed in seeds:
+    for seed in (1, 2, 3, 55):
         fixed = SimpleNamespace(randbits=lambda bits, seed=seed: seed)
         monkeypatch.setattr("kernelwright.worker.judge.draws.secrets", fixed)
         made = Judge("cpu")
@@ -172,7 +171,7 @@ def test_a_kernel_whose_scores_are_added_up_twice_in_two_orders_is_right(
             found = made._compared("small", draw, 0, (share[..., None] * v[:, None, :, :]).sum(-2))
             assert found.reason == ""
             compared += 1
-    assert compared > 30
+    assert compared > 40
 
 
 CORRECTED = """
@@ -183,7 +182,7 @@ class Model(torch.nn.Module):
     def forward(self, x, beta):
         return x / (1 - beta)
 
-CASES = [dict(name="small", small=True, columns=24), dict(name="timed", columns=1 << 20)]
+CASES = [dict(name="small", small=True, columns=24), dict(name="timed", columns=(1 << 18) + 1)]
 
 def get_inputs(columns=24):
     return [torch.randn(8, columns), 0.999]
@@ -193,6 +192,7 @@ def get_init_inputs():
 """
 
 
+# The timed case is one element a row too large to meet every distribution.
 @pytest.mark.parametrize("case", ["small", "timed"])
 def test_a_number_reaches_a_kernel_in_float32(tmp_path: Path, case: str) -> None:
     file = tmp_path / "problem.py"
