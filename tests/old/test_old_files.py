@@ -10,17 +10,16 @@ from __future__ import annotations
 import json
 import shutil
 import sqlite3
-from collections.abc import Iterator
 from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
 from click.testing import CliRunner, Result
 
+from evaluated import StartedWorker
 from kernelwright.cli.context import Parts
 from kernelwright.cli.main import cli
 from kernelwright.codec import decode, sha
-from kernelwright.evaluator.launch import start_worker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.settings import read_settings
 from kernelwright.journal import Journal, database
@@ -38,9 +37,8 @@ def old(tmp_path: Path) -> Path:
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with start_worker() as started:
-        yield started
+def worker(shared_worker: StartedWorker) -> Worker:
+    return shared_worker()
 
 
 def kernelwright(*words: str, worker: Worker | None = None) -> Result:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import copy
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import torch
 from torch import Tensor
 
-from kernelwright.evaluator.launch import start_worker
+from evaluated import StartedWorker
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.worker.judge.judge import Judge
 
@@ -19,9 +18,8 @@ NETWORKS = ["states_made_in_forward", "causal_mask_buffer", "shifted_windows"]
 
 
 @pytest.fixture(scope="module")
-def worker() -> Iterator[Worker]:
-    with start_worker() as started:
-        yield started
+def worker(shared_worker: StartedWorker) -> Worker:
+    return shared_worker()
 
 
 @pytest.mark.parametrize("name", NETWORKS)
