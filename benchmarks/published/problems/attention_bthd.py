@@ -9,6 +9,8 @@ length = 1024
 heads = 8
 width = 64
 
+PRECISION = "tf32"  # float32 products of tl.dot, by Triton's default
+
 CASES = [
     dict(name="full", batch=2, length=1024, heads=8, width=64, dtype="float16"),
     dict(name="small", small=True, batch=1, length=40, heads=2, width=16, dtype="float32"),

@@ -374,3 +374,79 @@ def test_an_error_of_a_few_eps_is_explained_at_every_element_and_one_of_twice_as
         kept = elementwise.without_explained(off, right, sensitive, torch.float32) == right.float()
         assert bool(kept[x.abs() < 2].all()) == explained
         assert bool(kept[x.abs() < 2].any()) == explained
+
+
+QUANTISER = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.round(x / (x.abs().amax(-1, keepdim=True) / 127)).to(torch.int8)
+
+CASES = [dict(name="small", small=True, rows=64), dict(name="timed", rows=32)]
+
+def get_inputs(rows):
+    return [torch.cat([torch.ones(rows, 1), torch.randn(rows, 255).sign() / 2], dim=1)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_every_value_next_to_a_step_may_be_on_either_side_of_it(tmp_path: Path) -> None:
+    """16,320 values of 63.5. A published quantiser was refused on a GPU for one of some hundred such values, because
+    random roundings of its scale and its quotient all stayed on one side."""
+    file = tmp_path / "problem.py"
+    file.write_text(QUANTISER)
+    made = Judge("cpu")
+    made.load(str(file), None)
+    (x,) = made.answer("small", 0).instance.inputs
+    assert isinstance(x, Tensor)
+    exact = x.double() / (1 / 127)
+    one, other = torch.floor(exact.abs()) * exact.sign(), torch.ceil(exact.abs()) * exact.sign()
+    assert int((one != other).sum()) == 64 * 255
+    for side in (one, other):
+        assert not made._compared("small", 0, 0, side.to(torch.int8)).reason
+    for beyond in (one - exact.sign(), other + exact.sign()):
+        assert made._compared("small", 0, 0, beyond.clamp(-127, 127).to(torch.int8)).reason
+
+
+LOG2E = 1.4426950408889634
+
+SOFTMAX = """
+import torch
+
+class Model(torch.nn.Module):
+    def forward(self, x):
+        return torch.{function}(x, dim=-1)
+
+CASES = [dict(name="small", small=True, rows=24), dict(name="timed", rows=16)]
+
+def get_inputs(rows):
+    return [4 * torch.randn(rows, 200)]
+
+def get_init_inputs():
+    return []
+"""
+
+
+@pytest.mark.parametrize("function", ["softmax", "log_softmax"])
+def test_the_logarithm_of_a_row_s_sum_may_be_one_rounded_number(tmp_path: Path, function: str) -> None:
+    """Kernels save it for the backward: exp(x - it) is off by an eps of it, also where the result is 1."""
+    file = tmp_path / "problem.py"
+    file.write_text(SOFTMAX.format(function=function))
+    made = Judge("cpu")
+    made.load(str(file), None)
+    coarse = []
+    for draw in made.draws_for("small"):
+        (x,) = made.answer("small", draw).instance.inputs
+        assert isinstance(x, Tensor)
+        shifted = x - torch.logsumexp(x, -1, keepdim=True)
+        assert not made._compared("small", draw, 0, shifted.exp() if function == "softmax" else shifted).reason
+        if function == "softmax" and made.answer("small", draw).distribution not in values.MAGNITUDES:
+            fused = (x.double() * LOG2E - (torch.logsumexp(x, -1, keepdim=True) * LOG2E).double()).float().exp2()
+            assert not made._compared("small", draw, 0, fused).reason
+        rounded = x - torch.logsumexp(x, -1, keepdim=True).bfloat16().float()
+        coarse.append(made._compared("small", draw, 0, rounded.exp() if function == "softmax" else rounded).reason)
+    assert coarse[0]
+    assert sum(map(bool, coarse)) > len(coarse) / 2

@@ -15,7 +15,7 @@ import torch
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case
-from kernelwright.worker.judge import elementwise, rounding, tolerance
+from kernelwright.worker.judge import elementwise, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choice, choices
 from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
@@ -155,6 +155,9 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     if any(widest):
         coarse = in_float32(instance, exact, lenient) or own
         own = [_narrowed(o, c) if w else o for o, c, w in zip(own, coarse, widest, strict=True)]
+    if tf32.is_used(instance):
+        found = (tolerance.errors(r, e, lenient) for r, e in zip(tf32.outputs_with_tf32(instance), exact, strict=True))
+        own = [with_tf32(o, f) if p.dtype == torch.float32 else o for o, f, p in zip(own, found, produced, strict=True)]
     halves = (torch.float16, torch.bfloat16)
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
@@ -175,6 +178,15 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
         choices=choices(lambda: framework_outputs(instance), produced),
     )  # fmt: skip
+
+
+def with_tf32(own: tolerance.Errors, other: tolerance.Errors) -> tolerance.Errors:
+    """PyTorch's own error of one output, at least a share of what TF32 makes of it. other: where that is a number."""
+    if other.special:
+        return own
+    return replace(
+        own, max_abs=max(own.max_abs, tf32.SHARE * other.max_abs), rms_abs=max(own.rms_abs, tf32.SHARE * other.rms_abs)
+    )
 
 
 def as_right(
@@ -199,8 +211,14 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
     moved = rounding.deviations(answer.instance, exact, answer.dtypes, seed)
     found = [None if s is None else torch.maximum(s, m.to(s.dtype)) for s, m in zip(found, moved, strict=True)]
     floors = [elementwise.typical(e) for e in exact] if floors is None else floors
-    units = [0.0 if s is None else float(elementwise.in_units(p, e, s, f, p.dtype).amax()) if p.numel() else 0.0
-             for p, e, s, f in zip(framework_outputs(answer.instance), exact, found, floors, strict=True)]  # fmt: skip
+    runs = [framework_outputs(answer.instance)]
+    if tf32.is_used(answer.instance):
+        runs.append(tf32.outputs_with_tf32(answer.instance))
+    units = [0.0] * len(exact)
+    for made in runs:
+        for i, (p, e, s, f) in enumerate(zip(made, exact, found, floors, strict=True)):
+            if s is not None and p.numel():
+                units[i] = max(units[i], float(elementwise.in_units(p, e, s, f, answer.dtypes[i]).amax()))
     nbytes = answer.nbytes + sum(tensor.nbytes for tensor in found if tensor is not None)
     return replace(answer, sensitive=found, floors=floors, units=units, nbytes=nbytes)
 

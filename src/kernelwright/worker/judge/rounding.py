@@ -31,6 +31,11 @@ either: so of two of them that meet in an element, errors add up in one reading 
 WHOLE_READINGS = 8
 """The same for outputs of whole numbers: one next to a step (4.5 for a rounding) is beyond it in half of them."""
 
+SIGNED_READINGS = 16
+"""More of these for whole numbers, in which each read of an intermediate result is too large at all elements, or too
+small. Every pair of reads has each of its four combinations in some reading (an orthogonal array of strength 2, a
+Hadamard matrix): a quantiser reads its scale and its quotient, and only one combination crosses the step."""
+
 
 ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
 """Whole numbers that PyTorch can compare."""
@@ -67,7 +72,7 @@ def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor
     """For each output of whole numbers the least and the largest value of each element when intermediate results are
     rounded to float32 in several ways; nothing for other outputs. exact: the outputs in float64."""
     found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
-    for reading in range(WHOLE_READINGS):
+    for reading in range(WHOLE_READINGS + SIGNED_READINGS):
         made = roughly(instance, torch.float32, 0, reading=READINGS + reading)
         for position, (one, known) in enumerate(zip(made, found, strict=True)):
             if known and one.shape == known[0].shape:
@@ -94,7 +99,7 @@ class _Rough(TorchDispatchMode):
     def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: int) -> None:
         super().__init__()
         self.shifted, self.asked = shifted, 0
-        self.reading, self.composed = reading, 0
+        self.reading, self.composed, self.reads = reading, 0, 0
         self.eps = torch.finfo(dtype).eps
         self.composed_eps = min(self.eps, torch.finfo(torch.float32).eps)
         self.held = torch.float32 if dtype == torch.float64 else dtype  # nothing wider tells what float64 rounds
@@ -109,7 +114,8 @@ class _Rough(TorchDispatchMode):
         if name in SHIFTED:
             other = self._made_before(args[0])
             with self:
-                return SHIFTED[name](args[0], other, *args[1:], **kwargs)
+                made = SHIFTED[name](args[0], other, *args[1:], **kwargs)
+            return self._with_rounded_sum(name, made, *args) if self.reading < READINGS and name in SUMS else made
         args, kwargs = tree_map(self._read, args), tree_map(self._read, kwargs)
         made = func(*args, **kwargs)
         if name in COMPOSED and made.dtype == torch.float64:
@@ -117,6 +123,16 @@ class _Rough(TorchDispatchMode):
             is_sure = self._is_exact(made) & ((made == 0) | (made.abs() >= 1))
             return torch.where(is_sure, made, made + self.composed_eps * COMPOSED_EPS * self._side(made))
         return self._summed(made, *FACTORS[name](*args)) if name in FACTORS else made
+
+    def _with_rounded_sum(self, name: str, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
+        """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for
+        the backward, and multiply exponents by log2(e): exp(x - it) is off by an eps of it, also where the result is
+        1. Where that is more than SUM_MOST, such a kernel is wrong."""
+        if made.dtype != torch.float64:
+            return made
+        total = torch.logsumexp(x, dim, keepdim=True)
+        moved = self.composed_eps * total.abs()
+        return SUMS[name](made, torch.where(moved <= SUM_MOST, moved * self._part(total), 0.0))
 
     def _made_before(self, x: Tensor) -> Tensor:
         """What the call before has subtracted this maximum from; a kernel that makes it twice adds up in two orders."""
@@ -148,7 +164,11 @@ class _Rough(TorchDispatchMode):
         return self._part(value).sign()
 
     def _part(self, value: Tensor) -> Tensor:
-        """A number from -1 to 1 for each element."""
+        """A number from -1 to 1 for each element; in the last readings 1 or -1 for all."""
+        pattern = self.reading - READINGS - WHOLE_READINGS
+        if pattern >= 0:
+            self.reads = self.reads % (SIGNED_READINGS - 1) + 1  # a column of the matrix, without the first: all ones
+            return torch.full_like(value, -1.0 if (pattern & self.reads).bit_count() % 2 else 1.0)
         device = value.device
         generator = self.generators.setdefault(device, torch.Generator(device=device).manual_seed(self.seed))
         return torch.rand(value.shape, generator=generator, device=device, dtype=value.dtype) * 2 - 1
@@ -182,6 +202,15 @@ SHIFTED: dict[str, Callable[..., Tensor]] = {
     "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
 }  # fmt: skip
 """Operators that subtract a maximum inside. Each gets what is shifted twice, as this call and another made it."""
+
+SUM_MOST = 2.0**-7
+"""Largest error of a row's sum that a kernel may make by rounding its logarithm: scores of 65,000 in float32."""
+
+SUMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
+    "_softmax": lambda made, moved: made * (1 + moved), "_safe_softmax": lambda made, moved: made * (1 + moved),
+    "_log_softmax": lambda made, moved: made + moved,
+}  # fmt: skip
+"""How a softmax changes where the logarithm of its row's sum does."""
 
 FACTORS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
     "mm": lambda one, other, *_: (one, other), "bmm": lambda one, other, *_: (one, other),

@@ -233,16 +233,11 @@ def seeded(part: str, seed: int, device: str) -> Iterator[int]:
 
 
 def seed_torch(seed: int) -> None:
-    """`torch.manual_seed` for the devices that are here. For every other kind that torch knows, it formats the call
-    stack and keeps the call: a third of what reading a problem took."""
+    """`torch.manual_seed` for CPU and CUDA. For every other kind of device that torch knows, it formats the call stack
+    and keeps the call: a third of what reading a problem took."""
     torch.default_generator.manual_seed(seed)
-    if has_gpu():
+    if torch.backends.cuda.is_built():
         torch.cuda.manual_seed_all(seed)
-
-
-@functools.cache
-def has_gpu() -> bool:
-    return torch.cuda.is_available()
 
 
 # --- cases --------------------------------------------------------------------------------------------------

@@ -49,6 +49,7 @@ MODULES: dict[str, frozenset[str] | None] = {
     "torch.cuda": DEVICE, "torch.xpu": DEVICE, "torch.npu": DEVICE, "torch.amp": FORWARDS, "torch.cuda.amp": FORWARDS,
     "torch.autograd": frozenset({"Function", "function", "grad"}),
     "torch.autograd.function": frozenset({"Function", "FunctionCtx", "once_differentiable"}),
+    "torch.return_types": None,  # named tuples of tensors
     "torch.version": frozenset({"hip", "cuda", "xpu"}),
     "torch._prims_common": None,
     "triton": _words("""jit autotune heuristics Config cdiv next_power_of_2 set_allocator __version__ JITFunction
