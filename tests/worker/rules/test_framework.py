@@ -10,7 +10,7 @@ from kernelwright.worker.rules.framework import MODULES, may_be_imported, why_re
 
 NEEDED = """torch.empty torch.float32 torch.float8_e4m3fn torch.Tensor torch.Tensor.shape torch.nn.Module
 torch.nn.Parameter torch.nn.functional.pad torch.nn.init.uniform_ torch.cuda.get_device_properties
-torch.cuda.amp.custom_fwd torch.finfo
+torch.cuda.amp.custom_fwd torch.finfo torch.return_types.cummax
 torch.no_grad torch.is_tensor torch.is_autocast_enabled torch.autograd.Function torch.version.hip torch.__version__
 torch.LongTensor torch.contiguous_format torch.mm torch.linalg.norm triton.cdiv triton.jit triton.Config
 triton.tools.tensor_descriptor.TensorDescriptor.from_tensor triton.runtime.driver.active.get_current_target
