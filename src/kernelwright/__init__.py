@@ -5,8 +5,8 @@
     problem = kernelwright.Problem.from_module(block, [x])
     print(kernelwright.verify(problem, "kernel.py"))
 
-What Python programs may use is listed in `API`; its types are in `__init__.pyi`. Each name is imported when it is first
-used: importing kernelwright imports neither torch nor anything else.
+`API` lists the public names; their types are in `__init__.pyi`. Each name is imported when it is first used: importing
+kernelwright imports neither torch nor anything else.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ __all__ = ["__version__", *API]
 
 
 class _Package(types.ModuleType):
-    """Finds the public names. A module's own `__getattr__` would not do: `export` and `tune` are also subpackages, and
-    importing one sets an attribute of the same name."""
+    """The package's module object, with the public names as properties. A module-level `__getattr__` is not enough:
+    `export` and `tune` are also subpackages, and importing one sets an attribute of the same name."""
 
     def __dir__(self) -> list[str]:
         return sorted({*super().__dir__(), *API})
@@ -49,7 +49,8 @@ def _public(name: str, module: str) -> property:
         return getattr(importlib.import_module(module), name)
 
     def ignore(package: types.ModuleType, subpackage: types.ModuleType) -> None:
-        """The import system sets it once the subpackage is imported, which stays reachable by its full name."""
+        """Ignore that the import system sets the attribute to the imported subpackage. The subpackage stays reachable
+        by its full name."""
 
     return property(value, ignore)
 

@@ -1,4 +1,4 @@
-"""`python -m kernelwright`: the command line, for where its script is not on PATH."""
+"""`python -m kernelwright`: the command line, for environments whose `kernelwright` script is not on PATH."""
 
 from kernelwright.cli.main import main
 

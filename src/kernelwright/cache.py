@@ -1,7 +1,7 @@
-"""A folder of small records by key, kept for later processes of one user: compiled kernels, verdicts of failures.
+"""An on-disk cache of small records by key, shared by the processes of one user: compiled kernels, failed verdicts.
 
-Only its user may open the folder, and no link is followed. Readers validate each record as they would an answer from
-outside. When the folder is too large, the oldest entries are removed.
+Only its user may open the folder, and no link is followed. Readers validate each record like untrusted input. When the
+folder is too large, the oldest entries are removed.
 """
 
 from __future__ import annotations
@@ -28,16 +28,14 @@ FOLDER_BYTES_MAX = 2 << 30
 """Some twenty thousand compiled kernels."""
 
 KEPT = 0.8
-"""When entries have to be removed, the folder shrinks to this share of its limit, so that not every process removes
-some.
-"""
+"""Pruning shrinks the folder to this share of its limit, so that not every process has to prune."""
 
 PROGRAM_VARIABLE = "TRITON_PTXAS_PATH"
-"""Environment variable by which a user names another assembler; Triton's own belongs to the version of Triton."""
+"""Environment variable that names another assembler than the one that Triton ships."""
 
 
 class Size(NamedTuple):
-    """Of all entries of a folder."""
+    """Number and total bytes of the entries of a folder."""
 
     entries: int
     bytes: int
@@ -47,9 +45,10 @@ class Cache:
     """Records by key, safe for several processes at once."""
 
     def __init__(self, folder: Path, option: str = "--compile-cache", most_bytes: int = FOLDER_BYTES_MAX) -> None:
-        """Make `folder` where it is missing, and remove its oldest entries where they take more than `most_bytes`.
+        """Create `folder` if it is missing, and remove its oldest entries if they take more than `most_bytes`.
 
-        option: what named it, for messages. Raises ConfigError unless it is a folder that only this user can open.
+        option: the command-line option that named the folder, for messages. Raises ConfigError unless `folder` is a
+        folder that only this user can open.
         """
         try:
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
@@ -64,7 +63,7 @@ class Cache:
         self._prune(most_bytes)
 
     def fetch(self, key: str) -> object | None:
-        """What was stored under `key`, unchecked; None where there is nothing that can be read."""
+        """The record stored under `key`, not validated; None if there is no readable one."""
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
         try:
             with open(os.open(self._name(key), flags, dir_fd=self._folder), "rb") as file:
@@ -73,7 +72,7 @@ class Cache:
             return None
 
     def store(self, key: str, answer: object) -> None:
-        """Store the record completely or not at all. A full disk is no error: the next process finds nothing."""
+        """Store the record completely or not at all. A full disk is not an error: the record is then not cached."""
         part = f".{os.getpid()}-{threading.get_ident()}"
         flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_NOFOLLOW | os.O_CLOEXEC
         with contextlib.suppress(OSError):
@@ -93,7 +92,7 @@ class Cache:
         return codec.sha(codec.encode([self._origin, key]))
 
     def _entries(self) -> list[tuple[str, os.stat_result]]:
-        """Names and sizes of this user's files in the folder; a file that disappears meanwhile is left out."""
+        """Names and `stat` results of the regular files in the folder; a file that disappears meanwhile is skipped."""
         found = []
         for name in os.listdir(self._folder):
             with contextlib.suppress(OSError):
@@ -116,16 +115,17 @@ class Cache:
 
 
 def is_entry(found: os.stat_result) -> bool:
-    """Whether a file can be an entry: an ordinary file of this user, not writable by others, with one name."""
+    """Whether a file can be an entry: a regular file of this user, not writable by others, with one hard link and at
+    most `ENTRY_BYTES_MAX` bytes."""
     is_own = found.st_uid == os.geteuid() and not found.st_mode & 0o022 and found.st_nlink == 1
     return stat.S_ISREG(found.st_mode) and is_own and found.st_size <= ENTRY_BYTES_MAX
 
 
 def origin() -> str:
-    """Hash of everything besides the key that a record depends on: kernelwright's own files, the judge's rules
-    included; Python; and a user's own assembler.
+    """Hash of everything besides the key that a record depends on: kernelwright's Python files (with the judge's
+    rules), the Python version and a user's own assembler.
 
-    So a record from another version of kernelwright, whose compiler may refuse other kernels, is never used.
+    A record from another version of kernelwright, which may refuse other kernels, is therefore never used.
     """
     found = hashlib.sha256(platform.python_version().encode())
     package = Path(kernelwright.__file__).parent

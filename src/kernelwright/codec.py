@@ -1,6 +1,6 @@
-"""Records to JSON and back, and hashes of records.
+"""JSON encoding and decoding of records, and SHA-256 of bytes and text.
 
-The hash is that of the record's canonical JSON (sorted keys), so it is the same on every machine and Python version.
+A record's JSON is canonical (sorted keys), so its hash is the same on every machine and Python version.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ _encoder = msgspec.json.Encoder(order="deterministic")
 
 
 def encode(value: Any) -> bytes:
-    """Canonical JSON of a record (or of plain data holding records)."""
+    """Canonical JSON of a record, or of plain data that contains records."""
     return _encoder.encode(value)
 
 
 def document_text(value: Any) -> str:
-    """Indented JSON of a record (or of plain data holding records), for people and other programs."""
+    """Indented JSON of a record, or of plain data that contains records, for people and other programs."""
     return msgspec.json.format(encode(value), indent=2).decode()
 
 
 def decode(data: bytes | str, type: type[T]) -> T:
-    """The record in `data`; raises `msgspec.ValidationError` where it does not fit `type`."""
+    """The record in `data`; raises `msgspec.ValidationError` if it does not fit `type`."""
     return msgspec.json.decode(data, type=type)
 
 

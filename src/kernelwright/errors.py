@@ -8,10 +8,10 @@ request, the machine or kernelwright itself is at fault, and the command line tu
     │   ├── ProblemError       a file that is not a problem, or a problem that cannot be evaluated
     │   ├── RunFolderError     a run folder that is missing, half-written or from another version
     │   └── ConfigError        an unknown strategy, provider, option value, or a missing key
-    ├── NothingToWin       an answer, not a fault: the framework's library call is the computation
+    ├── NothingToWin       an answer, not a fault: the framework's library call is the whole computation
     ├── MachineError       this machine lacks something (a GPU, torch, Triton)
     ├── WorkerError        the worker died or broke its protocol: our failure
-    │   └── WorkerLost         its process, or the way to it, is gone: another worker could do the same
+    │   └── WorkerLost         its process or the connection to it is gone: another worker could do the request
     └── ProviderError      a model provider gave no usable answer after its retries
 """
 
@@ -19,7 +19,7 @@ from __future__ import annotations
 
 
 class KernelwrightError(Exception):
-    """What happened, to what, what was expected; `hint` says what to do."""
+    """Base class. The message says what happened, to what, and what was expected; `hint` says what to do."""
 
     def __init__(self, message: str, hint: str | None = None) -> None:
         super().__init__(message)
@@ -47,7 +47,7 @@ class ConfigError(RequestError):
 
 
 class NothingToWin(KernelwrightError):
-    """No kernel is looked for, because the framework's library call is the computation. An answer, not a fault."""
+    """No search is run, because the framework's library call is the whole computation. An answer, not a fault."""
 
 
 class MachineError(KernelwrightError):
@@ -59,10 +59,11 @@ class WorkerError(KernelwrightError):
 
 
 class WorkerLost(WorkerError):
-    """The process of a worker, or the way to it, is gone; another worker could do the same."""
+    """The process of a worker or the connection to it is gone; another worker could do the request."""
 
     from_outside = False
-    """Whether the loss came from outside, so no request caused it: the worker was asked to end, or was lost before."""
+    """Whether the cause was external, so no request is to blame: the worker was asked to end, its host became
+    unreachable, or it was lost before the request."""
 
     @classmethod
     def before(cls, earlier: WorkerLost) -> WorkerLost:

@@ -1,8 +1,8 @@
-"""Files of a run's folder, written without following a link.
+"""Reads and writes files of a run's folder without following symbolic links.
 
-A run's folder may come from elsewhere. A symbolic link in it could lead a write to any file of the user, so every part
-of a path below the folder is opened with O_NOFOLLOW, and a file is replaced whole instead of opened. The folder itself
-may be reached by a link: the user named it.
+A run's folder may come from another person. A symbolic link in it could lead a write to any file of the user, so every
+part of a path below the folder is opened with O_NOFOLLOW, and a file is replaced whole instead of opened. The path of
+the folder itself may contain links, because the user named it.
 """
 
 from __future__ import annotations
@@ -21,17 +21,17 @@ _FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 def write_file(root: Path, name: str, content: str | bytes, durable: bool = False) -> Path:
-    """Write `root`/`name` whole or not at all, making the folders on the way; gives the path.
+    """Write `root`/`name` completely or not at all, create the folders on its path, and return the path.
 
-    name: relative, with "/" between its parts. A link in the place of the file is replaced, not followed. durable:
-    wait until the content is on the disk. Raises `RunFolderError`, also for a link in the place of a folder.
+    name: relative, with "/" between its parts. If the file is a link, the link is replaced, not followed. durable:
+    wait until the content is on the disk. Raises `RunFolderError`, also if a folder on the path is a link.
     """
     data = content.encode("utf-8", "backslashreplace") if isinstance(content, str) else content
     parent, last = _split(name)
     temporary = f".{last[:200]}.part"
     with _said(root, name, "write"), _opened(root, parent, make=True) as folder:
         with contextlib.suppress(FileNotFoundError):
-            os.unlink(temporary, dir_fd=folder)  # of a process that was killed
+            os.unlink(temporary, dir_fd=folder)  # left by a process that was killed
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         descriptor = os.open(temporary, flags, 0o644, dir_fd=folder)
         try:
@@ -41,7 +41,7 @@ def write_file(root: Path, name: str, content: str | bytes, durable: bool = Fals
                     file.flush()
                     os.fsync(descriptor)
             os.replace(temporary, last, src_dir_fd=folder, dst_dir_fd=folder)
-        except BaseException:  # an interrupt, too: no temporary file stays
+        except BaseException:  # also for an interrupt: leave no temporary file
             with contextlib.suppress(OSError):
                 os.unlink(temporary, dir_fd=folder)
             raise
@@ -49,13 +49,13 @@ def write_file(root: Path, name: str, content: str | bytes, durable: bool = Fals
 
 
 def make_folder(root: Path, name: str) -> Path:
-    """Make the folder `root`/`name` and those on the way, where they are not there; gives the path."""
+    """Create the folder `root`/`name` and its parents where they are missing; return the path."""
     with _said(root, name, "make"), _opened(root, _parts(name), make=True):
         return root / name
 
 
 def fresh_folder(home: Path, name: str) -> Path:
-    """Make the folder `home`/`name`, with a number appended where that is taken. No two calls get the same folder, also
+    """Create the folder `home`/`name`, with a number appended if that exists. No two calls get the same folder, even
     from different processes."""
     home.mkdir(parents=True, exist_ok=True)
     for number in range(1, 10_000):
@@ -69,14 +69,14 @@ def fresh_folder(home: Path, name: str) -> Path:
 
 
 def remove_file(root: Path, name: str) -> None:
-    """Remove the file or the link `root`/`name`, if it is there."""
+    """Remove the file or link `root`/`name` if it exists."""
     parent, last = _split(name)
     with _said(root, name, "remove"), contextlib.suppress(FileNotFoundError), _opened(root, parent) as folder:
         os.unlink(last, dir_fd=folder)
 
 
 def remove_folder(root: Path, name: str) -> None:
-    """Remove the folder `root`/`name` with all in it, if it is there; links in it are removed, not followed."""
+    """Remove the folder `root`/`name` and its content if it exists; links in it are removed, not followed."""
     parent, last = _split(name)
     with _said(root, name, "remove"), contextlib.suppress(FileNotFoundError), _opened(root, parent) as folder:
         os.close(os.open(last, _FOLDER, dir_fd=folder))  # a link to a folder is refused like any other
@@ -84,7 +84,7 @@ def remove_folder(root: Path, name: str) -> None:
 
 
 def read_file(root: Path, name: str) -> bytes | None:
-    """What the regular file `root`/`name` holds; None where there is none. Raises `RunFolderError` for a link."""
+    """The content of the regular file `root`/`name`; None if it is missing. Raises `RunFolderError` for a link."""
     parent, last = _split(name)
     with _said(root, name, "read"), contextlib.suppress(FileNotFoundError), _opened(root, parent) as folder:
         flags = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
@@ -96,7 +96,7 @@ def read_file(root: Path, name: str) -> bytes | None:
 
 
 def open_locked(root: Path, name: str) -> int:
-    """A descriptor of the regular file `root`/`name`, made where it is not there, to read and write."""
+    """A descriptor to read and write the regular file `root`/`name`, which is created if missing. It takes no lock."""
     flags = os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
     with _said(root, name, "write"):
         descriptor = os.open(root / name, flags, 0o644)
@@ -107,13 +107,13 @@ def open_locked(root: Path, name: str) -> int:
 
 
 def require_empty(folder: Path) -> None:
-    """Raise `RequestError` where `folder`, which is to be written, is a file or holds something."""
+    """Raise `RequestError` if `folder`, which is to be written, is a file or is not empty."""
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
         raise RequestError(f"{folder} is not empty", "name another folder with --out, or remove it")
 
 
 def refuse_links(root: Path) -> None:
-    """Raise `RunFolderError` for the first link anywhere in the folder: kernelwright makes none."""
+    """Raise `RunFolderError` for the first link anywhere in the folder: kernelwright creates none."""
     todo = [root]
     while todo:
         folder = todo.pop()
@@ -127,7 +127,7 @@ def refuse_links(root: Path) -> None:
 
 @contextlib.contextmanager
 def _opened(root: Path, parts: tuple[str, ...], make: bool = False) -> Iterator[int]:
-    """A descriptor of the folder below `root`, reached part by part."""
+    """A descriptor of the folder at `parts` below `root`, opened part by part. make: create missing parts."""
     folder = os.open(root, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         for part in parts:
@@ -144,11 +144,11 @@ def _opened(root: Path, parts: tuple[str, ...], make: bool = False) -> Iterator[
 
 @contextlib.contextmanager
 def _said(root: Path, name: str, what: str) -> Iterator[None]:
-    """What the system refuses is a fault of the run's folder, with the path."""
+    """Convert an `OSError` of the block into a `RunFolderError` with the path."""
     try:
         yield
     except OSError as error:
-        # Linux says ELOOP for a link in the place of a file, ENOTDIR for one in the place of a folder.
+        # Linux gives ELOOP if the file is a link, and ENOTDIR if a folder on its path is one.
         if error.errno in (errno.ELOOP, errno.ENOTDIR):
             parts = name.split("/")
             below = [root.joinpath(*parts[: end + 1]) for end in range(len(parts))]

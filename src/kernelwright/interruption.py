@@ -1,7 +1,7 @@
-"""Signals that end a program: two ways to end early for whatever holds processes, files or a GPU.
+"""Signal handling: two ways to end a program that owns processes, files or a GPU.
 
-Ctrl-C and SIGUSR1 (`kernelwright stop`) interrupt it, and it may take its time for what was paid for. SIGTERM and
-SIGHUP (a shutdown, a closed terminal) come before a SIGKILL: the program is gone within `GRACE_S`, whatever hangs.
+Ctrl-C and SIGUSR1 (`kernelwright stop`) interrupt the program, which may then finish work that was paid for. SIGTERM
+and SIGHUP (a shutdown, a closed terminal) precede a SIGKILL: the process exits within `GRACE_S`, even if it hangs.
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ from contextlib import contextmanager
 from types import FrameType
 
 STOP = signal.SIGUSR1
-"""As Ctrl-C. Not SIGINT, which a shell's background jobs ignore."""
+"""Has the effect of Ctrl-C. SIGINT is not used, because background jobs of a shell ignore it."""
 
 GRACE_S = 2.0
-"""From the signal to the end of the process. What sends SIGTERM sends SIGKILL some seconds later."""
+"""Time from the signal to the end of the process. The sender of a SIGTERM sends SIGKILL some seconds later."""
 
 LAST_S = 0.15
-"""Of these, kept for leaving: at this time before the end the process is ended from within."""
+"""Part of `GRACE_S` that is reserved for the exit: `os._exit` is called this long before the end."""
 
 
 class Ended(KeyboardInterrupt):
-    """A signal that leaves only `GRACE_S`. end_s: when the process is ended, by the monotonic clock."""
+    """Raised for SIGTERM and SIGHUP, which leave only `GRACE_S`. end_s: time of the exit, by the monotonic clock."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -34,7 +34,7 @@ class Ended(KeyboardInterrupt):
 
     @property
     def status(self) -> int:
-        """The exit status, as a shell gives it for a process that a signal ended."""
+        """The exit status that a shell reports for a process ended by this signal."""
         return 128 + self.number
 
     @property
@@ -44,10 +44,11 @@ class Ended(KeyboardInterrupt):
 
 @contextmanager
 def stoppable() -> Iterator[None]:
-    """While the block runs, these signals interrupt it.
+    """Let SIGUSR1, SIGTERM and SIGHUP interrupt the block.
 
-    The first that leaves only `GRACE_S` is the last that counts, and sees to it that the process has ended by then. A
-    signal that is ignored (nohup) stays so. Outside the main thread, which alone gets signals, nothing changes.
+    The first SIGTERM or SIGHUP raises `Ended` and starts a timer that ends the process; later ones are ignored. A
+    signal that is already ignored (nohup) stays ignored. Outside the main thread, which alone receives signals, nothing
+    changes.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

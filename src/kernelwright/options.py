@@ -1,7 +1,7 @@
-"""Options of a strategy or a proposer: plain data read into the record that states them.
+"""Options of a strategy or a proposer, converted from plain data to the record that declares them.
 
-What is not understood is refused, so that no option does nothing. Options are kept in the journal, so that none is a
-secret.
+Unknown options are refused, so that no option is silently without effect. Options are written to the journal, so no
+option may be a secret.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ R = TypeVar("R", bound=Record)
 
 
 def read_options(owner: str, options: Mapping[str, Scalar], type: type[R]) -> R:
-    """The record of type `type`; text from a command line ("4") is read as what the field wants. owner: whose options
-    they are, such as "strategy beam".
+    """The options as a record of type `type`; text from a command line ("4") is converted to the field's type. owner:
+    the strategy or proposer for messages, such as "strategy beam".
 
-    Raises `ConfigError` for an option that the owner does not have, one that is missing, and a value that does not fit.
+    Raises `ConfigError` for an unknown option, a missing one, and a value that does not fit.
     """
     fields = msgspec.structs.fields(type)
     names = [field.name for field in fields]

@@ -1,7 +1,8 @@
-"""The bound that no kernel can beat, the distance to it and, without a GPU, an estimate of a time. Pure arithmetic.
+"""The roofline bound of a case, the gap of an implementation to it, and an estimated time without a GPU.
 
 A bound is compulsory bytes and FLOP over *measured* peaks (Williams, Waterman, Patterson, "Roofline", CACM
-52(4), 2009). An estimate is a guess that orders configurations; it is called an estimate wherever it is shown.
+52(4), 2009). An estimate is a guess that ranks configs; it is called an estimate wherever it is shown. All functions
+are pure arithmetic.
 """
 
 from __future__ import annotations
@@ -14,14 +15,14 @@ from kernelwright.devices import WARP_THREADS, Target
 from kernelwright.model import Bound, CaseResult, KernelResources, ProblemInfo, Record
 
 LAUNCH_US = 2.0
-"""Device-side cost of starting a kernel in a CUDA graph: the least that one more launch adds, in magnitude."""
+"""Device-side cost of one more kernel launch in a CUDA graph, as an order of magnitude."""
 
 WIDEST_BYTES = 16
-"""Of one load or store of a thread. What a thread has under way is taken to be the geometric mean of this and of what
-it moves in one turn of its loop: over 240 configs measured on an H200 (`spaces/files`) the rank correlation with the
-estimate is then 0.85 (softmax), 0.61 (depthwise convolution), 0.51 and 0.50 (products). With this alone it is 0.58,
-0.87, 0.20 and 0.29, and loops come last; with what it moves alone 0.46, 0.56, 0.64 and 0.75. The rule was chosen on
-these same configs."""
+"""Bytes of the widest load or store of a thread. The estimate takes a thread's bytes in flight as the geometric mean of
+this and of the bytes that the thread moves in one loop iteration. Over 240 configs measured on an H200 (`spaces/files`)
+the rank correlation of the estimate with the measured time is then 0.85 (softmax), 0.61 (depthwise convolution), 0.51
+and 0.50 (products). With this constant alone it is 0.58, 0.87, 0.20 and 0.29, and kernels with loops rank last; with
+the moved bytes alone 0.46, 0.56, 0.64 and 0.75. The rule was chosen on these same configs."""
 
 LATENCY_S = 700e-9
 """DRAM latency under load on Hopper, about 1200 cycles at 1.75 GHz (Luo et al., "Benchmarking and Dissecting the
@@ -29,10 +30,10 @@ NVIDIA Hopper GPU Architecture via Microbenchmarking", 2024, gives 478 cycles un
 
 
 NARROW = ("int8", "uint8", "bool")
-"""Dtypes of eight bits besides every float8: the matrix units multiply them twice as fast as those of sixteen."""
+"""Dtypes of eight bits besides every float8: tensor cores multiply them twice as fast as dtypes of sixteen bits."""
 
 HALVES_PER_FLOAT32 = 3
-"""Products of half-precision parts that add up to one as exact as float32's (Ootomo, Yokota, "Recovering single
+"""Number of half-precision products whose sum is as accurate as one float32 product (Ootomo, Yokota, "Recovering single
 precision accuracy from Tensor Cores while surpassing the FP32 theoretical peak performance", IJHPCA 36(4), 2022)."""
 
 
@@ -44,9 +45,10 @@ def bound(
     source: str,
     stated: Sequence[Literal["bytes", "flop"]] = (),
 ) -> Bound:
-    """The larger of the time to move the bytes and of the time to compute the FLOP at measured rates.
+    """The larger of the time to move the bytes and the time to compute the FLOP at measured rates.
 
-    bytes: read and written; written_bytes: those of them that are written. stated: what of the two the problem states.
+    bytes: read and written; written_bytes: the written part of them. stated: which of the two the problem states itself
+    (the others are counted). source: the name of the peaks.
     """
     moving_us, computing_us = moving_s(bytes, written_bytes, peaks) * 1e6, computing_s(flop_by_dtype, peaks) * 1e6
     flop = sum(flop_by_dtype.values())
@@ -68,8 +70,8 @@ def bound(
 def computing_s(flop_by_dtype: dict[str, int], peaks: dict[str, float]) -> float:
     """The least time for products of several dtypes.
 
-    All but float32 share the matrix units, so that their times add up. float32 may run beside them on the ordinary
-    units, so it only sets a limit by itself.
+    All dtypes but float32 share the tensor cores, so their times add up. float32 may run at the same time on the CUDA
+    cores, so its time is only a separate lower limit.
     """
     alone_s = {dtype: flop / flop_rate(dtype, peaks) for dtype, flop in flop_by_dtype.items()}
     float32_s = alone_s.pop("float32", 0.0)
@@ -79,8 +81,8 @@ def computing_s(flop_by_dtype: dict[str, int], peaks: dict[str, float]) -> float
 def flop_rate(dtype: str, peaks: dict[str, float]) -> float:
     """FLOP per second that no kernel exceeds on operands of `dtype`.
 
-    That of float32 is its own measured rate and, beside it, the matrix units on three half-precision products each. A
-    dtype that was not measured has the fastest rate that was, and one of eight bits twice that.
+    The rate of float32 is its measured rate plus that of the tensor cores with three half-precision products for each
+    product. A dtype without a measured rate gets the fastest measured rate, and one of eight bits twice that.
     """
     rates = {name.removesuffix("_flop_per_s"): rate for name, rate in peaks.items() if name.endswith("_flop_per_s")}
     fastest = max(rates.values())
@@ -95,8 +97,8 @@ def flop_rate(dtype: str, peaks: dict[str, float]) -> float:
 def moving_s(bytes: int, written_bytes: int, peaks: dict[str, float]) -> float:
     """The least time to move a mix of reads and writes at measured peaks.
 
-    As much as is read *and* written goes at the copy rate, the rest at the read or the write rate: memory that is
-    only read or only written is faster than a mix, by 3 and 10 % on an H200.
+    Equal amounts of reads and writes move at the copy rate, the rest at the read or the write rate: only reading or
+    only writing is faster than a mix, by 3 and 10 % on an H200.
     """
     read_bytes = bytes - written_bytes
     both = 2 * min(read_bytes, written_bytes)
@@ -105,7 +107,7 @@ def moving_s(bytes: int, written_bytes: int, peaks: dict[str, float]) -> float:
 
 
 class Launched(NamedTuple):
-    """One launch of a plan. bytes: of the tensors that it is given."""
+    """One launch of a launch plan. bytes: total size of its tensor arguments."""
 
     kernel: KernelResources
     blocks: int
@@ -113,16 +115,16 @@ class Launched(NamedTuple):
 
 
 def estimate_us(least: Bound, launches: Sequence[Launched], target: Target, bandwidth_bytes_per_s: float) -> float:
-    """A guess at the device time of a plan.
+    """A guess at the device time of a launch plan.
 
-    The work of `least` is shared among the launches by the bytes of the tensors that they are given. Each takes the
-    larger of
+    The bound `least` is divided among the launches in proportion to the bytes of their tensor arguments. The time of
+    each launch is LAUNCH_US plus the larger of
       its part of the bound × (1 / share of the bandwidth that its resident threads can keep busy)
                             × (whole waves / waves) × (1 + 2 × spilled bytes / moved bytes, both per thread), and
-      its waves × LATENCY_S: a block cannot end before its first load has come back,
-    plus LAUNCH_US. The share is resident threads × the bytes that each has under way (WIDEST_BYTES) over bandwidth ×
-    LATENCY_S (Little's law). A spilled byte is stored and loaded once in a turn of the loop, against the bytes that the
-    turn moves, but at least 64.
+      its waves × LATENCY_S: a block cannot end before its first load has returned.
+    The share is resident threads × bytes in flight per thread (see WIDEST_BYTES) over bandwidth × LATENCY_S (Little's
+    law), and at most 1. A spilled byte is stored and loaded once in each loop iteration; the moved bytes are those of
+    the iteration, but at least 64.
     """
     total, given = 0.0, sum(launch.bytes for launch in launches)
     for kernel, blocks, own in launches:
@@ -140,10 +142,10 @@ def estimate_us(least: Bound, launches: Sequence[Launched], target: Target, band
 
 
 class Point(Record, frozen=True, kw_only=True):
-    """One implementation on one case, as a point under the roof of its bound. time_us: measured or estimated, by kind.
+    """One implementation on one case, as a point in the roofline plot. time_us: measured or estimated, see `kind`.
 
-    bytes and FLOP are those of the work, not those that the implementation spent: two implementations of a case lie
-    above one another, and a wasted byte shows as lost time.
+    bytes and FLOP are those that the case requires, not those that the implementation spent. Two implementations of a
+    case therefore have the same intensity, and wasted bytes show as a lower rate.
     """
 
     name: str
@@ -154,12 +156,12 @@ class Point(Record, frozen=True, kw_only=True):
 
     @property
     def share(self) -> float:
-        """Of the bound that is reached: 1 is at the bound."""
+        """Bound over time: 1 is at the bound."""
         return self.bound.bound_us / self.time_us
 
     @property
     def gap(self) -> float:
-        """How many times the bound it takes: 1 is at the bound."""
+        """Time over bound: 1 is at the bound."""
         return self.time_us / self.bound.bound_us
 
     @property
@@ -179,19 +181,19 @@ class Point(Record, frozen=True, kw_only=True):
 
 
 def ridge_flop_per_byte(bound: Bound) -> float | None:
-    """The intensity at which the two roofs of a bound meet; None where its peaks were not kept."""
+    """The intensity at which the memory roof and the compute roof of a bound meet; None without recorded peaks."""
     return bound.flop_per_s / bound.bytes_per_s if bound.flop_per_s and bound.bytes_per_s else None
 
 
 def roof_flop_per_s(bound: Bound, flop_per_byte: float) -> float | None:
-    """The most FLOP per second at an intensity, under the peaks of a bound."""
+    """The most FLOP per second at an intensity under the peaks of a bound; None without recorded peaks."""
     if not (bound.flop_per_s and bound.bytes_per_s):
         return None
     return min(bound.flop_per_s, flop_per_byte * bound.bytes_per_s)
 
 
 def points(name: str, results: Sequence[CaseResult], problem: ProblemInfo) -> tuple[Point, ...]:
-    """One for each result that was timed, in their order."""
+    """A point for each timed result, in the order of the results."""
     bounds = {info.case.name: info.bound for info in problem.cases}
     return tuple(
         Point(name=name, case=r.case, bound=bounds[r.case], time_us=r.timing.median_us, kind=r.timing.kind)

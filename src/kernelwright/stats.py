@@ -1,7 +1,7 @@
-"""Medians, intervals and the verdict between two implementations. Pure arithmetic on floats.
+"""Medians, confidence intervals and the verdict between two implementations: pure arithmetic on floats.
 
-It takes no timings and reads no clock; the coordinator and the worker both import it. A ratio is
-baseline over candidate, so above 1 means that the candidate is faster, and an interval is always (lower, upper).
+The coordinator and the worker both import this file. A ratio is baseline over candidate, so above 1 means that the
+candidate is faster. An interval is always (lower, upper).
 """
 
 from __future__ import annotations
@@ -14,20 +14,20 @@ from collections.abc import Sequence
 from typing import Literal
 
 MIN_PAIRS = 6
-"""Fewest pairs with an interval for a median at 95 %: with n pairs the widest one, (min, max), misses the median
-with probability 2 * 0.5**n (sign test; Conover, Practical Nonparametric Statistics)."""
+"""Fewest pairs that allow a 95 % interval of the median: with n pairs the widest interval, (min, max), misses the
+median with probability 2 * 0.5**n (sign test; Conover, Practical Nonparametric Statistics)."""
 
 PRECISE = 0.005
-"""A time or a ratio is known when its 95 % interval is narrower than this fraction of it; then sampling stops."""
+"""Sampling stops when the 95 % interval of a time or a ratio is narrower than this fraction of its upper end."""
 
 MOST_EXPONENT = math.log(sys.float_info.max)
-"""Evidence beyond it does not fit into a float, and is given as the largest that does."""
+"""Logarithm of the largest float. Larger evidence is returned as that float."""
 
 Verdict = Literal["faster", "tie", "slower"]
 
 
 def median(values: Sequence[float]) -> float:
-    """The middle value, or the mean of the two middle ones. Raises `ValueError` where there is none."""
+    """The middle value, or the mean of the two middle ones. Raises `ValueError` for an empty sequence."""
     ordered = sorted(values)
     if not ordered:
         raise ValueError("median of no values; at least one was expected")
@@ -36,7 +36,7 @@ def median(values: Sequence[float]) -> float:
 
 
 def geometric_mean(values: Sequence[float]) -> float:
-    """The only mean under which ratios of times do not depend on the baseline (Fleming and Wallace, CACM 1986).
+    """Geometric mean: comparisons of ratios by it do not depend on the baseline (Fleming and Wallace, CACM 1986).
 
     Raises `ValueError` for no values and for values that are not positive and finite.
     """
@@ -51,7 +51,7 @@ def median_ci(
     """Percentile bootstrap interval of the median (Efron and Tibshirani, An Introduction to the Bootstrap, 1993,
     chapter 13). The same arguments give the same interval. Raises `ValueError` for fewer than two samples.
 
-    Its ends are quantiles of the resampled median, which take about 1000 resamples (chapter 19).
+    The ends are quantiles of the resampled medians, which need about 1000 resamples (chapter 19).
     """
     if len(samples) < 2:
         raise ValueError(f"an interval from {len(samples)} samples; at least 2 were expected")
@@ -67,8 +67,8 @@ def median_ci(
 def _middles(count: int, resamples: int, seed: int) -> tuple[tuple[int, int], ...]:
     """The ranks of the two middle values of each resample, the same rank twice where `count` is odd.
 
-    A resample is drawn by ranks, so it does not depend on the samples, and a race that asks for an interval after every
-    round draws once for each number of rounds.
+    Resamples are drawn as ranks, so they do not depend on the sample values. A race that computes an interval after
+    every round therefore draws once for each number of rounds.
     """
     draw, ranks = random.Random(seed).choices, range(count)
     drawn = (sorted(draw(ranks, k=count)) for _ in range(resamples))
@@ -80,9 +80,9 @@ def paired_log_ratio_ci(
 ) -> tuple[float, tuple[float, float]]:
     """Median of the paired ratios baseline/candidate, and its bootstrap interval.
 
-    Sample i of both must have been taken side by side, so that drift of clocks cancels within each pair; in
-    logarithms the result inverts when the two change places. Raises `ValueError` for unequal lengths, times that
-    are not positive, or fewer than `MIN_PAIRS` pairs.
+    Sample i of both must have been taken side by side, so that clock drift cancels within each pair. Logarithms make
+    the result symmetric: exchanging the two inverts the ratio. Raises `ValueError` for unequal lengths, times that are
+    not positive, or fewer than `MIN_PAIRS` pairs.
     """
     if len(baseline_us) != len(candidate_us):
         raise ValueError(
@@ -96,16 +96,16 @@ def paired_log_ratio_ci(
 
 
 def is_known(ci: tuple[float, float]) -> bool:
-    """Whether more pairs would say little more of a ratio with this interval."""
+    """Whether the interval of a ratio is narrow enough (`PRECISE`) to stop sampling."""
     lower, upper = ci
     return upper - lower <= PRECISE * upper
 
 
 def verdict(ci: tuple[float, float], noise_floor: float) -> Verdict:
-    """What an interval of the ratio baseline/candidate says.
+    """The verdict for an interval of the ratio baseline/candidate.
 
-    noise_floor: fraction by which a kernel timed against itself was seen to differ. "faster" needs the lower end
-    above 1 plus that; "slower" is the same with the two exchanged; everything else is a tie.
+    noise_floor: measured difference, as a fraction, of a kernel timed against itself. "faster": the lower end is above
+    1 + noise_floor. "slower": the upper end is below 1 / (1 + noise_floor). Everything else is a tie.
     """
     if noise_floor < 0:
         raise ValueError(f"noise floor {noise_floor}; a fraction of at least 0 was expected")
@@ -116,13 +116,13 @@ def verdict(ci: tuple[float, float], noise_floor: float) -> Verdict:
 
 
 def t_evidence(values: Sequence[float], effect_variance: float = 10.0) -> float:
-    """Evidence against "these are noise around zero", valid however often it is looked at.
+    """Anytime-valid evidence (an e-value) against the null hypothesis "the values are noise around zero".
 
-    Under the hypothesis, independent normal values of mean 0 and any one spread, the chance that this ever reaches
-    1/alpha is at most alpha (Ville 1939), so sampling may stop at any moment. It is the likelihood ratio of the t
-    statistic, the mean in units of the spread drawn from N(0, effect_variance) under the alternative (Lai 1976; Wang
-    and Ramdas, Anytime-valid t-tests, 2023). 1 where there are fewer than two values or all are zero. Values that
-    depend on each other, or rarely lie far to one side, reach it more often.
+    Under the null hypothesis (independent normal values of mean 0 and one unknown variance), the probability that the
+    evidence ever reaches 1/alpha is at most alpha (Ville 1939), so sampling may stop at any moment. The evidence is the
+    likelihood ratio of the t statistic; under the alternative, the mean in units of the standard deviation is drawn
+    from N(0, effect_variance) (Lai 1976; Wang and Ramdas, Anytime-valid t-tests, 2023). It is 1 for fewer than two
+    values and if all are zero. Dependent values, and values with rare outliers to one side, reach 1/alpha more often.
     """
     count, squares = len(values), math.fsum(value * value for value in values)
     if count < 2 or squares == 0:

@@ -1,4 +1,4 @@
-"""Reads text files that the user named, up to a size limit, and JSON up to a depth limit.
+"""Reads text files that the user named, up to a size limit, and parses JSON.
 
 A named pipe, a device or a folder raises `OSError` like a missing file, since reading one may never end.
 """
@@ -13,11 +13,11 @@ from pathlib import Path
 from typing import Any
 
 LARGEST_BYTES = 64 << 20
-"""A recorded space of some thousand configs has a few MB; no file that is read here is larger than this."""
+"""Larger files are refused. A recorded space of some thousand configs has a few MB."""
 
 
 def read_text(path: Path) -> str:
-    """The text, in UTF-8 with or without a mark. Raises `OSError` and `UnicodeDecodeError`."""
+    """The text, in UTF-8 with or without a byte order mark. Raises `OSError` and `UnicodeDecodeError`."""
     # Reading a pipe could wait forever.
     descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     with os.fdopen(descriptor, "rb") as file:
@@ -31,7 +31,7 @@ def read_text(path: Path) -> str:
 
 
 def parse_json(text: str) -> Any:
-    """Raises `ValueError`, also for what is nested too deeply."""
+    """Raises `ValueError` for text that is not JSON or is nested too deeply."""
     try:
         return json.loads(text)
     except RecursionError as error:
