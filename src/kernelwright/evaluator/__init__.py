@@ -1,1 +1,1 @@
-"""The client of the worker: how the coordinator starts one and asks it for evaluations."""
+"""The client side of workers: starts them, sends them requests, and dispatches jobs to the lanes of a fleet."""

@@ -1,17 +1,18 @@
-"""What each lane of a fleet has under way, since when, and by when an answer is due. The caller brings the clock."""
+"""Running attempts of a fleet's jobs: the lane, start time and deadline of each. The caller passes the clock time."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
 ANSWER_S = 900.0
-"""For an evaluation that is alone on a lane, as many times longer as others are there: the longest limit of a single
-stage is 600 s (`worker.processes.limits`), and what honest candidates take beside it is some minutes."""
+"""Time limit of an evaluation that is alone on a lane. With n jobs on the lane the limit is n times this. The longest
+limit of a single stage is 600 s (`worker.processes.limits`), and the other stages take honest candidates some minutes.
+"""
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """due_s: when it is overdue; None: it has no limit."""
+    """One attempt at a job. due_s: time from which it is overdue; None: no limit."""
 
     lane: str
     began_s: float
@@ -20,20 +21,22 @@ class Attempt:
 
 @dataclass(frozen=True)
 class LostAttempts:
-    """seconds: for which a lane worked at something that has to be done again; of its GPU they are the most."""
+    """Work lost with a lane. count: attempts that have to be repeated. seconds: since the first of them began, so an
+    upper limit of the lost GPU time."""
 
     count: int = 0
     seconds: float = 0.0
 
 
 class Attempts:
-    """The attempts under way, by job. A job has one at a time."""
+    """The running attempts, by job number. A job has at most one at a time."""
 
     def __init__(self) -> None:
         self._under_way: dict[int, Attempt] = {}
 
     def begin(self, job: int, lane: str, now_s: float, answer_s: float | None, at_once: int) -> None:
-        """at_once: the jobs that the lane has now, with this one."""
+        """answer_s: time limit for a job alone on a lane; None: no limit. at_once: jobs on the lane, including this
+        one."""
         due_s = None if answer_s is None else now_s + answer_s * at_once
         self._under_way[job] = Attempt(lane, now_s, due_s)
 
@@ -44,7 +47,7 @@ class Attempts:
         return [job for job, one in self._of(lane).items() if one.due_s is not None and now_s >= one.due_s]
 
     def lose(self, lane: str, now_s: float) -> LostAttempts:
-        """Forget the attempts of a lane that was lost, and return how many they were and for how long."""
+        """Remove the attempts of a lost lane, and return their number and duration."""
         lost = self._of(lane)
         for job in lost:
             del self._under_way[job]

@@ -1,6 +1,6 @@
-"""The client of a worker: a process whose standard streams carry requests and answers, a line of JSON each.
+"""The client of a worker process: requests and answers are lines of JSON on the process's standard streams.
 
-It never imports the worker.
+This file never imports the worker.
 """
 
 from __future__ import annotations
@@ -61,26 +61,28 @@ from kernelwright.text.escape import legible
 T = TypeVar("T")
 
 PING_S = 10.0
-"""Between two signs of life. A worker answers from a thread that does nothing but read."""
+"""Interval between two pings, and the time limit of each. A worker answers pings from its reading thread."""
 
 PINGS_MISSED = 3
-"""In a row; then it is given up. Counted, because a coordinator that was stopped itself has missed one at most."""
+"""A worker that misses this many pings in a row is killed. Pings are counted instead of seconds, because a coordinator
+that was itself paused misses at most one."""
 
 PING = -1
-"""The number of every ping: there is one at a time."""
+"""The request number of every ping: only one ping is sent at a time."""
 
 GONE_S = 2.0
-"""Until the exit status of a worker that closed its answers is there; one that is killed takes milliseconds."""
+"""How long to wait for the exit status of a worker that closed its output. A killed process needs milliseconds."""
 
 OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
-"""Signals that ask a process to end. The kernel sends none of them to one that is out of memory."""
+"""Signals that ask a process to end. The kernel's out-of-memory killer sends none of them."""
 
 SSH_LOST = 255
-"""The status with which ssh ends when its connection is gone."""
+"""The exit status of ssh when its connection is lost."""
 
 
 class ProcessWorker:
-    """A worker that a command (argv) started. Use as a context manager, or call `close`. hello: its first message."""
+    """A worker process, started by a command. Use as a context manager, or call `close`. hello: the worker's first
+    message."""
 
     def __init__(
         self,
@@ -91,10 +93,10 @@ class ProcessWorker:
         environment: Mapping[str, str] | None = None,
         is_remote: bool = False,
     ) -> None:
-        """argv: what starts a worker. target: compile target on a machine without a GPU. limits: seconds, by the names
-        of the worker's `limits.py`. cores: to compile on; None: all. environment: variables beside those of this
-        process. is_remote: whether it sees another disk, so that problems are sent as their contents. Raises
-        MachineError where kernelwright, torch or Triton is missing."""
+        """argv: the command that starts the worker. target: compile target on a machine without a GPU. limits: seconds,
+        by the names of the worker's `limits.py`. cores: number of cores to compile on; None: all. environment: extra
+        environment variables. is_remote: whether the worker sees another disk, so that problems are sent as their
+        contents. Raises MachineError if kernelwright, torch or Triton is missing."""
         command = [*argv]
         self._is_remote = is_remote
         command += [*(["--target", target] if target else []), *(["--limits", json.dumps(limits)] if limits else [])]
@@ -124,7 +126,7 @@ class ProcessWorker:
         except errors.KernelwrightError:
             self.close()
             raise
-        except BaseException:  # an interrupt: else it would go on importing torch
+        except BaseException:  # an interrupt: without the signal the worker would go on importing torch
             self.process.terminate()
             self.close()
             raise
@@ -183,11 +185,11 @@ class ProcessWorker:
         return self._ask(ProfileCandidate(candidate=implementation, case=case, full=full), Profile)
 
     def elsewhere(self) -> None:
-        """There is one GPU."""
+        """None, because the worker has one GPU."""
         return None
 
     def watch(self, notify: Callable[[LaneChange], None] | None) -> None:
-        """There are no lanes."""
+        """Does nothing, because a single worker has no lanes."""
 
     def close(self) -> None:
         assert self.process.stdin is not None
@@ -223,7 +225,7 @@ class ProcessWorker:
         try:
             self._write(msgspec.structs.replace(call, id=number))
         except (OSError, ValueError) as error:  # ValueError: the stream is closed
-            self.reader.join(2 * GONE_S)  # it knows why
+            self.reader.join(2 * GONE_S)  # the reader sets the reason
             raise self.ended or errors.WorkerLost(f"the worker ended before {call.verb}") from error
         if self.ended is not None and not future.done():
             raise self.ended
@@ -257,7 +259,8 @@ class ProcessWorker:
                 future.set_exception(self.ended)
 
     def _never_began(self, command: Sequence[str], error: errors.WorkerLost) -> errors.KernelwrightError:
-        """The error of one that ended before its hello; what ends by itself does so again, and is not tried again."""
+        """The error of a worker that ended before its hello: MachineError (not retried) if the process ended by itself
+        with an error status, because it would do so again; else `error`."""
         status = self.process.returncode
         if status is None or status <= 0:
             return error
@@ -285,7 +288,8 @@ class ProcessWorker:
                 return
 
     def _is_there(self) -> bool:
-        """Whether a ping is answered in time. Not where the pipe is full because the worker stopped reading."""
+        """Whether the worker answers a ping in time, or has already ended. False also if the pipe is full because the
+        worker stopped reading."""
         assert self.process.stdin is not None
         answer: Future[Any] = Future()
         self.waiting[PING] = answer
@@ -297,7 +301,7 @@ class ProcessWorker:
             if not writable.poll(PING_S * 1000):
                 return False
             self._send(Ping(id=PING))
-        except (OSError, ValueError):  # it ended, or was closed, which the reader or the closer knows
+        except (OSError, ValueError):  # the worker ended or was closed; `_read` or `close` deals with that
             return True
         finally:
             self.lock.release()
@@ -305,15 +309,15 @@ class ProcessWorker:
             answer.result(PING_S)
         except NoAnswer:
             return False
-        except errors.WorkerError:  # it ended
+        except errors.WorkerError:  # the worker ended
             return True
         return True
 
     def _answered(self, line: str) -> bool:
-        """Give an answer to the call that waits for it; False where the line is no answer."""
+        """Pass an answer to the call that waits for it; False if the line is not an answer."""
         try:
             answer: FromWorker = codec.record(json.loads(line), FromWorker)  # type: ignore[arg-type]
-        except ValueError:  # msgspec's too
+        except ValueError:  # also the base class of msgspec's errors
             return False
         future = self.waiting.pop(answer.id, None)
         match answer:
@@ -327,12 +331,12 @@ class ProcessWorker:
 
 
 def without_keys(environment: Mapping[str, str]) -> dict[str, str]:
-    """The variables without keys of providers: some launchers (`srun`) give all that they have to the other host."""
+    """The variables without the API keys of providers: some launchers (`srun`) copy all variables to the other host."""
     return {name: value for name, value in environment.items() if not name.upper().endswith("API_KEY")}
 
 
 def greeted(value: Any) -> Hello:
-    """The first message of a worker; raises MachineError where its version differs from this client's."""
+    """The first message of a worker; raises MachineError if its protocol version differs from this client's."""
     try:
         hello: Hello = codec.record(value, Hello)
     except msgspec.ValidationError:
@@ -348,7 +352,7 @@ def greeted(value: Any) -> Hello:
 
 
 def error_of(raised: Raised) -> errors.KernelwrightError:
-    """The exception that a worker reports; WorkerError where its class is not in `errors`."""
+    """The exception that a worker reports; WorkerError if its class is not in `errors`."""
     kind = getattr(errors, raised.kind, None)
     if isinstance(kind, type) and issubclass(kind, errors.KernelwrightError):
         return kind(raised.error, raised.hint)

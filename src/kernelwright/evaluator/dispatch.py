@@ -1,9 +1,9 @@
-"""Which lane does which job next, and what follows when a lane is lost: a state machine without processes and clocks.
+"""The dispatcher of a fleet: assigns jobs to lanes and handles lost lanes, as a state machine without processes.
 
-A job is done at least once and its result taken once. When a lane is lost its jobs are suspects: each is done once
-more, on another lane where there is one, and alone on it, so that a second loss names the job that caused it. Lanes
-that are lost at about the same time under different jobs have another cause, and blame none. A lane that was lost too
-often without much work in between is out, until it is let in again.
+A job runs at least once, and one result of it is used. The jobs of a lost lane become suspects. Each suspect runs
+again, on another lane if there is one, and alone on that lane, so that a second loss identifies the job that caused it.
+If several lanes are lost at about the same time under different jobs, an external cause is assumed and no job is
+blamed. A lane that was lost too often without much work in between is out (it gets no jobs) until it is let in again.
 """
 
 from __future__ import annotations
@@ -13,34 +13,35 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field
 
 LOST_TWICE = 2
-"""Lanes lost under one job until it is blamed."""
+"""Number of lanes lost under a job after which the job is blamed."""
 
 MOST_LOSSES = 3
-"""Losses and failed starts of a lane until it is out."""
+"""Number of losses and failed starts of a lane after which it is out."""
 
 TOGETHER_S = 10.0
-"""Lanes that are lost within it share a cause: their host, network or driver."""
+"""Lanes lost within this time of each other are taken to share a cause, such as their host, network or driver."""
 
 MOST_EXCUSED = 2
-"""Losses that may be excused of one job because another lane was lost at about the same time. Without a limit two
-candidates that take lanes down could excuse each other until no lane is left."""
+"""Largest number of losses that a job is excused from because another lane was lost at about the same time. Without a
+limit, two candidates that crash lanes could excuse each other until no lane is left."""
 
 RECOVERED = 10
-"""Jobs that a lane finishes until its earlier losses are forgotten: a run of hours may meet three rare faults."""
+"""After this number of finished jobs a lane's losses are reset to 0: a run of hours may meet three rare faults."""
 
 
 class Where(enum.Enum):
-    """On which lanes a job may be done."""
+    """On which lanes a job may run."""
 
     HOME = "home"
-    """The one lane whose times may be compared as they are."""
+    """Only the home lane: absolute times are comparable only within one lane."""
     ANY = "any"
+    """Any ready lane."""
 
 
 @dataclass
 class Lane:
-    """ready: up, with the problem loaded. losses: of it lately; works: jobs that it finished since the last. is_unfit:
-    it cannot do what others can, now or later."""
+    """State of a lane. ready: started, with the problem loaded. losses: recent losses and failed starts. works: jobs
+    finished since the last loss. is_unfit: the lane failed at something that other lanes can do, and stays out."""
 
     jobs: set[int] = field(default_factory=set)
     ready: bool = False
@@ -55,8 +56,9 @@ class Lane:
 
 @dataclass
 class Job:
-    """lane: where it is under way. lost_on: the lanes that were lost under it, without those that were asked to end.
-    excused: those of them that were lost at about the same time as others."""
+    """State of a job. prefers: the lane that has compiled it already. lane: where the job runs now. lost_on: lanes lost
+    under the job, without lanes that were asked to end. excused: those in lost_on that were lost at about the same time
+    as other lanes."""
 
     where: Where
     prefers: str | None = None
@@ -79,7 +81,7 @@ class Job:
 
 @dataclass(frozen=True)
 class Loss:
-    """The loss of a lane that was ready. jobs: those that it was doing."""
+    """The loss of a lane that was up. jobs: the jobs that ran on it."""
 
     lane: str
     at_s: float
@@ -87,8 +89,8 @@ class Loss:
 
 
 class Dispatch:
-    """lanes: by name, in the order in which they were named. home: the lane of `Where.HOME`; None before any is ready,
-    and from its loss until a job needs it."""
+    """The dispatcher. lanes: by name, in the order in which they were given. home: the lane for jobs with `Where.HOME`;
+    None before any lane is ready, and after its loss until a job needs a home lane."""
 
     def __init__(self, names: Iterator[str] | list[str]) -> None:
         self.lanes = {name: Lane() for name in names}
@@ -99,29 +101,29 @@ class Dispatch:
 
     @property
     def is_hopeless(self) -> bool:
-        """Whether no lane is left that may do a job."""
+        """Whether every lane is out."""
         return all(lane.is_out for lane in self.lanes.values())
 
     # --- what happens ------------------------------------------------------------------------------------------
 
     def up(self, name: str) -> None:
-        """A lane is ready; the first one is home."""
+        """A lane is ready; the first ready lane becomes the home lane."""
         self.lanes[name].ready = True
         if not any(lane.losses for lane in self.lanes.values()):
             self.home = self.home or name
 
     def down(self, name: str) -> None:
-        """Give a lane no more jobs while it loads something; the jobs that it has go on."""
+        """Assign no more jobs to a lane while it loads something; its running jobs continue."""
         self.lanes[name].ready = False
 
     def submit(self, where: Where, prefers: str | None = None) -> int:
-        """A new job. prefers: the lane that has begun it already, by compiling it."""
+        """Add a job and return its number. prefers: the lane that has compiled its candidate already."""
         self._next += 1
         self.jobs[self._next] = Job(where, prefers)
         return self._next
 
     def finished(self, job: int) -> None:
-        """A job has its result, or its caller no longer waits for one."""
+        """Remove a job that has its result, or whose caller no longer waits for one."""
         found = self.jobs.pop(job, None)
         if found is None or found.lane is None:
             return
@@ -134,10 +136,10 @@ class Dispatch:
     def lost(
         self, name: str, at_s: float, from_outside: bool = False, overdue: Collection[int] | None = None
     ) -> list[int]:
-        """A lane is gone, or did not start. Its jobs wait again, without those that are to blame, which are returned.
+        """A lane was lost or did not start. Its jobs wait for a lane again, except the blamed jobs: these are returned.
 
-        at_s: on a clock that never goes back. from_outside: it was asked to end, so none of its jobs can be the cause.
-        overdue: the jobs for which it was ended, so no other one can be; None where it ended by itself.
+        at_s: time on a monotonic clock. from_outside: the cause was external, so no job can be to blame. overdue: the
+        jobs for whose delay the lane was ended, so no other job can be to blame; None if the lane ended by itself.
         """
         lane = self.lanes[name]
         was_up = lane.ready or bool(lane.jobs)
@@ -159,7 +161,7 @@ class Dispatch:
         return blamed
 
     def _compare(self, loss: Loss, suspects: list[int]) -> None:
-        """Excuse the jobs of lanes that were lost at about the same time, unless one job was on both."""
+        """Excuse the jobs of different lanes that were lost at about the same time, unless one job ran on both."""
         self._lately = [one for one in self._lately if loss.at_s - one.at_s <= TOGETHER_S]
         together = [one for one in self._lately if one.lane != loss.lane and not one.jobs & loss.jobs]
         self._lately.append(loss)
@@ -170,16 +172,18 @@ class Dispatch:
             self.jobs[job].excuse(loss.lane)
 
     def leave_out(self, name: str, at_s: float) -> None:
-        """Use a lane no more, because it cannot do what other lanes can. Its jobs wait again, and none is to blame."""
+        """Stop using a lane, because it failed at something that other lanes can do. Its jobs wait for a lane again,
+        and none is blamed."""
         self.lost(name, at_s, from_outside=True)
         self.lanes[name].is_unfit = True
 
     def let_in(self, name: str) -> None:
-        """A lane that is out may start again; the next loss before it has recovered ends that."""
+        """Let a lane that is out start again. One more loss before `RECOVERED` jobs are finished puts it out again."""
         self.lanes[name].losses = MOST_LOSSES - 1
 
     def starts(self) -> list[tuple[int, str]]:
-        """Jobs that begin now, with their lanes. Suspects go first: a lane that is meant for one gets no other job."""
+        """Assign waiting jobs to lanes; return the jobs that begin now, with their lanes. Suspects go first: a lane
+        that is reserved for a suspect gets no other job."""
         found = []
         waiting = [job for job, one in self.jobs.items() if one.lane is None]
         meant: set[str] = set()
@@ -190,7 +194,7 @@ class Dispatch:
             if self.jobs[job].is_suspect:
                 meant.add(lane)
                 if self.lanes[lane].jobs:
-                    continue  # it drains
+                    continue  # wait until the lane's other jobs are finished
             self.jobs[job].lane = lane
             self.lanes[lane].jobs.add(job)
             found.append((job, lane))
@@ -211,5 +215,5 @@ class Dispatch:
         return chosen
 
     def _is_taken(self, name: str, meant: set[str]) -> bool:
-        """Whether a lane is kept for one suspect alone."""
+        """Whether a lane is reserved for a suspect or runs one."""
         return name in meant or any(self.jobs[job].is_suspect for job in self.lanes[name].jobs)

@@ -1,4 +1,4 @@
-"""The first candidate that passed, timed alone on one GPU: what others race against until the search has a best."""
+"""The first incumbent of a fleet: the first passed candidate, which others race until the search has a best."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from contextlib import contextmanager
 from kernelwright.model import Incumbent
 
 MOST_ALONE = 4
-"""Candidates that are timed alone at once, before one has passed: as many as keep one GPU busy. Without a limit all
-that is under way at the start of a search would wait for one lane."""
+"""Largest number of candidates that are evaluated without a race at once, before one has passed: enough to keep one GPU
+busy. Without a limit all candidates at the start of a search would wait for one lane."""
 
 
 class FirstPassed:
-    """gpu: on which it was timed."""
+    """The first candidate that passed. gpu: the GPU on which it was timed. Both are None before one has passed."""
 
     def __init__(self) -> None:
         self._changed = threading.Condition()
@@ -23,7 +23,7 @@ class FirstPassed:
         self.incumbent: Incumbent | None = None
 
     def passed(self, gpu: str, incumbent: Incumbent) -> None:
-        """The first one counts."""
+        """Set the incumbent; only the first call has an effect."""
         with self._changed:
             if self.incumbent is None:
                 self.gpu, self.incumbent = gpu, incumbent
@@ -31,7 +31,8 @@ class FirstPassed:
 
     @contextmanager
     def sought(self) -> Iterator[bool]:
-        """Whether a candidate is to be timed alone, now; False once one has passed. Until then it waits for others."""
+        """Give True if a candidate is to be timed without a race, False once one has passed. Before that, calls beyond
+        `MOST_ALONE` wait."""
         with self._changed:
             self._changed.wait_for(lambda: self.incumbent is not None or self._alone < MOST_ALONE)
             is_alone = self.incumbent is None

@@ -1,8 +1,8 @@
-"""A worker made of lanes: one supervisor for each GPU, behind the calls of one worker.
+"""A fleet: several lanes, each with the supervisor process of one GPU, behind the `Worker` protocol.
 
-A thread for each lane starts its supervisor, repeats there what all lanes have to do first (load, qualify), and starts
-it again when it is lost. Which lane does what is decided by `dispatch`. Times that are compared as they are come from
-one lane, the home; a search compares ratios, so its evaluations go anywhere.
+Each lane has a thread that starts its supervisor, repeats the steps that all lanes do first (load, qualify), and
+restarts a lost supervisor. The dispatcher (`dispatch`) assigns jobs to lanes. Absolute times are compared only within
+one lane, the home lane. A search compares ratios, so its evaluations may run on any lane.
 """
 
 from __future__ import annotations
@@ -47,18 +47,18 @@ log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 COMPARED = ("search", "tune")
-"""Purposes whose times are ratios to the incumbent, where there is one."""
+"""Purposes whose times are compared as ratios to the incumbent, if there is one."""
 
 
 QUARANTINE_S = 600.0
-"""Until a lane that was lost too often may start again."""
+"""Time after which a lane that was lost too often may start again."""
 
 LOOK_S = 1.0
-"""How often a lane is looked after where nothing happens."""
+"""Interval at which a lane's thread checks for overdue jobs and for the end of a quarantine."""
 
 
 class Fleet:
-    """Use as a context manager, or call `close`."""
+    """A `Worker` over several lanes. Use as a context manager, or call `close`."""
 
     def __init__(
         self,
@@ -66,28 +66,28 @@ class Fleet:
         answer_s: float = ANSWER_S,
         quarantine_s: float = QUARANTINE_S,
     ) -> None:
-        """starts: what starts the worker of each lane, by the lane's name. Returns when the first is there. Raises what
-        kept the first from starting where none starts."""
+        """starts: by lane name, the function that starts the lane's worker. Returns when the first worker has started.
+        If none starts, raises the error of the first failed start."""
         self._starts = starts
         self._answer_s = answer_s
         self._quarantine_s = quarantine_s
         self._out_until_s: dict[str, float] = {}
-        """Lanes that are in quarantine."""
+        """By lane in quarantine, the time at which the quarantine ends."""
         self._attempts = Attempts()
         self._dispatch = Dispatch(list(starts))
         self._changed = threading.Condition()
         self._workers: dict[str, LaneWorker] = {}
         self._steps: list[Step] = []
         self._done: dict[str, list[Step]] = {name: [] for name in starts}
-        """By lane, the steps that its worker has done."""
+        """By lane, the steps that its current worker has done."""
         self._placed: dict[int, str] = {}
-        """Jobs whose thread has not noticed yet that they may begin."""
+        """Lane of each job that may begin but whose thread has not noticed yet."""
         self._blamed: dict[int, TookDown] = {}
         self._kind: dict[str, str | None] | None = None
         self._errors: list[KernelwrightError] = []
         self._first = FirstPassed()
         self._compiled: dict[str, str] = {}
-        """By the candidate's identity, the lane that compiled it."""
+        """By candidate id, the last lane that compiled or evaluated the candidate."""
         self._announcer = Announcer()
         self._is_closed = False
         for name in starts:
@@ -97,7 +97,7 @@ class Fleet:
                 self._changed.wait_for(lambda: self._workers or self._dispatch.is_hopeless)
                 if not self._workers:
                     raise self._errors[0]
-        except BaseException:  # an interrupt, too
+        except BaseException:  # also for an interrupt
             self.close()
             raise
 
@@ -138,7 +138,7 @@ class Fleet:
         return self._judged(Where.ANY, lambda worker: worker.compile(candidate, purpose), candidate)
 
     def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-        """Of the lanes with a GPU, the home alone times what there is nothing to race against."""
+        """Evaluate a candidate. On GPUs, candidates without an incumbent to race run on the home lane only."""
         if purpose not in COMPARED or incumbent is not None or self._kind is None or self._kind["device"] is None:
             where = Where.ANY if purpose in COMPARED else Where.HOME
             return self._judged(where, lambda worker: worker.evaluate(candidate, purpose, incumbent), candidate)
@@ -213,8 +213,8 @@ class Fleet:
     def _run_on(
         self, where: Where, ask: Callable[[LaneWorker], T], key: str = "", answer_s: float | None = None
     ) -> tuple[str, T]:
-        """A lane and its answer. key: of what is compiled for it, so that it is done where that was. answer_s: the
-        longest that an answer takes on a lane that does nothing else."""
+        """Run a job; return the lane's name and the answer. key: candidate id, to prefer the lane that compiled it; "":
+        no preference. answer_s: time limit on a lane without other jobs; None: no limit."""
         with self._changed:
             job = self._dispatch.submit(where, self._compiled.get(key))
         try:
@@ -234,7 +234,7 @@ class Fleet:
                 self._changed.notify_all()
 
     def _begin(self, job: int, answer_s: float | None) -> tuple[str, LaneWorker]:
-        """Wait for the lane of a job. Raises `WorkerError` where there is none left, or the job is to blame."""
+        """Wait for a lane for the job. Raises `WorkerError` if no lane is left, and `TookDown` if the job is blamed."""
         with self._changed:
             while True:
                 if (started := self._dispatch.starts()) != []:
@@ -253,8 +253,8 @@ class Fleet:
                 self._changed.wait()
 
     def _lost(self, name: str, worker: LaneWorker, error: WorkerLost, overdue: Collection[int] | None = None) -> None:
-        """The first to notice, of the threads whose jobs a lane had and the one that tends it, says so. overdue: the
-        jobs for which it is ended."""
+        """Record the loss of a lane's worker. Several threads may notice the loss; only the first call has an effect.
+        overdue: the jobs for whose delay the worker is ended."""
         with self._changed:
             if self._workers.get(name) is not worker:
                 return
@@ -269,7 +269,8 @@ class Fleet:
         worker.close()
 
     def _end(self, name: str, error: KernelwrightError, lost: LostAttempts) -> None:
-        """What follows from a loss that the dispatch knows of. lost: what the lane had under way."""
+        """Notify of a lane that the dispatcher has recorded as lost, and quarantine it if it is out. lost: its running
+        attempts."""
         self._placed = {job: lane for job, lane in self._placed.items() if lane != name}
         lane = self._dispatch.lanes[name]
         self._announcer.lost(name, str(error), lost)
@@ -290,7 +291,7 @@ class Fleet:
     # --- lanes -------------------------------------------------------------------------------------------------
 
     def _on_every_lane(self, do: Callable[[Worker], Any]) -> Any:
-        """Do this on every lane; the result is that of the first one."""
+        """Run `do` on every lane, also on lanes that start later; return the result of the first lane that ends it."""
         step = Step(do)
         with self._changed:
             self._steps = [*self._steps, step]
@@ -303,7 +304,7 @@ class Fleet:
         return step.result.result()
 
     def _tend(self, name: str) -> None:
-        """The thread of a lane: start its worker, and start it again when it is lost, until the fleet is closed."""
+        """Body of a lane's thread: start its worker, run its steps, and restart it when it is lost, until `close`."""
         while True:
             with self._changed:
                 self._changed.wait_for(lambda: self._is_closed or self._has_to_do(name), LOOK_S)
@@ -333,7 +334,7 @@ class Fleet:
                     self._give_up(name, error, for_good=False)
             except KernelwrightError as error:
                 self._give_up(name, error, for_good=True)
-            except Exception as error:  # noqa: BLE001 - our own fault; a lane that ends unseen would be waited for
+            except Exception as error:  # noqa: BLE001 - our own fault; callers would wait for a lane whose thread ended
                 self._give_up(name, WorkerError(f"{type(error).__name__}: {error}"), for_good=True)
 
     def _has_to_do(self, name: str) -> bool:
@@ -343,7 +344,8 @@ class Fleet:
         return name not in self._workers or any(step not in self._done[name] for step in self._steps)
 
     def _take(self, name: str, worker: LaneWorker) -> None:
-        """Take a new worker. One on another kind of GPU is refused, because times of two kinds cannot be compared."""
+        """Add a lane's new worker. A worker of another kind (GPU or software) is refused, because times of two kinds
+        cannot be compared. Raises `WorkerError`."""
         with self._changed:
             self._kind = kind = self._kind or worker.hello.kind
             other = [what for what, here in worker.hello.kind.items() if here != kind[what]]
@@ -358,7 +360,8 @@ class Fleet:
             raise WorkerError(f"it is not of the kind of the others: {words}")
 
     def _do(self, name: str, worker: LaneWorker, step: Step) -> None:
-        """A step on a lane. Where the first lane failed, the problem is at fault and no other tries."""
+        """Run a step on a lane. If the step failed on the first lane, the problem is at fault and no other lane tries.
+        Raises the error of a lane that fails where another one succeeded."""
         try:
             value = None if step.failed else step.do(worker)
         except WorkerLost:
@@ -382,7 +385,7 @@ class Fleet:
         self._changed.notify_all()
 
     def _give_up(self, name: str, error: KernelwrightError, for_good: bool) -> None:
-        """A lane that did not start, or (for good) cannot do what another one could."""
+        """Stop using a lane that did not start, or (for_good) that failed at something another lane can do."""
         with self._changed:
             worker = self._workers.pop(name, None)
             self._note(name, error)

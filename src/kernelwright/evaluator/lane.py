@@ -1,4 +1,4 @@
-"""What a fleet is made of: the worker of a lane, what all of them do first, and a job that took two of them down."""
+"""Types of a fleet's lanes: a lane's worker, a setup step of all lanes, the error of a job that crashed two lanes."""
 
 from __future__ import annotations
 
@@ -13,20 +13,21 @@ from kernelwright.model import Hello, Status
 
 
 class LaneWorker(Worker, Protocol):
-    """A worker that raises `WorkerLost` when its process is gone."""
+    """A worker whose calls raise `WorkerLost` when its process is gone. hello: its first message."""
 
     hello: Hello
 
 
 class TookDown(WorkerError):
-    """A job under which two lanes were lost. status: what that says of a candidate."""
+    """Raised for a job under which two lanes were lost. status: the status that the candidate gets."""
 
     status = Status.CRASHED
 
 
 @dataclass(eq=False)
 class Step:
-    """What every lane does before it gets jobs; also one that is started later. result: of the first lane."""
+    """A setup step (such as load) that every lane does before it gets jobs, also lanes that start later. result: of the
+    first lane."""
 
     do: Callable[[Worker], Any]
     result: Future[Any] = field(default_factory=Future)

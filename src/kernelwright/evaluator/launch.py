@@ -1,6 +1,6 @@
-"""Starts a worker: on this machine by default, or by any command whose standard input and output reach a worker.
+"""Starts a worker on this machine, or by any command whose standard input and output are connected to a worker.
 
-`places` makes such commands from `--workers ssh:HOST` and `--workers argv:COMMAND`.
+`places` builds such commands from `--workers ssh:HOST` and `--workers argv:COMMAND`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ Launcher = Callable[[], list[str]]
 
 
 def local() -> list[str]:
-    """A process of this Python on this machine."""
+    """The command of a worker process on this machine, with this Python."""
     return [sys.executable, "-m", "kernelwright.worker"]
 
 
@@ -29,5 +29,5 @@ def start_worker(
     environment: Mapping[str, str] | None = None,
     is_remote: bool = False,
 ) -> ProcessWorker:
-    """A worker on this machine, or behind `argv` (see `ProcessWorker`)."""
+    """A worker on this machine, or the one that `argv` starts (see `ProcessWorker` for all arguments)."""
     return ProcessWorker(argv or LAUNCHERS["local"](), target, limits, cores, environment, is_remote)

@@ -1,4 +1,4 @@
-"""Where the lanes of a fleet are, from what the user typed (`--gpus`, `--workers`), and the worker made of them."""
+"""Parses `--gpus` and `--workers` into the lanes of a fleet, and starts the fleet."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kernelwright.evaluator.launch import start_worker
 EXAMPLES = "give all, a number, or UUIDs such as GPU-5f0e…,GPU-91c2… (nvidia-smi -L names them)"
 
 LOOK_S = 60.0
-"""The first call to a driver that nothing uses may take some ten seconds."""
+"""Time limit for listing the GPUs. The first call to an idle driver may take some ten seconds."""
 
 
 class Gpu(NamedTuple):
@@ -31,8 +31,8 @@ class Gpu(NamedTuple):
 
 
 class Lane(NamedTuple):
-    """A lane that is not started yet. gpu: its UUID; None for a worker elsewhere, and on a machine without GPUs, where
-    candidates are interpreted. argv: what starts its worker; () for one of this machine."""
+    """A lane to start. gpu: the GPU's UUID; None for a worker elsewhere, and on a machine without GPUs, where the
+    interpreter runs candidates. argv: the command that starts the worker; () for a worker on this machine."""
 
     name: str
     gpu: str | None = None
@@ -40,7 +40,7 @@ class Lane(NamedTuple):
 
 
 def find_gpus() -> list[Gpu]:
-    """Those that CUDA shows to this process, in its order. Raises `MachineError` where the driver does not answer."""
+    """The GPUs that CUDA shows to this process, in its order. Raises `MachineError` if the driver does not answer."""
     try:
         said = subprocess.run(
             [sys.executable, "-m", "kernelwright.worker.gpus"], capture_output=True, text=True, timeout=LOOK_S,
@@ -53,8 +53,8 @@ def find_gpus() -> list[Gpu]:
 
 
 def choose(text: str, gpus: Sequence[Gpu]) -> list[Lane]:
-    """The lanes that `--gpus TEXT` names. Without any GPU a number is that of workers that interpret. Raises
-    `RequestError` for what is not there, or is named twice."""
+    """The lanes that `--gpus TEXT` names. On a machine without a GPU, a number is the number of interpreter lanes.
+    Raises `RequestError` for a GPU that does not exist or is named twice."""
     words = [word.strip() for word in text.split(",")]
     if text == "all" or text.isdecimal():
         count = max(1, len(gpus)) if text == "all" else int(text)
@@ -79,11 +79,11 @@ def named(word: str, gpus: Sequence[Gpu]) -> Lane:
 
 
 SSH = ("ssh", "-T", "-o", "BatchMode=yes", "-o", "ServerAliveInterval=10", "-o", "ServerAliveCountMax=3")
-"""No terminal and no question, and an end within half a minute where the host is gone."""
+"""ssh without a terminal and without prompts; it ends within half a minute if the host is gone."""
 
 WORKER = ("-m", "kernelwright.worker")
 RAY = "RAY_AUTH_MODE=token"
-"""A variable of a gateway to a Ray cluster, which Ray reads when it is imported: no process joins without a token."""
+"""Environment variable for a gateway to a Ray cluster: no process joins without a token. Ray reads it on import."""
 
 GATEWAY = ("-m", "kernelwright.evaluator.ray_place")
 PLACE = re.compile(
@@ -97,7 +97,7 @@ PLACES = (
 
 
 def lanes_at(text: str) -> list[Lane]:
-    """The lanes that `--workers TEXT` names. Raises `RequestError` for what is no place."""
+    """The lanes that `--workers TEXT` names. Raises `RequestError` for a text of another form than `PLACES` lists."""
     if text.strip().startswith("ray:"):
         raise RequestError(
             f"--workers {text!r}: Ray's own client needs the same Ray on both sides, and its makers advise against it",
@@ -132,7 +132,7 @@ def gateway(python: str) -> tuple[str, ...]:
 
 
 def commands(python: str, count: int, with_ray: bool) -> list[tuple[str, ...]]:
-    """What a host's shell starts for each of its lanes. Ray gives each of its own a GPU and a share of the cores."""
+    """The command of each lane of a host. A Ray cluster assigns GPUs and cores itself, so its lanes need no numbers."""
     if with_ray:
         return [gateway(python)] * count
     if count == 1:
@@ -141,7 +141,8 @@ def commands(python: str, count: int, with_ray: bool) -> list[tuple[str, ...]]:
 
 
 def start_lanes(lanes: Sequence[Lane], target: str | None = None) -> Fleet:
-    """A worker of these lanes, which share the cores of this machine. Raises as `start_worker` where none starts."""
+    """Start a fleet of these lanes; the local ones share the cores of this machine. Raises the errors of `start_worker`
+    if no lane starts."""
     if target is not None and not re.fullmatch(r"\w+", target):  # a shell may read it
         raise RequestError(f"--target {target!r} is no target", "give one such as sm_90")
     usable = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

@@ -1,4 +1,4 @@
-"""The calls that a worker answers. Tests implement it as a function of its input."""
+"""The `Worker` protocol: the calls that the coordinator makes to a worker or a fleet."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ class Worker(Protocol):
     """Thread-safe: several `evaluate` calls may be under way at once; the GPU is leased inside the worker."""
 
     def environment(self) -> Environment:
-        """What this worker runs on."""
+        """Hardware and software that this worker runs on."""
         ...
 
     def machine(self) -> Machine:
-        """What is there and what holds, found by trying (see `doctor`)."""
+        """What works on this worker's machine, found by trying it (see `doctor`)."""
         ...
 
     def load(
@@ -44,33 +44,35 @@ class Worker(Protocol):
     ) -> ProblemInfo:
         """Read the problem at `path`; raises `ProblemError`. Must precede the calls below.
 
-        dtype overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
-        narrow: leave out small and held-out cases of wider elements than those of the cases to score, for a config
-        that is chosen for these alone. library: in place of the mode that the problem states. which: whether cases are
-        derived where the problem states none.
+        dtype: overrides the dtype of every case that is not small. timed: names of the cases to score, () for all.
+        narrow: leave out small and held-out cases with wider elements than the cases to score, for a config that is
+        chosen for the scored cases only. library: overrides the mode that the problem states. which: whether to derive
+        cases where the problem states none.
         """
         ...
 
     def qualify(self, every: bool = False) -> QualificationReport:
-        """Whether the loaded problem can distinguish a kernel from a trivial answer, by its small cases and the
-        smallest timed one; every: by all that this machine can compute. Where it cannot, results from here on say
-        so."""
+        """Whether the loaded problem can distinguish a kernel from a trivial answer, tested on its small cases and the
+        smallest timed one; every: on all cases that this machine can compute. If it cannot, later results say so."""
         ...
 
     def generate(self) -> Generated:
-        """What torch.compile would run for the loaded problem, as text at several sizes. Needs no GPU and uses none."""
+        """The code that torch.compile would run for the loaded problem, at several sizes. Uses no GPU."""
         ...
 
     def compile(self, candidate: Candidate, purpose: str) -> Evaluation:
-        """Compiled for every case that `evaluate` looks at for this purpose, and not run: `not_verified` with the
-        kernels' resources, or the failure of one that could not run. Needs no GPU and waits for none."""
+        """Compile a candidate, without running it, for every case that `evaluate` uses for this purpose. The status is
+        `not_verified`, with the kernels' resources, or the failure of a kernel that could not run. Uses no GPU."""
         ...
 
     def evaluate(self, candidate: Candidate, purpose: str, incumbent: Incumbent | None = None) -> Evaluation:
-        """purpose "search": small cases, then the timed ones, timed against the incumbent. "tune": the same without the
-        small cases where there is a GPU, for another config of a known candidate.
-        "verify": every case, no timing. "confirm": fresh process, fresh seeds, every case (held-out ones too), timed
-        alone. incumbent: None where there is none yet, and for a candidate that is to be timed alone."""
+        """Verify and time a candidate.
+
+        purpose "search": small cases, then the timed cases in a race with the incumbent. "tune": the same, for another
+        config of a known candidate; without the small cases if there is a GPU. "verify": every case, no timing.
+        "confirm": fresh process, fresh seeds, every case (also held-out ones), timed alone. incumbent: None before the
+        search has one, and for a candidate that is to be timed alone.
+        """
         ...
 
     def bench(
@@ -81,30 +83,32 @@ class Worker(Protocol):
         compile: bool = True,
         against: str | None = None,
     ) -> BenchReport:
-        """Paired timing of the framework's own and the named candidates. cases: names, () for all but small.
+        """Paired timing of the framework's implementations and the named candidates.
 
-        against: a candidate that ratios and verdicts refer to; the framework is then left out.
+        cases: names, () for all but small ones. against: name of the candidate that ratios and verdicts refer to; the
+        framework is then not timed.
         """
         ...
 
     def profile(self, implementation: Candidate | str, case: str, full: bool = False) -> Profile:
-        """The launches of one call with what a profiler, or at least the compiler, says of them; kept, and taken once.
+        """The kernel launches of one call, with the data of a profiler, or only of the compiler if there is none. A
+        profile is taken once and then cached.
 
         implementation: a candidate, or "eager" or "compile". full: every counter that the tool has. Raises
-        `RequestError` for a candidate that does not compile, `MachineError` for the framework's own without a GPU.
+        `RequestError` for a candidate that does not compile, `MachineError` for "eager" or "compile" without a GPU.
         """
         ...
 
     def elsewhere(self) -> Worker | None:
-        """A worker on another GPU of the same kind with the same problem loaded, to repeat what was found; None where
-        there is one GPU."""
+        """A worker on another GPU of the same kind with the same problem loaded, to repeat a measurement; None if there
+        is no second GPU."""
         ...
 
     def watch(self, notify: Callable[[LaneChange], None] | None) -> None:
-        """From now on, tell this what happens to lanes, beginning with those that are up; None: nobody. A worker that
-        is no fleet has none to tell of. notify: called by any thread; it may neither wait nor call the worker."""
+        """Call `notify` for every change of a lane from now on, beginning with the lanes that are up. Only a fleet has
+        lanes. notify: called from any thread; it must neither block nor call the worker. None: stop notifying."""
         ...
 
     def close(self) -> None:
-        """End the worker and everything it started."""
+        """End the worker and every process that it started."""
         ...

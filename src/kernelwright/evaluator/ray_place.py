@@ -1,8 +1,8 @@
-"""A worker on a GPU of a Ray cluster, behind standard streams: `python -m kernelwright.evaluator.ray_place [OPTIONS]`.
+"""Gateway to a worker on a GPU of a Ray cluster: `python -m kernelwright.evaluator.ray_place [OPTIONS]`.
 
-The program joins the cluster of its machine, where one actor with one GPU owns the worker, and passes lines on. Who
-asks for a lane starts it as any argv, here or by ssh on the cluster's head, so it is the gateway of a machine without
-Ray. The only file that imports ray.
+The program joins the Ray cluster of its machine, creates one actor with one GPU that owns the worker, and passes lines
+between its standard streams and the worker. The client starts it like any other worker command, on this machine or by
+ssh on the cluster's head, so the client's machine needs no Ray. Only this file imports ray.
 """
 
 from __future__ import annotations
@@ -25,21 +25,21 @@ except ImportError:
     ray = None
 
 WAIT_S = 600.0
-"""Until a cluster without a free GPU is given up; one that grows by itself may take some minutes."""
+"""Longest wait for a free GPU of the cluster; an autoscaling cluster may take some minutes."""
 
 SAY_S = 10.0
-"""Until a user is told that a free GPU is waited for."""
+"""After this wait for a free GPU, a message tells the user."""
 
 JOIN_S = 30.0
-"""Until a cluster that does not let this process in is given up. Ray itself asks again for minutes, with a wrong token
-as well; a cluster on two loaded cores let one in after 3 s."""
+"""Longest attempt to join the cluster. Ray itself retries for minutes, even with a wrong token; on two loaded cores
+joining took 3 s."""
 
 PROBE = """
 import sys, ray
 ray.init(address=sys.argv[1], log_to_driver=False, logging_level="CRITICAL")
 print("joined", flush=True)
 """
-"""An attempt to join. Where it is refused, Ray writes one of REFUSED on standard error each second, and goes on."""
+"""Program that tries to join. If refused, Ray writes a text of `REFUSED` to standard error each second and retries."""
 
 REFUSED = ("Unauthenticated", "AuthenticationError")
 
@@ -49,13 +49,13 @@ START = "start it with: RAY_AUTH_MODE=token ray start --head (ray get-auth-token
 
 
 class Held:
-    """What an actor is: `Supervised`, started where the actor was placed."""
+    """Class of the Ray actor: a `Supervised` worker on the node of the actor."""
 
     def __init__(self) -> None:
         self.worker: Supervised | None = None
 
     def start(self, words: Sequence[str]) -> None:
-        """words: the worker's options. Raises OSError."""
+        """Start the worker. words: its command-line options. Raises OSError."""
         node = ray.get_runtime_context().get_node_id()
         gpus = next(one["Resources"].get("GPU", 1) for one in ray.nodes() if one["NodeID"] == node)
         argv = [sys.executable, "-m", "kernelwright.worker", *words, "--share", str(max(1, int(gpus)))]
@@ -78,11 +78,11 @@ class Held:
 
 
 class Actor:
-    """The calls of a `Held` elsewhere. Raises `Gone` for what Ray says of it."""
+    """Client of a `Held` actor on another node. `receive` raises `Gone` for an error of Ray."""
 
     def __init__(self, words: Sequence[str]) -> None:
-        # A thread for each direction: calls of one thread keep their order. A second start would have no problem
-        # loaded, so Ray starts nothing again; who asked for the lane does.
+        # One thread for each direction, because calls in one thread keep their order. Ray restarts nothing, because
+        # a restarted worker would have no problem loaded; the fleet restarts the lane instead.
         options: dict[str, Any] = {
             "num_gpus": 1, "num_cpus": 0, "max_restarts": 0, "max_task_retries": 0,
             "concurrency_groups": {"requests": 1, "answers": 1},
@@ -107,7 +107,7 @@ class Actor:
         return found
 
     def _placed(self) -> str:
-        """The node on which it runs."""
+        """Wait until Ray has placed the actor; return the id of its node. Raises `Gone` after `WAIT_S`."""
         asked = self._actor.node.remote()
         said, _ = ray.wait([asked], timeout=SAY_S)
         if not said:
@@ -127,7 +127,7 @@ def first_line(error: BaseException) -> str:
 
 
 def address() -> str:
-    """That of the cluster of this machine. Raises `Gone` for one that cannot be joined from here."""
+    """The address of this machine's cluster. Raises `Gone` for an address of Ray's client (ray://)."""
     found = os.environ.get("RAY_ADDRESS", "auto")
     if found.startswith("ray://"):
         raise Gone(f"RAY_ADDRESS is {found}, and Ray's client is not used: unset it on the cluster's head", False)
@@ -135,7 +135,7 @@ def address() -> str:
 
 
 def connect(words: Sequence[str]) -> Actor:
-    """An actor with a worker. Raises `Gone`, with one line for the user."""
+    """Join the cluster and start an actor with a worker. Raises `Gone` with a one-line message for the user."""
     if ray is None:
         raise Gone(f"Ray is missing in {sys.executable}: pip install 'kernelwright[ray]'", from_outside=False)
     if os.environ.get("RAY_AUTH_MODE") != "token":  # Ray reads it when it is imported
@@ -153,7 +153,7 @@ def connect(words: Sequence[str]) -> Actor:
 
 
 def refuse_what_is_open(where: str) -> None:
-    """Raises `Gone` for a cluster that refuses this process, or refuses none."""
+    """Raise `Gone` for a cluster that refuses this process, and for one that accepts processes without a token."""
     own = dict(os.environ)
     without = {name: value for name, value in own.items() if not name.startswith("RAY_")} | {
         "RAY_AUTH_MODE": "disabled"
@@ -169,7 +169,7 @@ def refuse_what_is_open(where: str) -> None:
 
 
 class Outcome(enum.Enum):
-    """Of an attempt to join a cluster."""
+    """Result of an attempt to join a cluster."""
 
     JOINED = "joined"
     REFUSED = "refused"
@@ -177,7 +177,8 @@ class Outcome(enum.Enum):
 
 
 def outcome(where: str, environment: Mapping[str, str]) -> Outcome:
-    """Of a process with these variables. A child, because Ray tries for minutes and cannot be interrupted."""
+    """Try to join the cluster with these environment variables. A child process tries it, because Ray retries for
+    minutes and cannot be interrupted."""
     with subprocess.Popen(
         [sys.executable, "-c", PROBE, where], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT, text=True, env=environment,
@@ -193,16 +194,16 @@ def outcome(where: str, environment: Mapping[str, str]) -> Outcome:
 
 
 def outcome_of(line: str) -> Outcome | None:
-    """What a line of the attempt says; None where it says nothing."""
+    """The outcome that an output line of `PROBE` shows; None if it shows none."""
     if line.startswith(Outcome.JOINED.value):
         return Outcome.JOINED
     return Outcome.REFUSED if any(word in line for word in REFUSED) else None
 
 
 def main() -> NoReturn:
-    """Ends at once: a thread may still read the requests, and Ray's own threads need no farewell."""
+    """Run the gateway. It exits by `os._exit`, because a thread may still block on reading requests."""
     answers = os.fdopen(os.dup(1), "w")
-    os.dup2(2, 1)  # Ray prints what befalls its nodes, even to a driver that asked for no logs
+    os.dup2(2, 1)  # Ray prints events of its nodes to standard output, even with log_to_driver=False
     os._exit(run(connect, sys.argv[1:], answers))
 
 

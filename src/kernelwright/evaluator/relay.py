@@ -1,7 +1,7 @@
-"""A relay: the lines of a client's standard streams to a worker that is reached by calls instead of a pipe, and back.
+"""Relay between a client's standard streams and a worker that is reached by remote calls instead of a pipe.
 
-`Supervised` is the other end: it owns the worker's process where the GPU is. What carries the calls between the two is
-in another file (`ray_place`), so this one needs nothing but Python.
+`Supervised` is the remote end: it owns the worker process on the machine with the GPU. The transport of the calls is in
+`ray_place`, so this file needs only the standard library.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any, Protocol, TextIO
 
 BEAT_S = 5.0
-"""The longest that `receive` waits for something to return."""
+"""Longest wait of one `receive` call for a line."""
 
 SILENT_S = 20.0
-"""Until a worker's host that does not answer is given up: before its client misses three pings of 10 s, because the
-client cannot know that a connection is the cause."""
+"""After this time without an answer the worker's host counts as lost. It is shorter than the client's three missed
+pings of 10 s, because the client cannot know that the connection is the cause."""
 
 FORSAKEN_S = 60.0
-"""Until a worker that nobody asks for its answers is ended: its GPU may be given to another meanwhile. Longer than
-`SILENT_S`, so that it never ends a worker that is still waited for."""
+"""A worker is ended when no `receive` call came for this time, because its GPU may be assigned to another process by
+then. It is longer than `SILENT_S`, so that no worker is ended while a client still waits for it."""
 
 OUTSIDE = 128 + signal.SIGTERM
-"""The exit status for a worker that was lost by a cause outside: a client takes it for asked to end (see `client`)."""
+"""Exit status for a worker lost by an external cause: the client treats it as asked to end (see `client`)."""
 
 KILLED = 128 + signal.SIGKILL
-"""The exit status for a worker whose process, or the one that owns it, is gone for no known reason."""
+"""Exit status for a worker whose process, or the process that owns it, is gone for an unknown reason."""
 
 
 class Stream(enum.Enum):
-    """Where a line belongs. END: the worker ended, and the line is its exit status."""
+    """The stream that a line belongs to. END: the worker ended, and the line is its exit status."""
 
     OUT = "out"
     ERR = "err"
@@ -45,11 +45,11 @@ class Stream(enum.Enum):
 
 
 Line = tuple[str, str]
-"""The value of a `Stream` and a text: plain values, because no class of this program needs to travel."""
+"""The value of a `Stream` and a text: plain values, so that no class has to be serialized."""
 
 
 class Gone(Exception):
-    """The other end cannot be reached any more. from_outside: by a cause that no candidate can be."""
+    """The remote end is no longer reachable. from_outside: whether the cause is one that no candidate can produce."""
 
     def __init__(self, why: str, from_outside: bool) -> None:
         super().__init__(why)
@@ -57,7 +57,7 @@ class Gone(Exception):
 
 
 class Far(Protocol):
-    """Calls of a `Supervised` elsewhere. Each may raise `Gone`."""
+    """Remote calls to a `Supervised` on another machine. Each may raise `Gone`."""
 
     def send(self, line: str) -> None: ...
 
@@ -67,7 +67,8 @@ class Far(Protocol):
 
 
 class Supervised:
-    """A worker's process and its lines. It ends with this process, and when nobody asks for its answers."""
+    """A worker process and its lines. The worker ends with this process, and when no `receive` call comes for
+    `forsaken_s` seconds."""
 
     def __init__(self, argv: Sequence[str], forsaken_s: float = FORSAKEN_S) -> None:
         self._process = subprocess.Popen(
@@ -89,12 +90,12 @@ class Supervised:
 
     def send(self, line: str) -> None:
         assert self._process.stdin is not None
-        with contextlib.suppress(OSError, ValueError):  # it ended, which `receive` says
+        with contextlib.suppress(OSError, ValueError):  # the worker ended, which `receive` reports
             self._process.stdin.write(line)
             self._process.stdin.flush()
 
     def receive(self, beat_s: float = BEAT_S) -> list[Line]:
-        """The lines since the last call; waits for the first of them, and no longer than beat_s."""
+        """The lines since the last call; waits up to beat_s for the first one."""
         self._asked_s = time.monotonic()
         found = []
         with contextlib.suppress(queue.Empty):
@@ -104,7 +105,7 @@ class Supervised:
         return found
 
     def end(self) -> None:
-        """Its input ends; it does what it does then."""
+        """Close the worker's standard input, which makes the worker end."""
         assert self._process.stdin is not None
         with contextlib.suppress(OSError, ValueError):
             self._process.stdin.close()
@@ -118,7 +119,7 @@ class Supervised:
         status = self._process.wait()
         self.end()
         for reader in readers:
-            reader.join(1)  # a child that survives it may have its streams
+            reader.join(1)  # a surviving child of the worker may keep its streams open
         self._lines.put((Stream.END.value, str(status)))
 
     def _watch(self, forsaken_s: float) -> None:
@@ -130,12 +131,12 @@ class Supervised:
 
 
 def without_tokens(environment: os._Environ[str] | dict[str, str]) -> dict[str, str]:
-    """The variables without those that let a process join a cluster: a worker has no use for them."""
+    """The variables without the tokens that let a process join a cluster: a worker does not need them."""
     return {name: value for name, value in environment.items() if not name.startswith("RAY_AUTH_TOKEN")}
 
 
 def relay(far: Far, requests: Iterable[str], answers: TextIO, messages: TextIO) -> int:
-    """Pass lines on until the worker ends or is gone; the exit status, as a shell gives that of a killed process."""
+    """Pass lines on until the worker ends or is gone; return its exit status, 128 + n if signal n killed it."""
     threading.Thread(target=_pass_on, args=(far, requests), daemon=True).start()
     try:
         while True:
@@ -152,15 +153,15 @@ def relay(far: Far, requests: Iterable[str], answers: TextIO, messages: TextIO) 
 
 
 def _pass_on(far: Far, requests: Iterable[str]) -> None:
-    with contextlib.suppress(Gone):  # the other direction says so
+    with contextlib.suppress(Gone):  # the thread that receives reports it
         for line in requests:
             far.send(line)
         far.end()
 
 
 def is_from_outside(error: Any, is_up: Callable[[], bool]) -> bool:
-    """Whether what Ray says of an actor's end is a cause that no candidate can be: a connection, a node, a preemption.
-    is_up: whether its node is."""
+    """Whether Ray's error for an actor has a cause that no candidate can produce: a lost connection, a lost node, a
+    preemption. is_up: whether the actor's node is alive."""
     names = {kind.__name__ for kind in type(error).__mro__}
     if "ActorDiedError" in names:
         return bool(error.preempted) or not is_up()
@@ -174,8 +175,8 @@ def tell(text: str, messages: TextIO | None = None) -> None:
 
 
 def run(connect: Callable[[Sequence[str]], Far], words: Sequence[str], answers: TextIO) -> int:
-    """A relay of this process's own streams, with answers on another one. connect: takes the worker's options; raises
-    `Gone` where there is none."""
+    """Relay standard input to a worker, and its output to `answers`; return the exit status. connect: starts the worker
+    with its options `words`; raises `Gone` if there is none."""
     try:
         far = connect(words)
     except Gone as error:
