@@ -1,7 +1,8 @@
-"""The nouns: frozen records that pass between the parts. Pure data; imports nothing of ours.
+"""Frozen records that are passed between the parts of kernelwright. They are pure data, and this package imports no
+other part.
 
-Times are microseconds (`_us`), sizes bytes, ratios fractions. `None` means absent, never zero. One file per subject;
-everybody else imports from here, so that a record may move.
+Times are microseconds (`_us`), sizes bytes, ratios fractions. `None` means absent, never zero. Each subject has one
+file; other packages import from here, so that a record may move to another file.
 """
 
 from kernelwright.model.base import LibraryMode, Record, Scalar

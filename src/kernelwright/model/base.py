@@ -1,4 +1,4 @@
-"""The base of all records."""
+"""The base class of all records, and types that several of them use."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from typing import Literal
 import msgspec
 
 Scalar = bool | int | float | str
-"""What a case parameter or a configuration value may be."""
+"""Type of a case parameter or an option value."""
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True, omit_defaults=False):
-    """Base of all records: immutable, keyword-only, strict when decoded."""
+    """Base class of all records: immutable, keyword-only; decoding refuses unknown fields."""
 
 
 LibraryMode = Literal["none", "finish", "any"]
-"""Which operators of the framework a candidate's host code may call: none; reductions of what its own kernels wrote;
-also products, convolutions, attention, sorting and cumulative operations."""
+"""Which operators of the framework a candidate's host code may call. "none": none. "finish": reductions of values that
+its own kernels wrote. "any": also products, convolutions, attention, sorting and cumulative operations."""

@@ -1,4 +1,4 @@
-"""The document of `bench`: implementations side by side on every case."""
+"""Records of `bench`: the times of all implementations on every case, and the report of `bench --against`."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from kernelwright.model.machine import Environment
 from kernelwright.model.proposal import Candidate
 
 FRAMEWORK = ("eager", "compile", "compile_max_autotune")
-"""Names of the framework's own rows."""
+"""Names of the rows of the framework's implementations."""
 
 
 class Implementation(Record, frozen=True, kw_only=True):
     """One row of `bench`: an implementation on a case.
 
-    speedup: against the best of the framework's own (eager, compile, compile_max_autotune), above 1 is faster.
-    verdict: None for the framework's own rows. fraction_of_bound: bound_us / median_us.
+    speedup: against the fastest framework row (eager, compile, compile_max_autotune); above 1 is faster. verdict: None
+    for the framework's rows. fraction_of_bound: bound_us / median_us.
     """
 
     name: str
@@ -29,29 +29,30 @@ class Implementation(Record, frozen=True, kw_only=True):
     call_us: float | None = None
     issue_us: float | None = None
     warm_us: float | None = None
-    """Device time when the inputs were just used; `median_us` is with a cold cache."""
+    """Device time with a warm cache; `median_us` is with a cold cache."""
     speedup: float | None = None
     speedup_ci95: tuple[float, float] | None = None
     verdict: Literal["faster", "tie", "slower"] | None = None
     fraction_of_bound: float | None = None
     below_bound: str = ""
-    """The remark on a time below the bound; a candidate was then verified once more on everything."""
+    """Remark on a time below the bound; a candidate was then verified again on all inputs."""
     kind: Literal["measured", "estimate"] = "measured"
     repeats_us: tuple[float, ...] = ()
-    """Medians of the processes of `bench --repeat`, this row being the middle one; empty without repeats."""
+    """The median of each process of `bench --repeat`; this row is that of the middle one. Empty without repeats."""
     spread: float | None = None
-    """Largest less smallest of `repeats_us`, as a fraction of their median."""
+    """Largest minus smallest value of `repeats_us`, as a fraction of their median."""
     samples_us: tuple[float, ...] = ()
     method: str = ""
     clocks: Clocks | None = None
     library: tuple[LibraryShare, ...] = ()
     """As in `CaseResult`."""
     throttled: str = ""
-    """Why there is no verdict on a candidate that was faster: the clock was slowed down."""
+    """Why a faster candidate gets no verdict: the GPU lowered its clock during the measurement."""
 
     @property
     def timing(self) -> Timing | None:
-        """The time of the row, without its samples. None where it has no time or did not pass."""
+        """The time of the row, without its samples. None if it has no time, or its status is neither passed nor
+        not_verified."""
         if self.median_us is None or self.status not in (Status.PASSED, Status.NOT_VERIFIED):
             return None
         return Timing(
@@ -66,14 +67,15 @@ class BenchCase(Record, frozen=True, kw_only=True):
     bound_us: float
     bound_by: str
     bound_kind: Literal["stated", "derived"] | None = None
-    """Whether the problem states what sets the bound, or it was derived from forward; None in older records."""
+    """Whether the problem states the figure that sets the bound, or it was derived from forward; None in older records.
+    """
     implementations: tuple[Implementation, ...]
     order_seed: int | None = None
-    """Of the order of samples; None where nothing was sampled."""
+    """Seed of the order of samples; None if nothing was sampled."""
     exchanged_after: int | None = None
-    """Samples of each row before all were captured again with their places exchanged."""
+    """Number of samples of each row after which all rows were captured again with their places exchanged."""
     noise_floor: float | None = None
-    """Fraction by which a verdict's interval has to differ from 1; None where no copy of a candidate was sampled."""
+    """Fraction by which the interval of a verdict has to differ from 1; None if no copy of a candidate was sampled."""
     noise_floor_source: str = ""
 
 
@@ -87,16 +89,16 @@ class BenchReport(Record, frozen=True, kw_only=True):
     command: str = ""
     unqualified: str = ""
     library: LibraryMode = "none"
-    """Both as in `Evaluation`."""
+    """`unqualified` and `library` are as in `Evaluation`."""
     candidates: dict[str, Candidate] = {}
-    """The text behind each row that is not the framework's; empty in older records."""
+    """The candidate of each row that is not the framework's; empty in older records."""
 
 
 class GateCase(Record, frozen=True, kw_only=True):
-    """A candidate beside its baseline on one case.
+    """A candidate compared with its baseline on one case.
 
-    outcome: "failed" where the candidate is not right, "not measured" where its time or the baseline's is missing.
-    slowdown: time of the candidate over that of the baseline, with its 95 % interval.
+    outcome: "failed" if the candidate is not correct, "not measured" if its time or the baseline's is missing.
+    slowdown: time of the candidate over time of the baseline, with its 95 % interval.
     """
 
     case: str
@@ -109,8 +111,8 @@ class GateCase(Record, frozen=True, kw_only=True):
 
 
 class GateReport(Record, frozen=True, kw_only=True):
-    """The document of `bench --against --json`. recorded_on: the device of the baseline's report. max_slowdown: a
-    fraction, 0.02 for 2 %."""
+    """The document of `bench --against --json`. recorded_on: the device in the baseline's report. max_slowdown: allowed
+    slowdown as a fraction, 0.02 for 2 %."""
 
     schema_version: int = 1
     problem: str
@@ -123,7 +125,7 @@ class GateReport(Record, frozen=True, kw_only=True):
 
     @property
     def refuses(self) -> bool:
-        """Whether the candidate is wrong or slower than allowed on some case."""
+        """Whether the candidate is wrong or slower than allowed on at least one case."""
         return any(case.outcome in ("slower", "failed") for case in self.cases)
 
     @property
@@ -132,8 +134,8 @@ class GateReport(Record, frozen=True, kw_only=True):
 
 
 class BenchSeries(Record, frozen=True, kw_only=True):
-    """The document of `bench --json` for a folder of problems: one report each, by name. failures: why a problem has
-    none."""
+    """The document of `bench --json` for a folder of problems: a report for each problem. failures: by problem without
+    a report, the reason."""
 
     schema_version: int = 1
     reports: tuple[BenchReport, ...]

@@ -1,4 +1,4 @@
-"""Messages between a client and a worker: tagged records, a line of JSON each."""
+"""Messages between a client and a worker: tagged records, each sent as a line of JSON."""
 
 from __future__ import annotations
 
@@ -11,13 +11,14 @@ from kernelwright.model.trial import Incumbent
 
 
 class Call(Record, frozen=True, kw_only=True, tag_field="verb", tag=True):
-    """Base of the calls, which `evaluator.protocol.Worker` describes. id: numbers them; the answer has the same."""
+    """Base class of the calls; `evaluator.protocol.Worker` describes each. id: number of the call, repeated in its
+    answer."""
 
     id: int = -1
 
     @property
     def verb(self) -> str:
-        """Its tag, for messages to people."""
+        """The tag of the call, for messages."""
         return str(self.__struct_config__.tag)
 
 
@@ -30,7 +31,8 @@ class DescribeMachine(Call, frozen=True, kw_only=True, tag="machine"):
 
 
 class LoadProblem(Call, frozen=True, kw_only=True, tag="load"):
-    """files: contents by path, for a worker on another host; `path` is then one of them. {}: it is on its own disk."""
+    """Load a problem. files: file contents by path, for a worker on another host; `path` is then one of these paths.
+    {}: `path` is on the worker's disk."""
 
     path: str
     dtype: str | None = None
@@ -61,7 +63,8 @@ class EvaluateCandidate(Call, frozen=True, kw_only=True, tag="evaluate"):
 
 
 class BenchCandidates(Call, frozen=True, kw_only=True, tag="bench"):
-    """framework: names of the framework's rows, such as "eager"; () where candidates are compared with `against`."""
+    """Time candidates. framework: names of the framework's rows, such as "eager"; () if candidates are compared with
+    the candidate `against`."""
 
     candidates: dict[str, Candidate]
     cases: tuple[str, ...]
@@ -84,7 +87,7 @@ class ProfileFramework(Call, frozen=True, kw_only=True, tag="profile framework")
 
 
 class Ping(Call, frozen=True, kw_only=True, tag="ping"):
-    """Answered at once, whatever is under way."""
+    """Answered immediately, even while other calls run."""
 
 
 class Close(Call, frozen=True, kw_only=True, tag="close"):
@@ -98,13 +101,13 @@ ToWorker = (
 
 
 PROTOCOL = 1
-"""Changes with every message that an older client or worker cannot read."""
+"""Protocol version. It is increased for every message that an older client or worker cannot read."""
 
 
 class Hello(Record, frozen=True, kw_only=True):
-    """The first answer of a worker: who it is. A client asks nothing of one with another `protocol`.
+    """The first message of a worker: its software and hardware. A client refuses a worker with another `protocol`.
 
-    gpu: its UUID; None, like device, without one. cores: how many it compiles on.
+    device: the GPU's name, gpu: its UUID; both None without a GPU. cores: number of cores to compile on.
     """
 
     protocol: int
@@ -120,20 +123,20 @@ class Hello(Record, frozen=True, kw_only=True):
 
     @property
     def kind(self) -> dict[str, str | None]:
-        """What has to be the same of all workers of one run, by name."""
+        """The fields that must be equal for all workers of one run, by name."""
         names = ("device", "target", "driver", "torch", "triton", "kernelwright")
         return {name: getattr(self, name) for name in names}
 
 
 class Returned(Record, frozen=True, kw_only=True, tag_field="answer", tag="returned"):
-    """id: of the call; None for the first line of a worker, whose value is its `Hello`. value: as plain data."""
+    """A result. id: of the call; None for the first line of a worker, whose value is its `Hello`. value: plain data."""
 
     id: int | None
     value: Any
 
 
 class Raised(Record, frozen=True, kw_only=True, tag_field="answer", tag="raised"):
-    """kind: the name of a class in `errors`."""
+    """An exception. kind: the name of its class in `errors`."""
 
     id: int | None
     error: str

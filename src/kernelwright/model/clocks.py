@@ -1,4 +1,4 @@
-"""Clocks of a GPU while something was timed, and which slowdowns make a gain doubtful."""
+"""Clocks and throttle reasons of a GPU during a measurement, and which slowdowns make a gain doubtful."""
 
 from __future__ import annotations
 
@@ -7,16 +7,16 @@ from collections.abc import Sequence
 from kernelwright.model.base import Record
 
 POWER_CAP = "power_cap"
-"""The limit of the device's own power. A kernel with much arithmetic reaches it whenever it runs: products of 8192x8192
-ran at 1470 to 1785 MHz instead of 1980 in each of four benches on an H200 (gallery/matmul*/results)."""
+"""Throttle reason for the GPU's power limit. A compute-bound kernel reaches the limit in every run: products of
+8192x8192 ran at 1470 to 1785 MHz instead of 1980 in each of four benches on an H200 (gallery/matmul*/results)."""
 
 FORCED = frozenset({"hardware_slowdown", "software_thermal", "hardware_thermal", "power_brake"})
-"""Slowdowns by temperature or by the machine's power supply. They come and go whichever kernel runs."""
+"""Throttle reasons by temperature or by the machine's power supply. They do not depend on the kernel that runs."""
 
 
 class Clocks(Record, frozen=True, kw_only=True):
-    """What NVML read before and after sampling, the GPU at work: the lowest clocks, the highest temperature and power,
-    and every throttle reason but idle. Records of before 2026-11-22 hold one reading, taken after sampling."""
+    """NVML readings before and after sampling, while the GPU is busy: the lowest clocks, the highest temperature and
+    power, and every throttle reason but idle. Records from before 2026-11-22 have one reading, taken after sampling."""
 
     sm_mhz: int | None = None
     memory_mhz: int | None = None
@@ -26,17 +26,17 @@ class Clocks(Record, frozen=True, kw_only=True):
 
     @property
     def slowdowns(self) -> tuple[str, ...]:
-        """The reasons that lower the clock of a running kernel. A clock that the user set is none of them."""
+        """The throttle reasons that lower the clock of a running kernel, without a clock limit that the user set."""
         return tuple(reason for reason in self.throttle if reason == POWER_CAP or reason in FORCED)
 
     @property
     def is_forced(self) -> bool:
-        """Whether one of the slowdowns is no doing of the kernel."""
+        """Whether a slowdown was not caused by the kernel."""
         return not FORCED.isdisjoint(self.throttle)
 
 
 def clocks_over(readings: Sequence[Clocks | None]) -> Clocks | None:
-    """Several readings as one; None where none was made."""
+    """Combine several readings into one; None if there is none."""
     known = [one for one in readings if one is not None]
     if not known:
         return None

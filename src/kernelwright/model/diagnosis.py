@@ -1,4 +1,4 @@
-"""The bottleneck of a kernel: one bottleneck with its evidence, and what else it might be."""
+"""The diagnosis of a kernel: its bottleneck with evidence, and ranked alternatives."""
 
 from __future__ import annotations
 
@@ -9,16 +9,16 @@ from kernelwright.model.base import Record
 
 
 class Limit(str, enum.Enum):
-    """What a kernel can be held back by. Closed: a new one is a new member, with a rule and moves."""
+    """What can limit the speed of a kernel. The list is closed: a new limit needs a member, a rule and moves."""
 
     NONE = "none"
-    """It is at the bound: only less work could make it faster."""
+    """The kernel is at the bound: only less work could make it faster."""
     DRAM = "dram"
-    """DRAM is busy, though with more bytes than the work needs or with slow ones."""
+    """DRAM is busy, with more bytes than the work needs or with slow accesses."""
     EXCESS_BYTES = "excess_bytes"
     UNCOALESCED = "uncoalesced"
     CACHE = "cache"
-    """L1 or L2 is busy, DRAM is not: the same bytes are asked for again and again, or in small pieces."""
+    """L1 or L2 is busy, DRAM is not: the same bytes are requested repeatedly, or in small pieces."""
     SHARED = "shared"
     """Shared memory is busy: threads exchange values, in reductions over warps or changes of layout."""
     SPILLS = "spills"
@@ -33,12 +33,12 @@ class Limit(str, enum.Enum):
     LAUNCH = "launch"
     """The call costs the host more than the device."""
     UNKNOWN = "unknown"
-    """The figures at hand do not say."""
+    """The available counters do not show a limit."""
 
 
 class Evidence(Record, frozen=True, kw_only=True):
-    """One figure that speaks for a limit. relation: how value compares with threshold. implies: what follows, in words.
-    tool: where the figure comes from ("clock", "bound", or a profiler's name)."""
+    """One figure that supports a limit. relation: of value to threshold. implies: the conclusion, in words. tool: the
+    source of the figure ("clock", "bound", or a profiler's name)."""
 
     metric: str
     value: float
@@ -50,9 +50,9 @@ class Evidence(Record, frozen=True, kw_only=True):
 
 
 class Finding(Record, frozen=True, kw_only=True):
-    """A limit with the launch that it was seen in (None: the whole call), what speaks for it, and the names of the
-    moves that address it, the most promising first. at_stake_us: about how much time would go with it, None where that
-    cannot be said."""
+    """A limit with its evidence. kernel: the launch in which it was found; None: the whole call. moves: names of the
+    moves that address it, the most promising first. at_stake_us: approximate time that removing the limit would save;
+    None if unknown."""
 
     limit: Limit
     kernel: str | None
@@ -63,10 +63,10 @@ class Finding(Record, frozen=True, kw_only=True):
 
 
 class Diagnosis(Record, frozen=True, kw_only=True):
-    """One bottleneck of one implementation on one case; alternatives are ranked, the likeliest first.
+    """The bottleneck of one implementation on one case; alternatives are sorted, the likeliest first.
 
-    share: of the bound that was reached, None where nothing was timed. kind: of the time behind it.
-    counters: where those came from (see `Profile.tool`).
+    share: bound over time; None if nothing was timed. kind: whether that time was measured or estimated. counters: the
+    tool that read them (see `Profile.tool`).
     """
 
     implementation: str

@@ -1,4 +1,4 @@
-"""The worker's result for a candidate. Failure is data: every outcome is a status, none an exception."""
+"""The worker's result for a candidate. Every outcome, also a failure, is a status and not an exception."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernelwright.model.clocks import Clocks
 
 
 class Status(str, enum.Enum):
-    """How an evaluation, or one case of it, ended. Closed: a new outcome is a new member."""
+    """Outcome of an evaluation or of one case. The list is closed: a new outcome needs a new member."""
 
     PASSED = "passed"
     WRONG = "wrong"
@@ -24,11 +24,11 @@ class Status(str, enum.Enum):
 
 
 class KernelResources(Record, frozen=True, kw_only=True):
-    """What the compiler says of one compiled kernel for a target. Registers are per thread, spills bytes per
-    thread, shared memory bytes per block, occupancy the fraction of the multiprocessor's warp slots.
+    """Resources of one compiled kernel on a target. Registers are per thread, spills bytes per thread, shared memory
+    bytes per block, occupancy the fraction of the multiprocessor's warp slots.
 
-    moved_bytes: what a thread loads and stores of global memory in the stretch of code without a branch that moves
-    most; in a loop, one turn. None in older journals, and where the code moves nothing that way.
+    moved_bytes: global memory that a thread loads and stores in the basic block that moves most, for a loop in one
+    iteration. None in older journals, and if no thread moves global memory itself (as with bulk copies).
     """
 
     kernel: str
@@ -45,9 +45,9 @@ class KernelResources(Record, frozen=True, kw_only=True):
 
 
 class LibraryShare(Record, frozen=True, kw_only=True):
-    """What a call takes of one operator of the framework. operator: such as "aten.mm". calls: library steps with it.
+    """How much one framework operator takes of a call. operator: such as "aten.mm". calls: number of library steps.
 
-    share: of the time of a call, as a fraction; None where nothing was timed.
+    share: fraction of the time of a call; None if nothing was timed.
     """
 
     operator: str
@@ -58,11 +58,11 @@ class LibraryShare(Record, frozen=True, kw_only=True):
 class Timing(Record, frozen=True, kw_only=True):
     """How long one call takes.
 
-    kind "measured": device time, cold cache, median over blocks, on the device named by the environment; beside an
-    incumbent scaled to the time that it has in the run, so that times of two GPUs of a kind can be compared.
-    kind "estimate": a formula over resources (`roofline.estimate`); no interval, no samples; nothing ran.
-    call_us: host time of one synchronised call, launch overhead included; issue_us: of issuing it. None for one that
-    was dropped because it is slower than the best so far.
+    kind "measured": device time with a cold cache, median over blocks, on the device that the environment names. In a
+    race, times are scaled so that the incumbent has the time that it has in the run: times of two GPUs of one kind can
+    then be compared. kind "estimate": a formula over resources (`roofline.estimate_us`), without interval and samples;
+    nothing ran. call_us: host time of one synchronised call, launch overhead included; issue_us: host time to issue it.
+    Both are None for a candidate that was dropped because it is slower than the best so far.
     """
 
     kind: Literal["measured", "estimate"]
@@ -76,23 +76,23 @@ class Timing(Record, frozen=True, kw_only=True):
     """Why sampling stopped."""
     clocks: Clocks | None = None
     scale: float = 1.0
-    """What the clock's times were multiplied by to give these: the incumbent's time in the request, over its time in
-    the same race. 1 for what was timed alone, and in older records."""
+    """Factor by which measured times were multiplied: the incumbent's time in the request over its time in the same
+    race. 1 for a candidate that was timed alone, and in older records."""
     gained: bool | None = None
-    """Whether it was surely faster than the incumbent of the request; None where there was none."""
+    """Whether the candidate was significantly faster than the incumbent of the request; None without an incumbent."""
 
     @property
     def clock_us(self) -> float:
-        """The median as the clock of its GPU gave it."""
+        """The median as measured on its GPU, without `scale`."""
         return self.median_us / self.scale
 
 
 class Property(Record, frozen=True, kw_only=True):
-    """What the inputs of a candidate have to be. A program gives it no others, and an export goes to PyTorch for them.
+    """A property that the inputs of a candidate must have. An exported package calls PyTorch for other inputs.
 
-    name: "dense" (contiguous, row-major), "aligned" (16 bytes), "sized" (not of every size). shown_by: a declaration of
-    the candidate, a refusal of its host code, or values that are right for the same memory read as dense. detail: the
-    refusal's words.
+    name: "dense" (contiguous, row-major), "aligned" (16 bytes), "sized" (only some sizes). shown_by: a declaration of
+    the candidate, a refusal by its host code, or output values that are correct for the same memory read as dense.
+    detail: the message of the refusal.
     """
 
     name: Literal["dense", "aligned", "sized"]
@@ -101,8 +101,8 @@ class Property(Record, frozen=True, kw_only=True):
 
 
 class CaseResult(Record, frozen=True, kw_only=True):
-    """One case of an evaluation. Errors are absolute, and relative to the output's own scale (its largest
-    magnitude in float64); allowed_rel_error is what the tolerance policy permits for this case."""
+    """The result of one case. Errors are absolute, and relative to the output's scale (its largest magnitude in
+    float64); allowed_rel_error is the limit of the tolerance policy for this case."""
 
     case: str
     status: Status
@@ -111,27 +111,27 @@ class CaseResult(Record, frozen=True, kw_only=True):
     max_rel_error: float | None = None
     allowed_rel_error: float | None = None
     element_error: float | None = None
-    """The largest error of an element in units of what rounding explains there; None where that was not asked for."""
+    """The largest error of an element, in units of the error that rounding explains there; None if not tested."""
     allowed_element_error: float | None = None
     unseen: tuple[str, ...] = ()
-    """Distributions of inputs that no candidate meets on this case because of its size; they are met on others."""
+    """Input distributions that are not tested on this case because of its size, only on others."""
     timing: Timing | None = None
     library: tuple[LibraryShare, ...] = ()
     """The library steps of a call, by operator."""
     below_bound: str = ""
-    """The remark on a time below the derived bound; the candidate was then verified once more on everything."""
+    """Remark on a time below the derived bound; the candidate was then verified again on all inputs."""
     serves: tuple[Property, ...] = ()
-    """What this case showed that inputs have to be; () where it showed nothing."""
+    """Properties that inputs must have, as found on this case; () if none was found."""
 
 
 class Evaluation(Record, frozen=True, kw_only=True):
-    """What the worker found. Failure is data.
+    """The worker's result for a candidate, also for one that failed.
 
-    verified_on: "device" (values compared on the GPU that was timed), "interpreter" (Triton's CPU interpreter,
-    small cases only: the logic is plausible), None (values never compared).
-    score_us: geometric mean over the timed cases, None unless the status is passed; its kind is timing_kind.
-    kernels: resources of each distinct compiled kernel. compiled: hash over all of them (and the launch plan's
-    shape), the identity used to tell candidates apart. stages_s: seconds by stage.
+    verified_on: "device" (values compared on the GPU that was timed), "interpreter" (Triton's CPU interpreter, small
+    cases only: the logic is plausible), None (values never compared). score_us: geometric mean over the timed cases,
+    None unless the status is passed; timing_kind: whether it was measured or estimated. kernels: resources of each
+    distinct compiled kernel. compiled: hash over all of them and the shape of the launch plan; two candidates with the
+    same hash count as the same. stages_s: seconds by stage.
     """
 
     status: Status
@@ -145,29 +145,30 @@ class Evaluation(Record, frozen=True, kw_only=True):
     autotune: dict[str, int] = {}
     """Number of configs under `triton.autotune`, by kernel; config key "autotune:<kernel>" picks one."""
     autotune_moved: dict[str, int] = {}
-    """Index of the config that was judged where none was picked and the first ones need more than the device has."""
+    """By kernel, index of the config that was judged because the first ones need more resources than the device has
+    and the candidate picks none."""
     stages_s: dict[str, float] = {}
     confinement: dict[str, str] = {}
     log: str = ""
-    """What the candidate printed (the end of it)."""
+    """The end of the candidate's printed output."""
     unqualified: str = ""
-    """Why the problem cannot distinguish a kernel from a trivial answer, where the user went on all the same."""
+    """Why the problem cannot distinguish a kernel from a trivial answer, if the user continued anyway; else ""."""
     serves: tuple[Property, ...] = ()
-    """What inputs have to be; () for any layout and alignment, and in records of before this was kept."""
+    """Properties that inputs must have; () for any layout and alignment, and in older records."""
     precision: Literal["ieee", "tf32"] = "ieee"
-    """How the framework multiplied float32 where it was the measure; in older records IEEE's."""
+    """How the framework multiplied float32 as the baseline; "ieee" in older records."""
     dead: tuple[str, ...] = ()
     """Parameters and buffers that no output depends on, such as "parameter conv.bias": a kernel may leave them out."""
     library: LibraryMode = "none"
-    """Which library steps the problem allowed; older journals allowed none."""
+    """Which library steps the problem allowed; "none" in older journals."""
     judged_source: str | None = None
-    """The text that was judged, its config written in, where it is not the candidate's own: without host code that
-    does nothing for the kernels, and with refusals in place of branches that no judged case took."""
+    """The text that was judged if it is not the candidate's: with the config written into it, without host code that
+    the kernels do not need, and with refusals in place of branches that no judged case took. Else None."""
     from_cache: bool = False
-    """Whether this failure was found by an earlier run, and not judged in this one."""
+    """Whether this failure was found by an earlier run and not judged again."""
     gpu: str = ""
-    """The UUID of the GPU that judged it; "" without one and in older records."""
+    """The UUID of the GPU that judged the candidate; "" without a GPU and in older records."""
     lane: str = ""
-    """The lane that judged it; "" where there is one worker, and for what was not judged in this run."""
+    """The lane that judged the candidate; "" with a single worker, and if it was not judged in this run."""
     unjudged: tuple[str, ...] = ()
-    """Where these branches are, as "line N: when it is taken"."""
+    """The branches that no judged case took, as "line N: when it is taken"."""

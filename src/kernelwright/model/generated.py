@@ -1,4 +1,4 @@
-"""What torch.compile would run in place of a reference, as text."""
+"""Code that torch.compile generates for a reference."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kernelwright.model.problem import TensorSpec
 
 
 class Capture(Record, frozen=True, kw_only=True):
-    """What Inductor generates at one size.
+    """Inductor's generated code at one size.
 
-    names, tensors: of what its function takes, in order: forward's tensors, then parameters and buffers by the module's
-    own names. numbers: the whole numbers of the problem file. configs: by Inductor's name of a kernel, the blocks,
+    names, tensors: the arguments of its function, in order: forward's tensors, then parameters and buffers by their
+    names in the module. numbers: the integers of the problem file. configs: by Inductor's name of a kernel, the blocks,
     num_warps and num_stages that it would try first.
     """
 
@@ -24,12 +24,12 @@ class Capture(Record, frozen=True, kw_only=True):
 
 
 class Generated(Record, frozen=True, kw_only=True):
-    """Captures of one problem, first at the sizes of a timed case, then at others; none, with the reason, where nothing
+    """Captures of one problem, first at the sizes of a timed case, then at others; empty, with the reason, if nothing
     was generated.
 
-    templates: the same sizes with Triton templates in place of products and convolutions, where the captures call the
-    library beside kernels. inputs: forward's arguments in order, each with None for a tensor, else the Python literal
-    of its value. precision: in which products of float32 are computed.
+    templates: captures at the same sizes with Triton templates for products and convolutions, if `captures` call a
+    library besides kernels. inputs: forward's arguments in order, each with None for a tensor, else the Python literal
+    of its value. precision: of float32 products.
     """
 
     captures: tuple[Capture, ...] = ()

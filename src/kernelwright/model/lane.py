@@ -1,4 +1,4 @@
-"""What happens to a lane: a worker on one GPU of several that a run uses."""
+"""Changes of a lane's state. A lane is the worker on one of several GPUs that a run uses."""
 
 from __future__ import annotations
 
@@ -8,11 +8,12 @@ from kernelwright.model.base import Record
 
 
 class LaneChange(Record, frozen=True, kw_only=True):
-    """lane: its name, as evaluations have it. what: "up" once its worker is ready, also after a loss; "quarantined"
-    where it was lost too often and is left alone for a while; "left out" where it cannot do what the others can.
+    """A change of a lane's state. lane: its name, as in `Evaluation.lane`. what: "up": its worker is ready, also after
+    a loss. "lost": its worker is gone. "quarantined": it was lost too often and is not used for some time. "left out":
+    it failed at something that the other lanes can do, and is not used again.
 
-    device, gpu, host: where it is, of one that is up. evaluations: what it had under way when it was lost; seconds: for
-    how long, which is the most that this took of its GPU.
+    device, gpu, host: for "up", where the lane is. evaluations: for "lost", number of running evaluations; seconds: how
+    long they had run, an upper limit of the lost GPU time.
     """
 
     lane: str

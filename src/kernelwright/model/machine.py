@@ -1,4 +1,4 @@
-"""The machine of a measurement, and its capabilities."""
+"""The machine and software of a measurement, and the capabilities of a worker's machine."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from kernelwright.model.base import Record
 
 
 class Environment(Record, frozen=True, kw_only=True):
-    """Where something was measured. device is the GPU's name, or None on a machine without one."""
+    """The machine and software of a measurement. device: the GPU's name; None on a machine without a GPU."""
 
     device: str | None
     target: str
@@ -25,9 +25,9 @@ class Environment(Record, frozen=True, kw_only=True):
 
 
 class Attempt(Record, frozen=True, kw_only=True):
-    """Something that a confined process must not be able to do, tried on this machine. how: what stopped it.
+    """An escape attempt: an action that the sandbox must refuse, tried on this machine. how: what stopped it.
 
-    role: the process whose confinement was tried: recorder, compiler or interpreter.
+    role: the process whose sandbox was tried: recorder, compiler or interpreter.
     """
 
     what: str
@@ -37,9 +37,9 @@ class Attempt(Record, frozen=True, kw_only=True):
 
 
 class Machine(Record, frozen=True, kw_only=True):
-    """What a worker found on its machine by trying. Each text says what is there, or why not.
+    """Capabilities that a worker found on its machine by trying them. Each text says what is available, or why not.
 
-    measures: of confinement, by name, with "in force" or why not.
+    measures: by name of a sandbox measure, "in force" or the reason why not.
     """
 
     gpu: str

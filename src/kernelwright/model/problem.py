@@ -1,6 +1,6 @@
-"""A problem as the coordinator knows it: its cases, what each takes and gives, and the least work it must do.
+"""Records that describe a problem: its cases, their inputs and outputs, and the least work of each.
 
-Only the worker imports the problem's file.
+They are all that the coordinator knows: only the worker imports the problem's file.
 """
 
 from __future__ import annotations
@@ -10,21 +10,22 @@ from typing import Any, Literal
 from kernelwright.model.base import LibraryMode, Record, Scalar
 
 WhichCases = Literal["stated", "kept", "derived"]
-"""Which cases a problem is loaded with: those that are stated; those in its files, derived ones that a sidecar keeps
-too; or these and derived ones where small or held-out cases are lacking."""
+"""Which cases a problem is loaded with. "stated": only stated cases. "kept": all cases in its files, also derived ones
+that its sidecar has. "derived": these, and newly derived ones if small or held-out cases are missing."""
 
 OperatorKind = Literal["copy", "pointwise", "vector product", "product", "other"]
-"""What an operator does to elements. copy: it only moves or views them. pointwise: each output follows from the
-elements at the same place. product: it sums products, a vector product those with a vector. other: such as sums."""
+"""What an operator does. copy: moves or views elements. pointwise: computes each output element from the input elements
+at the same position. product: a matrix product or convolution. vector product: a product with a vector. other: for
+example sums."""
 
 
 class Case(Record, frozen=True, kw_only=True):
     """One concrete size of a problem.
 
-    name: unique within the problem. params: what the problem's functions take by name (or module constants
-    that they override). dtype: torch's name ("bfloat16"), None for as given. held_out: only for the
-    confirmation. small: verified first, and the only ones that the CPU interpreter runs; never timed. derived: made
-    from the file by kernelwright; the file does not state it.
+    name: unique within the problem. params: arguments of the problem's functions by name, or module constants that they
+    override. dtype: torch's name ("bfloat16"); None: the problem's dtype. held_out: used only for the confirmation.
+    small: verified first, never timed; the CPU interpreter runs only small cases. derived: made by kernelwright, not
+    stated in the file.
     """
 
     name: str
@@ -41,8 +42,8 @@ class Case(Record, frozen=True, kw_only=True):
 
 
 class TensorSpec(Record, frozen=True, kw_only=True):
-    """Shape, dtype and strides (in elements) of a tensor, without its values. offset: of its first element in its
-    storage, in elements."""
+    """Shape, dtype and strides (in elements) of a tensor, without its values. offset: position of its first element in
+    its storage, in elements."""
 
     shape: tuple[int, ...]
     dtype: str
@@ -51,7 +52,7 @@ class TensorSpec(Record, frozen=True, kw_only=True):
 
 
 class Bound(Record, frozen=True, kw_only=True):
-    """The time that no kernel can beat on this device for this work, and which limit sets it."""
+    """The roofline bound: the time that no kernel can beat on this device for this work, and the limit that sets it."""
 
     bound_us: float
     bound_by: Literal["bytes", "flop"]
@@ -61,22 +62,23 @@ class Bound(Record, frozen=True, kw_only=True):
     """Where the peaks come from: "measured <device> <date>" or "datasheet <target>"."""
     bytes_per_s: float | None = None
     flop_per_s: float | None = None
-    """The two peaks that it is computed from: of memory for this mix of reads and writes, and of arithmetic in these
-    dtypes. None where there is no such work, and in records of before they were kept."""
+    """`bytes_per_s` and `flop_per_s` are the peaks behind the bound: of memory for this mix of reads and writes, and of
+    arithmetic in these dtypes. None if there is no such work, and in older records."""
     stated: tuple[Literal["bytes", "flop"], ...] = ()
-    """What the problem's `work()` states; the rest is derived from its forward."""
+    """Which of the two the problem's `work()` states; the rest is derived from its forward."""
     stated_us: float = 0.0
-    """The part of the bound that follows from what is stated alone; 0 where nothing is, and in older records."""
+    """The bound from the stated figures alone; 0 if none is stated, and in older records."""
     written_bytes: int = 0
-    """Those of `bytes` that are written."""
+    """The part of `bytes` that is written."""
     flop_by_dtype: dict[str, int] = {}
     """`flop` by the dtype of the operands; empty in older records."""
 
 
 class TensorRead(Record, frozen=True, kw_only=True):
-    """What a forward has to read of one tensor that it is given. of_bytes: the tensor's own size.
+    """How much a forward has to read of one input, parameter or buffer. of_bytes: size of the whole tensor.
 
-    rows: entries of the first dimension of which something is read, None where the tensor is read whole or not at all.
+    rows: number of entries of the first dimension that are at least partly read; None if the tensor is read completely
+    or not at all.
     """
 
     name: str
@@ -87,52 +89,52 @@ class TensorRead(Record, frozen=True, kw_only=True):
 
 
 class CaseInfo(Record, frozen=True, kw_only=True):
-    """A case with what it takes and gives, and the least work it must do."""
+    """A case with its inputs and outputs, and the least work that it requires."""
 
     case: Case
     inputs: tuple[TensorSpec | Scalar | None, ...]
-    """In the order of forward's arguments; a None here is the value None."""
+    """In the order of forward's arguments; a None in it is the argument value None."""
     outputs: tuple[TensorSpec, ...]
     bytes: int
     flop: int
     bound: Bound
     input_names: tuple[str, ...] = ()
-    """forward's arguments; empty in journals of before this was kept, as are the next two."""
+    """Names of forward's arguments; empty in older journals, as are the next two fields."""
     parameters: dict[str, TensorSpec] = {}
     """The reference module's parameters and buffers."""
     init: tuple[Any, ...] = ()
-    """What Model is constructed with, as plain data; a tensor as the fields of its `TensorSpec`."""
+    """The constructor arguments of Model, as plain data; a tensor as the fields of its `TensorSpec`."""
     init_names: tuple[str, ...] = ()
     reads: tuple[TensorRead, ...] = ()
-    """What is read of each input, parameter and buffer; as derived, also where `work()` states bytes."""
+    """Derived reads of each input, parameter and buffer, even if `work()` states bytes."""
     assumed: tuple[str, ...] = ()
-    """What was taken for granted in deriving them."""
+    """Assumptions behind the derived reads."""
     mutates: tuple[str, ...] = ()
-    """The inputs that forward changes in place, which are the last of `outputs`; empty in older journals."""
+    """The inputs that forward changes in place; they are the last of `outputs`. Empty in older journals."""
     arguments: str = ""
-    """How inputs are nested in forward's arguments: a Python dict with the place of each; "" where they are not."""
+    """How inputs are nested in forward's arguments: a Python dict with the index of each input; "" if not nested."""
     keywords: tuple[str, ...] = ()
     """The arguments that forward takes by name only."""
     returns: str = ""
-    """How the outputs are nested in what forward returns, in the same way."""
+    """How outputs are nested in forward's return value, in the same form."""
     lies_in: tuple[str, ...] = ()
-    """For each output before those the one of them that it is, "" where it has separate memory."""
+    """For each output before the changed inputs: the changed input whose memory it shares, "" for separate memory."""
     reads_changed: bool = False
-    """Whether forward reads what it changes, so that a call depends on the one before it."""
+    """Whether forward reads inputs that it changes, so that a call depends on the previous one."""
     gradients_of: tuple[str, ...] = ()
-    """Of which inputs and parameters the last outputs are the gradients, where the problem states GRADIENTS."""
+    """The inputs and parameters whose gradients are the last outputs, if the problem states GRADIENTS."""
 
     @property
     def restored(self) -> tuple[str, ...]:
-        """The inputs that are put back before each call that is timed."""
+        """The inputs whose values are restored before each timed call."""
         return self.mutates if self.reads_changed else ()
 
 
 class StatedBySet(Record, frozen=True, kw_only=True):
-    """What the problem set that a problem is from says of it, shown beside what is found here. It decides nothing.
+    """Statements of a problem set about its problem. Reports show them; they affect no result.
 
-    set: its name. name: the problem's there. facts: texts by their kind. cases: by case, the workload's identity and
-    the set's own tolerance.
+    set: the set's name. name: the problem's name in the set. facts: texts by their kind. cases: by case, the workload's
+    id and the set's tolerance.
     """
 
     set: str
@@ -142,7 +144,7 @@ class StatedBySet(Record, frozen=True, kw_only=True):
 
 
 class ProblemInfo(Record, frozen=True, kw_only=True):
-    """What the coordinator knows of a problem. It never imports the problem; the worker tells it."""
+    """Description of a problem that the worker sends to the coordinator, which never imports the problem."""
 
     name: str
     format: Literal["kernelbench", "native"]
@@ -153,25 +155,25 @@ class ProblemInfo(Record, frozen=True, kw_only=True):
     """Names and shapes of the reference module's parameters and buffers (for the first case)."""
     docstring: str = ""
     left_alone: dict[str, str] = {}
-    """Whole numbers of the file that no derived case shrinks, with the reason; under "" why there are no more cases.
-    Empty where cases were not derived, and in older journals."""
+    """By integer of the file that derived cases do not shrink, the reason; under "" why there are no more cases. Empty
+    if no cases were derived, and in older journals."""
     numbers: dict[str, int] = {}
-    """Every whole number of the file that a case may replace, as it is in the first timed case; empty in older
+    """Every integer of the file that a case may replace, with its value in the first timed case; empty in older
     journals."""
     modules: dict[str, str] = {}
-    """Texts of the modules that the file imports from `sources/` beside it, by their path there; empty in older
+    """Texts of the modules that the file imports from the folder `sources/`, by their path in it; empty in older
     journals."""
     precision: Literal["ieee", "tf32"] = "ieee"
-    """How the framework multiplies float32 where it is the measure of a candidate."""
+    """How the framework multiplies float32 as the baseline of a candidate."""
     layouts: Literal["dense", "any"] = "dense"
-    """Whether a candidate may serve dense inputs only, or has to be right for inputs of any strides."""
+    """Whether a candidate may support dense inputs only, or must be correct for inputs with any strides."""
     gradients: bool = False
-    """Whether a candidate brings the backward, too."""
+    """Whether a candidate must contain the backward pass, too."""
     stated: StatedBySet | None = None
-    """What its problem set states; None where it is from none, and in older journals."""
+    """Statements of the problem set; None if the problem is from no set, and in older journals."""
     library: LibraryMode = "none"
-    """What candidates may call of the framework; older journals allowed nothing."""
+    """Which framework operators candidates may call; "none" in older journals."""
     operators: tuple[str, ...] = ()
-    """The operators of one call on the first timed case, a line each, without any of the problem's text."""
+    """The operators of one call on the first timed case, a line each, without text of the problem."""
     kinds: dict[str, OperatorKind] = {}
     """The kinds of these operators, by their names; empty in older journals."""

@@ -1,4 +1,4 @@
-"""Counters that a profiler read for the launches of one call, as read; `Diagnosis` interprets them."""
+"""Counters of a profiler for the kernel launches of one call. `Diagnosis` interprets them."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from kernelwright.model.base import Record
 
 
 class Counter(Record, frozen=True, kw_only=True):
-    """One figure of one launch. name: ours where we have a word for it (`dram_read_bytes`), else the tool's.
+    """One counter of one launch. name: kernelwright's name (`dram_read_bytes`) if there is one, else the tool's.
 
-    unit: "bytes", "bytes/s", "us", "fraction", "instructions", … (see docs/diagnosis.md). tool: who counted.
-    metric: what the tool calls it. A counter that was not read does not exist; none is ever zero for want of a reading.
+    unit: "bytes", "bytes/s", "us", "fraction", "instructions", … (see docs/diagnosis.md). tool: the profiler or
+    compiler that counted. metric: the tool's name of the counter. A counter that was not read is left out, never zero.
     """
 
     name: str
@@ -22,7 +22,7 @@ class Counter(Record, frozen=True, kw_only=True):
 
 
 class LaunchProfile(Record, frozen=True, kw_only=True):
-    """One kernel on the device. grid: blocks; block: threads. Both () where the tool did not say."""
+    """One kernel launch. grid: blocks; block: threads; both () if the tool does not report them."""
 
     kernel: str
     grid: tuple[int, ...] = ()
@@ -30,7 +30,7 @@ class LaunchProfile(Record, frozen=True, kw_only=True):
     counters: tuple[Counter, ...] = ()
 
     def value(self, name: str) -> float | None:
-        """Of the counter with that name (the first where two tools read it), None where none did."""
+        """The value of a counter (the first one if two tools read it); None if no tool read it."""
         return next((counter.value for counter in self.counters if counter.name == name), None)
 
     @property
@@ -41,9 +41,9 @@ class LaunchProfile(Record, frozen=True, kw_only=True):
 class Profile(Record, frozen=True, kw_only=True):
     """The launches of one call of an implementation on one case, in order.
 
-    implementation: a candidate's id, "eager" or "compile". tool: where the counters of the device come from, None
-    where nothing ran and all there is comes from the compiler. not_used: the tools that were tried before, each with
-    the reason why it gave nothing. key: hash of everything that decides a profile, under which it is kept.
+    implementation: a candidate's id, "eager" or "compile". tool: the profiler that read the device counters; None if
+    nothing ran and all counters come from the compiler. not_used: tools that were tried before, each with the reason
+    why it gave nothing. key: hash of everything that a profile depends on, its key in the cache.
     """
 
     schema_version: int = 1
@@ -57,9 +57,9 @@ class Profile(Record, frozen=True, kw_only=True):
     method: str = ""
     key: str = ""
     seconds: float = 0.0
-    """How long the device was taken for it; 0 where it was not."""
+    """How long profiling used the device; 0 if it did not."""
 
     @property
     def main(self) -> LaunchProfile | None:
-        """The longest launch; where no durations were read, the one with the most threads."""
+        """The longest launch; without durations, the launch with the most threads."""
         return max(self.launches, key=lambda launch: (launch.value("duration") or 0.0, launch.threads), default=None)

@@ -1,4 +1,4 @@
-"""Requests of a strategy and answers of a proposer."""
+"""Requests of a strategy, and proposals of a proposer."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Literal
 from kernelwright.model.base import Record
 
 KNOWN = "known kernel"
-"""The author of kernels that were there before the run (`RunInfo.known`)."""
+"""The author of kernels that existed before the run (`RunInfo.known`)."""
 
 
 class Operator(str, enum.Enum):
@@ -27,7 +27,7 @@ class Operator(str, enum.Enum):
 class Candidate(Record, frozen=True, kw_only=True):
     """Source text of a module plus the values of its tunables.
 
-    `config` maps tunable names (see `tunables`) to values; an empty one leaves the source as written.
+    `config` maps tunable names (see `tunables`) to values; an empty config leaves the source unchanged.
     """
 
     source: str
@@ -35,16 +35,17 @@ class Candidate(Record, frozen=True, kw_only=True):
 
     @property
     def id(self) -> str:
-        """Twelve hex digits naming source and config."""
+        """Twelve hex digits of a hash over source and config."""
         text = json.dumps([self.source, sorted(self.config.items())])
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
 
 class Request(Record, frozen=True, kw_only=True):
-    """What a strategy asks for.
+    """A request of a strategy for one trial.
 
-    number: 0, 1, 2, … in the order asked; it names the trial. round: which generation, from 0 (the seed).
-    parents: trial numbers. candidate: exactly this is to be evaluated (a starter, a stated config).
+    number: 0, 1, 2, … in the order of requests; it is the trial's number. round: the generation, from 0 (the seed).
+    parents: trial numbers. candidate: a finished candidate to evaluate (a starter, a stated config); None: a proposer
+    is to make one.
     """
 
     number: int
@@ -55,29 +56,29 @@ class Request(Record, frozen=True, kw_only=True):
 
 
 class Usage(Record, frozen=True, kw_only=True):
-    """What a proposal cost. cost_usd is None where the price is not known."""
+    """Cost of a proposal. cost_usd is None if the price is not known."""
 
     input_tokens: int = 0
-    """All of them, those that a cache was read for or written with included."""
+    """All input tokens, including those read from or written to the provider's cache."""
     output_tokens: int = 0
     cost_usd: float | None = None
     seconds: float = 0.0
     requests: int = 0
-    """HTTP requests made, retries included."""
+    """HTTP requests, including retries."""
     assumed: int = 0
-    """Answers whose figures are not their own: those that came without usable ones, and those that were abandoned."""
+    """Number of answers with assumed figures: answers without usable figures, and abandoned ones."""
     cached_tokens: int = 0
-    """Of input_tokens those that the provider read from its cache; 0 in older journals, as is the next."""
+    """The part of input_tokens that the provider read from its cache; 0 in older journals, as is the next field."""
     cache_written_tokens: int = 0
-    """Of input_tokens those that it wrote to its cache, where that has a price."""
+    """The part of input_tokens that the provider wrote to its cache, if it charges for that."""
 
     @property
     def tokens(self) -> int:
-        """Both ways, as a budget counts them: a cached token is one as well."""
+        """Input and output tokens, as a budget counts them; cached tokens count fully."""
         return self.input_tokens + self.output_tokens
 
     def plus(self, other: Usage) -> Usage:
-        """Both together; the cost is not known where that of either is not."""
+        """The sum of both; its cost is unknown if the cost of one is unknown."""
         known = [usage.cost_usd for usage in (self, other) if usage != Usage() and usage.cost_usd is not None]
         unknown = any(usage != Usage() and usage.cost_usd is None for usage in (self, other))
         return Usage(
@@ -93,8 +94,8 @@ class Usage(Record, frozen=True, kw_only=True):
 
 
 class Exchange(Record, frozen=True, kw_only=True):
-    """What was asked beside the kernel itself, and what came back: hashes of blobs in the journal. mend: an edit that
-    did not apply was asked for again."""
+    """A prompt other than the one for the kernel, and its reply, as hashes of blobs in the journal. mend: a new request
+    for an edit that did not apply."""
 
     kind: Literal["plan", "reflect", "mend"]
     prompt: str
@@ -102,7 +103,7 @@ class Exchange(Record, frozen=True, kw_only=True):
 
 
 class Answered(Record, frozen=True, kw_only=True):
-    """One answer that was paid for, recorded when it came. It belongs to request `trial`, whose proposal may need more
+    """One paid answer of a provider, recorded on arrival. It belongs to request `trial`, whose proposal may need more
     answers. prompt and reply: hashes of blobs. finish: see `llm.Reply`. about: the trial that a reflection is about."""
 
     trial: int
@@ -115,8 +116,8 @@ class Answered(Record, frozen=True, kw_only=True):
 
 
 class Claim(Record, frozen=True, kw_only=True):
-    """What a reflection claims of a counter, and whether it is so. holds: None where the counter is not known of both
-    trials."""
+    """A reflection's claim about a counter. holds: whether the counters of both trials confirm it; None if one of them
+    lacks the counter."""
 
     counter: str
     direction: Literal["up", "down", "same"]
@@ -124,7 +125,7 @@ class Claim(Record, frozen=True, kw_only=True):
 
 
 class Reflection(Record, frozen=True, kw_only=True):
-    """What was learned from a surprise: why `trial` was not as fast or as slow as expected."""
+    """The lesson of a surprising result: why `trial` was faster or slower than expected."""
 
     trial: int
     lesson: str
@@ -132,16 +133,16 @@ class Reflection(Record, frozen=True, kw_only=True):
 
     @property
     def claims_hold(self) -> bool:
-        """Whether every claim was checked and holds, and there is one: else it is an opinion and is not passed on."""
+        """Whether there are claims and all were checked and hold. Otherwise the lesson is not used in prompts."""
         return bool(self.lesson and self.claims) and all(claim.holds for claim in self.claims)
 
 
 class Proposal(Record, frozen=True, kw_only=True):
-    """What came back from a proposer: a candidate or an error, never both.
+    """The result of a proposer: a candidate or an error, never both.
 
-    author: who wrote it: "starter", "known kernel", "builtin", "inductor", "anthropic:<model>", "openai:<model>",
-    "mailbox:<who>", "replay:<run>", "script". prompt and reply: hashes of blobs in the journal, None where there was
-    none.
+    author: the source of the candidate: "starter", "known kernel", "builtin", "inductor", "anthropic:<model>",
+    "openai:<model>", "mailbox:<who>", "replay:<run>", "script". prompt and reply: hashes of blobs in the journal; None
+    if there was none.
     """
 
     author: str
@@ -151,12 +152,12 @@ class Proposal(Record, frozen=True, kw_only=True):
     prompt: str | None = None
     reply: str | None = None
     note: str = ""
-    """One line on what was changed and why, for people."""
+    """One line for people on the change and its reason."""
     expected: float | None = None
-    """How many times as fast as its first parent its author expected it to be; None: not said."""
+    """Speedup over the first parent that the author expected; None: not stated."""
     diagnosis: str = ""
-    """What its author says of the diagnosis in the prompt: confirmed, refined or overruled, and why. "": nothing."""
+    """The author's comment on the diagnosis in the prompt: confirmed, refined or overruled, and why. "": none."""
     edit: Literal["applied", "mended", "failed"] | None = None
-    """Where it came as a diff: whether that applied, at once or when asked for again. None: a whole module."""
+    """For an answer as a diff: whether the diff applied, at once or after a second request. None: a whole module."""
     exchanges: tuple[Exchange, ...] = ()
     reflection: Reflection | None = None

@@ -1,4 +1,4 @@
-"""Whether a problem can distinguish a kernel from an answer that computes nothing."""
+"""Records of `qualify`: whether a problem can distinguish a kernel from a trivial answer."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ from kernelwright.model.base import Record
 
 
 class TrivialAnswer(Record, frozen=True, kw_only=True):
-    """An answer that takes no computing (or ignores something), judged by the tolerance of a case.
+    """An answer without computation (or one that ignores an input), compared by the tolerance of a case.
 
-    name: what was answered, such as "zeros" or "input x as it is". output: which output of the problem. accepted: a
-    kernel that answers so would pass. Errors are relative to the output's own scale, on the draw that tells most;
-    None where an error is NaN or infinite. margin: how many times over the tolerance, at most 1 is accepted;
-    None where no tolerance would do. allclose_from: the smallest atol = rtol at which `torch.allclose` accepts it.
+    name: the answer, such as "zeros" or "input x as it is". output: index of the problem's output. accepted: a kernel
+    with this answer would pass. Errors are relative to the output's scale, on the most revealing draw; None if an error
+    is NaN or infinite. margin: error over tolerance, accepted up to 1; None if no tolerance would accept the answer.
+    allclose_from: the smallest atol = rtol at which `torch.allclose` accepts it.
     """
 
     name: str
@@ -26,11 +26,11 @@ class TrivialAnswer(Record, frozen=True, kw_only=True):
 
 
 class CaseQualification(Record, frozen=True, kw_only=True):
-    """What a case tells apart. answers: trivial ones. ignored: for each input, parameter and buffer, the answer of a
-    kernel that ignores it (right for other values). constant: those that are the same in every draw. rounded: outputs
-    of whole numbers that the framework's rounding changes, of which both its own and float64's are right. dead:
-    parameters and buffers that no output depends on, in float64; a kernel may leave them out. unused: inputs of which
-    the same is true; the problem is refused, and its text is the cause."""
+    """The qualification of one case. answers: trivial answers. ignored: for each input, parameter and buffer, the
+    answer of a kernel that ignores it (correct for other values). constant: inputs, parameters and buffers that are the
+    same in every draw. rounded: integer outputs that the framework's rounding changes; its own value and that of
+    float64 both count as correct. dead: parameters and buffers that no output depends on, in float64; a kernel may
+    leave them out. unused: inputs that no output depends on, in float64; such a problem does not qualify."""
 
     case: str
     answers: tuple[TrivialAnswer, ...]
@@ -42,14 +42,14 @@ class CaseQualification(Record, frozen=True, kw_only=True):
 
     @property
     def accepted(self) -> tuple[TrivialAnswer, ...]:
-        """Those that should not pass and would."""
+        """The trivial answers that would wrongly pass."""
         rightly = {f"without {name}" for name in self.dead}
         return tuple(one for one in (*self.answers, *self.ignored) if one.accepted and one.name not in rightly)
 
 
 class QualificationReport(Record, frozen=True, kw_only=True):
-    """Whether a problem can distinguish a kernel from a trivial answer. qualifies: None where no case could be judged
-    here. not_judged: the reason for each case that this machine could not judge."""
+    """Whether a problem can distinguish a kernel from a trivial answer. qualifies: None if this machine could judge no
+    case. not_judged: by case that this machine could not judge, the reason."""
 
     schema_version: int = 1
     problem: str

@@ -1,4 +1,4 @@
-"""Settings of a run, and the head of its journal."""
+"""Settings and budget of a run, and the head of its journal."""
 
 from __future__ import annotations
 
@@ -11,41 +11,41 @@ from kernelwright.model.proposal import Candidate
 
 
 class Budget(Record, frozen=True, kw_only=True):
-    """What a run may spend; None is no limit. Every limit counts what is in flight."""
+    """Limits of a run; None is no limit. Every limit also counts work in flight."""
 
     trials: int | None = None
     minutes: float | None = None
     tokens: int | None = None
     usd: float | None = None
     gpu_seconds: float | None = None
-    """In which candidates are judged, timed and profiled; without a GPU, by the interpreter."""
+    """Seconds in which candidates are judged, timed and profiled; without a GPU, those of the interpreter."""
 
 
 class BudgetLimit(NamedTuple):
-    """A limit of a budget, and how amounts of it are written."""
+    """A limit of a budget, and the format of its amounts."""
 
     name: str
-    """Its field in `Budget`; `StopReason` has the same value, and `run/spending.py` says how it is spent."""
+    """Name of the field in `Budget` and value in `StopReason`; `run/spending.py` computes the spent amount."""
     unit: str
     help: str
-    """Of the option. {trials}: the default of `optimize`."""
+    """Help text of the option. {trials}: the default of `optimize`."""
     digits: int = 0
-    """Decimals of what is left; 0 for whole numbers."""
+    """Decimals of the remaining amount; 0 for integers."""
     cost_digits: int = 0
-    """Decimals of what one request costs."""
+    """Decimals of the cost of one request."""
 
     @property
     def flag(self) -> str:
-        """The option of the command line."""
+        """The command-line option."""
         return f"--{self.name.replace('_', '-')}"
 
     def of(self, budget: Budget) -> float | None:
-        """None: no limit."""
+        """This limit of a budget; None: no limit."""
         value: float | None = getattr(budget, self.name)
         return value
 
     def left_text(self, most: float, used: float) -> str:
-        """ "6 of 10 trials"."""
+        """The remaining amount, such as "6 of 10 trials"."""
         unit = self.unit.removesuffix("s") if most == 1 and not self.digits else self.unit
         return f"{max(most - used, 0):.{self.digits}f} of {self.amount_text(most)} {unit}"
 
@@ -73,7 +73,7 @@ BUDGET_LIMITS = (
 
 
 class RunSettings(Record, frozen=True, kw_only=True):
-    """Everything that decides a run, kept in its journal. Options are plain data, read by what they name."""
+    """All settings of a run, stored in its journal. Options are plain data that the strategy or proposer reads."""
 
     problem: str
     strategy: str = "beam"
@@ -83,41 +83,41 @@ class RunSettings(Record, frozen=True, kw_only=True):
     seed: int = 0
     budget: Budget = Budget()
     in_flight: int = 1
-    """How many candidates may be evaluated at once."""
+    """Maximum number of concurrent evaluations."""
     thinking: int | None = None
-    """How many proposals may be under way at once, beside these; None: as many. Older runs counted both together."""
+    """Maximum number of concurrent proposals; None: the same as in_flight. Older runs counted both together."""
     dtype: str | None = None
     unqualified: bool = False
-    """Whether to go on with a problem that does not qualify; every result then says so."""
+    """Whether to continue with a problem that does not qualify; every result then says so."""
     library: LibraryMode | None = None
-    """In place of the mode that the problem states; `RunInfo.problem` holds the one that counts."""
+    """Overrides the mode that the problem states; `RunInfo.problem` has the effective one."""
     control: Literal["random"] | None = None
-    """The arm that says whether the model earned its money; made when the run ends, at equal GPU time."""
+    """The control arm: a search without a model after the run, with the same GPU time, for comparison."""
     lessons: str | None = None
-    """The folder of lesson cards: its cards go into prompts, and what this run learns is added to it. None: neither."""
+    """The folder of lesson cards: prompts show its cards, and the run's lessons are added to it. None: neither."""
     cases: WhichCases = "stated"
-    """Whether cases were derived where the problem stated none; they were not in older runs."""
+    """Whether cases were derived where the problem states none; "stated" in older runs."""
     starter: str | None = None
-    """The file that was named in place of the problem's own starter; what it held is in `RunInfo`."""
+    """The file that was given in place of the problem's starter; `RunInfo` has its content."""
 
     known: str | None = None
-    """The folder whose kernels were tried beside those of the gallery and of earlier runs. None: no other."""
+    """A folder of kernels to try besides those of the gallery and of earlier runs; None: no folder."""
 
     no_known: bool = False
-    """Whether kernels that were there before the run were left out."""
+    """Whether to leave out kernels that existed before the run."""
 
     no_cache: bool = False
-    """Whether every candidate is judged, also one that an earlier run found to fail."""
+    """Whether to judge every candidate, even one whose failure an earlier run has cached."""
 
     no_source: bool = False
     """Whether prompts show the problem's operators in place of its text."""
 
 
 class KnownKernel(Record, frozen=True, kw_only=True):
-    """A kernel for the same operators that was there before the run; the search begins with it beside the starter.
+    """A kernel for the same operators that existed before the run; the search starts from it and the starter.
 
-    origin: where it is from, for people. ratio: how much faster than the framework's fastest it was there, as a
-    geometric mean over the timed cases; None where that was not measured.
+    origin: its source, for people. ratio: its speedup there over the fastest framework implementation, geometric mean
+    over the timed cases; None if not measured.
     """
 
     candidate: Candidate
@@ -136,4 +136,4 @@ class RunInfo(Record, frozen=True, kw_only=True):
     environment: Environment
     starter: Candidate | None = None
     known: tuple[KnownKernel, ...] = ()
-    """Judged after the starter; no older journal has any."""
+    """Judged after the starter; empty in older journals."""

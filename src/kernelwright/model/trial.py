@@ -1,4 +1,4 @@
-"""One step of a search: what was asked, what came back, and what it was worth; and the best so far of many steps."""
+"""A trial: one request of a search with its proposal and evaluation; and the incumbent, the best candidate so far."""
 
 from __future__ import annotations
 
@@ -8,27 +8,27 @@ from kernelwright.model.proposal import Candidate, Proposal, Request
 
 
 class Incumbent(Record, frozen=True, kw_only=True):
-    """The best candidate so far, which later ones race against. times_us: its median in the run, by timed case."""
+    """The best candidate so far, which later ones race. times_us: its median in the run, by timed case."""
 
     candidate: Candidate
     times_us: dict[str, float]
 
 
 def incumbent_of(candidate: Candidate, evaluation: Evaluation) -> Incumbent:
-    """A candidate that passed, by the times of its evaluation."""
+    """The incumbent record of a passed candidate, with the times of its evaluation."""
     times_us = {result.case: result.timing.median_us for result in evaluation.results if result.timing is not None}
     return Incumbent(candidate=candidate, times_us=times_us)
 
 
 def may_lead(evaluation: Evaluation) -> bool:
-    """Whether later candidates may race against it: it was timed alone, or surely faster than what it raced against on
-    some case. With a tie that was lucky as the next measure, luck would add up from one race to the next."""
+    """Whether a candidate may become the incumbent: it was timed alone, or was significantly faster than its opponent
+    on at least one case. If a lucky tie could become the incumbent, luck would accumulate from race to race."""
     gained = [result.timing.gained for result in evaluation.results if result.timing is not None]
     return any(gained) or all(one is None for one in gained)
 
 
 class Trial(Record, frozen=True, kw_only=True):
-    """Request, proposal and evaluation under one number. evaluation is None where the proposal was an error."""
+    """Request, proposal and evaluation under one number. evaluation is None if there is none, as for an error."""
 
     request: Request
     proposal: Proposal
@@ -44,5 +44,5 @@ class Trial(Record, frozen=True, kw_only=True):
 
     @property
     def score_us(self) -> float | None:
-        """Lower is better; None unless it passed."""
+        """Lower is better; None unless the candidate passed."""
         return self.evaluation.score_us if self.passed and self.evaluation is not None else None
