@@ -1,7 +1,6 @@
-"""The record of a run: `RUN/journal.db`, SQLite, append-only events and blobs by hash.
+"""The journal of a run: append-only events, and blobs by hash, in the SQLite file `RUN/journal.db`.
 
-It decides nothing and measures nothing. An event is committed before anyone acts on it, so a run
-killed at any moment resumes from what was written.
+Each event is committed before the run acts on it, so a run that was killed at any moment can resume from its journal.
 """
 
 from kernelwright.journal.database import NAME, SCHEMA_VERSION, writer

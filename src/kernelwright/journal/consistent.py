@@ -1,7 +1,7 @@
-"""Whether the events of a journal follow from each other, so that what is computed from them cannot fail.
+"""Consistency check of a journal's events, so that computations from them cannot fail.
 
-Each event was decoded by itself before. A journal that was damaged or written by another program may still hold an
-evaluation of a trial that was not asked for, a time of zero or a number of 400 digits.
+Decoding checks each event alone. A journal that was damaged, or written by another program, may still contain an
+evaluation of a trial that was never requested, a time of zero or a number of 400 digits.
 """
 
 from __future__ import annotations
@@ -19,17 +19,19 @@ from kernelwright.model import Evaluation, LaneChange, Proposal, Request, RunInf
 from kernelwright.text.escape import ACTS
 
 ENDS_A_TEXT = re.compile(f'["\\\\\n\t]|{ACTS.pattern}')
-"""What would end a docstring, a comment or a line, or act on a terminal; no version or device has it in its name."""
+"""Characters that end a docstring, a comment or a line, or control a terminal. No name of a version or device has them.
+"""
 
 MOST = 2**62
-"""No count, size or time of a run comes near it; a larger number cannot be computed with as a float or printed."""
+"""Upper limit of every number. No count, size or time of a run comes near it; computing with or printing a larger
+number may fail."""
 
 ERRORS = frozenset({"max_abs_error", "max_rel_error", "element_error"})
-"""Fields of a case that may be larger: a draw may have values of 2**100, and so may an error that is allowed there."""
+"""Fields that may exceed `MOST`: inputs may have values of 2**100, and so may an allowed error."""
 
 
 def check(path: Path, info: RunInfo, events: Iterable[Event]) -> None:
-    """Raise `RunFolderError` with the first thing that does not follow."""
+    """Raise `RunFolderError` for the first inconsistent event."""
     for fault in head_faults(info):
         raise RunFolderError(f"the head of {path} does not make sense: {fault}", "take an undamaged copy of the run")
     history = History()
@@ -41,8 +43,8 @@ def check(path: Path, info: RunInfo, events: Iterable[Event]) -> None:
 
 
 def head_faults(info: RunInfo) -> Iterator[str]:
-    """The problem's name becomes part of the names of files; versions and names are put into comments and docstrings of
-    exported code."""
+    """Faults of the journal's head. The problem's name becomes part of file names; versions and names are written into
+    comments and docstrings of exported code."""
     name, where = info.problem.name, info.environment
     if name in ("", ".", "..") or "/" in name:
         yield f"the problem's name is {name[:40]!r}"
@@ -57,15 +59,15 @@ def head_faults(info: RunInfo) -> Iterator[str]:
 
 
 class History:
-    """What happened to each trial so far."""
+    """Checks events one by one; remembers which events each trial has had."""
 
     def __init__(self) -> None:
         self._seen: dict[EventKind, set[int]] = {kind: set() for kind in EventKind}
         self._empty: set[int] = set()
-        """Proposals without a candidate."""
+        """Trials whose proposal has no candidate."""
 
     def fault(self, event: Event) -> str:
-        """What is wrong with the next event; "" where nothing is."""
+        """The fault of the next event; "" if there is none."""
         number, payload = event.number, event.payload
         if fault := time_fault(event.time):
             return fault
@@ -116,7 +118,7 @@ def time_fault(text: str) -> str:
 
 
 def figures_fault(evaluation: Evaluation) -> str:
-    """A time is above 0: everything is divided by it."""
+    """The fault of the first score, time or scale that is not above 0; "" if all are. Other code divides by them."""
     if evaluation.score_us is not None and not evaluation.score_us > 0:
         return f"its score is {evaluation.score_us} µs"
     for result in evaluation.results:
@@ -129,7 +131,7 @@ def figures_fault(evaluation: Evaluation) -> str:
 
 
 def large_numbers(value: Any) -> Iterator[str]:
-    """Numbers in a record that cannot be computed with."""
+    """Numbers in a record that are not between -MOST and MOST, infinite and NaN included."""
     todo = [codec.plain(value)]
     while todo:
         one = todo.pop()

@@ -1,13 +1,13 @@
-"""The SQLite file of a journal: its schema, how it is opened, checked, locked and closed.
+"""The SQLite database of a journal: its schema, and functions to create, open, check, lock and close it.
 
-What the rows mean is `store`'s business. While a writer is at work the database is in WAL mode: every append is one
-synchronous commit that survives `kill -9` and a power cut, and a reader neither waits for the writer nor stops it.
-Closing folds the log back in, so `journal.db` alone is then the whole record; after a kill, copy the folder as it
-is (`journal.db-wal` belongs to it). A writer holds `journal.lock`, which the kernel releases when the
-writer dies, so there is never a second one and never a stale lock.
+`store` reads and writes the rows. While a writer runs, the database is in WAL mode: every append is one synchronous
+commit that survives `kill -9` and a power cut, and readers and the writer do not block each other. Closing merges the
+log into `journal.db`, which is then the complete journal. After a kill, copy the whole folder (`journal.db-wal` is part
+of the journal). A writer locks `journal.lock`. The operating system releases the lock when the writer dies, so there is
+never a second writer and never a stale lock.
 
-A journal may come from elsewhere: links are refused, a schema that is not exactly ours is refused before a row is read,
-and reading has limits.
+A journal may come from another person: links are refused, a schema that differs from this one is refused before a row
+is read, and reads have limits of size and time.
 """
 
 from __future__ import annotations
@@ -31,19 +31,19 @@ SCHEMA_VERSION = 1
 
 NAME = "journal.db"
 UNFINISHED = "journal.db.new"
-"""A journal that is being created."""
+"""Name of a journal while it is being created."""
 
 LARGEST_BYTES = 64 * 2**20
-"""The most that one value may hold. A reply has kilobytes, an evaluation with its log at most some megabytes."""
+"""Largest size of one value. A reply has kilobytes, an evaluation with its log at most some megabytes."""
 
 MOST_BYTES = 8 * 2**30
-"""The most that a journal may hold: five thousand trials with prompts of 100 kB need a tenth."""
+"""Largest size of a journal. Five thousand trials with prompts of 100 kB need a tenth of it."""
 
 READING_S = 60.0
-"""The most that one statement may take to read. Five thousand trials take less than a second."""
+"""Time limit of one reading statement. Five thousand trials take less than a second."""
 
 LOOK_EVERY = 100_000
-"""Steps of SQLite's machine between two looks at the clock: about a millisecond."""
+"""Number of SQLite VM instructions between two checks of the time limit: about a millisecond."""
 
 _SCHEMA = """
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL);
@@ -66,15 +66,15 @@ CREATE VIEW trials AS
     LEFT JOIN events AS evaluated ON evaluated.number = asked.number AND evaluated.kind = 'evaluated'
     WHERE asked.kind = 'asked';
 """
-"""The view is for people with the `sqlite3` program; kernelwright itself reads the events. digest: see `store`."""
+"""The view `trials` is for people with the `sqlite3` program; kernelwright reads the events. digest: see `store`."""
 
 _DIGEST = {True: ",\n    digest TEXT NOT NULL", False: ""}
-"""Journals of before digests were kept are read, and gone on with, as they are."""
+"""By whether events have digests, the column's definition. Older journals without digests can be read and resumed."""
 
 
 def create(path: Path, info: RunInfo) -> sqlite3.Connection:
-    """A new journal, complete under another name before it is renamed to `path`: a process that is killed here leaves
-    no journal, and the run can begin again. Raises `RunFolderError`, as all of these functions do."""
+    """Create a journal under another name and rename it to `path` when it is complete: a process that is killed here
+    leaves no journal, and the run can be started again. Raises `RunFolderError`, as all functions of this file do."""
     unfinished = path.with_name(UNFINISHED)
     for suffix in ("", "-wal", "-shm", "-journal"):
         _refuse_unless_ordinary(path.with_name(path.name + suffix))  # a rename would replace a link
@@ -103,12 +103,12 @@ def create(path: Path, info: RunInfo) -> sqlite3.Connection:
 
 
 UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
-"""What reading a damaged file raises: SQLite's own message may quote text that is not UTF-8."""
+"""Errors that reading a damaged file raises; SQLite's own message may quote text that is not UTF-8."""
 
 
 def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInfo, bool]:
-    """And whether its events have digests. Refuses a file that is not a journal, one that was never completed, one of
-    another schema, and one whose pages are damaged."""
+    """Open a journal; return its connection, its head, and whether its events have digests. Refuses a file that is not
+    a journal, that was never completed, has another schema, or has damaged pages."""
     connection = _connect(path, "rw" if writable else "ro")
     try:
         limit_reading(connection)
@@ -129,7 +129,7 @@ def open_checked(path: Path, writable: bool) -> tuple[sqlite3.Connection, RunInf
 
 
 def limit_reading(connection: sqlite3.Connection) -> None:
-    """From here on a statement that takes longer than `READING_S` is interrupted."""
+    """Interrupt statements on this connection once `READING_S` have passed from now."""
     end_s = time.monotonic() + READING_S
     connection.set_progress_handler(lambda: time.monotonic() > end_s, LOOK_EVERY)
 
@@ -141,9 +141,10 @@ def unreadable(path: Path, error: sqlite3.Error | UnicodeDecodeError) -> RunFold
 
 
 def close(connection: sqlite3.Connection, path: Path, written: bool) -> None:
-    """Leave one self-contained file, readable from a read-only folder too.
+    """Close the connection. written: first merge the log, so that one self-contained file is left, readable also from a
+    read-only folder.
 
-    A reader at work forbids leaving WAL mode; the checkpoint then still moves everything into the database.
+    An open reader prevents leaving WAL mode; the checkpoint then still moves everything into the database.
     """
     try:
         if written:
@@ -155,7 +156,7 @@ def close(connection: sqlite3.Connection, path: Path, written: bool) -> None:
                 if "locked" not in str(error):
                     raise
     except sqlite3.Error as error:
-        # Every event was committed before, and the log stays beside the database.
+        # Every event was committed before, and the log stays next to the database.
         raise RunFolderError(
             f"{path} could not be folded into one file: {error}",
             f"nothing is lost while {path.name}-wal stays beside it; opening it for writing folds it",
@@ -165,10 +166,10 @@ def close(connection: sqlite3.Connection, path: Path, written: bool) -> None:
 
 
 def lock(folder: Path) -> int:
-    """A descriptor that holds the folder's writer lock until it is closed.
+    """Take the folder's writer lock; closing the returned descriptor releases it.
 
-    The lock is not on the database itself: closing any descriptor of a file drops all of SQLite's own (POSIX) locks
-    on it.
+    The lock is on a separate file: closing any descriptor of the database would drop all of SQLite's (POSIX) locks on
+    it.
     """
     path = folder / "journal.lock"
     descriptor = open_locked(folder, path.name)
@@ -188,8 +189,7 @@ def lock(folder: Path) -> int:
 
 
 def writer(folder: Path) -> int | None:
-    """The process that holds the writer lock of `folder`; None where no process does, and the folder is not written
-    now."""
+    """Id of the process that has the writer lock of `folder`; None if no process has it."""
     path = folder / "journal.lock"
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK)
@@ -208,13 +208,14 @@ def writer(folder: Path) -> int | None:
 
 
 def _connect(path: Path, mode: str) -> sqlite3.Connection:
-    """isolation_level None: each statement is its own transaction, so one INSERT is one atomic, durable append."""
+    """Open a connection. isolation_level None: each statement is a transaction, so one INSERT is an atomic, durable
+    append."""
     for suffix in ("", "-wal", "-shm", "-journal"):
         _refuse_unless_ordinary(path.with_name(path.name + suffix))
     uri = f"{path.resolve().as_uri()}?mode={mode}"
     try:
         connection = sqlite3.connect(uri, uri=True, isolation_level=None, check_same_thread=False)
-        connection.text_factory = lambda text: text.decode("utf-8", "replace")  # what is damaged fails its digest
+        connection.text_factory = lambda text: text.decode("utf-8", "replace")  # damaged text then fails its digest
         connection.execute("PRAGMA trusted_schema=OFF")
         connection.execute("PRAGMA cell_size_check=ON")
         if mode == "ro":
@@ -225,7 +226,8 @@ def _connect(path: Path, mode: str) -> sqlite3.Connection:
 
 
 def _write_ahead(connection: sqlite3.Connection) -> None:
-    """A file system that cannot do WAL keeps SQLite's rollback journal: as safe, but readers may have to wait."""
+    """Switch to WAL mode. On a file system without WAL, SQLite keeps its rollback journal: as safe, but readers may
+    have to wait."""
     connection.execute("PRAGMA journal_mode=WAL")
     connection.execute("PRAGMA synchronous=FULL")
     # SQLite 3.40 refuses a checkpoint ("table is locked") after quick_check and this change until something was read.
@@ -233,7 +235,8 @@ def _write_ahead(connection: sqlite3.Connection) -> None:
 
 
 def _refuse_unless_ordinary(path: Path) -> None:
-    """SQLite would follow a link, and would wait for a pipe."""
+    """Raise `RunFolderError` unless `path` is missing or a regular file of at most `MOST_BYTES`: SQLite would follow a
+    link, and wait for a pipe."""
     try:
         found = path.lstat()
     except FileNotFoundError:
@@ -277,7 +280,7 @@ def _read_head(connection: sqlite3.Connection, path: Path) -> tuple[bool, RunInf
 
 
 def _check_pages(connection: sqlite3.Connection, path: Path) -> None:
-    """The tree of pages holds together; what the rows say is checked row by row."""
+    """Raise `RunFolderError` if SQLite finds damaged pages. `store` checks the content of each row."""
     found = connection.execute("PRAGMA quick_check(1)").fetchall()
     if found != [("ok",)]:
         raise RunFolderError(f"{path} is damaged: {found[0][0]}", "take an undamaged copy")
@@ -289,7 +292,7 @@ def _script(has_digests: bool) -> str:
 
 @functools.cache
 def _schema(has_digests: bool) -> frozenset[tuple[str, str, str, str | None]]:
-    """What `sqlite_master` of such a journal holds, and nothing else."""
+    """The exact rows of `sqlite_master` in such a journal."""
     connection = sqlite3.connect(":memory:")
     try:
         connection.executescript(_script(has_digests))

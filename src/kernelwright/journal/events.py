@@ -1,4 +1,4 @@
-"""The records of a journal: one for each event. `fold` computes from them how far a run has got."""
+"""The events of a journal, and the records in them. `fold` computes the state of a run from the events."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kernelwright.model import Answered, Budget, Evaluation, LaneChange, Profile
 
 
 class EventKind(str, enum.Enum):
-    """STARTED and STOPPED frame a session of the run: one `optimize`, or one resumption of it."""
+    """Kinds of events. STARTED and STOPPED enclose a session of the run: one `optimize`, or one resumption of it."""
 
     STARTED = "started"
     ASKED = "asked"
@@ -19,37 +19,37 @@ class EventKind(str, enum.Enum):
     TOLD = "told"
     CONFIRMED = "confirmed"
     PROFILED = "profiled"
-    """Before the first request that starts from a trial is put into words, or when it is confirmed at the end."""
+    """A trial was profiled, before the first prompt that starts from it, or when it was confirmed at the end."""
     ANSWERED = "answered"
-    """A provider's answer, before the proposal that it is for."""
+    """A provider answered; the proposal follows later."""
     ABANDONED = "abandoned"
-    """A proposal was under way when its session ended: it may have been paid for, and is asked for again."""
+    """A proposal was running when its session ended: it may have been paid for, and is requested again."""
     LANE = "lane"
-    """Something happened to a lane; those that are up when a session begins come up then."""
+    """A lane changed its state; each lane that is up when a session begins has such an event."""
     STOPPED = "stopped"
 
 
 SESSION_KINDS = frozenset(
     {EventKind.STARTED, EventKind.STOPPED, EventKind.ANSWERED, EventKind.ABANDONED, EventKind.LANE}
 )
-"""Events without a number: the ends of a session, its lanes, and those of which one trial may have several."""
+"""Kinds without a trial number: start and end of a session, lanes, and events that a trial may have several times."""
 
 
 class SessionStart(Record, frozen=True, kw_only=True):
-    """The budget is the whole run's, as it stood when this session began."""
+    """Start of a session. budget: of the whole run, as it was when this session began."""
 
     budget: Budget
 
 
 class Profiles(Record, frozen=True, kw_only=True):
-    """What a profiler, or at least the compiler, saw of a trial; or why nothing could be seen."""
+    """Profiles of a trial, from a profiler or only the compiler; or the reason why there is none."""
 
     profiles: tuple[Profile, ...] = ()
     failed: str = ""
 
 
 class Abandoned(Record, frozen=True, kw_only=True):
-    """usage: what it is counted as, the dearest answer of the run so far."""
+    """A proposal without an answer. usage: its assumed cost, that of the run's most expensive answer so far."""
 
     request: int
     usage: Usage
@@ -67,8 +67,8 @@ Payload: TypeAlias = (
 
 @dataclass(frozen=True)
 class Event:
-    """number: of the trial; None for the ends of a session, for LANE, and for ANSWERED and ABANDONED, of which one
-    trial may have several. time: UTC, ISO 8601. TOLD has no payload."""
+    """One event. number: of the trial; None for the kinds in `SESSION_KINDS`. time: UTC, ISO 8601. payload: None for
+    TOLD."""
 
     seq: int
     kind: EventKind

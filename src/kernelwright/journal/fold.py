@@ -1,6 +1,6 @@
-"""The state of a run, computed from its events: what the loop resumes from and what every view shows.
+"""The state of a run, computed from its events. A run resumes from this state, and every report shows it.
 
-The events alone say everything about a run. This is the only place that reads them one by one.
+The events alone determine the state. Only this file interprets them one by one.
 """
 
 from __future__ import annotations
@@ -29,13 +29,14 @@ from kernelwright.model import (
 )
 
 LONGEST_GAP_S = 3600.0
-"""Between two events of a session. A reply may take 1800 s, an evaluation not much longer: beyond that the clock was
-set."""
+"""Longest time counted between two events of a session. A reply may take 1800 s, an evaluation not much longer; a
+longer gap means that the clock was changed."""
 
 
 @dataclass(frozen=True)
 class Session:
-    """reason is None where no end was recorded: killed, or still at work; seconds then reach to its last event."""
+    """One session of a run. reason: None if no end was recorded (killed, or still running); seconds then reach to its
+    last event."""
 
     started: str
     budget: Budget
@@ -45,11 +46,11 @@ class Session:
 
 @dataclass
 class RunState:
-    """What the events so far come to; dicts are by trial number, in the order of the events.
+    """The state after the events so far; dicts are by trial number, in the order of the events.
 
-    told: trials whose result the strategy has; until then, from its request on, a trial is open. finished_s: how long
-    the run had been at work when a trial was evaluated, or had turned out to have no candidate; time between sessions
-    does not count.
+    told: trials whose result the strategy has received; a trial is open from its request until then. finished_s: work
+    time of the run when a trial was evaluated or had a proposal without a candidate; time between sessions does not
+    count.
     """
 
     requests: dict[int, Request] = field(default_factory=dict)
@@ -64,17 +65,17 @@ class RunState:
     finished_s: dict[int, float] = field(default_factory=dict)
     lanes: LaneTallies = field(default_factory=LaneTallies)
     at_work_s: float = 0.0
-    """By the time of the events."""
+    """Work time of the run so far, from the times of the events."""
     dearest: Usage = field(default_factory=Usage)
-    """The most that a proposal, or the answers to one request, cost, figure by figure; cost_usd is None where no price
-    is known."""
+    """The maximum cost of a proposal, or of all answers to one request, for each field separately; cost_usd is None if
+    no price is known."""
     _open: dict[int, None] = field(init=False)
     _evaluated: dict[str, int] = field(init=False, default_factory=dict)
-    """By the candidate's identity, the first trial in which it was evaluated."""
+    """By candidate id, the first trial in which the candidate was evaluated."""
     _best: tuple[float, int] | None = field(init=False, default=None)
-    """The lowest score of what may lead, and its trial."""
+    """The lowest score among trials that may become the incumbent (`may_lead`), and its trial."""
     _trials: tuple[Trial, ...] | None = field(init=False, default=None)
-    """What `trials` gives; None where it is to be made again."""
+    """Cache of `trials()`; None if it is out of date."""
     _last_time: str = ""
 
     def __post_init__(self) -> None:
@@ -138,7 +139,7 @@ class RunState:
         payload, gap_s = event.payload, _gap_s(self._last_time, event.time) if self._last_time else 0.0
         self._last_time = event.time
         if isinstance(payload, SessionStart):
-            self.lanes.end_session(self.at_work_s)  # of one that was killed
+            self.lanes.end_session(self.at_work_s)  # ends a session that was killed
             self.sessions.append(Session(started=event.time, budget=payload.budget, seconds=0.0, reason=None))
             return
         self.at_work_s += gap_s
@@ -157,28 +158,28 @@ class RunState:
         )
 
     def open_numbers(self) -> list[int]:
-        """Trials that were asked for and whose result the strategy does not have yet."""
+        """Requested trials whose result the strategy has not received yet."""
         return list(self._open)
 
     def open_requests(self) -> list[Request]:
-        """Those that wait for a proposal."""
+        """Requests that wait for a proposal."""
         return [request for number, request in self.requests.items() if number not in self.proposals]
 
     def siblings(self, number: int) -> int:
-        """How many other open requests to write a kernel start from the same one."""
+        """Number of other open requests, except tunings, that have the same first parent."""
         parents = self.requests[number].parents[:1]
         others = [self.requests[other] for other in self._open if other != number]
         return sum(one.parents[:1] == parents and one.operator is not Operator.TUNE for one in others)
 
     def trials(self) -> tuple[Trial, ...]:
-        """Those whose result the strategy has, by number."""
+        """Trials whose result the strategy has received, by number."""
         if self._trials is None:
             self._trials = tuple(self.told[number] for number in sorted(self.told))
         return self._trials
 
     def finished(self) -> list[Trial]:
-        """The trials that were evaluated or have no candidate to evaluate, by number; the strategy may not have the
-        result yet."""
+        """Trials that were evaluated or have no candidate to evaluate, by number; the strategy may not have received
+        the result yet."""
         return [self._trial(number) for number in sorted(self.finished_s) if number in self.proposals]
 
     def candidate(self, number: int) -> Candidate | None:
@@ -186,8 +187,8 @@ class RunState:
         return proposal.candidate if proposal else None
 
     def incumbent(self) -> Incumbent | None:
-        """The candidate with the lowest score of those that may lead, the earlier of two equal ones; None while nothing
-        has passed."""
+        """The candidate with the lowest score among those that may become the incumbent, the earlier one of equals;
+        None if there is none."""
         if self._best is None:
             return None
         _, best = self._best
@@ -195,18 +196,18 @@ class RunState:
         return None if candidate is None else incumbent_of(candidate, self.evaluations[best])
 
     def twin(self, number: int) -> int | None:
-        """Another trial with the same candidate that is evaluated already."""
+        """An earlier evaluated trial with the same candidate; None if there is none."""
         candidate = self.candidate(number)
         twin = None if candidate is None else self._evaluated.get(candidate.id)
         return None if twin == number else twin
 
     def profiled(self) -> dict[int, tuple[Profile, ...]]:
-        """The profiles of the trials that have some."""
+        """Profiles by trial, without trials that have none."""
         return {number: one.profiles for number, one in self.profiles.items() if one.profiles}
 
     def paid_beside(self) -> list[Usage]:
-        """What was paid for and is in no finished trial: proposals that are not evaluated yet, answers that have no
-        proposal yet, and answers that were abandoned."""
+        """Costs outside of finished trials: proposals that are not evaluated yet, answers without a proposal yet, and
+        abandoned proposals."""
         return [
             *(one.usage for number, one in self.proposals.items() if number not in self.finished_s),
             *self.unproposed(),
@@ -214,7 +215,7 @@ class RunState:
         ]
 
     def unproposed(self) -> list[Usage]:
-        """Of answers that have no proposal yet."""
+        """Costs of answers without a proposal yet."""
         return [one.usage for number, found in self.answers.items() if number not in self.proposals for one in found]
 
 
@@ -226,7 +227,7 @@ def together(usages: Iterable[Usage]) -> Usage:
 
 
 def fold(events: Iterable[Event]) -> RunState:
-    """The state that these events leave."""
+    """The state after these events."""
     state = RunState()
     for event in events:
         state.take(event)
@@ -234,6 +235,6 @@ def fold(events: Iterable[Event]) -> RunState:
 
 
 def _gap_s(earlier: str, later: str) -> float:
-    """Seconds at work between two events, whatever was done to the clock between them."""
+    """Work time between two events, limited to 0 to `LONGEST_GAP_S` in case the clock was changed."""
     gap_s = (datetime.fromisoformat(later) - datetime.fromisoformat(earlier)).total_seconds()
     return min(max(gap_s, 0.0), LONGEST_GAP_S)

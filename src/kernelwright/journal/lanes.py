@@ -1,4 +1,4 @@
-"""What a run's events say of each lane: where it is, what it did, and what was lost with it."""
+"""Statistics of each lane from a run's events: its place, its evaluations, and its losses."""
 
 from __future__ import annotations
 
@@ -10,9 +10,10 @@ from kernelwright.search.convergence import gpu_s
 
 @dataclass
 class LaneTally:
-    """state: as of the last change. gpu_s: for which its evaluations held the GPU; lost_s: for which it worked at what
-    had to be done again, at most. losses: of its worker. since_s: when it came up in the session at work, in time at
-    work of the run; None outside a session."""
+    """Statistics of one lane. state: after the last change. gpu_s: GPU time of its evaluations. losses: number of lost
+    workers. lost_s: time of evaluations that had to be repeated, an upper limit. since_s: work time of the run when the
+    lane first came up in the current session; None outside a session. before_s: time with the lane in earlier
+    sessions."""
 
     name: str
     state: str = "up"
@@ -27,13 +28,13 @@ class LaneTally:
     before_s: float = 0.0
 
     def here_s(self, at_work_s: float) -> float:
-        """For how long the run has had it, from when it first came up to the end of each session. at_work_s: of the
-        run now."""
+        """How long the run has had this lane: in each session from when it first came up to the end of the session.
+        at_work_s: work time of the run now."""
         return self.before_s + (max(0.0, at_work_s - self.since_s) if self.since_s is not None else 0.0)
 
 
 class LaneTallies(dict[str, LaneTally]):
-    """By name, in the order in which they came up. Empty where a run has one worker and no lanes."""
+    """Statistics by lane name, in the order in which the lanes came up. Empty for a run with a single worker."""
 
     def take(self, change: LaneChange, at_work_s: float) -> None:
         lane = self.setdefault(change.lane, LaneTally(change.lane))

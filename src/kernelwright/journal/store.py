@@ -1,8 +1,7 @@
-"""A journal open for reading or writing: append events, read them back, keep blobs by hash.
+"""An open journal: appends events, reads them back, and stores blobs by hash.
 
-It knows no strategy and no budget. An append returns only after its commit, or within `together` before one for all:
-act on it then. Each event has a digest, and a blob is found by its own, so a bit that flipped on the disk is noticed
-instead of shown.
+An append returns only after its commit. Within `together` all appends share one commit at the end: act on them only
+after that. Each event has a digest, and a blob's key is its hash, so that a bit that flipped on the disk is detected.
 """
 
 from __future__ import annotations
@@ -51,14 +50,14 @@ _PAYLOADS: dict[EventKind, Any] = {
 }
 
 LONG_NUMBER = re.compile(r"[0-9]{19}|[0-9][eE]\+?[0-9]{2}")
-"""What a number that is too large is written with; few payloads have either."""
+"""Text of a number that may be too large. Few payloads match, and only these are searched for large numbers."""
 
 
 TAKE_ANOTHER = "take an undamaged copy of the run"
 
 
 class Journal:
-    """Thread-safe. Every method raises `RunFolderError` where the database cannot be read or written."""
+    """A journal. Thread-safe. Every method raises `RunFolderError` if the database cannot be read or written."""
 
     def __init__(
         self, folder: Path, connection: sqlite3.Connection, info: RunInfo, has_digests: bool, lock: int | None
@@ -71,15 +70,15 @@ class Journal:
         found = self._path.stat()
         self._file = (found.st_dev, found.st_ino)
         self._last: int | None = None
-        """The seq of the last event; None until it is needed."""
+        """The seq of the last event; None until it was first read."""
         self._connection: sqlite3.Connection | None = connection
         self._lock_fd = lock
         self._one_at_a_time = threading.RLock()
 
     @classmethod
     def create(cls, folder: Path, info: RunInfo, prepare: Callable[[], object] = lambda: None) -> Journal:
-        """A new journal in `folder` (made if need be), opened for writing. prepare: called before it is made, while
-        no other process can write in the folder."""
+        """Create a journal in `folder` (created if missing) and open it for writing. prepare: called before the journal
+        is created, while no other process can write to the folder."""
         if info.schema_version != database.SCHEMA_VERSION:
             raise ValueError(f"schema_version {info.schema_version}; this journal writes {database.SCHEMA_VERSION}")
         path = folder / database.NAME
@@ -98,14 +97,14 @@ class Journal:
                 raise RunFolderError(f"{folder} already holds a run", "resume it, or name another folder")
             prepare()
             connection = database.create(path, info)
-        except BaseException:  # an interrupt, too: the lock is released
+        except BaseException:  # also for an interrupt: release the lock
             os.close(lock)
             raise
         return cls(folder, connection, info, True, lock)
 
     @classmethod
     def open(cls, folder: Path, writable: bool = False) -> Journal:
-        """The journal in `folder`. Any number of readers, and one writer beside them."""
+        """Open the journal in `folder`. There may be any number of readers and one writer at the same time."""
         path = folder / database.NAME
         if not path.is_file():
             what = f"holds no {database.NAME}" if folder.is_dir() else "does not exist"
@@ -156,8 +155,8 @@ class Journal:
 
     @contextlib.contextmanager
     def together(self) -> Iterator[None]:
-        """Commit what is appended within at once, at its end: act on it only after that. Other threads wait. After an
-        exception, too: each event was true when it was appended."""
+        """Commit all appends of the block together at its end: act on them only after that. Other threads wait. The
+        block is also committed after an exception, because each event was true when it was appended."""
         with self._one_at_a_time:
             self._execute("BEGIN IMMEDIATE", ())
             try:
@@ -166,14 +165,14 @@ class Journal:
                 self._execute("COMMIT", ())
 
     def put_blob(self, text: str) -> str:
-        """The hash under which `blob` gives the text back. The same text is kept once."""
+        """Store a text once; return its hash, the key for `blob`."""
         sha = codec.sha(text)
         self._execute("INSERT OR IGNORE INTO blobs VALUES (?, ?)", (sha, text.encode()))
         return sha
 
     def refuse_if_gone(self) -> None:
-        """Raise `RunFolderError` where the journal's file is no longer in its folder: SQLite would go on writing into a
-        file that cannot be found."""
+        """Raise `RunFolderError` if the journal's file was removed or replaced: SQLite would continue to write to the
+        removed file."""
         try:
             found = self._path.stat()
         except OSError:
@@ -219,7 +218,7 @@ class Journal:
             raise RunFolderError(f"blob {sha} of {self._path} is no text: {error}") from error
 
     def events(self, after: int = 0) -> list[Event]:
-        """Every event whose seq is above `after`, in order; each is what was written, and none is missing."""
+        """Every event with a seq above `after`, in order. Raises `RunFolderError` if one is missing or damaged."""
         own = ", digest" if self._has_digests else ""
         rows = self._select(
             f"SELECT seq, kind, number, time, iif(length(payload) <= ?, payload, NULL){own} FROM events "
@@ -229,14 +228,14 @@ class Journal:
         return [_event(self._path, expected, row) for expected, row in enumerate(rows, after + 1)]
 
     def history(self) -> list[Event]:
-        """Every event, and they follow from each other: whatever is computed from them can rely on that."""
+        """Every event, checked for consistency (`consistent.check`)."""
         events = self.events()
         check(self._path, self.info, events)
         return events
 
     def trials(self) -> list[Trial]:
-        """Finished trials (evaluated, or without a candidate to evaluate) by number, also where the strategy does not
-        have the result yet."""
+        """Finished trials (evaluated, or without a candidate to evaluate) by number, even if the strategy has not
+        received the result yet."""
         return fold(self.history()).finished()
 
     def open_requests(self) -> list[Request]:
@@ -253,7 +252,7 @@ class Journal:
     # --- the database ---------------------------------------------------------------------------------------
 
     def close(self) -> None:
-        """Fold the log into `journal.db` and release the lock. Closing twice is no error."""
+        """Merge the log into `journal.db` and release the lock. Closing twice is not an error."""
         with self._one_at_a_time:
             connection, self._connection = self._connection, None
             if connection is None:
@@ -273,7 +272,7 @@ class Journal:
         try:
             self.close()
         except RunFolderError:
-            if not isinstance(error, KernelwrightError):  # which says more of the same disk
+            if not isinstance(error, KernelwrightError):  # else that error explains more
                 raise
 
     def _execute(self, statement: str, values: tuple[Any, ...]) -> sqlite3.Cursor:
@@ -301,13 +300,13 @@ class Journal:
 
 
 def digest(seq: int, kind: str, number: int | None, time: str, payload: str) -> str:
-    """Of one event, its place included, so that none can be changed, moved or put in unnoticed by an accident. It is no
-    signature: who changes a journal on purpose can write digests, too."""
+    """The digest of one event, including its seq, so that accidental changes, moves and insertions are detected. It is
+    not a signature: a person who changes a journal on purpose can compute digests, too."""
     return codec.sha(codec.encode([seq, kind, number, time, payload]))
 
 
 def _event(path: Path, expected: int, row: tuple[Any, ...]) -> Event:
-    """expected: the seq that follows from the event before."""
+    """Decode and check one row. expected: the seq that follows the previous event's."""
     seq, kind, number, time, payload, *digests = row
     which = f"event {seq} of {path} ({str(kind)[:20]})"
     if seq != expected:

@@ -15,8 +15,8 @@ that its sidecar has. "derived": these, and newly derived ones if small or held-
 
 OperatorKind = Literal["copy", "pointwise", "vector product", "product", "other"]
 """What an operator does. copy: moves or views elements. pointwise: computes each output element from the input elements
-at the same position. product: a matrix product or convolution. vector product: a product with a vector. other: for
-example sums."""
+at the same position. product: sums products, such as a matrix product or a convolution. vector product: a product with
+a vector, or a depthwise convolution. other: for example sums."""
 
 
 class Case(Record, frozen=True, kw_only=True):

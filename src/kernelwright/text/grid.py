@@ -1,4 +1,4 @@
-"""A table and a section of a page, as finished text. Records only; `html` and `markdown` lay them out."""
+"""Records of a table and of a page section with formatted cells; `html` and `markdown` render them."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Grid:
-    """left: the columns (beside the first) that hold words and not numbers."""
+    """A table. left: the columns, besides the first, that contain words and not numbers."""
 
     header: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]

@@ -1,4 +1,4 @@
-"""A known word that a mistyped one may stand for."""
+"""Suggestions for mistyped names."""
 
 from __future__ import annotations
 
@@ -7,6 +7,6 @@ from collections.abc import Iterable
 
 
 def did_you_mean(word: str, known: Iterable[str]) -> str:
-    """ "did you mean softmax?", or "" where no known word is alike."""
+    """ "did you mean softmax?", or "" if no known word is similar."""
     alike = difflib.get_close_matches(word, list(known), n=1)
     return f"did you mean {alike[0]}?" if alike else ""

@@ -1,6 +1,6 @@
-"""A plain text table: aligned columns, no lines, safe in files, logs and narrow terminals.
+"""A plain text table: aligned columns without lines, for files, logs and narrow terminals.
 
-The first column is aligned left, as are those named in `left`; all others hold numbers and are aligned right.
+The first column and the columns named in `left` are aligned left; all others contain numbers and are aligned right.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from collections.abc import Collection, Sequence
 
 
 def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[str] = ()) -> str:
-    """`rows` under `header`, two spaces between columns, no trailing blanks."""
+    """`rows` under `header`, with two spaces between columns and no trailing blanks."""
     for row in rows:
         assert len(row) == len(header), (header, row)
     lines = [header, *rows]
@@ -25,5 +25,5 @@ def table(header: Sequence[str], rows: Sequence[Sequence[str]], left: Collection
 
 
 def indented(text: str, by: str = "  ") -> str:
-    """`text` with every line that holds something moved right."""
+    """`text` with every line that is not empty indented."""
     return "\n".join(by + line if line else line for line in text.splitlines())

@@ -1,7 +1,7 @@
-"""Numbers as text: times, sizes, shares, counts.
+"""Formats times, sizes, shares and counts as text.
 
-A time cannot be written without saying whether it was measured or estimated: every function that writes one takes its
-`Kind`.
+A reader must see whether a time was measured or estimated: `time_text` and `label` (for the heading of a column) take
+its `Kind`.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ Kind = Literal["measured", "estimate"]
 
 
 class Unit(NamedTuple):
-    """What a column of times is written in; `us` is how many microseconds one of it is."""
+    """The unit of a column of times. us: one unit in microseconds."""
 
     name: str
     us: float
@@ -24,18 +24,18 @@ MILLISECOND = Unit("ms", 1000.0)
 
 
 def unit_for(times_us: Iterable[float | None]) -> Unit:
-    """One unit for a column: milliseconds where the smallest time is at least one."""
+    """One unit for a column: milliseconds if the smallest time is at least one millisecond."""
     known = [time for time in times_us if time is not None]
     return MILLISECOND if known and min(known) >= MILLISECOND.us else MICROSECOND
 
 
 def label(unit: Unit, kind: Kind | None) -> str:
-    """What heads a column of times: "ms", or "ms, estimate"."""
+    """The heading of a column of times: "ms", or "ms, estimate"."""
     return f"{unit.name}, estimate" if kind == "estimate" else unit.name
 
 
 def number_text(time_us: float | None, unit: Unit) -> str:
-    """A time for a column whose heading carries `label`; "-" where there is none."""
+    """A time for a column with the heading `label`; "-" for None."""
     if time_us is None:
         return "-"
     value = time_us / unit.us
@@ -43,7 +43,7 @@ def number_text(time_us: float | None, unit: Unit) -> str:
 
 
 def microseconds_text(time_us: float) -> str:
-    """Four digits of a time, for a table whose times span milliseconds and are all in µs."""
+    """A time with four digits, for a table of times in µs that also has times of milliseconds."""
     return f"{time_us:.0f}" if time_us >= 1000 else f"{time_us:.4g}"
 
 
@@ -55,7 +55,7 @@ def time_text(time_us: float, kind: Kind | None) -> str:
 
 
 def share_text(fraction: float | None) -> str:
-    """A fraction as a percentage for people; "-" where there is none."""
+    """A fraction as a percentage for people; "-" for None."""
     return "-" if fraction is None else f"{100 * fraction:.1f} %" if fraction < 0.0995 else f"{100 * fraction:.0f} %"
 
 
@@ -65,7 +65,7 @@ def times_text(ratio: float) -> str:
 
 
 def bytes_text(size_bytes: float) -> str:
-    """A size with a decimal prefix, as bandwidths are given."""
+    """A size with a decimal prefix, as is usual for bandwidths."""
     for prefix, scale in (("G", 1e9), ("M", 1e6), ("k", 1e3)):
         if size_bytes >= scale:
             return f"{size_bytes / scale:.3g} {prefix}B"
@@ -78,7 +78,7 @@ def count_text(count: int, noun: str) -> str:
 
 
 def duration_text(seconds: float) -> str:
-    """How long something took, for people: "8.2 s", "4 min 5 s", "2 h 10 min"."""
+    """A duration for people: "8.2 s", "4 min 5 s", "2 h 10 min"."""
     if seconds < 10:
         return f"{seconds:.1f} s"
     whole = round(seconds)
