@@ -1,1 +1,1 @@
-"""Files for other programs: the chosen config, the history of a tuning, T4."""
+"""Exporters: packages, single files, launch configs and tables that other programs read."""

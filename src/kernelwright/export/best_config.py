@@ -1,7 +1,7 @@
-"""`best_config.json`: what a tuning chose, pinned to where it was measured; and the way to load it in a program.
+"""`best_config.json`: the launch configs that a tuning chose, pinned to device and versions, and functions to load it.
 
-A file is used only where it was made. For another device, torch, Triton or source, and for times that were not
-measured, `load` raises and says why.
+`load` raises `ConfigError` if the device, torch, Triton or the source differs from that of the tuning, and for times
+that were not measured.
 
     from kernelwright.export import best_config
 
@@ -34,9 +34,10 @@ SCHEMA_VERSION = 1
 
 
 class Chosen(Record, frozen=True, kw_only=True):
-    """One choice. case: None for the one over all cases. shapes and dtypes: of the case's tensor inputs, in the order
-    of forward's arguments; empty for all cases, or where a record did not hold them. time_us: geometric mean over the
-    cases it is for. speedup: over the default, with its interval where the two were sampled in pairs."""
+    """One chosen config. case: None for the choice over all cases. shapes and dtypes: of the case's tensor inputs, in
+    the order of forward's arguments; empty for the choice over several cases, and if a record has no shapes. time_us:
+    geometric mean over its cases. speedup: over the default; speedup_ci95: None if the two were not sampled in
+    pairs."""
 
     case: str | None
     shapes: tuple[tuple[int, ...], ...] = ()
@@ -54,8 +55,8 @@ class Chosen(Record, frozen=True, kw_only=True):
 
 
 class Pinned(Record, frozen=True, kw_only=True):
-    """The file. device: the GPU's name, None where times are estimates. joint: for all cases; cost_of_one: how many
-    times as long it takes as the cases' own choices, None where there is one case."""
+    """The content of the file. device: the GPU's name; None if times are estimates. joint: the choice for all cases.
+    cost_of_one: time of the joint choice over that of each case's choice, geometric mean; None for a single case."""
 
     schema_version: int = SCHEMA_VERSION
     kernelwright: str
@@ -72,17 +73,17 @@ class Pinned(Record, frozen=True, kw_only=True):
     sampler: str
     seed: int
     tuned_for: tuple[str, ...]
-    """The cases that `joint` is for."""
+    """The cases that `joint` was chosen for."""
     joint: Chosen
     cases: tuple[Chosen, ...] = ()
     cost_of_one: float | None = None
     unqualified: str = ""
     library: LibraryMode = "none"
-    """The library steps that the candidate might hold; older files had none."""
+    """The library steps that the candidate was allowed; "none" in older files."""
 
 
 def pinned(outcome: Outcome) -> Pinned | None:
-    """What to write of an outcome; None where nothing passed."""
+    """The file's content for an outcome; None if nothing passed."""
     if outcome.joint is None:
         return None
     where = outcome.environment
@@ -134,17 +135,17 @@ def tensors_of(info: CaseInfo) -> tuple[TensorSpec, ...]:
 
 
 def kernels_of(source: str, config: Config) -> dict[str, KernelConfig]:
-    """What each kernel of `source` is launched with under `config`."""
+    """The launch config of each kernel of `source` under `config`."""
     candidate = candidate_for(source, config)
     return kernel_configs(render(candidate.source, candidate.config), autotune_choices(config))
 
 
 def load(path: str | os.PathLike[str], *, device: str, torch: str, triton: str, source: str | None = None) -> Pinned:
-    """The file, if it holds here.
+    """Read the file and check that it is valid here.
 
-    device: as `torch.cuda.get_device_name()` says; torch and triton: their `__version__`; source: the candidate's
-    text, where it should be compared too. Raises `ConfigError` with the difference; then tune again, which may begin
-    from what the file has (`kernelwright tune --import history.csv`).
+    device: the result of `torch.cuda.get_device_name()`; torch and triton: their `__version__`; source: the candidate's
+    text, None to not compare it. Raises `ConfigError` with the difference; then tune again, if you like starting from
+    the earlier configs (`kernelwright tune --import history.csv`).
     """
     try:
         found = codec.decode(Path(path).read_bytes(), Pinned)
@@ -167,10 +168,10 @@ def load(path: str | os.PathLike[str], *, device: str, torch: str, triton: str, 
 
 
 def choose(pinned: Pinned, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[str] = ()) -> Chosen:
-    """The choice for inputs of these shapes: of the case that is nearest, each dimension counted in doublings; the
-    joint one where no case has inputs of as many dimensions (and of these dtypes, where given).
+    """The choice of the case with the nearest input shapes; the distance is the sum over dimensions of |log2 ratio|.
+    The joint choice if no case has inputs with these numbers of dimensions (and these dtypes, if given).
 
-    Raises `ConfigError` for a dtype wider than any that was tuned for: the blocks may not fit, which was not tried.
+    Raises `ConfigError` for a dtype wider than any tuned one: its blocks may not fit, which was not tested.
     """
     known = [dtype for one in (pinned.joint, *pinned.cases) for dtype in one.dtypes]
     if known and max(map(bits, dtypes), default=0) > max(map(bits, known)):
@@ -188,12 +189,12 @@ def choose(pinned: Pinned, shapes: Sequence[tuple[int, ...]], dtypes: Sequence[s
 
 
 def bits(dtype: str) -> int:
-    """The width in torch's name of a dtype; 0 where it has none (bool)."""
+    """The number of bits in torch's name of a dtype; 0 for a name without a number (bool)."""
     return int("".join(letter for letter in dtype.partition("_")[0] if letter.isdigit()) or 0)
 
 
 def doublings(some: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]) -> float | None:
-    """How far apart two lists of shapes are; None where they are of different kinds."""
+    """The distance of two lists of shapes in doublings; None if their numbers of dimensions differ."""
     if not some or [len(shape) for shape in some] != [len(shape) for shape in others]:
         return None
     pairs = [pair for one, other in zip(some, others, strict=True) for pair in zip(one, other, strict=True)]
@@ -201,5 +202,5 @@ def doublings(some: Sequence[tuple[int, ...]], others: Sequence[tuple[int, ...]]
 
 
 def keywords(kernel: KernelConfig) -> dict[str, Any]:
-    """What to give a launch: the constexprs, num_warps and num_stages."""
+    """Keyword arguments of a launch: the constexprs, num_warps and num_stages."""
     return {**kernel.kwargs, "num_warps": kernel.num_warps, "num_stages": kernel.num_stages}

@@ -1,8 +1,8 @@
-"""The meaning of each argument of a candidate's `kernel_function` and `kernel_backward`, from their signatures alone:
-text, no import.
+"""Binds the arguments of a candidate's `kernel_function` and `kernel_backward` to the problem's values, by signature.
 
-The recorder binds values in the same way (`worker.record.calling.bind_arguments`), and a test compares the two. A name
-that the problem does not have is refused unless it has a default.
+The candidate is parsed, not imported. The recorder binds values in the same way
+(`worker.record.calling.bind_arguments`), and a test compares the two. An argument with a name that the problem does not
+have is refused unless it has a default.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kernelwright.source import parse as syntax
 
 @dataclass(frozen=True)
 class CallArgument:
-    """One argument of a call. keyword: its name where it is given by name."""
+    """One argument of a call: the value's group and its index in it. keyword: its name if it is passed by name."""
 
     origin: Literal["input", "parameter", "init"]
     index: int
@@ -26,7 +26,7 @@ class CallArgument:
 
 
 def form_of(source: str) -> Literal["ModelNew", "kernel_function"]:
-    """Which of the two forms a candidate has; `ModelNew` where it has both, as the recorder decides."""
+    """Which of the two forms a candidate has; `ModelNew` if it has both, as in the recorder."""
     names = {node.name for node in syntax.parse(source).body if isinstance(node, ast.ClassDef | ast.FunctionDef)}
     if "ModelNew" in names:
         return "ModelNew"
@@ -42,8 +42,8 @@ def bound_arguments(
     init: Sequence[str],
     function: str = "kernel_function",
 ) -> tuple[CallArgument, ...]:
-    """How a function of `source` is called. inputs: the names of what is given in order; parameters, init: the
-    problem's."""
+    """The arguments of a call of a function of `source`. inputs: names of the values passed in order; parameters, init:
+    names of the problem's parameters and constructor arguments. Raises `RequestError`."""
     named: dict[str, CallArgument] = {name: CallArgument("init", place) for place, name in enumerate(init)}
     leaves = [name.rpartition(".")[2] for name in parameters]
     for place, leaf in enumerate(leaves):
@@ -64,7 +64,7 @@ def bound_arguments(
     for argument, default in zip(wanted, defaults, strict=True):
         one = chosen(function, argument.arg, default, named, unnamed)
         if one is None:
-            skipped = True  # its default serves; what follows has to be given by name
+            skipped = True  # it keeps its default, so later arguments have to be passed by name
         else:
             found.append(CallArgument(one.origin, one.index, argument.arg if skipped else None))
     if signature.vararg is not None:
@@ -87,7 +87,7 @@ def bound_arguments(
 
 
 def unique_leaf(name: str, leaves: Sequence[str]) -> list[str]:
-    """The last part of a parameter's name, where no other has it."""
+    """The last part of a parameter's name, if no other parameter has the same; else nothing."""
     leaf = name.rpartition(".")[2]
     return [leaf] if leaves.count(leaf) == 1 and leaf != name.replace(".", "_") else []
 
@@ -95,7 +95,7 @@ def unique_leaf(name: str, leaves: Sequence[str]) -> list[str]:
 def chosen(
     function: str, name: str, default: ast.expr | None, named: dict[str, CallArgument], unnamed: list[CallArgument]
 ) -> CallArgument | None:
-    """What an argument means; None where its default serves."""
+    """The value for an argument; None if it keeps its default. Raises `RequestError` if there is neither."""
     if name in named:
         return named[name]
     is_none = isinstance(default, ast.Constant) and default.value is None

@@ -1,6 +1,6 @@
-"""The exporters by name. A new one is a file with a function from a `Subject` to texts by path, and a line here.
+"""The table of exporters. A new exporter is a file with a function from a `Subject` to texts by path, and a line here.
 
-An exporter writes nothing itself, so that what it would write can be tested and compared.
+An exporter returns texts and writes no files, so that its output can be tested and compared.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from kernelwright.export.trials_csv import trials_csv_files
 
 
 class Exporter(NamedTuple):
-    """files: texts by path below the folder that is written. of_run: whether it needs a run, not only a kernel."""
+    """One exporter. files: returns texts by path in the output folder. of_run: whether it needs a run, not only a
+    kernel."""
 
     summary: str
     files: Callable[[Subject], dict[str, str]]

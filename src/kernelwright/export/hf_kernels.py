@@ -1,8 +1,8 @@
 """The exporter `hf-kernels`: the package of `op` as a repository of the Hugging Face kernels hub, built for CUDA.
 
-Layout and metadata as https://huggingface.co/docs/kernels/kernel-requirements has them (2026): the kernel flat in
-`build/torch-cuda`, a folder of the package's name for older loaders, digests of every file. The
-operator's namespace holds a hash of what it does, because several versions may be loaded into one process.
+Layout and metadata follow https://huggingface.co/docs/kernels/kernel-requirements (2026): the package's files directly
+in `build/torch-cuda`, a folder with the package's name for older loaders, and a digest of every file. The operator's
+namespace contains a hash of kernel and problem, because one process may load several versions.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernelwright.report.evaluation import library_text
 
 VARIANT = "build/torch-cuda"
 VERSION = 0
-"""The hub keeps 0 for what is not recommended for production; who publishes decides otherwise."""
+"""On the hub, version 0 means "not recommended for production"; the publisher may raise it."""
 
 
 def hf_kernels_files(subject: Subject) -> dict[str, str]:

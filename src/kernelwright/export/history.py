@@ -1,8 +1,7 @@
-"""`history.csv`: every config that was tried, one row for each case of those that passed.
+"""`history.csv`: every tried config of a tuning; configs that passed have one row for each case.
 
-The first six columns are those of the config tuner's history that this format follows: timestamp, name, ms, tflops,
-status, config. What is read back is a config to try, never a result; times from a file only say which
-to try first.
+The first six columns are those of the config tuner whose history format this follows: timestamp, name, ms, tflops,
+status, config. A config that is read back is tried again: times from a file only decide the order.
 """
 
 from __future__ import annotations
@@ -41,8 +40,8 @@ COLUMNS = (
 def history_text(
     tried: Sequence[Tried], cases: Sequence[CaseInfo], kind: TimeKind, device: str, library: LibraryMode
 ) -> str:
-    """tflops: of the work that the case must do; empty where that is not known. kind: what the times are. library: the
-    library steps that the candidate might hold."""
+    """The text of the file. Column tflops: from the case's required FLOP; empty if not known. kind: whether times were
+    measured, estimated or replayed. library: the library steps that the candidate was allowed."""
     flop = {info.case.name: info.flop for info in cases}
     out = io.StringIO()
     writer = csv.DictWriter(out, COLUMNS, lineterminator="\n", restval="")
@@ -67,15 +66,15 @@ def history_text(
 
 
 def history_rows(path: Path) -> list[dict[str, Any]]:
-    """The configs in a history, the fastest first, what has no time last; each as names and values (`timed_rows`)."""
+    """The configs in a history, each as values by name; the fastest first, configs without a time last."""
     return [config for config, _ in timed_rows(path)]
 
 
 def timed_rows(path: Path) -> list[tuple[dict[str, Any], float | None]]:
-    """The configs in a history with the least time recorded of each, in milliseconds; the fastest first.
+    """The configs in a history, each with its shortest time in milliseconds (None: no time); the fastest first.
 
-    A history may say its config in one column (JSON or a Python dict) or in a column for each value. Raises
-    `ConfigError` for a file that holds no config.
+    A history may have the config in one column (JSON or a Python dict) or a column for each value. Raises `ConfigError`
+    for a file without configs.
     """
     try:
         text = read_text(path)
@@ -101,7 +100,7 @@ def timed_rows(path: Path) -> list[tuple[dict[str, Any], float | None]]:
 
 
 def config_of(row: dict[str, Any]) -> dict[str, Any]:
-    """The integers of a row's config; others cannot be tunables."""
+    """The integer values of a row's config; other values cannot be tunables."""
     text = row.get("config")
     values: Any = {name: whole(value) for name, value in row.items() if name and name not in COLUMNS}
     if text:
@@ -122,7 +121,7 @@ def whole(text: Any) -> int | None:
 
 
 def number(text: Any) -> float:
-    """A time to sort by; whatever is none comes last."""
+    """A time as a sort key; infinite for a text that is not a positive number."""
     try:
         value = float(text)
     except (TypeError, ValueError):

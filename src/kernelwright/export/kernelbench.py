@@ -1,7 +1,7 @@
-"""The exporter `kernelbench`: one file with a class ModelNew, which KernelBench's own scripts time and judge.
+"""The exporter `kernelbench`: one file with a class ModelNew, for KernelBench's scripts to check and time.
 
-There is no fallback: it runs the kernel on any input. ModelNew has the reference's constructor and parameters, so that
-both get the same weights from the same seed. Where the kernel serves dense inputs only, others are made dense first.
+The file runs the kernel on every input and has no fallback. ModelNew has the reference's constructor and parameters, so
+that both get the same weights from the same seed. If the kernel requires dense inputs, other inputs are copied first.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from kernelwright.report.evaluation import library_text
 from kernelwright.source import parse as syntax
 
 LEFT_OUT = ("get_inputs", "get_init_inputs", "work", "backward", "CASES", "MUTATES")
-"""What of a problem's file is not the Model."""
+"""Names of a problem's file that the Model does not need."""
 
 
 def kernelbench_files(subject: Subject) -> dict[str, str]:
-    """`NAME_model_new.py`. Raises `RequestError` for a forward with its backward."""
+    """The file `NAME_model_new.py`. Raises `RequestError` for a problem that states GRADIENTS."""
     if subject.problem.gradients:
         raise RequestError(
             f"{subject.problem.name} states GRADIENTS, and KernelBench's scripts call a forward only",
@@ -51,11 +51,11 @@ class ModelNew(ModelNew):
         named = {name: _laid_out(value) for name, value in named.items()}
         return super().forward(*map(_laid_out, inputs), **named)
 '''
-"""What goes around a kernel that does not serve every layout."""
+"""Wrapper of a ModelNew that does not support every layout."""
 
 
 def wrapper(subject: Subject) -> str:
-    """ModelNew around kernel_function: the reference's own class, with another forward."""
+    """The text of a ModelNew that calls kernel_function: a subclass of the reference's Model with another forward."""
     arguments = arguments_of(subject)
     bound = bound_arguments(subject.source, arguments.names, arguments.parameters, arguments.init)
     values = {
@@ -90,7 +90,7 @@ class ModelNew(_reference()):
 
 
 def reference_lines(text: str) -> str:
-    """The problem's statements as a function's body; imports and constants stay local to it."""
+    """The problem's statements as a function body, so that imports and constants stay local to it."""
     tree = syntax.parse(text)
     kept = [node for node in tree.body if not isinstance(node, ast.Expr) and not set(names_of(node)) & set(LEFT_OUT)]
     body = ast.unparse(ast.Module(body=kept, type_ignores=[]))

@@ -1,6 +1,6 @@
-"""Names of what is exported: the problem's in Python, and which of them a package may have.
+"""Names of exported packages and functions: a problem's name as a Python identifier, and which package names are valid.
 
-An exported name never shadows one that exists, in the package or beside it.
+An exported name never shadows another name in the package, or another module.
 """
 
 from __future__ import annotations
@@ -11,35 +11,35 @@ import sys
 import unicodedata
 
 OTHERS = frozenset({"torch", "functorch", "torchgen", "triton", "numpy", "kernelwright", "pytest", "pip", "hatchling"})
-"""What a package needs beside Python's own modules, and would hide or write over under such a name."""
+"""Modules that a package with the same name would hide or overwrite, besides those of Python's standard library."""
 
 STATIC = (
     "dispatch", "op", "by_reference", "kernel_host", "launch", "wins", "module", "instance", "check", "benchmark"
 )  # fmt: skip
-"""The modules that are the same in every package."""
+"""Modules with the same text in every package."""
 
 OF_A_PAIR = ("outline", "training")
-"""Those that a package has besides where the candidate brings a backward; `op` is another one there."""
+"""Additional modules of a package whose candidate has a backward; its `op` also has another text."""
 
 MADE = ("arguments", "forward", "kernel", "reference")
-"""Those that are written for each."""
+"""Modules that are generated for each package."""
 
 OWN = frozenset({"explain", "patch", "unpatch", *STATIC, *OF_A_PAIR, *MADE})
-"""Names in every package, beside that of the problem's function."""
+"""Names that every package uses, besides the name of the problem's function."""
 
 BESIDE = "tests"
-"""The folder beside the package's."""
+"""The folder next to the package's folder."""
 
 
 def identifier(name: str) -> str:
-    """`name` as a Python identifier in ASCII, which torch asks of an operator's name."""
+    """`name` as a Python identifier in ASCII, as torch requires for an operator's name."""
     plain = unicodedata.normalize("NFKD", name).encode("ascii", "ignore").decode()
     text = re.sub(r"\W+", "_", plain).strip("_").lower() or "kernel"
     return f"k_{text}" if text[0].isdigit() or keyword.iskeyword(text) or text in OWN else text
 
 
 def unfit(package: str) -> str | None:
-    """Why nothing can be imported as `package`, or should not be; None where it can."""
+    """Why a package cannot or should not be named `package`; None if it can."""
     if not (package.isascii() and package.isidentifier()):
         return "it is no identifier in ASCII"
     if keyword.iskeyword(package):

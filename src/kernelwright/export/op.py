@@ -1,8 +1,8 @@
-"""The exporter `op`: a package to install or vendor, with the kernel as an operator of PyTorch that is used only where
-it is faster.
+"""The exporter `op`: a package to install or vendor, with the kernel as a PyTorch operator that is used only where it
+is faster.
 
-It measures and verifies nothing; the package itself does (`check`, `benchmark`), and `recheck` judges it again.
-Everything the package needs is in it, and it needs nothing of kernelwright.
+The package is complete and does not depend on kernelwright. It can test and time itself (`check`, `benchmark`), and
+`kernelwright recheck` judges it again.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from kernelwright.source import parse as syntax
 
 
 def op_files(subject: Subject) -> dict[str, str]:
-    """Texts by path. Raises `RequestError` for a problem that cannot become an operator."""
+    """The package's files, texts by path. Raises `RequestError` for a problem that cannot become an operator."""
     whole, subject = subject, forward_subject(subject)
     arguments = arguments_of(subject)
     pair = pair_of(whole, arguments) if whole.problem.gradients else None
@@ -57,7 +57,7 @@ def op_files(subject: Subject) -> dict[str, str]:
 
 
 def static_texts(package: str, is_pair: bool) -> dict[str, str]:
-    """The modules that are the same in every package, or in every one whose candidate brings a backward."""
+    """The modules with the same text in every package, texts by path. is_pair: of a candidate with a backward."""
     texts = resources.files("kernelwright.export") / "package"
     names = {name: name for name in (*STATIC, *(OF_A_PAIR if is_pair else ()))}
     names |= {"op": "pair_op"} if is_pair else {}
@@ -65,13 +65,13 @@ def static_texts(package: str, is_pair: bool) -> dict[str, str]:
 
 
 def usable_cases(subject: Subject, arguments: Arguments) -> tuple[CaseInfo, ...]:
-    """Without those whose parameters change the Model itself: the package has only one."""
+    """The cases that the package can run, without those whose parameters change the Model: the package has only one."""
     fixed = constants_of_model(subject.problem_text)
     return tuple(info for info in subject.problem.cases if alike(info, arguments) and not fixed & set(info.case.params))
 
 
 def constants_of_model(text: str) -> set[str]:
-    """Module-level names that class Model and the functions it may call read."""
+    """Names assigned at module level that class Model, or a function it may call, reads."""
     tree = syntax.parse(text)
     assigned = {
         target.id
@@ -102,7 +102,7 @@ def json_text(content: object) -> str:
     return msgspec.json.format(encode(plain(content)), indent=1).decode() + "\n"
 
 
-# --- what only this package says ------------------------------------------------------------------------------
+# --- generated files ------------------------------------------------------------------------------------------
 
 
 def init_text(subject: Subject, arguments: Arguments) -> str:
@@ -126,7 +126,8 @@ from .module import Module, explain, patch, unpatch
 
 
 def has_function(subject: Subject, arguments: Arguments) -> bool:
-    """Whether one function can replace the problem's module: nothing is learnt, and it is constructed in one way."""
+    """Whether one function can replace the problem's module: it has no parameters, and all cases construct it with the
+    same arguments."""
     return not arguments.parameters and len({encode(info.init) for info in subject.problem.cases}) == 1
 
 
@@ -204,7 +205,7 @@ serves calls where one of these shares memory with another input.
 
 
 def use_text(subject: Subject, arguments: Arguments) -> tuple[str, str]:
-    """How a program calls the package, and how it does in a graph that it captures."""
+    """Example code: how a program calls the package, and how it does in a captured CUDA graph."""
     package, names = subject.package, ", ".join(arguments.names)
     if has_function(subject, arguments):
         used = f"from {package} import {subject.name}\n\ny = {subject.name}({names})\n"
@@ -216,7 +217,7 @@ def use_text(subject: Subject, arguments: Arguments) -> tuple[str, str]:
 
 
 def remarks_text(subject: Subject, arguments: Arguments) -> str:
-    """What the kernel does not serve, what it leaves to libraries, and what was not measured, a paragraph each."""
+    """Paragraphs on inputs that the kernel does not support, on its library steps, and on missing measurements."""
     evaluation = subject.evaluation
     lines = [f"The kernel {line}." for line in serves_texts(evaluation)] + [sentence(library_text(evaluation))]
     if evaluation.unqualified:

@@ -1,6 +1,6 @@
-"""The generated arguments.py of an exported package: what the problem's forward takes, and how the candidate is called.
+"""Generates arguments.py of an exported package: the arguments of the problem's forward, and the candidate's call.
 
-Most of the package is the same for every problem (`package/`).
+Most other modules of a package are the same for every problem (`package/`).
 """
 
 from __future__ import annotations
@@ -18,8 +18,9 @@ SCHEMA_TYPES = {bool: "bool", int: "int", float: "float", str: "str", type(None)
 
 @dataclass(frozen=True)
 class Arguments:
-    """What the problem's forward takes, by its first timed case. kinds: SCHEMA_TYPES' values, "Tensor" for a tensor.
-    fresh: the places of those outputs that have separate memory. mutates: the places of inputs that it changes."""
+    """The arguments of the problem's forward in its first timed case. kinds: a value of SCHEMA_TYPES, or "Tensor".
+    parameters: names of parameters and buffers. init: names of the constructor's arguments. fresh: indices of the
+    outputs with separate memory. mutates: indices of the inputs that forward changes."""
 
     names: tuple[str, ...]
     kinds: tuple[str, ...]
@@ -31,7 +32,7 @@ class Arguments:
 
 
 def arguments_of(subject: Subject) -> Arguments:
-    """Raises `RequestError` for a problem that an operator cannot have as it is."""
+    """The arguments of the subject's problem. Raises `RequestError` if it cannot become an operator."""
     case = next(info for info in subject.problem.cases if info.case.timed)
     names = case.input_names
     if case.arguments or case.returns or case.keywords:
@@ -85,11 +86,11 @@ RESERVED = {
     "AttributeError", "TypeError", "Exception", "error", "apart",
     "wanted", "wants_gradients", "fits", "transformed", "bool",
 }  # fmt: skip
-"""Every name that the generated functions use themselves: an argument called so would take its place."""
+"""Every name that the generated functions use: an argument with the same name would hide it."""
 
 
 def plain(value: object) -> bool:
-    """Whether constructor arguments are plain data; a tensor arrives as the fields of its spec."""
+    """Whether constructor arguments are plain data; a tensor among them is a dict of the fields of its spec."""
     if isinstance(value, dict):
         return "stride" not in value and all(plain(one) for one in value.values())
     return all(plain(one) for one in value) if isinstance(value, list | tuple) else True
@@ -100,13 +101,13 @@ def kind_of(value: TensorSpec | Scalar | None) -> str:
 
 
 def alike(info: CaseInfo, arguments: Arguments) -> bool:
-    """Whether a case takes what the others take."""
+    """Whether a case has arguments of these kinds."""
     return tuple(kind_of(value) for value in info.inputs) == arguments.kinds
 
 
 def arguments_text(subject: Subject, arguments: Arguments, constants: str = "PAIR = False", runs: str = "") -> str:
-    """Names, the operator's schema, and how the candidate is called. constants, runs: what `pair_arguments` has for a
-    candidate with a backward, whose operator returns more than the forward."""
+    """The text of arguments.py: names, the operator's schema, and the candidate's call. constants, runs: the parts that
+    `pair_arguments` writes for a candidate with a backward, whose operator returns more than the forward."""
     entries = [
         f"{kind}(a{place}!) {name}" if place in arguments.mutates else f"{kind} {name}"
         for place, (kind, name) in enumerate(zip(arguments.kinds, arguments.names, strict=True))
@@ -157,7 +158,7 @@ def tuple_text(items: Sequence[str]) -> str:
 
 
 def run_text(subject: Subject, arguments: Arguments) -> str:
-    """The function `run`. It tells autograd which tensors were changed."""
+    """The text of the function `run`, which marks changed tensors for autograd."""
     call = called(subject, arguments)
     lines = [
         f"result = {call}",

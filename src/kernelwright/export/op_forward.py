@@ -1,7 +1,7 @@
-"""The generated forward.py of an exported package: a forward that takes the kernel or PyTorch, call by call.
+"""Generates forward.py of an exported package: a forward that dispatches each call to the kernel or to PyTorch.
 
-What a call pays for is written out, argument by argument, because a loop over arguments costs as much as the lookup
-itself. The package's own benchmark measures that cost.
+The checks of a call are written out for each argument, because a loop over arguments costs as much as the lookup. The
+package's benchmark includes that cost.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from kernelwright.export.op_arguments import Arguments, tuple_text
 from kernelwright.export.subject import Subject
 
 MODE_WORDS = re.compile(r"training|dropout|batch_?norm|instance_?norm|rrelu|alpha_dropout", re.IGNORECASE)
-"""What makes a module behave otherwise in training; where the problem's text has one, the kernel is for eval() only. So
-it is where a parameter was found dead, which it need not be in training."""
+"""Words for modules that behave differently in training. If the problem's text has one, the kernel is used in eval()
+only; also if a parameter was found dead, because it may have an effect in training."""
 
 
 def forward_text(subject: Subject, arguments: Arguments) -> str:
@@ -61,7 +61,7 @@ def tensors_of(arguments: Arguments) -> list[str]:
 
 
 def key_text(arguments: Arguments) -> str:
-    """What of each argument decides whether the kernel wins."""
+    """Text of the key of a call: the properties of each argument that decide whether the kernel is faster."""
     tensors = tensors_of(arguments)
     return ", ".join(
         f"{name}.shape, {name}.dtype, {name}.get_device()" if name in tensors else f"type({name}), {name}"
@@ -70,31 +70,31 @@ def key_text(arguments: Arguments) -> str:
 
 
 def eval_only_text(subject: Subject) -> str:
-    """A condition of the kernel where the module behaves otherwise in training, else nothing."""
+    """Text of the condition "in eval()" if the module may behave differently in training, else ""."""
     has_modes = bool(MODE_WORDS.search(subject.problem_text) or subject.evaluation.dead)
     return "not self.training and " if has_modes else ""
 
 
 def parameters_text(arguments: Arguments) -> str:
-    """The parameters, in a graph."""
+    """Text that lists the parameters while a graph is compiled."""
     return "tuple([found_in(self, name) for name in self.fast_state.names])" if arguments.parameters else "()"
 
 
 def constants_text(arguments: Arguments) -> str:
-    """What decides for a graph whether the kernel wins."""
+    """Text of the properties that decide, for a graph, whether the kernel is faster."""
     tensors = tensors_of(arguments)
     constants = [f"{name}.shape, {name}.dtype" if name in tensors else name for name in arguments.names]
     return ", ".join([*constants, *["*[tensor.dtype for tensor in parameters]"] * bool(arguments.parameters)])
 
 
 def operands_text(arguments: Arguments) -> str:
-    """What the operator is called with."""
+    """Text of the operator's arguments."""
     operands = [*arguments.names, *["list(parameters)"] * bool(arguments.parameters)]
     return ", ".join([*operands, *["self.fast_state.init_text"] * arguments.has_init])
 
 
 def in_graph_text(arguments: Arguments, eval_only: str) -> str:
-    """The operator's call in a graph; nothing for a kernel that changes inputs, which graphs leave to PyTorch."""
+    """Text of the operator's call in a graph; "" for a kernel that changes inputs, because graphs then use PyTorch."""
     if arguments.mutates:
         return ""
     tensors = tensors_of(arguments)
@@ -108,7 +108,7 @@ def in_graph_text(arguments: Arguments, eval_only: str) -> str:
 
 
 def dispatching_text(arguments: Arguments, eval_only: str) -> str:
-    """The forward itself."""
+    """Text of the function that makes the forward."""
     names, tensors = arguments.names, tensors_of(arguments)
     given, listed = ", ".join(names), tuple_text(names)
     scalar_check = "".join(f"type({name}) in SCALARS and " for name in names if name not in tensors)
@@ -143,8 +143,8 @@ def dispatching_text(arguments: Arguments, eval_only: str) -> str:
 
 
 def attempt_text(arguments: Arguments) -> str:
-    """The call of the kernel where it wins. A kernel that changes inputs is called only where it cannot be refused:
-    what a refusal left half changed, PyTorch would change once more."""
+    """Text of the kernel's call. For a kernel that changes inputs there is no fallback after a refusal: PyTorch would
+    change inputs again that the kernel had partly changed."""
     given, listed = ", ".join(arguments.names), tuple_text(arguments.names)
     parameters, tensors = "parameters" if arguments.parameters else "()", tensors_of(arguments)
     if arguments.mutates:

@@ -1,6 +1,6 @@
-"""The generated arguments.py of a package whose problem states GRADIENTS: how a forward and its backward are called.
+"""Generates arguments.py of a package whose problem states GRADIENTS: the calls of the forward and the backward.
 
-`op_arguments` has that of every other package.
+`op_arguments` generates the file of all other packages.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ def is_floating(dtype: str) -> bool:
 
 
 def forward_case(info: CaseInfo) -> CaseInfo:
-    """A case without the gradients of its outputs, which come after its inputs, and those of its inputs and
-    parameters, which come after its outputs."""
+    """A case without gradients: without the output gradients, which are its last inputs, and without the gradients of
+    inputs and parameters, which are its last outputs."""
     if not info.gradients_of:
         return info
     outputs = info.outputs[: len(info.outputs) - len(info.gradients_of)]
@@ -37,16 +37,16 @@ def forward_case(info: CaseInfo) -> CaseInfo:
 
 
 def forward_subject(subject: Subject) -> Subject:
-    """The subject as one of a forward, for all of a package but what `Pair` is for."""
+    """The subject with cases of the forward alone, for all parts of a package that do not need `Pair`."""
     cases = tuple(forward_case(info) for info in subject.problem.cases)
     return replace(subject, problem=msgspec.structs.replace(subject.problem, cases=cases))
 
 
 @dataclass(frozen=True)
 class Pair:
-    """outputs: their number. gradients: the places of those that have a gradient. differentiated: for each input and
-    then each parameter whether it has one. saved: the names of what is saved. backward: how `kernel_backward` is
-    called: of each argument the group, the place in it and the keyword."""
+    """A forward and its backward. outputs: number of outputs. gradients: indices of the outputs that have a gradient.
+    differentiated: for each input and then each parameter, whether it has a gradient. saved: names of the saved values.
+    backward: for each argument of `kernel_backward` its group, its index in the group and its keyword."""
 
     outputs: int
     gradients: tuple[int, ...]
@@ -56,8 +56,8 @@ class Pair:
 
 
 def pair_of(subject: Subject, arguments: Arguments) -> Pair:
-    """subject: with all inputs and outputs. arguments: those of its forward. Raises `RequestError` where
-    `kernel_backward` cannot be called."""
+    """subject: with all inputs and outputs, gradients included. arguments: those of its forward. Raises `RequestError`
+    if `kernel_backward` cannot be called."""
     info = next(info for info in subject.problem.cases if info.case.timed)
     if not info.gradients_of:
         raise RequestError(
@@ -92,7 +92,7 @@ def origin(one: CallArgument, known: Sequence[tuple[str, int]]) -> tuple[str, in
 
 
 def saved_names(source: str) -> tuple[str, ...]:
-    """What the candidate's `SAVED` lists."""
+    """The names in the candidate's `SAVED`; () if it has none."""
     for node in reversed(syntax.parse(source).body):
         if isinstance(node, ast.Assign) and any(is_saved(target) for target in node.targets):
             return tuple(ast.literal_eval(node.value))
@@ -106,7 +106,7 @@ def is_saved(target: ast.expr) -> bool:
 
 
 def pair_arguments_text(subject: Subject, arguments: Arguments, pair: Pair) -> str:
-    """subject: of the forward."""
+    """The text of arguments.py. subject: of the forward alone."""
     tensors = [kind == "Tensor" for kind in arguments.kinds]
     read = {(group, place) for group, place, _ in pair.backward if group not in ("gradients", "init")}
     plain = tuple(sorted(place for group, place in read if group == "inputs" and not tensors[place]))
@@ -116,7 +116,7 @@ def pair_arguments_text(subject: Subject, arguments: Arguments, pair: Pair) -> s
 
 
 def pair_runs(pair: Pair, forward_call: str) -> str:
-    """The functions that call the candidate."""
+    """Text of the functions that call the candidate."""
     given = [
         (f"{keyword}=" if keyword else "") + (f"built.init[{place}]" if group == "init" else f"{group}[{place}]")
         for group, place, keyword in pair.backward

@@ -1,7 +1,7 @@
-"""The generated forward.py of a package whose problem states GRADIENTS: a forward that takes the kernels or PyTorch.
+"""Generates forward.py of a package whose problem states GRADIENTS: a forward that uses the kernels or PyTorch.
 
-`op_forward` has that of every other package. A call that wants no gradient takes the forward alone. One that wants all
-the gradients that were judged takes the operator, whose derivative is `kernel_backward`. Any other is PyTorch's.
+`op_forward` generates the file of all other packages. A call without gradients uses the forward's kernel. A call that
+requires all judged gradients uses the operator, whose derivative is `kernel_backward`. All other calls use PyTorch.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kernelwright.export.subject import Subject
 
 
 def pair_forward_text(subject: Subject, arguments: Arguments) -> str:
-    """The forward that a program calls. subject: of the forward."""
+    """The text of forward.py. subject: of the forward alone."""
     names, tensors = arguments.names, tensors_of(arguments)
     given, listed, first = ", ".join(names), tuple_text(names), tensors[0]
     scalar_check = "".join(f"type({name}) in SCALARS and " for name in names if name not in tensors)

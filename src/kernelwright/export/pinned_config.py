@@ -1,6 +1,6 @@
-"""The exporter `config`: `best_config.json` of a kernel that a search found, as `tune` writes it for one it tuned.
+"""The exporter `config`: `best_config.json` of a kernel that a search found, in the same format as that of `tune`.
 
-`best_config.load` reads both. What was estimated is said to be, and is refused by `load`.
+`best_config.load` reads both. A file with estimates is marked as such, and `load` refuses it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WHY = "what the run's confirmation timed, against the run's first kernel"
 
 
 def pinned_config_files(subject: Subject) -> dict[str, str]:
-    """Raises `RequestError` for a kernel that has no time."""
+    """The file `best_config.json`. Raises `RequestError` for a kernel without a time."""
     evaluation, where, run = subject.evaluation, subject.environment, subject.run
     assert run is not None
     if evaluation.score_us is None or evaluation.timing_kind is None:
@@ -57,7 +57,8 @@ def chosen(
     first: Evaluation | None,
     timing: Timing | None = None,
 ) -> Chosen:
-    """info: None for all cases together. first: the evaluation of the run's first kernel, the default here."""
+    """The choice for one case, or (info None) for all. first: the evaluation of the run's first kernel, which takes the
+    place of the default config."""
     tensors = tensors_of(info) if info is not None else ()
     faster = first is not None and beats(subject.evaluation, first)
     return Chosen(

@@ -1,7 +1,7 @@
-"""An exported package's own figures, compared with today's: read, compared, said.
+"""Comparison of an exported package's recorded times with new ones, for the command `recheck`.
 
-Nothing is verified or timed here (the verb `recheck` has that done). Only what the dispatcher uses the
-kernel for has to be still faster; what PyTorch serves anyway is no loss.
+The job of `recheck` verifies and times; this file reads the package, compares and formats. Only calls for which the
+package's dispatcher uses the kernel have to be still faster; for other calls PyTorch runs anyway.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ REGIMES = {
     "training": ("training", TRAINING),
     "training, compiled": ("training_compiled", TRAINING_COMPILED),
 }
-"""The package's own name of each, and of the two sides that are compared."""
+"""By name for people: the package's name of the regime, and its names of the two times that are compared."""
 
 
 @dataclass(frozen=True)
 class Package:
-    """A package on disk. home: the folder of its modules. changed: files that were edited since."""
+    """A package on disk. home: the folder of its modules. changed: files that were edited after the export."""
 
     home: Path
     candidate: Candidate
@@ -49,19 +49,19 @@ class Package:
 
     @property
     def dtype(self) -> str | None:
-        """In which the full-size cases were judged; None for their own."""
+        """The dtype in which the full-size cases were judged; None: their stated dtype."""
         stated: str | None = self.provenance["problem"].get("dtype")
         return stated
 
     @property
     def library(self) -> LibraryMode:
-        """The library steps that the problem allowed; packages of before they were known had none."""
+        """The library steps that the problem allowed; "none" in older packages."""
         mode: LibraryMode = self.provenance["problem"].get("library", "none")
         return mode
 
 
 def read_package(place: Path) -> Package:
-    """The package at `place`: its own folder, or the one that `export` wrote. Raises `RequestError`."""
+    """The package at `place`: the package's folder, or the output folder of `export`. Raises `RequestError`."""
     homes = [place] if (place / PROVENANCE).is_file() else sorted(file.parent for file in place.glob(f"*/{PROVENANCE}"))
     if len(homes) != 1:
         raise RequestError(
@@ -92,7 +92,7 @@ def read_package(place: Path) -> Package:
 
 
 class Change(Record, frozen=True, kw_only=True):
-    """Something of the environment that was otherwise."""
+    """A difference of the environment, such as another torch version."""
 
     what: str
     then: str | None
@@ -100,7 +100,8 @@ class Change(Record, frozen=True, kw_only=True):
 
 
 def changes(package: Package, now: Environment) -> tuple[Change, ...]:
-    """then: where the package was measured, else where its kernel was verified."""
+    """Differences between the environment of the package's measurement (or, without one, of its kernel's verification)
+    and `now`."""
     verified = package.provenance["environment"]
     then = {name: verified.get(name) for name in ("device", "driver", "torch", "triton", "python", "kernelwright")}
     if package.wins.get("device") is not None:
@@ -114,8 +115,9 @@ def changes(package: Package, now: Environment) -> tuple[Change, ...]:
 
 
 class Timed(Record, frozen=True, kw_only=True):
-    """One case then and now. use: calls or graphs, a key of `USES`. Ratios: PyTorch's time over the kernel's, the worst
-    of the figures that count there. used: whether the dispatcher takes the kernel; faster: whether it still should."""
+    """One case at the export and now. use: a key of `USES`, calls or graphs. then, now: PyTorch's time over the
+    kernel's, the smallest ratio among the figures of that use. used: whether the dispatcher uses the kernel; faster:
+    whether the kernel is faster now."""
 
     case: str
     regime: str
@@ -127,7 +129,7 @@ class Timed(Record, frozen=True, kw_only=True):
 
 
 def retimed(package: Package, measured: dict[str, Any]) -> tuple[Timed, ...]:
-    """measured: a document like `wins.json`, of today. A case that cannot be measured any more is no longer faster."""
+    """Compare each case with `measured`, a new document like `wins.json`. A case without a new time is not faster."""
     today = {key_of(case): case for case in measured["cases"]}
     found = []
     for case in package.wins["cases"]:
@@ -143,7 +145,8 @@ def retimed(package: Package, measured: dict[str, Any]) -> tuple[Timed, ...]:
 
 
 def worst_ratio(case: dict[str, Any], pair: tuple[str, str], use: str) -> float | None:
-    """None where the figure that has to be there was not measured."""
+    """The smallest ratio of PyTorch's time over the kernel's, among the figures of `use`; None if the first of these
+    figures was not measured."""
     mine, other = (case.get(name, {}) for name in pair)
     both = [name for name in USES[use] if name in mine and name in other]
     return min(float(other[name]) / float(mine[name]) for name in both) if USES[use][0] in both else None
@@ -158,8 +161,8 @@ def still_faster(timed: tuple[Timed, ...]) -> bool:
 
 
 def timed_text(timed: tuple[Timed, ...]) -> str:
-    """A table of what the dispatcher uses the kernel for. What is taken in calls is taken in graphs, too, and has a row
-    of its own there only where that says something else."""
+    """A table of the cases for which the dispatcher uses the kernel. A case that is used in calls and in graphs has a
+    row for graphs only if the result differs."""
     used = [one for one in timed if one.used]
     if not used:
         return "the kernel is used nowhere: PyTorch was faster wherever it was measured"

@@ -1,4 +1,4 @@
-"""The exporter `trace`: the run's trace folder, wherever it is wanted (`report.trace` has the layout)."""
+"""The exporter `trace`: the run's trace folder, written to any place (`report.trace` documents its layout)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What is exported: a kernel with the problem it solves, how it fared, and where it comes from.
+"""The subject of an export: a kernel with its problem, its evaluation and its origin.
 
-Data only. What an exporter writes is a function of this record, so that an export can be made again.
+The output of an exporter is a function of this record only, so that an export can be repeated.
 """
 
 from __future__ import annotations
@@ -17,10 +17,11 @@ from kernelwright.source import autotune_choices, render
 
 @dataclass(frozen=True)
 class Subject:
-    """problem_text and cases_text: of the problem's file, and of its sidecar where there is one. evaluation: what the
-    candidate's last judgement said, on `environment`. dtype: of the full-size cases, None for their own. results: a
-    bench report and the name of the kernel's row in it. measures: whether the package times itself as soon as it is
-    written. run: where it was found, None for a candidate's file; trial: its number there."""
+    """A kernel to export. problem_text: text of the problem's file; cases_text: of its sidecar, None if there is none.
+    evaluation: the candidate's last evaluation, on `environment`. package: the package's name. dtype: of the full-size
+    cases; None: their stated dtype. results: a bench report and the name of the kernel's row in it. measures: whether
+    the package times itself directly after the export. run: the run that found it, None for a candidate's file; trial:
+    its number in the run."""
 
     problem: ProblemInfo
     problem_text: str
@@ -37,25 +38,26 @@ class Subject:
 
     @property
     def name(self) -> str:
-        """The problem's name as Python may use it."""
+        """The problem's name as a Python identifier."""
         return identifier(self.problem.name)
 
     @property
     def source(self) -> str:
-        """The candidate as it was judged: its config written in, all but the choice among configs of `triton.autotune`,
-        and refusals in place of branches that no judged case took."""
+        """The candidate as it was judged: with its config written into the text (except the choice among configs of
+        `triton.autotune`), and with refusals in place of branches that no judged case took."""
         if self.evaluation.judged_source is not None:
             return self.evaluation.judged_source
         return render(self.candidate.source, self.candidate.config)
 
     @property
     def autotune(self) -> dict[str, int]:
-        """Which config each autotuned kernel was judged with: the stated one, else the first that fits the device."""
+        """By autotuned kernel, index of the config that was judged: the chosen one, else the first that fits the
+        device."""
         chosen = self.evaluation.autotune_moved | autotune_choices(self.candidate.config)
         return {kernel: chosen.get(kernel, 0) for kernel in self.evaluation.autotune}
 
     def provenance(self) -> dict[str, Any]:
-        """Where the kernel comes from and what was found of it, for people and for `recheck`."""
+        """Origin and evaluation of the kernel, for people and for `recheck`."""
         found = codec.plain(self.evaluation)
         found.pop("log")
         return {

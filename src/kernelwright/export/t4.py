@@ -1,9 +1,8 @@
-"""T4, the interchange format of auto-tuners: Kernel Tuner and others write and read it.
+"""Writes and reads T4, the interchange format of auto-tuners such as Kernel Tuner.
 
 Schema 1.0.0 of results, from https://github.com/odgaard/TuningSchema (branch T4), as Kernel Tuner 1.x ships it in
-kernel_tuner/schema/T4/1.0.0/results-schema.json. Times of kernels are milliseconds and those of stages too, as Kernel
-Tuner has them (`store_output_file` in kernel_tuner/file_utils.py). As with `history`, what is read back
-is a config to try.
+kernel_tuner/schema/T4/1.0.0/results-schema.json. Times of kernels and of stages are milliseconds, as in Kernel Tuner
+(`store_output_file` in kernel_tuner/file_utils.py). As with `history`, configs that are read back are tried again.
 """
 
 from __future__ import annotations
@@ -30,15 +29,15 @@ INVALIDITY = {
     Status.REJECTED: "constraints",
     Status.NOT_VERIFIED: "correctness",
 }
-"""T4's closed list has no word for a crash or for a refusal."""
+"""T4's word for each status. Its closed list has none for a crash or a refusal."""
 
 STAGES = {"compile": "compilation_time", "time": "benchmark", "verify": "validation"}
-"""Of our stages, what T4 calls them; all others are `framework`."""
+"""T4's names of stages; all other stages count as `framework`."""
 
 
 def t4_document(tried: Sequence[Tried], kind: TimeKind, device: str, library: LibraryMode) -> dict[str, Any]:
-    """Ready for JSON. Each result also names its status, its reason, whether its time was measured, and the library
-    steps that the candidate might hold."""
+    """The T4 document as plain data. Each result also has its status, its reason, the kind of its time, and the library
+    steps that the candidate was allowed."""
     return {"schema_version": T4_VERSION, "results": [result(one, kind, device, library) for one in tried]}
 
 
@@ -69,7 +68,7 @@ def result(tried: Tried, kind: TimeKind, device: str, library: LibraryMode) -> d
 
 
 def t4_rows(path: Path) -> list[dict[str, Any]]:
-    """The configs of a T4 file, the fastest first, invalid ones last. Raises `ConfigError` for what is no T4."""
+    """The configs of a T4 file, the fastest first, invalid ones last. Raises `ConfigError` if it is not a T4 file."""
     try:
         document = parse_json(read_text(path))
         results = document["results"]
@@ -89,7 +88,7 @@ def integers(configuration: dict[str, Any]) -> dict[str, int]:
 
 
 def time_of(entry: dict[str, Any]) -> float:
-    """The objective, to sort by; an invalid result has none."""
+    """The objective as a sort key; infinite for an invalid result."""
     if entry.get("invalidity", "correct") != "correct":
         return math.inf
     objective = (entry.get("objectives") or ["time"])[0]

@@ -1,6 +1,7 @@
-"""The exporter `csv`: every trial of a run, one row for each timed case of those that have times.
+"""The exporter `csv`: every trial of a run as a table; trials with times have one row for each timed case.
 
-A search cannot be resumed from it (`journal.db` is for that). Each time has its kind beside it, measured or estimate.
+The column `kind` says whether a time was measured or is an estimate. A search is resumed from `journal.db`, not from
+this file.
 """
 
 from __future__ import annotations

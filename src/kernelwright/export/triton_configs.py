@@ -1,7 +1,7 @@
-"""The chosen configs as a list of `triton.Config`, in a Python file without imports of ours: for `triton.autotune`.
+"""Writes the chosen configs as lists of `triton.Config` for `triton.autotune`, in a Python file without kernelwright.
 
-A list holds only what the kernel's parameters are called; a block that the host code computes is said
-in a comment, because a `triton.Config` that fixed it would be wrong for other shapes.
+A list sets only parameters with fixed values. A block size that the host code computes is named in a comment, because a
+`triton.Config` with its value would be wrong for other shapes.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kernelwright.source import KernelConfig
 
 
 def triton_configs_text(pinned: Pinned) -> str:
-    """One list per kernel: the choice for all cases first, then those of single cases that differ."""
+    """The file's text, with one list per kernel: the choice for all cases, then differing choices for single cases."""
     lines = [
         f'"""Configs of {pinned.problem}, chosen by kernelwright {pinned.kernelwright} on {pinned.date[:10]}.',
         "",

@@ -1,9 +1,8 @@
-"""`wins.json` of an exported package, from a bench report: where the kernel may be used before the package has measured
-itself.
+"""`wins.json` of an exported package from a bench report: where to use the kernel before the package has timed itself.
 
-Figures of a bench count less than the package's own. The bench replays a kernel's launches without the
-candidate's host code, which costs up to as much again (19 to 76 µs direct against 13 to 42 replayed, on an H200), so
-what issuing took is counted twice, and it says nothing of calls of compiled code. Its device times count fully.
+Host times of a bench are corrected, because the bench replays the kernel's launches without the candidate's host code.
+That code can cost as much again (19 to 76 µs direct against 13 to 42 replayed, on an H200), so the time to issue a call
+is counted twice. The bench has no times of calls from compiled code. Its device times are used unchanged.
 """
 
 from __future__ import annotations
@@ -17,12 +16,13 @@ NOTHING = "nothing was measured"
 MARGINS = {"call_us": 0.10, "stream_us": 0.03, "device_us": 0.03}
 USES = {"calls": ("call_us", "stream_us", "device_us"), "graphs": ("device_us",)}
 WHY = {"calls": "why", "graphs": "why_in_graphs"}
-"""As the packages have it (`package/wins.py.txt`): how much faster a kernel has to be, and in what, to be used in calls
-and in CUDA graphs; and where `wins.json` says whether it is."""
+"""These tables are the same as in `package/wins.py.txt`. MARGINS: by how much a kernel has to be faster, as a fraction,
+in each figure. USES: the figures that count in calls and in CUDA graphs. WHY: the key in `wins.json` with the result
+for each use."""
 PLAIN, COMPILED = ("kernel", "eager"), ("kernel_compiled", "compile")
-"""The two sides of a case, called plainly and in compiled code."""
+"""Names of the two times that are compared, for eager calls and for compiled code."""
 TRAINING, TRAINING_COMPILED = ("kernel_training", "eager_training"), ("kernel_compiled_training", "compile_training")
-"""The same of a forward and its backward, which is what a bench times where the problem states GRADIENTS."""
+"""The same for a forward with its backward, which a bench times if the problem states GRADIENTS."""
 ABSENT = {"eager": "not in the bench report", "compiled": "not measured"}
 ABSENT_OF_A_PAIR = {
     "eager": "the bench times it with its backward",
@@ -35,8 +35,9 @@ ABSENT_OF_A_PAIR = {
 def wins_document(
     results: tuple[BenchReport, str] | None, cases: tuple[CaseInfo, ...], library: LibraryMode, is_pair: bool = False
 ) -> dict[str, Any]:
-    """cases: those that the package may be used for. library: the library steps that the kernel might hold. is_pair:
-    whether the candidate brings a backward. Without results no device is named and PyTorch serves all."""
+    """The content of `wins.json`. cases: the cases that the package can run. library: the library steps that the kernel
+    was allowed. is_pair: whether the candidate has a backward. results None: no device is named, and PyTorch runs every
+    call."""
     if results is None:
         return {"schema_version": 1, "source": NOTHING, "library": library, "device": None, "cases": []}
     report, row = results
@@ -80,7 +81,7 @@ def entry(info: CaseInfo, rows: tuple[Implementation, ...], row: str, is_pair: b
 
 
 def reason(case: dict[str, Any], pair: tuple[str, str], use: str) -> str | None:
-    """Whether the kernel is faster in all that counts; None where that was not measured."""
+    """ "faster" if the kernel is faster in every figure of `use`, else the reason; None if it was not measured."""
     mine, other = (case.get(name, {}) for name in pair)
     if USES[use][0] not in mine or USES[use][0] not in other:
         return None
@@ -89,7 +90,7 @@ def reason(case: dict[str, Any], pair: tuple[str, str], use: str) -> str | None:
 
 
 def figures(row: Implementation | None, issued: int) -> dict[str, float] | None:
-    """Microseconds; None where something was not measured. issued: how often the time of issuing counts."""
+    """The figures of a row in microseconds; None if one was not measured. issued: weight of the issue time."""
     device = device_time(row)
     if row is None or device is None or row.call_us is None or row.issue_us is None:
         return None
@@ -108,7 +109,7 @@ def spec(tensor: TensorSpec) -> dict[str, Any]:
 
 
 def dense(info: CaseInfo) -> bool:
-    """Whether all inputs lie in memory row by row: the dispatcher takes no others."""
+    """Whether all inputs are contiguous (row-major); for others the dispatcher does not use the kernel."""
     return all(row_by_row(value) for value in info.inputs if isinstance(value, TensorSpec))
 
 
