@@ -1,8 +1,8 @@
-"""Kernels that other programs found, read as seeds: untrusted, to be judged and timed here like any other candidate.
+"""Importers: read kernels that other programs found as seeds. Seeds are untrusted, and judged like any candidate.
 
-    table         which reader takes which file or folder
-    seed          what a reader gives: a candidate, and what the source claimed of it
-    remeasured    the claims beside what was found here
+    table         the importers, and the choice of one for a path
+    seed          the result of an importer: candidates with the claims of their source
+    remeasured    claimed times next to times measured here
 
 One file per source: kernelagent, openevolve, history, python_file.
 """

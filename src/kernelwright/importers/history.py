@@ -1,6 +1,6 @@
-"""A config tuner's `history.csv`: configs of the problem's own starter (or of --candidate), with the times recorded.
+"""Importer for a config tuner's `history.csv`: configs of the problem's starter (or of --candidate) with their times.
 
-The format is `export.history`'s. A row that names no tunable of the kernel is no seed.
+`export.history` has the format. A row that names no tunable of the kernel is not a seed.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
-"""KernelAgent's optimisation artifacts: a problem's folder, its trace, or one round of it.
+"""Importer for KernelAgent's optimisation artifacts: a problem's folder, its trace, or one round of it.
 
     input_kernel.py, optimized_kernel_beam_search.py, optimization_trace/round_N/kernel.py and benchmark_results.json
 
-as published in kaiming-cheng/kernelagent-optimization-artifacts. A round's time is that round's kernel's;
-the final kernel has one only if it is a round's kernel again.
+as published in kaiming-cheng/kernelagent-optimization-artifacts. The time of a round belongs to the round's kernel; the
+final kernel has a time only if it equals the kernel of a round.
 """
 
 from __future__ import annotations
@@ -35,14 +35,14 @@ def read(path: Path, starter: Candidate | None) -> Found:
 
 
 def rounds(path: Path) -> list[Path]:
-    """The folders of rounds that have a kernel, in their order."""
+    """The folders of rounds that have a kernel, in the order of rounds."""
     homes = [path] if (path / TIMES).is_file() else [*path.glob("round_*"), *(path / TRACE).glob("round_*")]
     whole = [home for home in homes if (home / KERNEL).is_file()]
     return sorted(whole, key=lambda home: (len(home.name), home.name))
 
 
 def time_us(results: dict[str, object]) -> float | None:
-    """The least time of the kernels in a round's results; they are in milliseconds."""
+    """The shortest time of the kernels in a round's results, which are in milliseconds; None if there is none."""
     kernels = results.get("kernels")
     timed = (
         [one.get("time_ms") for one in kernels.values() if isinstance(one, dict)] if isinstance(kernels, dict) else []

@@ -1,7 +1,7 @@
-"""OpenEvolve's checkpoints: `checkpoint_N/` with metadata.json and programs/ID.json, or a folder of such.
+"""Importer for OpenEvolve's checkpoints: `checkpoint_N/` with metadata.json and programs/ID.json, or a folder of them.
 
-Of several checkpoints the last is read. A program's metrics are whatever its evaluator made up, so they are
-kept as they are and only order the seeds. Nothing in a checkpoint is run or unpickled; it is JSON.
+Of several checkpoints the last one is read. Each evaluator of OpenEvolve defines its own metrics, so they are stored
+unchanged and only decide the order of seeds. A checkpoint is JSON; nothing in it is run or unpickled.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def read(path: Path, starter: Candidate | None) -> Found:
 
 
 def checkpoint(path: Path) -> Path | None:
-    """The checkpoint at `path`, or the last one below it; None where there is none."""
+    """The checkpoint at `path`, or the last one below it; None if there is none."""
     if (path / PROGRAMS).is_dir():
         return path
     found = [*path.glob(f"checkpoint_*/{PROGRAMS}"), *path.glob(f"checkpoints/checkpoint_*/{PROGRAMS}")]
@@ -56,7 +56,7 @@ def metrics(program: dict[str, Any]) -> dict[str, Any]:
 
 
 def score(program: dict[str, Any]) -> float:
-    """What OpenEvolve ranks by: the combined score, else the mean of all numbers."""
+    """The score by which OpenEvolve ranks programs: the combined score, else the mean of all numbers."""
     numbers = {name: float(value) for name, value in metrics(program).items() if is_number(value)}
     if SCORE in numbers:
         return numbers[SCORE]

@@ -1,6 +1,7 @@
-"""Any file with `kernel_function` or `ModelNew`: Python, or Markdown with a block of it; or a folder of such files.
+"""Importer for any file with `kernel_function` or `ModelNew` (Python, or Markdown with a code block), or a folder of
+such files.
 
-It is parsed, never run; running is the worker's, confined.
+The files are parsed, not run; only the worker runs candidates, in its sandbox.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ def claims(path: Path) -> bool:
 
 def read(path: Path, starter: Candidate | None) -> Found:
     gathering = Gathering()
-    inside = (one for one in path.glob("*") if one.suffix in SUFFIXES and one.is_file())  # a pipe is never read out
+    inside = (one for one in path.glob("*") if one.suffix in SUFFIXES and one.is_file())  # reading a pipe may not end
     files = sorted(inside) if path.is_dir() else [path]
     for file in files:
         name = file.stem if path.is_dir() else path.stem

@@ -1,7 +1,6 @@
-"""Results of imported seeds: the times that their source recorded beside those found here.
+"""Results of imported seeds: the time that the source recorded and the time measured here, in separate columns.
 
-Pure: records and a table. A recorded time is never compared with one measured here as if they were of one
-device; both are kept, each under its name.
+The two are never compared as if they came from one device.
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ from kernelwright.text.units import time_text
 
 
 class Remeasured(Record, frozen=True, kw_only=True):
-    """A seed and how it was judged here."""
+    """A seed and its evaluation here."""
 
     seed: Seed
     evaluation: Evaluation
@@ -29,10 +28,9 @@ class Remeasured(Record, frozen=True, kw_only=True):
 
 
 class Imported(Record, frozen=True, kw_only=True):
-    """The document of `import --json`. importer: which reader took the source. starter: how the problem's own kernel
-    fares, None where there is none. left: seeds beyond the limit, by name; useless: what was no seed, with the reason.
-    best: the name of the fastest that passed. library: the library steps that they might
-    hold here."""
+    """The document of `import --json`. importer: name of the importer that read the source. starter: the evaluation of
+    the problem's starter, None if there is none. left: names of seeds beyond the limit. useless: by entry that is not a
+    seed, the reason. best: name of the fastest seed that passed. library: the library steps that seeds were allowed."""
 
     schema_version: int = 1
     problem: str
@@ -53,7 +51,7 @@ def best_of(seeds: tuple[Remeasured, ...]) -> Remeasured | None:
 
 
 def imported_text(imported: Imported) -> str:
-    """The seeds in the order in which they were tried."""
+    """A table of the seeds, in the order in which they were tried."""
     rows = [[one.seed.name, recorded_text(one.seed), here_text(one.evaluation), said(one)] for one in imported.seeds]
     if imported.starter is not None:
         rows.append(["(the problem's own)", "", here_text(imported.starter), imported.starter.reason])
@@ -77,7 +75,7 @@ def here_text(evaluation: Evaluation) -> str:
 
 
 def said(one: Remeasured) -> str:
-    """The reason of a failure; else what the source claimed besides a time."""
+    """The reason of a failure; for other seeds the claims of the source besides the time."""
     if one.score_us is None:
         return " ".join(one.evaluation.reason.split())[:80]
     return ", ".join(f"{name} {shown(value)}" for name, value in one.seed.recorded.items())
@@ -88,7 +86,7 @@ def shown(value: Scalar) -> str:
 
 
 def source_text(seed: Seed) -> str:
-    """The seed as a file to start from, its config written in, under a comment that says where it is from."""
+    """The seed as a starter file: its source with the config written in, below a comment with its origin."""
     source = render(seed.candidate.source, seed.candidate.config)
     origin = " ".join(legible(f"{seed.name} of {seed.origin}").split())
     return f"# imported: {origin}\n\n{source.rstrip()}\n"

@@ -1,6 +1,6 @@
-"""The result of a reader: candidates with what their source claimed of them, and what could not be read.
+"""The result of an importer: seeds, which are candidates with the claims of their source, and unusable entries.
 
-A claim is kept and shown, and decides nothing but the order in which seeds are tried.
+Claims are stored and shown. They only decide the order in which seeds are tried.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from kernelwright.propose.reply import Unusable, checked, same
 from kernelwright.textfile import read_text
 
 MOST = 2**62
-"""No time, size or score comes near it."""
+"""Upper limit of numbers. No time, size or score comes near it."""
 
 
 class Seed(Record, frozen=True, kw_only=True):
-    """name: unique among those of one import. origin: the file it was in. recorded_us: what the source timed, None
-    where it did not. recorded: whatever else it said, such as a dtype, a device or a score."""
+    """A candidate to try. name: unique within one import. origin: the file that contained it. recorded_us: the time
+    that the source recorded, None if it has none. recorded: other claims, such as a dtype, a device or a score."""
 
     name: str
     candidate: Candidate
@@ -35,14 +35,14 @@ class Seed(Record, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Found:
-    """useless: what was there and is no seed, with the reason, by name."""
+    """All seeds of an import. useless: by name of an entry that is not a seed, the reason."""
 
     seeds: tuple[Seed, ...]
     useless: dict[str, str]
 
 
 class Gathering:
-    """Seeds as they come: each code once, in the order of their claims."""
+    """Collects seeds. Sources with the same code become one seed."""
 
     def __init__(self) -> None:
         self.seeds: list[Seed] = []
@@ -51,7 +51,8 @@ class Gathering:
     def add(
         self, name: str, source: str, origin: Path, recorded: dict[str, Scalar], time_us: float | None = None
     ) -> None:
-        """Keep a source that could be a candidate; of equal ones, the first, with the least time that was claimed."""
+        """Add a source if it can be a candidate. Of sources with the same code the first is kept, with the shortest
+        claimed time."""
         try:
             candidate = Candidate(source=checked(source))
         except Unusable as error:
@@ -68,13 +69,13 @@ class Gathering:
         )
 
     def found(self) -> Found:
-        """The fastest claim first; what claims no time keeps its place behind."""
+        """The seeds, the fastest claim first; seeds without a claimed time last, in the order of `add`."""
         ordered = sorted(self.seeds, key=lambda seed: (seed.recorded_us is None, seed.recorded_us or 0.0))
         return Found(seeds=tuple(ordered), useless=self.useless)
 
 
 def text_of(path: Path) -> str:
-    """Raises `RequestError`."""
+    """The text of a file. Raises `RequestError`."""
     try:
         return read_text(path)
     except (OSError, UnicodeDecodeError) as error:
@@ -82,8 +83,8 @@ def text_of(path: Path) -> str:
 
 
 def object_of(path: Path) -> dict[str, Any]:
-    """A JSON object; empty where the file is none, because a claim that cannot be read is no claim."""
-    if not path.is_file():  # a pipe is never read out
+    """The JSON object in a file; empty if there is none, because claims are optional."""
+    if not path.is_file():  # reading a pipe might never end
         return {}
     try:
         content = json.loads(read_text(path))
@@ -93,11 +94,11 @@ def object_of(path: Path) -> dict[str, Any]:
 
 
 def scalars(content: dict[str, Any], names: Sequence[str] | None = None) -> dict[str, Scalar]:
-    """The plain values of an object, or those of `names`."""
+    """The numbers, strings and booleans of an object; names: only these keys."""
     kept = content if names is None else {name: content[name] for name in names if name in content}
     return {str(name): value for name, value in kept.items() if isinstance(value, bool | str) or is_number(value)}
 
 
 def is_number(value: object) -> TypeGuard[int | float]:
-    """Whether it is a number that can be computed with: JSON has some of 400 digits, and infinite ones."""
+    """Whether a value is a number between -MOST and MOST: JSON may contain numbers of 400 digits, and infinite ones."""
     return isinstance(value, int | float) and not isinstance(value, bool) and -MOST < value < MOST

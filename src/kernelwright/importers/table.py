@@ -1,6 +1,6 @@
-"""The importers: which reader takes a path. A new one is a file with `claims` and `read`, and a line here.
+"""The table of importers. A new importer is a file with the functions `claims` and `read`, and a line here.
 
-The first that claims a path reads it, so special formats come before general ones.
+The first importer that claims a path reads it, so special formats come before general ones.
 """
 
 from __future__ import annotations
@@ -16,7 +16,8 @@ from kernelwright.model import Candidate
 
 
 class Importer(NamedTuple):
-    """claims: whether a path is of this kind. read: its seeds; the candidate is the problem's own kernel, if any."""
+    """One importer. claims: whether a path has this format. read: returns the seeds of a path; its second argument is
+    the problem's starter, or None."""
 
     summary: str
     claims: Callable[[Path], bool]
@@ -32,7 +33,8 @@ IMPORTERS = {
 
 
 def read_seeds(path: Path, starter: Candidate | None, kind: str | None = None) -> tuple[str, Found]:
-    """(which importer took it, what it found). Raises `RequestError` where nothing can be read or tried."""
+    """The name of the importer that read `path`, and its result. kind: an importer's name; None: the first that claims
+    the path. Raises `RequestError` if there is no seed."""
     if not path.exists():
         raise RequestError(f"nothing to import at {path}", "give a file or a folder")
     if kind is not None and kind not in IMPORTERS:

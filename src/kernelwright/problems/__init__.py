@@ -1,15 +1,15 @@
-"""Problems as files: found, checked, copied and begun, without importing them or torch.
+"""Problem files: finds, checks, copies and creates them without importing them or torch.
 
-    paths     an argument to the files of a problem
-    lists     arguments to several problems
-    sets      problems of the field's problem sets, in their own formats
-    text      a problem file's text, refused at once when it cannot be a problem
-    copies    a problem's files inside a run folder, so that a run can move to another machine
-    template  a new problem folder to start from
-    live      a problem folder from a module or a function of the caller's program
-    problem   what programs hold of a problem
+    paths     finds the files of a problem from a command-line argument
+    lists     finds several problems from arguments
+    sets      reads problems of published problem sets in their formats
+    text      reads a problem file's text and refuses one that cannot be a problem
+    copies    copies a problem's files into a run folder, so that a run can move to another machine
+    template  creates a new problem folder to start from
+    live      creates a problem folder from a module or a function of the caller's program
+    problem   the class `Problem` of the Python API
 
-What a problem computes is known only to the worker, which imports it.
+Only the worker imports a problem.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
-"""Whether two problems call the same operators, whatever their sizes, dtypes and names.
+"""Signatures that find problems with the same operators, independent of their sizes, dtypes and names.
 
-What is compared are their inputs and the lines of `ProblemInfo.operators`. A dimension of one element is no size: it
-is what makes a product one with a vector. Alike is a reason to try a kernel and no more: two problems that are alike
-may still want different kernels, which the judge finds out.
+A signature is made from the inputs and the lines of `ProblemInfo.operators`. A dimension of one element is kept in it,
+because it distinguishes a product with a vector from others. An equal signature is only a reason to try a kernel: the
+two problems may still need different kernels, and the judge decides.
 """
 
 from __future__ import annotations
@@ -15,14 +15,14 @@ from kernelwright.model import ProblemInfo, TensorSpec
 from kernelwright.textfile import read_text
 
 FILE = "operators.txt"
-"""Beside a problem of the gallery: its inputs and operators, so that it need not be loaded to be compared."""
+"""File next to a problem of the gallery with its inputs and operators, so that comparing needs no loading."""
 
 TAKE_SIZES = frozenset({
     "view", "_unsafe_view", "reshape", "_reshape_alias", "expand", "repeat", "as_strided", "new_zeros", "new_ones",
     "new_full", "new_empty", "new_empty_strided", "empty_strided", "zeros", "ones", "empty", "full", "rand", "randn",
     "sum_to_size", "split_with_sizes", "unflatten", "native_layer_norm", "layer_norm", "rms_norm", "_fused_rms_norm",
 })  # fmt: skip
-"""Operators whose lists of numbers are sizes. Those of others are dimensions, paddings, strides or windows."""
+"""Operators whose lists of numbers are sizes. Lists of other operators are dimensions, paddings, strides or windows."""
 
 GIVEN = re.compile(r"(?P<name>\w+): (?P<shape>\([\d, ]*\)) \w+")
 LINE = re.compile(r"(?P<left>.+?) = (?P<name>\w[\w.]*)\((?P<given>.*)\) -> (?P<made>.*)")
@@ -34,8 +34,8 @@ NO_NAMES = frozenset({"True", "False", "None", "inf", "nan", "torch"})
 
 
 def described(info: ProblemInfo) -> tuple[str, ...]:
-    """The tensors that a problem is given and its operators, a line each, as `FILE` has them; empty where operators are
-    not known."""
+    """The input tensors and the operators of a problem, a line each, in the format of `FILE`; empty if the operators
+    are not known."""
     case = next((one for one in info.cases if one.case.timed), None)
     if case is None or not info.operators:
         return ()
@@ -50,7 +50,8 @@ def _shape(spec: TensorSpec) -> str:
 
 
 def signature(lines: Sequence[str]) -> tuple[str, ...] | None:
-    """What is `described` without sizes and dtypes, tensors numbered as they come up; None where not all is known."""
+    """The lines of `described` without sizes and dtypes, with tensors numbered in the order of appearance; None if
+    there are none or one cannot be read."""
     names: dict[str, str] = {}
 
     def numbered(found: re.Match[str]) -> str:
@@ -76,11 +77,11 @@ def signature(lines: Sequence[str]) -> tuple[str, ...] | None:
 
 
 def _without_sizes(numbers: str) -> str:
-    """A shape, or a list of sizes, with # for each that is none of -1, 0 and 1."""
+    """A shape or a list of sizes, with # for each size other than -1, 0 and 1."""
     return re.sub(r"-?\d+", lambda one: one[0] if one[0] in ("-1", "0", "1") else "#", numbers)
 
 
 def written_operators(folder: Path) -> tuple[str, ...] | None:
-    """What is `described`, as it is written down beside the problem in `folder`; None where there are none."""
+    """The lines of `FILE` in the problem's folder; None if there is no such file."""
     file = folder / FILE
     return tuple(read_text(file).splitlines()) if file.is_file() else None

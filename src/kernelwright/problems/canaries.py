@@ -1,7 +1,7 @@
-"""Canaries: candidates whose verdict is known, for asking a machine whether its judge and its clock can be trusted.
+"""Canaries: candidates with a known verdict, which test whether the judge and the timing of a machine are trustworthy.
 
-All are variants of one kernel (`canary/`), made by replacing one line of it. Each states its verdict. If one gets
-another verdict, no result of this machine counts.
+All are variants of one kernel (`canary/`) with a replaced line. If one gets another verdict than the stated one, no
+result of this machine can be trusted.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ from kernelwright.problems.gallery import PROBLEM_FILE
 from kernelwright.problems.paths import ProblemPath, problem_at
 
 BRIEF = "laps = 2"
-"""For canaries that are only judged: the CPU interpreter takes a millisecond a lap and program."""
+"""Number of laps of canaries that are not timed: the CPU interpreter takes a millisecond per lap and program."""
 
 
 class Judged(NamedTuple):
-    """what: in a few words. expected: how `verify` has to end."""
+    """A canary for `verify`. what: a short description. expected: the status that `verify` must give."""
 
     what: str
     candidate: Candidate
@@ -27,7 +27,7 @@ class Judged(NamedTuple):
 
 
 class Timed(NamedTuple):
-    """expected: the verdict against the kernel as it is, on the case `TIMED_CASE`."""
+    """A canary for `bench`. expected: its verdict against the unchanged kernel on the case `TIMED_CASE`."""
 
     what: str
     candidate: Candidate
@@ -45,7 +45,7 @@ def canary_problem(folder: Path) -> ProblemPath:
 
 
 def judged_canaries() -> tuple[Judged, ...]:
-    """For any machine: the CPU interpreter judges them too."""
+    """Canaries for any machine, also for the CPU interpreter."""
     tail = ("inside = offsets < columns", "inside = offsets < columns - 1")
     value = ("2.0 * x", "2.001 * x")
     framework = ("out = torch.empty_like(x)", "out = torch.add(x, x)")
@@ -58,12 +58,12 @@ def judged_canaries() -> tuple[Judged, ...]:
 
 
 def reference_canary() -> Candidate:
-    """The kernel that the timed ones are compared with."""
+    """The kernel that timed canaries are compared with."""
     return Candidate(source=_text("kernel.py"))
 
 
 def timed_canaries() -> tuple[Timed, ...]:
-    """For a GPU. The difference in work is the difference in `laps`."""
+    """Canaries for a GPU. They differ in work by the number of `laps`."""
     return (
         Timed("a kernel against itself", Candidate(source=_text("kernel.py") + "\n# the same again\n"), "tie"),
         Timed("a kernel with 1 % less work", _variant(laps="laps = 198"), "faster"),

@@ -1,7 +1,7 @@
-"""A kernel's class with the constructor of another problem. Pure syntax.
+"""Adapts the constructor of a known kernel's class to another problem, by editing its source.
 
-`ModelNew` is constructed like the problem's `Model`, by position. A kernel of another problem may take other arguments,
-or the same ones in another order: it would take a number of channels for an epsilon.
+`ModelNew` gets the constructor arguments of the problem's `Model` by position. A kernel of another problem may have
+other arguments, or the same ones in another order, and would for example use a number of channels as an epsilon.
 """
 
 from __future__ import annotations
@@ -19,8 +19,9 @@ from kernelwright.source.edits import Edit, edited
 
 
 def constructed_as(candidate: Candidate, problem: str) -> Candidate | None:
-    """The candidate, its class with the constructor arguments of the class `Model` in the text of a problem; None where
-    `Model` does not have all of its arguments by name. A `kernel_function` gets them by name anyway."""
+    """The candidate with the constructor arguments of class `Model` in the text of a problem; None if `Model` does not
+    have all of the candidate's arguments by name. A candidate with `kernel_function` is returned unchanged: it gets
+    arguments by name."""
     own = _constructor(candidate.source, "ModelNew")
     if own is None:
         return candidate
@@ -41,7 +42,7 @@ def constructed_as(candidate: Candidate, problem: str) -> Candidate | None:
 
 
 def _constructor(source: str, name: str) -> ast.FunctionDef | None:
-    """`__init__` of the module's class `name`, None where it has none or the text is not Python."""
+    """`__init__` of the module's class `name`; None if it has none or the text is not Python."""
     try:
         tree = syntax.parse(source)
     except (SyntaxError, ValueError):
@@ -52,7 +53,7 @@ def _constructor(source: str, name: str) -> ast.FunctionDef | None:
 
 
 def _plain(arguments: ast.arguments) -> ast.arguments | None:
-    """Arguments without annotations; None where a default is no literal, or there are `*` and `**`."""
+    """Arguments without annotations; None if a default is not a literal, or there is a `*` or `**` argument."""
     defaults = [*arguments.defaults, *(default for default in arguments.kw_defaults if default is not None)]
     if arguments.vararg or arguments.kwarg or not all(map(_is_literal, defaults)):
         return None

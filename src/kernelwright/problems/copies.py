@@ -1,7 +1,7 @@
-"""A problem's files inside a run folder, so that the run can be moved and still means the same problem.
+"""Copies a problem's files into a run folder, so that the run can be moved and keeps the same problem.
 
-Copies only what a run needs (`problem.py` or `NAME.py`, the cases beside it, the starter, `sources/`, `example.pt`),
-never what else lies in its folder, `best.py` included. A run folder holds one problem, under `problem/`.
+Only files that a run needs are copied (`problem.py` or `NAME.py`, its sidecar with cases, the starter, `sources/`,
+`example.pt`), no other files of the folder, and not `best.py`. A run folder has one problem, in `problem/`.
 """
 
 from __future__ import annotations
@@ -23,10 +23,10 @@ FOLDER = "problem"
 
 
 def copy_problem(problem: ProblemPath, run_folder: Path, cases: Sequence[Case] = ()) -> ProblemPath:
-    """Copy the files of `problem` under `run_folder`/problem; returns the copy, which has the same name.
+    """Copy the files of `problem` to `run_folder`/problem; returns the copy, which has the same name.
 
-    cases: all that it was loaded with. Where some of them are derived, the copy's sidecar states them. Raises
-    `RunFolderError` where another problem lies there.
+    cases: all cases with which the problem was loaded. If some are derived, the copy's sidecar states them. Raises
+    `RunFolderError` if the folder contains another problem.
     """
     home = f"{FOLDER}/{problem.name}" if problem.is_folder else FOLDER
     files = [file for file in (problem.file, problem.starter, problem.sidecar, *problem.beside) if file is not None]
@@ -47,8 +47,8 @@ def copy_problem(problem: ProblemPath, run_folder: Path, cases: Sequence[Case] =
 
 
 def contents_of(path: str) -> tuple[str, dict[str, bytes]]:
-    """The files that a problem is read from, by their paths in a folder elsewhere, and the path of the problem's own.
-    Raises `ProblemError` where there is no file at `path`, or no `problem.py` in a folder."""
+    """For a worker on another host: the relative path of the problem's file, and the contents of all its files by their
+    relative paths. Raises `ProblemError` if there is no file at `path`, or no `problem.py` in a folder."""
     file = Path(path) / PROBLEM_FILE if Path(path).is_dir() else Path(path)
     if not file.is_file():
         raise ProblemError(f"no such problem: {path}", "name a file, or a folder with problem.py")
@@ -60,7 +60,7 @@ def contents_of(path: str) -> tuple[str, dict[str, bytes]]:
 
 
 def sidecar_text(problem: ProblemPath, cases: Sequence[Case]) -> str:
-    """What lies beside the problem, with these cases as well; those in CASES stay in the file."""
+    """The text of the problem's sidecar with the derived ones of `cases` added. Cases in CASES stay in the file."""
     found: dict[str, Any] = {"cases": []}
     if problem.sidecar is not None:
         found = parse_json(read_text(problem.sidecar))
@@ -73,7 +73,7 @@ def sidecar_text(problem: ProblemPath, cases: Sequence[Case]) -> str:
 
 
 def problem_in_run(run_folder: Path) -> ProblemPath:
-    """The problem that `copy_problem` left in `run_folder`; raises `RunFolderError` where it is not there."""
+    """The problem that `copy_problem` wrote to `run_folder`; raises `RunFolderError` if it is missing."""
     folder = run_folder / FOLDER
     files = sorted([*folder.glob("*.py"), *folder.glob(f"*/{PROBLEM_FILE}")])
     if len(files) != 1:

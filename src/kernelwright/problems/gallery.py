@@ -1,4 +1,4 @@
-"""Galleries: problems that are named without a path. One comes with kernelwright, one may be in `./gallery`."""
+"""Galleries: folders of problems that can be named without a path: the one of kernelwright, and `./gallery`."""
 
 from __future__ import annotations
 
@@ -17,14 +17,14 @@ def shipped_gallery() -> Path | None:
 
 
 def galleries(home: Path) -> list[Path]:
-    """The gallery in `home`, then the one that comes with kernelwright; those that exist, each once."""
+    """The existing galleries without duplicates: the one in `home`, then the one that comes with kernelwright."""
     shipped = shipped_gallery()
     own = [home / GALLERY] if (home / GALLERY).is_dir() else []
     return [*own, *([shipped] if shipped and not (own and own[0].resolve() == shipped.resolve()) else [])]
 
 
 def gallery_problems(home: Path) -> dict[str, Path]:
-    """The problem files of all galleries by name, sorted; `home`'s own win."""
+    """The problem files of all galleries by name, sorted; problems in `home` take precedence."""
     found: dict[str, Path] = {}
     for folder in reversed(galleries(home)):
         found |= {file.parent.name: file for file in folder.glob(f"*/{PROBLEM_FILE}")}

@@ -1,4 +1,4 @@
-"""From what a user typed to several problems: folders of problems, and problems named one by one."""
+"""Resolves command-line arguments to several problems: folders of problems, and single problems."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from kernelwright.problems.paths import problems_in
 from kernelwright.problems.sets import problem_file
 
 MODEL = re.compile(rb"^class Model\b", re.MULTILINE)
-"""What distinguishes the file of a problem from other Python files, also where its syntax is broken."""
+"""Pattern that identifies a problem's file among Python files, even if its syntax is broken."""
 
 
 def problems_named(arguments: Sequence[str]) -> list[str]:
-    """The problems that these arguments name, each once, in their order. A folder that is no problem itself stands for
-    the problems in it: its folders that hold a `problem.py`, else its Python files that define Model."""
+    """The problems that these arguments name, each once, in their order. A folder that is not itself a problem means
+    all problems in it: its subfolders with a `problem.py`, else its Python files that define Model."""
     return list(dict.fromkeys(place for argument in arguments for place in expanded(argument)))
 
 
@@ -36,6 +36,6 @@ def is_problem(file: Path) -> bool:
 
 
 def by_number(file: Path) -> tuple[int, str]:
-    """10_softmax.py comes after 2_matmul.py."""
+    """Sort key by the leading number: 10_softmax.py comes after 2_matmul.py."""
     found = re.match(r"\d+", file.name)
     return int(found[0]) if found else -1, file.name

@@ -1,8 +1,8 @@
-"""From what a user typed to the files of a problem.
+"""Finds the files of the problem that a user named.
 
-A problem is a file `NAME.py` (with its cases in it, or in `NAME.cases.json` beside it), or a folder `NAME/` holding
-`problem.py` and, where there are such, `starter.py`, `best.py`, `sources/` and `example.pt`. A path that exists wins
-over a gallery name, and nothing is guessed beyond the places that the error lists.
+A problem is a file `NAME.py` (with its cases in it, or in the sidecar `NAME.cases.json`), or a folder `NAME/` with
+`problem.py` and optionally `starter.py`, `best.py`, `sources/` and `example.pt`. A folder with a `problem.py` takes
+precedence over a name in a gallery. Only the places that the error lists are tried.
 """
 
 from __future__ import annotations
@@ -18,23 +18,23 @@ from kernelwright.text.similar import did_you_mean
 STARTER_FILE = "starter.py"
 BEST_FILE = "best.py"
 SOURCES_FOLDER = "sources"
-"""Modules that problem.py imports."""
+"""Folder of modules that problem.py imports."""
 EXAMPLE_FILE = "example.pt"
-"""Values that problem.py reads."""
+"""File of tensor values that problem.py reads."""
 
 
 @dataclass(frozen=True)
 class ProblemPath:
-    """Where a problem's files are. All paths are absolute; None where there is no such file."""
+    """Paths of a problem's files. All are absolute; None for a missing file."""
 
     name: str
     file: Path
     starter: Path | None = None
     best: Path | None = None
-    """The best kernel known so far, for comparison; a search neither starts from it nor sees it."""
+    """The best known kernel, for comparison; a search neither starts from it nor shows it to a model."""
     sidecar: Path | None = None
     beside: tuple[Path, ...] = ()
-    """What problem.py needs and is not listed above: the files of `sources/`, and `example.pt`."""
+    """Other files that problem.py needs: those of `sources/`, and `example.pt`."""
 
     @property
     def is_folder(self) -> bool:
@@ -43,7 +43,7 @@ class ProblemPath:
 
 
 def problem_at(file: Path) -> ProblemPath:
-    """The problem whose file is `file`, which exists."""
+    """The problem with the existing file `file`."""
     file = file.resolve()
     sidecar = file.with_suffix(".cases.json")
     owns_folder = file.name == PROBLEM_FILE
@@ -93,7 +93,7 @@ def find_problem(argument: str) -> ProblemPath:
 
 
 def problems_in(argument: str) -> list[ProblemPath]:
-    """The problems of a folder that holds folders of problems and is none itself, by name; empty otherwise."""
+    """The problems in the subfolders of a folder, by name; empty if the folder is itself a problem."""
     folder = Path(argument).expanduser()
     if (folder / PROBLEM_FILE).is_file():
         return []

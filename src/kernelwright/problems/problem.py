@@ -1,4 +1,4 @@
-"""A problem on disk, as programs name it: found, or written from a live module or function."""
+"""The class `Problem` of the Python API: a problem on disk, found by name or written from a live module or function."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from kernelwright.problems.live import write_function, write_module
 from kernelwright.problems.paths import ProblemPath, find_problem
 
 FOLDER = "problems"
-"""Where folders are written, below the working directory."""
+"""Default output folder, in the working directory."""
 
 
 @dataclass(frozen=True)
 class Problem(os.PathLike[str]):
-    """A problem's files. Every function of kernelwright that takes a problem's path takes one of these too."""
+    """A problem's files. Every function of kernelwright that takes a problem's path also takes a `Problem`."""
 
     files: ProblemPath
 
@@ -41,9 +41,9 @@ class Problem(os.PathLike[str]):
     ) -> Problem:
         """Write a `torch.nn.Module` as the problem `folder`/`name`; see docs/problems.md for what is stored.
 
-        example_inputs: what forward is called with: one tensor, a list in its order, or a dict by argument name.
-        arguments: of the constructor, by name, where the module does not keep them. name: of the class by default.
-        Raises `ProblemError` for what cannot be stored, before anything is written.
+        example_inputs: arguments of forward: one tensor, a list in order, or a dict by argument name. arguments:
+        constructor arguments by name that the module does not store as attributes. name: default: the class's name.
+        Raises `ProblemError`, before anything is written, if something cannot be stored.
         """
         return cls(write_module(module, example_inputs, arguments or {}, name, Path(folder)))
 
@@ -58,8 +58,8 @@ class Problem(os.PathLike[str]):
     ) -> Problem:
         """Write a function of tensors as the problem `folder`/`name`; see docs/problems.md for what is stored.
 
-        example_inputs: as for `from_module`. name: the function's by default. Raises `ProblemError` for what cannot be
-        stored, before anything is written.
+        example_inputs: as for `from_module`. name: default: the function's name. Raises `ProblemError`, before anything
+        is written, if something cannot be stored.
         """
         return cls(write_function(function, example_inputs, name, Path(folder)))
 
@@ -69,7 +69,7 @@ class Problem(os.PathLike[str]):
 
     @property
     def path(self) -> Path:
-        """Of its Python file."""
+        """The path of its Python file."""
         return self.files.file
 
     def __fspath__(self) -> str:

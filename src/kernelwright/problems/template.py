@@ -1,6 +1,6 @@
-"""A new problem folder, as a place to start: a commented `problem.py` and a `starter.py` that passes.
+"""Creates a new problem folder to start from: a commented `problem.py` and a `starter.py` that passes.
 
-The texts are the files beside this one in `new/`; they are data, not modules of kernelwright.
+The texts are data files in the folder `new/`, not modules of kernelwright.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 
 
 def new_problem(name: str, folder: Path) -> ProblemPath:
-    """Write the problem `name` into `folder`/`name`, which must not exist or must be empty."""
+    """Write the problem `name` to `folder`/`name`, which must be missing or an empty folder. Raises `ProblemError`."""
     if not _NAME.fullmatch(name):
         raise ProblemError(
             f"{name!r} cannot be a problem's name", "use letters, digits, _ and -, beginning with a letter"

@@ -1,7 +1,7 @@
-"""A problem file's text, checked in milliseconds by its syntax tree.
+"""Reads a problem file's text and checks its syntax tree, which takes milliseconds.
 
-Only importing the problem, which the worker does, can say whether it works. A name counts as defined when any
-module-level statement could bind it, so that what works is not refused.
+Whether the problem works is known only after the worker has imported it. A name counts as defined if any module-level
+statement may bind it, so that no working problem is refused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ REQUIRED = ("Model", "get_inputs", "get_init_inputs")
 
 
 def read_problem_text(file: Path) -> str:
-    """The text of the problem at `file`; raises `ProblemError` where it cannot be a problem."""
+    """The text of the problem at `file`; raises `ProblemError` if it cannot be a problem."""
     if file.suffix != ".py":
         raise ProblemError(f"{file} is not a Python file", "a problem is a .py file, or a folder holding problem.py")
     try:

@@ -1,14 +1,14 @@
-"""Problems made from live objects: a module or a function of the caller's program, written as a problem folder.
+"""Writes live objects (a module or a function of the caller's program) as a problem folder.
 
-    expressions   a value as Python text that makes it again
-    definitions   the source text of what was defined in a script or a notebook
-    constructor   the arguments with which a module was constructed
+    expressions   writes a value as a Python expression that constructs it
+    definitions   finds the source text of functions and classes from a script or a notebook
+    constructor   finds the arguments with which a module was constructed
     inputs        example inputs as data, sizes and text
-    sources       the caller's own files that the problem imports
-    write         the folder: problem.py, sources/, example.pt
+    sources       finds the caller's own files that the problem imports
+    write         writes the folder: problem.py, sources/, example.pt
 
-The objects are read where they are, with the caller's own torch (`sys.modules["torch"]`): nothing here imports torch.
-What the folder computes is tried where every problem is, in a worker (`check`).
+The objects are read in the caller's process, with the caller's torch (`sys.modules["torch"]`): this package does not
+import torch. A worker checks the written problem like any other (`check`).
 """
 
 from __future__ import annotations

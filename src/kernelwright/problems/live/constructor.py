@@ -1,7 +1,8 @@
-"""The arguments with which a live module was constructed, read off its attributes and tried.
+"""Finds the arguments with which a live module was constructed, from its attributes, and checks them.
 
-A module does not keep its arguments. Each is taken from the attribute of its name, else from its default; then the
-class is constructed once more with them, and the copy has to have the same parameters, buffers and plain attributes.
+A module does not store its constructor arguments. Each is taken from the attribute with its name, else from its
+default. Then the class is constructed again with these arguments, and the new module must have the same parameters,
+buffers and plain attributes.
 """
 
 from __future__ import annotations
@@ -20,9 +21,9 @@ HINT = "pass arguments={…} with the values that it was constructed with"
 
 
 class Construction(NamedTuple):
-    """positional and named: what the class is called with. cast: torch's name of the dtype that all floating-point
-    parameters were cast to afterwards, None where they were not. buffers: those whose values the constructor does not
-    make, by name."""
+    """How to construct a module. positional and named: arguments of the class. cast: torch's name of the dtype to which
+    all floating-point parameters were cast afterwards; None if they were not. buffers: by name, the buffers whose
+    values differ from those that the constructor makes."""
 
     positional: tuple[Any, ...]
     named: dict[str, Any]
@@ -31,7 +32,8 @@ class Construction(NamedTuple):
 
 
 def construction_of(module: Any, given: Mapping[str, object]) -> Construction:
-    """given: arguments by name that the caller states. Raises `ProblemError` where the rest cannot be found."""
+    """The construction of `module`. given: arguments by name from the caller. Raises `ProblemError` if the others
+    cannot be found, or the class constructed again differs."""
     positional, named = _arguments(module, given)
     torch = sys.modules["torch"]
     name = type(module).__name__
@@ -75,7 +77,7 @@ def _arguments(module: Any, given: Mapping[str, object]) -> tuple[tuple[Any, ...
 
 
 def _attribute(module: Any, parameter: inspect.Parameter) -> Any:
-    """The argument as the module keeps it; `Parameter.empty` where it does not."""
+    """The argument's value in an attribute of the module; `Parameter.empty` if there is none."""
     for name in (parameter.name, f"_{parameter.name}"):
         if name in vars(module):
             return vars(module)[name]
@@ -87,7 +89,7 @@ def _attribute(module: Any, parameter: inspect.Parameter) -> Any:
 
 
 def _same_attributes(module: Any, made: Any) -> None:
-    """Raise `ProblemError` where the two differ in a submodule's class or in an attribute of plain data."""
+    """Raise `ProblemError` if the two modules differ in a submodule's class, hooks, forward or a plain attribute."""
     internal = set(vars(sys.modules["torch"].nn.Module()))
     others = dict(made.named_modules())
     top = type(module).__name__

@@ -1,6 +1,7 @@
-"""The source text of functions and classes that no import reaches: those of a script, a notebook or another function.
+"""Finds the source text of functions and classes that cannot be imported, because they were defined in a script, a
+notebook or another function.
 
-Text comes from where Python keeps it for tracebacks (`linecache`), which holds the cells of a notebook too.
+The text comes from `linecache`, where Python stores it for tracebacks, including the cells of a notebook.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ Definition = ast.FunctionDef | ast.ClassDef | ast.Lambda
 
 
 def source_of(value: Callable[..., Any]) -> str:
-    """The statement that defines a function or a class, decorators included, or a lambda's expression; raises
-    `ProblemError` where there is no text."""
+    """The statement that defines a function or a class, with its decorators, or a lambda's expression; raises
+    `ProblemError` if the text is not available."""
     code = _code(value)
     if code is None and isinstance(value, type):
         with contextlib.suppress(OSError, TypeError):  # a class without methods
@@ -51,13 +52,13 @@ def source_of(value: Callable[..., Any]) -> str:
 
 
 def names_used(text: str) -> list[str]:
-    """Names of modules' globals and of builtins that running `text`, or what it defines, looks up; sorted."""
+    """Names of globals and builtins that `text`, or the functions and classes that it defines, look up; sorted."""
     code = compile(f"from __future__ import annotations\n{text}", "<definition>", "exec", dont_inherit=True)
     return sorted({name for part in _codes(code) for name in _loaded(part)})
 
 
 def closure_of(value: Callable[..., Any]) -> dict[str, Any]:
-    """Variables of the functions around `value` that it uses."""
+    """Variables of enclosing functions that `value` uses, by name."""
     functions = [value] if not isinstance(value, type) else list(_methods(value))
     found: dict[str, Any] = {}
     for function in map(inspect.unwrap, functions):
@@ -67,7 +68,7 @@ def closure_of(value: Callable[..., Any]) -> dict[str, Any]:
 
 
 def globals_of(value: Callable[..., Any]) -> dict[str, Any]:
-    """The names of the module in which `value` was defined."""
+    """The globals of the module in which `value` was defined."""
     if isinstance(value, type):
         return vars(sys.modules[value.__module__])
     return dict(inspect.unwrap(value).__globals__)

@@ -1,7 +1,7 @@
-"""Values of the caller's program as Python text that makes them again, and what that text has to import.
+"""Writes values of the caller's program as Python expressions, and collects the imports that these need.
 
-What an import reaches is imported. What none reaches (defined in a script, a notebook or a function) is copied into one
-module, `SESSION`, with the names that it uses. Whatever is neither, nor plain data, is refused.
+Importable functions and classes are imported. Others (defined in a script, a notebook or a function) are copied into
+one module, `SESSION`, together with the names that they use. Other values must be plain data, else they are refused.
 """
 
 from __future__ import annotations
@@ -20,15 +20,15 @@ from kernelwright.problems.live import definitions
 from kernelwright.problems.live.constructor import construction_of
 
 SESSION = "session_code"
-"""Name of the module that holds what was defined in the caller's session."""
+"""Name of the module with the copied definitions of the caller's session."""
 
 SHORT_NAMES = ("torch", "torch.nn", "torch.nn.functional")
-"""Modules whose names are tried before the one in which a thing is defined."""
+"""Modules that are tried as the import path of a function or class before the module that defines it."""
 
 
 class Expressions:
-    """imports: modules that the texts name. session: the statements of `SESSION` but for imports of these, empty where
-    nothing needs it."""
+    """Writes expressions. imports: modules that the expressions name. session: the statements of `SESSION` without the
+    imports of these modules; empty if it is not needed."""
 
     def __init__(self) -> None:
         self.imports: set[str] = set()
@@ -38,7 +38,7 @@ class Expressions:
     def text(self, value: Any, what: str, home: str = f"{SESSION}.") -> str:
         """`value` as an expression. what: the value's name in messages. home: the prefix of names of `SESSION`.
 
-        Raises `ProblemError` for what cannot be written.
+        Raises `ProblemError` for a value that cannot be written.
         """
         torch = sys.modules["torch"]
         part = functools.partial(self.text, what=what, home=home)
@@ -95,7 +95,7 @@ class Expressions:
         return home + self._defined(value, what)
 
     def _defined(self, value: Any, what: str) -> str:
-        """Copy a definition, and what it uses, into `SESSION`; gives its name there."""
+        """Copy a definition and the names that it uses into `SESSION`; return its name there."""
         is_lambda = value.__name__ == "<lambda>"
         name = f"lambda_{len(self._bound)}" if is_lambda else value.__name__
         known = next((name for name, bound in self._bound.items() if bound is value), None)
@@ -111,7 +111,7 @@ class Expressions:
         return name
 
     def _bind(self, name: str, value: Any, user: str) -> None:
-        """Give `value` the name under which a definition uses it."""
+        """Define `name` as `value` in `SESSION`, because a definition uses it. user: the definition, for messages."""
         what = f"{name!r}, which {user} uses,"
         if name.startswith("__") or self._bound.get(name) is value:
             return
@@ -122,7 +122,7 @@ class Expressions:
                 self.session.append(f"import {value.__name__} as {name}")
             return
         text = self.text(value, what, home="")
-        if text == name:  # defined, or a builtin
+        if text == name:  # already defined, or a builtin
             return
         self._claim(name, value, what)
         self.session.append(f"{name} = {text}")
@@ -134,7 +134,7 @@ class Expressions:
 
 
 def import_name(value: Any) -> tuple[str, str] | None:
-    """Module and dotted name by which any program can import `value`; None for what a session defined."""
+    """Module and dotted name by which any program can import `value`; None if it was defined in a session."""
     for module in (*SHORT_NAMES, getattr(value, "__module__", None) or ""):
         for name in (getattr(value, "__qualname__", ""), getattr(value, "__name__", "")):
             found: Any = sys.modules.get(module)
@@ -150,7 +150,7 @@ def _same(one: Any, other: Any) -> bool:
 
 
 def _is_bound(value: Any) -> bool:
-    """A method of an object; builtin functions have their module there."""
+    """Whether `value` is a method of an object; the `__self__` of a builtin function is its module."""
     return not isinstance(getattr(value, "__self__", None), types.ModuleType | types.NoneType)
 
 

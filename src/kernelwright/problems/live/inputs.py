@@ -1,7 +1,7 @@
-"""Example inputs as a problem makes them: sizes by name, the text of each input, and the values that are stored.
+"""Converts example inputs to a problem's inputs: named sizes, an expression for each input, and stored values.
 
-Values of up to `STORED_BYTES` in all are stored, and inputs are drawn from them. Of larger ones shapes and dtypes are
-kept. Reads the caller's tensors with their own methods.
+Values of at most `STORED_BYTES` in total are stored, and the problem draws its inputs from them. Of larger inputs only
+shapes and dtypes are used.
 """
 
 from __future__ import annotations
@@ -14,13 +14,14 @@ from typing import Any, NamedTuple
 from kernelwright.errors import ProblemError
 
 STORED_BYTES = 64 << 20
-"""Together with buffers. The file is read again for every draw and copied into every run."""
+"""Largest total size of stored inputs and buffers. The file is read for every draw and copied into every run."""
 
 
 class Inputs(NamedTuple):
-    """names: of the arguments, in forward's order. sizes: parameters of get_inputs with the example's values. texts:
-    what get_inputs returns. stored: tensors for `example.pt`; empty where they are too large. call: the arguments as
-    forward's own signature takes them, such as "x, mask=mask"; half: some input is of bfloat16."""
+    """The inputs of a problem. names: of the arguments, in forward's order. sizes: parameters of get_inputs with the
+    example's values. texts: the expressions that get_inputs returns. stored: tensors for `example.pt`; empty if they
+    are too large. call: the arguments in forward's signature, such as "x, mask=mask". dtypes: torch's names of the
+    tensors' dtypes."""
 
     names: tuple[str, ...]
     sizes: dict[str, int]
@@ -33,7 +34,8 @@ class Inputs(NamedTuple):
 def bound_inputs(function: Callable[..., Any], given: object) -> tuple[dict[str, Any], str]:
     """Inputs by argument name, and the arguments of a call as text.
 
-    given: one tensor, a sequence for positions, or a mapping for names. Raises `ProblemError` where they do not fit.
+    given: one tensor, a sequence of positional arguments, or a mapping by name. Raises `ProblemError` if they do not
+    fit the signature.
     """
     torch = sys.modules["torch"]
     positional: Sequence[Any] = ()
@@ -76,8 +78,9 @@ def bound_inputs(function: Callable[..., Any], given: object) -> tuple[dict[str,
 
 
 def read_inputs(inputs: Mapping[str, Any], call: str, sizes: Mapping[str, int], kept_bytes: int, drawn: bool) -> Inputs:
-    """sizes: named sizes of the module, to which sizes of inputs are equal where they have the same value. kept_bytes:
-    of what is stored beside. drawn: whether the module has parameters, which every draw changes."""
+    """Convert inputs. call: see `Inputs`. sizes: named sizes of the module; an input dimension of the same value gets
+    the same name. kept_bytes: size of the stored buffers. drawn: whether the module has parameters, which differ in
+    every draw."""
     torch = sys.modules["torch"]
     tensors = {name: value for name, value in inputs.items() if isinstance(value, torch.Tensor)}
     for name, value in inputs.items():
@@ -133,7 +136,7 @@ def _free(name: str, *taken: Mapping[str, Any]) -> str:
 
 
 def _random(tensor: Any, shape: list[str]) -> str:
-    """Text that draws a tensor of this dtype, where the example's values are not to be used."""
+    """An expression that draws random values of the tensor's dtype, without the example's values."""
     torch = sys.modules["torch"]
     size = f"({', '.join(shape)}{',' if len(shape) == 1 else ''})"
     if tensor.dtype is torch.bool:
@@ -146,14 +149,15 @@ def _random(tensor: Any, shape: list[str]) -> str:
 
 
 def _is_uniform(tensor: Any) -> bool:
-    """Floating-point values that are all equal (ones, zeros) only give a shape: they distinguish no two kernels."""
+    """Whether all floating-point values are equal (ones, zeros). They cannot distinguish kernels, so only the shape is
+    used."""
     if tensor.is_meta or tensor.numel() < 2 or not tensor.is_floating_point():
         return False
     return bool((tensor == tensor.flatten()[0]).all())
 
 
 def _is_structured(tensor: Any) -> bool:
-    """Whether the place of a value may mean something: indices and masks, infinities, symmetric matrices, positions."""
+    """Whether the order of the values may matter: indices, masks, infinities, symmetric matrices, positions."""
     torch = sys.modules["torch"]
     if not (tensor.is_floating_point() or tensor.is_complex()) or tensor.numel() < 2:
         return True

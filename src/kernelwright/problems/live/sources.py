@@ -1,7 +1,7 @@
-"""The caller's own files that a problem imports, to be copied with their package path.
+"""Finds the caller's own files that a problem imports, to copy them with their package path.
 
-A file is the caller's own where it lies neither in Python's library nor in a folder of installed packages. A file is
-followed through the imports in its text.
+A file is the caller's own if it is neither in Python's standard library nor in a folder of installed packages. Imports
+in the text of such files are followed.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from kernelwright.textfile import read_text
 
 INSTALLED = ("site-packages", "dist-packages")
 NEVER = ("torch", "triton", "numpy", "kernelwright")
-"""Packages that every worker has, also where they were built in a folder of the user's."""
+"""Packages that every worker has. They are never copied, even if they were built in a folder of the user."""
 
 
 def own_sources(modules: Iterable[str]) -> dict[str, str]:
-    """Texts by path below `sources/`, of the modules and of all that they import and that is the caller's own."""
+    """Texts by path in `sources/`: the caller's own files among these modules and all modules that they import."""
     texts: dict[str, str] = {}
     todo = [name for module in modules for name in _with_parents(module)]
     seen: set[str] = set()
@@ -48,7 +48,8 @@ def own_sources(modules: Iterable[str]) -> dict[str, str]:
 
 
 def _own_file(name: str, module: types.ModuleType) -> Path | None:
-    """None for what is installed, built in, or a namespace without a file."""
+    """The module's file if it is the caller's own; None for installed and builtin modules and for namespace packages.
+    Raises `ProblemError` for a compiled file."""
     file = getattr(module, "__file__", None)
     if not file or name == "__main__" or name.partition(".")[0] in NEVER:
         return None
@@ -62,7 +63,7 @@ def _own_file(name: str, module: types.ModuleType) -> Path | None:
 
 
 def _imported(tree: ast.Module, package: str) -> Iterator[str]:
-    """Names of modules that the text may import, parents included. package: what its relative imports start from."""
+    """Names of modules that the text may import, with parent packages. package: the base of its relative imports."""
     for node in ast.walk(tree):
         if isinstance(node, ast.Import):
             for alias in node.names:

@@ -1,4 +1,4 @@
-"""A problem folder from live objects: problem.py, the caller's own sources beside it, and the values of the example."""
+"""Writes a problem folder from live objects: problem.py, the caller's own source files, and the example's values."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from kernelwright.problems.live.sources import own_sources
 from kernelwright.problems.paths import EXAMPLE_FILE, SOURCES_FOLDER, ProblemPath, problem_at
 
 MARK = "Written by kernelwright.Problem."
-"""Stands in each problem.py made here: a folder that holds one may be written again."""
+"""Text in each problem.py that this file writes. A folder whose problem.py contains it may be overwritten."""
 
 LINE = 110
-"""Characters after which the arguments of a call get a line each."""
+"""Longest line of a call; in a longer call each argument gets its own line."""
 
 HEAD = '''"""{title}
 
@@ -73,7 +73,7 @@ RESTORE = """        for name, values in example("buffers").items():
 
 
 class _Parts(NamedTuple):
-    """What a problem.py is put together from. init: arguments of get_init_inputs with their defaults as text."""
+    """The parts of a problem.py. init: arguments of get_init_inputs with their defaults as text."""
 
     title: str
     maker: str
@@ -87,10 +87,10 @@ class _Parts(NamedTuple):
 def write_module(
     module: Any, example_inputs: object, arguments: Mapping[str, object], name: str | None, folder: Path
 ) -> ProblemPath:
-    """Write the problem of `module`, a torch.nn.Module, into `folder`/`name`. arguments: of its constructor, by name,
-    where they cannot be read off. Raises `ProblemError` for what cannot be stored."""
+    """Write the problem of `module`, a torch.nn.Module, to `folder`/`name`. arguments: constructor arguments by name
+    that the module does not store as attributes. Raises `ProblemError` if something cannot be stored."""
     torch = _torch()
-    module = getattr(module, "_orig_mod", module)  # of torch.compile
+    module = getattr(module, "_orig_mod", module)  # the module in a wrapper of torch.compile
     if not isinstance(module, torch.nn.Module):
         raise ProblemError(
             f"{type(module).__name__} is no torch.nn.Module", "for a function, use Problem.from_function"
@@ -132,7 +132,7 @@ def write_module(
 
 
 def write_function(function: Callable[..., Any], example_inputs: object, name: str | None, folder: Path) -> ProblemPath:
-    """Write the problem of a function of tensors into `folder`/`name`. Raises `ProblemError` for what cannot be
+    """Write the problem of a function of tensors to `folder`/`name`. Raises `ProblemError` if something cannot be
     stored."""
     torch = _torch()
     function = getattr(function, "_torchdynamo_orig_callable", function)
@@ -180,7 +180,8 @@ def _write(parts: _Parts, written: Expressions, home: Path) -> ProblemPath:
 
 
 def _clear(home: Path) -> None:
-    """An empty folder, or one that was written here and may be written again; other files in it stay."""
+    """Prepare the folder: create it, or remove the sources and values of an earlier problem that this file wrote; other
+    files stay. Raises `ProblemError` for a folder with other content."""
     file = home / PROBLEM_FILE
     if home.exists() and (not home.is_dir() or any(home.iterdir())):
         if not file.is_file() or MARK not in file.read_text(encoding="utf-8", errors="replace"):
@@ -201,7 +202,7 @@ def _text(parts: _Parts, modules: set[str], own: bool) -> str:
     cases = [f'    dict(name="example", {small}small=True),'] if inputs.stored else []
     path = PATH if own else ""
     first = [*library, "from pathlib import Path", "", *(["import torch"] if own else others)]
-    # Modules of the problem's own come after their folder is on the path.
+    # The problem's own modules are imported after their folder was added to the path.
     late = "\n".join(other for other in others if other != "import torch") + "\n" if own else ""
     text = HEAD.format(
         title=parts.title, mark=MARK, maker=parts.maker, imports="\n".join(first),
@@ -222,7 +223,7 @@ def _text(parts: _Parts, modules: set[str], own: bool) -> str:
 
 
 def _wrapped(function: str, arguments: list[str]) -> str:
-    """A call in the body of a method, one argument a line where they do not fit into one."""
+    """A call in the body of a method; one argument per line if they do not fit in one line."""
     line = f"{function}({', '.join(arguments)})"
     if len(line) <= LINE:
         return line
@@ -234,7 +235,7 @@ def _snake(name: str) -> str:
 
 
 def _torch() -> Any:
-    """The caller's torch."""
+    """The caller's torch. Raises `ProblemError` if the program has not imported it."""
     if "torch" not in sys.modules:
         raise ProblemError("this program has not imported torch, so it holds no module and no tensor")
     return sys.modules["torch"]

@@ -1,15 +1,15 @@
-"""Problem sets of the field: each format is one module, and one line of `FORMATS`.
+"""Published problem sets: each format is one module, and one line of `FORMATS`.
 
-    kernelbench       a Python file, used where it is
+    kernelbench       a Python file, used without conversion
     flashinfer_bench  a definition and its workloads, in JSON
     sol_execbench     a folder with definition.json and workload.jsonl
     robust_kbench     a folder with func_forward.py and config_forward.json
 
-    definition   what flashinfer-bench and SOL-ExecBench share, written as the text of a problem file
-    written      a problem as its files, in a folder that ends with this process
+    definition   converts the definitions of flashinfer-bench and SOL-ExecBench to the text of a problem file
+    written      writes a converted problem into a temporary folder that is removed when this process ends
 
-A problem of another form is written as an ordinary problem: `problem.py`, and `problem.cases.json` with its cases
-and what the set states. Nothing of the set is executed here.
+All formats but KernelBench's are converted to an ordinary problem: `problem.py`, and `problem.cases.json` with its
+cases and the set's statements. No code of the set is executed here.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ FORMATS: dict[str, Callable[[Path], Path | None]] = {
     "SOL-ExecBench": sol_execbench.problem_file,
     "robust-kbench": robust_kbench.problem_file,
 }
-"""Each takes a path that exists and gives the Python file of its problem, None where the path has another format.
-Raises `ProblemError` for a problem of its format that cannot be used."""
+"""By name of a set, a function from an existing path to the Python file of its problem; None if the path has another
+format. Raises `ProblemError` for a problem of its format that cannot be used."""
 
 
 def problem_file(path: Path) -> Path | None:
-    """The Python file of the problem of a set at `path`; None where it has none of the formats."""
+    """The Python file of the problem at `path`; None if it has none of the formats."""
     return next((file for find in FORMATS.values() if (file := find(path)) is not None), None)

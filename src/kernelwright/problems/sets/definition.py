@@ -1,7 +1,7 @@
-"""A definition with its workloads, as flashinfer-bench and SOL-ExecBench publish them, as the text of a problem file.
+"""Converts a definition with its workloads, the format of flashinfer-bench and SOL-ExecBench, to a problem file.
 
-A definition names axes, tensors over them, and a reference `run`. A workload gives each variable axis a size and says
-where each input comes from. The axes become numbers of the file, so that each workload is a case. Formats:
+A definition names axes, tensors with these axes, and a reference function `run`. A workload gives each variable axis a
+size and states the source of each input. The axes become integers of the file, so each workload is a case. Formats:
 https://bench.flashinfer.ai/docs/flashinfer-trace, https://github.com/NVIDIA/SOL-ExecBench/tree/main/docs
 """
 
@@ -25,17 +25,18 @@ from kernelwright.source import parse as syntax
 from kernelwright.textfile import parse_json, read_text
 
 MOST_TIMED = 6
-"""Workloads that a search times, evenly spread by size; the others are held out and confirm the best."""
+"""Largest number of workloads that a search times, evenly spread by size; the others are held out for the confirmation.
+"""
 SMALL_ELEMENTS = 400_000
-"""Elements of all tensors of a small case: what the CPU interpreter judges in a minute or two."""
+"""Largest number of elements of all tensors in a small case: the CPU interpreter judges it in a minute or two."""
 MULTIPLES = ((3, 5, 7, 9), (5, 7, 3, 11), (1, 1, 1, 1), (2, 1, 1, 1))
-"""Sizes of variable axes in small cases, in multiples of what divides all sizes of the workloads; odd where that fits.
-The first two that fit are taken."""
+"""Sizes of variable axes in small cases, as multiples of the greatest common divisor of an axis's sizes. They are odd
+where possible. The first two rows that fit are used."""
 ODD_MULTIPLES = ((37, 39, 41), (17, 19, 21), (3, 5, 7))
-"""The same for a held-out case, up to the size of the largest workload."""
+"""The same for a held-out case, which may be as large as the largest workload."""
 NUMBERS = ("float64", "float32", "float16", "bfloat16")
 WHOLE = {"int64": 1024, "int32": 1024, "int16": 1024, "int8": 128}
-"""Random whole numbers lie between minus this and this, as in both sets."""
+"""Random integers lie between minus this value and this value, as in both sets."""
 EIGHT_BITS = ("float8_e4m3fn", "float8_e5m2")
 FROM_FILES = "safetensors"
 
@@ -47,7 +48,7 @@ class Axis(msgspec.Struct):
 
 
 class Tensor(msgspec.Struct):
-    """shape: names of axes; None for a Python number."""
+    """An input or output. shape: names of axes; None for a Python number."""
 
     dtype: str
     shape: list[str] | None = None
@@ -68,7 +69,7 @@ class Definition(msgspec.Struct):
 
 
 class Source(msgspec.Struct):
-    """Where an input comes from: random, scalar, safetensors or custom."""
+    """The source of an input. type: random, scalar, safetensors or custom."""
 
     type: str
     value: Scalar | None = None
@@ -82,11 +83,11 @@ class Workload(msgspec.Struct):
 
 
 Draw = Callable[[str, Tensor, str], str]
-"""Takes an input's name, its tensor and an expression for its shape; gives an expression for its values."""
+"""Function from an input's name, its tensor and an expression for its shape to an expression for its values."""
 
 
 def read_definition(file: Path) -> Definition:
-    """Raises `ProblemError` where the file holds none."""
+    """The definition in a file. Raises `ProblemError` if there is none."""
     try:
         found = msgspec.convert(parse_json(_text(file)), Definition)
     except (ValueError, msgspec.ValidationError) as error:
@@ -98,7 +99,7 @@ def read_definition(file: Path) -> Definition:
 
 
 def read_workloads(file: Path) -> list[Workload]:
-    """The workloads in a JSONL or JSON file, also where each is wrapped in a trace. Raises `ProblemError`."""
+    """The workloads in a JSONL or JSON file; each may be wrapped in a trace. Raises `ProblemError`."""
     text = _text(file)
     try:
         lines = parse_json(text) if file.suffix == ".json" else [json.loads(line) for line in text.splitlines() if line]
@@ -117,7 +118,7 @@ def _text(file: Path) -> str:
 
 
 def translated(file: Path, set_name: str, definition: Definition, workloads: list[Workload], draw: Draw) -> Translated:
-    """file: for messages. draw: how the set draws random inputs. Raises `ProblemError`."""
+    """Convert a definition. file: for messages. draw: writes the set's random inputs. Raises `ProblemError`."""
     usable = [one for one in workloads if all(source.type != FROM_FILES for source in one.inputs.values())]
     if not usable:
         stored = [name for one in workloads[:1] for name, source in one.inputs.items() if source.type == FROM_FILES]
@@ -158,7 +159,7 @@ def _scalars(workload: Workload) -> dict[str, Scalar]:
 
 
 def _refuse_taken(file: Path, definition: Definition, numbers: Mapping[str, str]) -> None:
-    """Names that the reference binds, and that the problem needs for something else."""
+    """Raise `ProblemError` if the reference is not Python, defines no `run`, or binds a name that the problem needs."""
     try:
         tree = syntax.parse(definition.reference)
     except (SyntaxError, ValueError) as error:
@@ -193,7 +194,7 @@ def _problem_text(definition: Definition, first: Workload, draw: Draw) -> str:
     sizes = axes_of(definition, first.axes)
     if sizes is None:
         raise ProblemError(f"{definition.name}: an axis has no size", "expected arithmetic over axes that have one")
-    for name, size in sizes.items():  # in an order in which each can be computed
+    for name, size in sizes.items():  # each axis after those that it is computed from
         expression = definition.axes[name].expression
         lines.append(f"{name} = {size if expression is None else f'int({expression})'}")
     lines += [f"{name} = {value!r}" for name, value in _scalars(first).items()]
@@ -219,7 +220,8 @@ def _docstring(description: str | None) -> list[str]:
 
 
 def random_values(name: str, tensor: Tensor, shape: str) -> str:
-    """Normal numbers, small whole ones, or booleans. Raises `ProblemError` for a dtype that PyTorch does not draw."""
+    """An expression for random values: normal numbers, small integers, or booleans. Raises `ProblemError` for a dtype
+    that PyTorch cannot draw."""
     if tensor.shape is None:
         return "torch.randn(()).item()"
     dtype = f"torch.{tensor.dtype}"
@@ -239,7 +241,7 @@ def random_values(name: str, tensor: Tensor, shape: str) -> str:
 
 
 def _cases(definition: Definition, workloads: Sequence[Workload]) -> tuple[Case, ...]:
-    """One for each workload, in their order. Those that a search times are spread evenly by size."""
+    """A case for each workload, in their order. The timed ones are spread evenly by size."""
     sizes = [math.prod(one.axes.values()) for one in workloads]
     by_size = sorted(range(len(workloads)), key=sizes.__getitem__)
     count = min(MOST_TIMED, len(workloads))
@@ -262,11 +264,11 @@ def _cases(definition: Definition, workloads: Sequence[Workload]) -> tuple[Case,
 
 
 def _smaller(definition: Definition, workloads: Sequence[Workload]) -> Iterator[Case]:
-    """Small and odd cases: other sizes of the variable axes, which the definition leaves open.
+    """Small and odd cases with other sizes of the variable axes.
 
-    A size stays a multiple of what divides all sizes of that axis in the workloads, or of half of that and so on where
-    the case would be too large; an axis that has one size in all workloads keeps it. Sizes that break a stated
-    constraint are left out.
+    A size is a multiple of the greatest common divisor of the axis's sizes in the workloads; of a half, a quarter and
+    so on of it if the case would be too large. An axis with one size in all workloads keeps it. Sizes that violate a
+    stated constraint are left out.
     """
     variable = [name for name, axis in definition.axes.items() if axis.type == "var"]
     stated = {name: sorted({one.axes[name] for one in workloads if name in one.axes}) for name in variable}
@@ -304,7 +306,7 @@ def _smaller(definition: Definition, workloads: Sequence[Workload]) -> Iterator[
 
 
 def axes_of(definition: Definition, variable: Mapping[str, int]) -> dict[str, int] | None:
-    """The size of every axis, those first from which others are computed; None where one cannot be computed."""
+    """The size of every axis, each after those that it is computed from; None if one cannot be computed."""
     known = {name: axis.value for name, axis in definition.axes.items() if axis.value is not None}
     known |= {name: size for name, size in variable.items() if name in definition.axes}
     left = {name: axis.expression or "" for name, axis in definition.axes.items() if name not in known}
@@ -322,7 +324,7 @@ def _is_size(value: Any) -> bool:
 
 
 def elements(definition: Definition, variable: Mapping[str, int]) -> int:
-    """Of all inputs and outputs."""
+    """Number of elements of all inputs and outputs."""
     known = axes_of(definition, variable) or {}
     shapes = [tensor.shape for tensor in itertools.chain(definition.inputs.values(), definition.outputs.values())]
     return sum(math.prod(known.get(axis, 1) for axis in shape) for shape in shapes if shape is not None)
@@ -345,12 +347,12 @@ _OPERATORS: dict[type[ast.AST], Callable[[Any, Any], Any]] = {
 
 
 def _holds(constraint: str, axes: Mapping[str, int]) -> bool:
-    """Whether the axes meet a constraint; one that reads values of tensors is not asked here."""
+    """Whether the axes satisfy a constraint; True for one that cannot be computed from axes alone."""
     return _computed(constraint, axes) is not False
 
 
 def _computed(text: str, axes: Mapping[str, int]) -> Any:
-    """The value of arithmetic over axes; None where the text is more than that."""
+    """The value of an arithmetic expression over axes; None for any other text."""
     try:
         return _value(ast.parse(text, mode="eval").body, axes)
     except (SyntaxError, ValueError, KeyError, ZeroDivisionError, OverflowError, RecursionError):

@@ -1,6 +1,6 @@
 """flashinfer-bench: a definition, `definitions/KIND/NAME.json`, with its workloads in `workloads/KIND/NAME.jsonl`.
 
-The workloads may also lie beside the definition, as `NAME.jsonl` or `NAME.workloads.json`.
+The workloads may also be next to the definition, as `NAME.jsonl` or `NAME.workloads.json`.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def problem_file(path: Path) -> Path | None:
 
 
 def workload_files(path: Path) -> list[Path]:
-    """Where the workloads of a definition may be."""
+    """Possible paths of the workloads of a definition."""
     path = path.absolute()
     parts = list(path.parts)
     places = [path.with_suffix(".jsonl"), path.with_suffix(".workloads.json")]

@@ -1,4 +1,4 @@
-"""KernelBench: a Python file with Model, get_inputs and get_init_inputs, which is an ordinary problem as it is."""
+"""KernelBench: a Python file with Model, get_inputs and get_init_inputs, which needs no conversion."""
 
 from __future__ import annotations
 

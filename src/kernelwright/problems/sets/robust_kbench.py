@@ -1,7 +1,7 @@
 """robust-kbench: a folder with `func_forward.py` and `config_forward.json`, or the same names with `backward`.
 
-The file has Model and get_inputs with arguments, and the config has their values. These become numbers of the problem
-file, so that each configuration is a case. A task for the backward pass becomes a problem with `GRADIENTS = True`. The
+The file has Model and get_inputs with arguments, and the config has their values. These become constants of the
+problem file, so that each configuration is a case. A task for the backward pass becomes a problem with `GRADIENTS = True`. The
 folder names the forward pass where it has both; `func_backward.py` names the other.
 https://github.com/SakanaAI/robust-kbench
 """
@@ -28,13 +28,13 @@ CONFIGS = {FORWARD: "config_forward.json", BACKWARD: "config_backward.json"}
 """The file with the arguments' values, by the file with the computation."""
 FILTERS = "filter_results.json"
 TOLERANCE = 1e-5
-"""atol and rtol of its evaluation, unless the caller gives others."""
+"""Default atol and rtol of the set's evaluation."""
 
 Values = dict[str, Scalar | None]
 
 
 class Config(msgspec.Struct):
-    """Values for get_inputs, for Model, and for both: of the configuration to time, and of others to check."""
+    """Values for get_inputs, for Model, and for both. single: the configuration to time; multi: others to verify."""
 
     single_input_configs: list[Values]
     single_init_configs: list[Values]
@@ -88,7 +88,7 @@ def translated(file: Path) -> Translated:
 
 
 def _arguments(file: Path, tree: ast.Module, name: str) -> dict[str, ast.expr | None]:
-    """The arguments of a function, or of a class's constructor, and their defaults; None for none."""
+    """The arguments of a function, or of a class's constructor, with their defaults; None for no default."""
     found = next((node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name),
                  None)  # fmt: skip
     if found is None:
@@ -108,7 +108,8 @@ def _arguments(file: Path, tree: ast.Module, name: str) -> dict[str, ast.expr | 
 
 
 def _configurations(settings: Path, config: Config) -> list[Values]:
-    """The values of all arguments, the configuration to time first. A name has one value for Model and get_inputs."""
+    """The argument values of each configuration, the one to time first. A name must have the same value for Model and
+    get_inputs, else raises `ProblemError`."""
     found: list[Values] = []
     for kind in ("single", "multi"):
         lists = [getattr(config, f"{kind}_{part}_configs") for part in ("init", "input", "shared")]
@@ -133,7 +134,7 @@ def _problem_text(text: str, numbers: Mapping[str, str], init: list[str], inputs
 
 
 def _filters(folder: Path) -> dict[str, str]:
-    """What the set's own filters found: weak outputs, inputs without effect, work that is redundant."""
+    """Findings of the set's filters: weak outputs, inputs without effect, redundant work."""
     try:
         found: Any = parse_json(read_text(folder / FILTERS))
     except (OSError, ValueError):

@@ -1,8 +1,8 @@
 """SOL-ExecBench: a folder with `definition.json` and `workload.jsonl`.
 
-Random inputs are drawn by what their names say, as the set does it: positive ones, weights that keep the size of
-what they multiply, masks and decays. A norm's weight and bias are normal here, where the set has ones and zeros: a
-kernel could leave those out.
+Random inputs are drawn according to their names, as the set does: positive values, weights that keep the magnitude of
+their input, masks and decays. A norm's weight and bias are normal numbers here. The set has ones and zeros, which a
+kernel could ignore.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def problem_file(path: Path) -> Path | None:
 
 
 def values_by_name(name: str, tensor: Tensor, shape: str) -> str:
-    """An expression for values that suit an input of that name."""
+    """An expression for suitable values of an input with this name."""
     normal = random_values(name, tensor, shape)
     description = (tensor.description or "").lower()
     if tensor.shape is None or tensor.dtype not in NUMBERS:

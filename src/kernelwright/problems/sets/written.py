@@ -1,4 +1,4 @@
-"""A problem of a set, written as the files of an ordinary problem in a folder that ends with this process."""
+"""Writes a converted problem of a set as an ordinary problem into a folder that is removed when this process ends."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ PROBLEM_FILE = "problem.py"
 
 
 class Translated(NamedTuple):
-    """A problem of a set. text: of problem.py. tried: cases that are left out where the reference does not take
-    them."""
+    """A converted problem of a set. text: of problem.py. tried: additional cases; those that the reference refuses are
+    left out."""
 
     name: str
     text: str
@@ -26,7 +26,7 @@ class Translated(NamedTuple):
 
 
 def write(problem: Translated) -> Path:
-    """Write the files; gives the path of problem.py. A run copies them into its own folder."""
+    """Write the files; returns the path of problem.py. A run copies them into its folder."""
     name = re.sub(r"[^\w.-]+", "_", problem.name).strip("._") or "problem"
     folder = Path(tempfile.mkdtemp(dir=_home().name)) / name
     folder.mkdir()
@@ -39,5 +39,5 @@ def write(problem: Translated) -> Path:
 
 @cache
 def _home() -> tempfile.TemporaryDirectory[str]:
-    """Removed when the process ends."""
+    """The temporary folder, removed when the process ends."""
     return tempfile.TemporaryDirectory(prefix="kernelwright-")
