@@ -1,9 +1,9 @@
-"""The Python API: the jobs with their defaults, and results that a notebook can show.
+"""The Python API: functions for the jobs, and results that a notebook can show.
 
-    verbs     verify, check, bench, profile, export
-    search    optimize, tune
-    run       a run's folder, opened
-    results   the jobs' records, with their text and their HTML
+    verbs     verify, verify_all, check, bench, profile, export
+    search    optimize, optimize_all, tune
+    run       open_run, which reads a run's folder
+    results   the jobs' records, with text and HTML
 
-`kernelwright` itself offers these names; nothing here prints.
+The package `kernelwright` exports these functions. Nothing here prints.
 """

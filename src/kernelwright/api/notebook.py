@@ -1,4 +1,4 @@
-"""Progress in a notebook: one table below the cell, renewed with every event."""
+"""Progress display in a notebook: a table below the cell that is updated with every event."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from kernelwright.report.progress import Progress
 
 
 def is_notebook() -> bool:
-    """Whether this process serves a notebook: Jupyter, or what behaves like it."""
+    """Whether this process is the kernel of a notebook (Jupyter or similar)."""
     return Console().is_jupyter
 
 
 @contextmanager
 def show(info: RunInfo, earlier: Sequence[Event]) -> Iterator[Callable[[Event], None]]:
-    """Show the progress of a session, as a job's `Display`. Only in a notebook, where IPython is."""
+    """Show the progress of a session, as a job's `Display`. It needs IPython, so it works only in a notebook."""
     progress = Progress(info, earlier)
 
     def shown() -> Table:

@@ -1,6 +1,6 @@
-"""The records that jobs return, with the text that the command line prints and the HTML that a notebook shows.
+"""Results of the Python API: the jobs' records with the text of the command line and HTML for a notebook.
 
-Each class is the job's record with two methods more; the words and tables are those of `report`.
+Each class adds methods to the record of a job; texts and tables come from `report`.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ def shown_as(kind: type[R], record: msgspec.Struct) -> R:
 
 
 def html(title: str, texts: Iterable[str], pictures: Iterable[str] = ()) -> str:
-    """A heading, texts in columns, and pictures that are HTML already."""
+    """HTML of a heading, pictures (given as HTML) and preformatted texts."""
     blocks = [f"<pre>{escape(text)}</pre>" for text in texts]
     return "\n".join([f"<p><b>{escape(title)}</b></p>", *pictures, *blocks])
 
 
 class VerifyResult(Verification, frozen=True, kw_only=True):
-    """How a candidate was judged on every case of a problem, and where."""
+    """The evaluation of a candidate on every case of a problem, and its environment."""
 
     @property
     def passed(self) -> bool:
@@ -59,11 +59,11 @@ class VerifyResult(Verification, frozen=True, kw_only=True):
 
 
 class CheckResult(ProblemCheck, frozen=True, kw_only=True):
-    """A problem with its bounds, and whether it distinguishes a kernel from a trivial answer."""
+    """A problem with its bounds, and whether it can distinguish a kernel from a trivial answer."""
 
     @property
     def qualifies(self) -> bool | None:
-        """None where this machine could compute no case."""
+        """Whether the problem qualifies; None if this machine could judge no case."""
         return self.qualification.qualifies
 
     def __str__(self) -> str:
@@ -77,7 +77,7 @@ class CheckResult(ProblemCheck, frozen=True, kw_only=True):
 
 
 class BenchResult(BenchReport, frozen=True, kw_only=True):
-    """The framework's own and the candidates, timed side by side on every case."""
+    """The framework's implementations and the candidates, timed side by side on every case."""
 
     def __str__(self) -> str:
         return bench_text(self)
@@ -91,7 +91,7 @@ class ProfileResult(ProfileReport, frozen=True, kw_only=True):
     """The profiles of a candidate, case by case."""
 
     def document(self) -> dict[str, Any]:
-        """What `profile --json` prints."""
+        """The document that `profile --json` prints."""
         return document(self.problem, self.environment, self.profiles)
 
     def __str__(self) -> str:
@@ -103,7 +103,7 @@ class ProfileResult(ProfileReport, frozen=True, kw_only=True):
 
 @dataclass(frozen=True)
 class Tuned:
-    """A finished tuning, and the folder that it wrote."""
+    """A finished tuning and its output folder."""
 
     folder: Path
     outcome: Outcome
@@ -117,7 +117,7 @@ class Tuned:
 
 @dataclass(frozen=True)
 class SearchedAll(SeriesResult):
-    """A search over several problems: a line for each, in their order, and the folder that holds their runs by name."""
+    """A search over several problems: a line for each problem, in their order, and the folder with their runs."""
 
     def __str__(self) -> str:
         return f"{several_text(self.lines, self.has_device)}\n\nstopped: {self.detail}"

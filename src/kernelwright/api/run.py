@@ -1,4 +1,4 @@
-"""A run's folder as a program sees it: the best, every trial, the report as text and in a notebook."""
+"""The class `Run` of the Python API: a run's best kernel, its trials, and its report as text and in a notebook."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ from kernelwright.source import apply_config
 
 @dataclass(frozen=True, eq=False)
 class Run(os.PathLike[str]):
-    """A run as its journal was when it was opened. It may be at work: open it again to see more.
+    """The state of a run when it was opened. Open a running run again to see new trials.
 
-    verdict: what was found and how sure that is. best: its trial, None where none is confirmed. evaluation: how its
-    kernel was confirmed. trials: the finished ones.
+    verdict: the result with its confidence, as text. best: the trial of the confirmed best kernel; None if none is
+    confirmed. evaluation: the evaluation of that kernel that reports show. trials: the finished trials.
     """
 
     folder: Path
@@ -40,12 +40,12 @@ class Run(os.PathLike[str]):
 
     @property
     def candidate(self) -> Candidate | None:
-        """The source of the best kernel; None where none is confirmed."""
+        """The candidate of the best trial; None if none is confirmed."""
         return None if self.best is None else self.best.proposal.candidate
 
     @property
     def source(self) -> str | None:
-        """Of that kernel, with its config written in."""
+        """The source of that candidate with its config written into it; None if none is confirmed."""
         return None if self.candidate is None else apply_config(self.candidate.source, self.candidate.config)
 
     def __fspath__(self) -> str:
@@ -62,9 +62,9 @@ class Run(os.PathLike[str]):
 
 
 def open_run(folder: str | os.PathLike[str]) -> Run:
-    """The run in `folder`, which may be at work, finished, or copied from another machine.
+    """Open the run in `folder`, which may be running, finished, or copied from another machine.
 
-    Nothing of it is executed and nothing is written. Raises `RunFolderError` where there is no run.
+    No code of the run is executed, and nothing is written. Raises `RunFolderError` if there is no run.
     """
     path = Path(folder)
     with Journal.open(path) as journal:
@@ -81,6 +81,6 @@ def _run(folder: Path, view: RunView) -> Run:
 
 
 def _image(picture: Picture) -> str:
-    """The picture as an image element, so that its styles and names cannot clash with the notebook's."""
+    """The picture as an image element, so that its styles and ids cannot conflict with those of the notebook."""
     data = base64.b64encode(standalone_svg(picture.svg).encode()).decode()
     return f'<img alt="{escape(picture.title)}" style="width: 48em" src="data:image/svg+xml;base64,{data}">'

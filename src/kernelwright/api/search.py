@@ -1,4 +1,4 @@
-"""The verbs that search, as functions: `optimize` for kernels, of one problem or of all in a folder, and `tune`."""
+"""The functions of the Python API that search: `optimize`, `optimize_all` for several problems, and `tune`."""
 
 from __future__ import annotations
 
@@ -59,13 +59,13 @@ def optimize(
 ) -> Run:
     """Search for a faster kernel, confirm the best, and write the run's folder.
 
-    The options are those of the command `optimize` and of docs/settings.md; None is their default, and no settings file
-    is read. gpus: "all", a number or UUIDs, of this machine; workers: places elsewhere, such as ["ssh:HOST*4"]; they
-    take the place of `start_worker`. option, proposer_option: of the strategy and of the proposer, by name. out: the
-    run's folder, new. max_autotune: measure that mode of torch.compile beside the best kernel, too (slow). notify:
-    where progress goes, one line per event; a notebook shows a table instead where none is given. An interrupt ends the
-    search in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` where torch
-    or Triton is missing, `ProviderError` where the model gives no answers.
+    The options are those of the command `optimize` and of docs/settings.md; None means the default. No settings file is
+    read. gpus: GPUs of this machine: "all", a number or UUIDs. workers: workers on other machines, such as
+    ["ssh:HOST*4"]. Both replace `start_worker`. option, proposer_option: options of the strategy and of the proposer,
+    by name. out: the run's folder, new. max_autotune: also time this mode of torch.compile next to the best kernel (slow).
+    notify: called with one line per event; without it, a notebook shows a table. An interrupt ends the search in order.
+    Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` if torch or Triton is missing,
+    `ProviderError` if the model gives no answers.
     """
     found = optimize_job.optimize(
         os.fspath(problem), start_worker=start_worker, notify=notify,
@@ -114,12 +114,12 @@ def optimize_all(
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
 ) -> SearchedAll:
-    """Search several problems under one budget: the next round goes to the problem with the largest gain to expect.
+    """Search several problems under one budget: the next round goes to the problem with the largest expected gain.
 
     problems: a folder of problems, or a sequence of files, folders, names in the gallery and `Problem`s. The options
-    are those of `optimize`, for every run; limits are those of all runs together. out: a new folder with one run for
-    each problem and the table, None for one under ./runs. A problem that cannot be judged, or has nothing to win, is a
-    line with its reason; raises what `optimize` raises for the options and the machine.
+    are those of `optimize`, for every run; limits apply to all runs together. out: a new folder for the table and one
+    run per problem; None: a folder in ./runs. A problem that cannot be judged, or where nothing can be won, becomes a
+    line with the reason. Raises the errors of `optimize` for the options and the machine.
     """
     named = [problems] if isinstance(problems, str | os.PathLike) else problems
     found = series_job.optimize_series(
@@ -135,7 +135,7 @@ def optimize_all(
 
 
 def _display(notify: Notify) -> Display | None:
-    """A table in a notebook, unless the caller takes the lines."""
+    """The table of a notebook; None outside a notebook, or if the caller passes `notify`."""
     return notebook.show if notify is log and notebook.is_notebook() else None
 
 
@@ -161,12 +161,12 @@ def tune(
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
 ) -> Tuned:
-    """Search the configs of one candidate, and write what was found into a folder.
+    """Search the configs of one candidate, and write the result into a folder.
 
-    candidate: a Python file, None for the problem's starter. space: a file that states the configs; None: found in the
-    source. cases: names of the cases to score, () for all timed ones. out: the folder, None for a new one under
-    ./tuned. library, which: as for `verify`. gpus, workers: as for `optimize`. in_flight: most configs that are
-    evaluated at once, None for four on each lane. Without a GPU times are estimates. Raises `RequestError` and
+    candidate: a Python file; None: the problem's starter. space: a file that states the space; None: the tunables of
+    the source. cases: names of the cases to score, () for all timed ones. out: the folder; None: a new one in ./tuned.
+    library, which: as for `verify`. gpus, workers: as for `optimize`. in_flight: largest number of configs that are
+    evaluated at once; None: four on each lane. Without a GPU times are estimates. Raises `RequestError` and
     `ConfigError` for the request, `ProblemError` for the problem.
     """
     start_worker, lanes = PLACES.choose(gpus, workers, start_worker)
@@ -180,5 +180,5 @@ def tune(
         out=text_of(out), target=target, library=library, which=which, unqualified=unqualified,
         start_worker=start_worker, notify=notify,
     )  # fmt: skip
-    assert found.outcome is not None  # only an advisor lets a tuning wait
+    assert found.outcome is not None  # an outcome is missing only while a tuning waits for an advisor's answer
     return Tuned(found.folder, found.outcome)

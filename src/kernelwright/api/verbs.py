@@ -1,4 +1,4 @@
-"""The verbs as functions, with their defaults: a worker on this machine, and messages to the log."""
+"""The functions of the Python API for single jobs. By default they start a worker on this machine and log messages."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def verify(
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
 ) -> VerifyResult:
-    """Judge a candidate on every case, held-out ones too, and time nothing.
+    """Judge a candidate on every case, including held-out ones, without timing.
 
-    library: which library steps candidates may hold ("none", "finish" or "any"), None for what the problem states.
-    config: values of the candidate's tunables. dtype: of the full-size cases (torch's name), None for their own. which:
+    library: which library steps candidates may use ("none", "finish" or "any"); None: as the problem states. config:
+    values of the candidate's tunables. dtype: of the full-size cases (torch's name); None: their stated dtype. which:
     "derived" to derive small and odd cases where the problem states none, "stated" for the stated ones only.
-    unqualified: go on even if trivial answers solve the problem. target: compile target, only without a GPU. A
-    candidate that fails is a result; raises `ProblemError` for the problem, `RequestError` for the candidate's file,
-    `MachineError` where torch or Triton is missing.
+    unqualified: continue even if trivial answers solve the problem. target: compile target, only without a GPU. A
+    failing candidate is a result, not an exception. Raises `ProblemError` for the problem, `RequestError` for the
+    candidate's file, `MachineError` if torch or Triton is missing.
     """
     found = verify_job.verify(
         os.fspath(problem), candidate_of(candidate, config), start_worker=start_worker, notify=notify, target=target,
@@ -73,7 +73,7 @@ def verify_all(
 ) -> list[VerifyResult]:
     """`verify` for many candidates with one worker; the results are in the order of the candidates.
 
-    A candidate that ends the worker is `crashed`, and the next one gets a new worker.
+    A candidate that kills the worker gets the status `crashed`, and a new worker is started for the next one.
     """
     found = verify_job.verify_all(
         os.fspath(problem), [candidate_of(candidate) for candidate in candidates], start_worker=start_worker,
@@ -91,10 +91,10 @@ def check(
     target: str | None = None,
     start_worker: StartWorker = local_worker,
 ) -> CheckResult:
-    """Whether a problem distinguishes a kernel from an answer that takes no computing, and the least time of each case.
+    """Whether a problem can distinguish a kernel from a trivial answer, and the bound of each case.
 
-    dtype: of the full-size cases (torch's name), None for their own. library, which: as for `verify`. target: compile
-    target, only without a GPU. Raises `ProblemError` for a file that is no problem.
+    dtype: of the full-size cases (torch's name); None: their stated dtype. library, which: as for `verify`. target:
+    compile target, only without a GPU. Raises `ProblemError` for a file that is not a problem.
     """
     found = check_job.check(
         os.fspath(problem), start_worker=start_worker, target=target, dtype=dtype, library=library, which=which
@@ -121,8 +121,8 @@ def bench(
 ) -> BenchResult:
     """Time eager PyTorch, `torch.compile`, the problem's starter and best kernel, and candidates, side by side.
 
-    candidates: paths of Python files. cases: their names, () for all but the small ones. held_out: measure held-out
-    cases too. compile, max_autotune: measure `torch.compile`, and its max-autotune mode (slow). repeat: number of
+    candidates: paths of Python files. cases: names of cases, () for all but the small ones. held_out: also time
+    held-out cases. compile, max_autotune: time `torch.compile`, and its max-autotune mode (slow). repeat: number of
     measurements, each in new processes. which: as for `verify`. Without a GPU nothing is timed, and times are
     estimates. Raises `ProblemError` for the problem, `RequestError` for a candidate's file or a case that does not
     exist.
@@ -150,9 +150,9 @@ def profile(
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
 ) -> ProfileResult:
-    """How far a candidate is from the bound, and what holds it back, with the evidence.
+    """Profile a candidate: its distance to the bound, and its bottleneck with evidence.
 
-    cases: their names, () for the timed ones. framework: profile eager PyTorch and `torch.compile` too; raises
+    cases: names of cases, () for the timed ones. framework: also profile eager PyTorch and `torch.compile`; raises
     `MachineError` without a GPU. full: every counter that the profiler has. library: as for `verify`. Raises
     `ProblemError` for the problem, `RequestError` for the candidate's file or a case that does not exist.
     """
@@ -179,13 +179,13 @@ def export(
     start_worker: StartWorker = local_worker,
     notify: Notify = log,
 ) -> Exported:
-    """Write a kernel out for use elsewhere: as a package to install, or in another format.
+    """Export a kernel as a package to install, or in another format.
 
-    what: a run's folder or a `Run`, or a candidate's file, which needs its `problem` and is verified first. trial: of
-    the run, None for its confirmed best. format: "op" for a package. name: the package's. out: the folder, None for
-    exports/PROBLEM-FORMAT. measure: time the package here; None: where there is a GPU. library: for a candidate's
-    file, as for `verify`. Raises `RequestError` for what cannot be exported, `MachineError` where it cannot be verified
-    here.
+    what: a run's folder, a `Run`, or a candidate's file, which needs its `problem` and is verified first. trial: number
+    of a trial of the run; None: its confirmed best. format: "op" for a package. name: the package's name. out: the
+    folder; None: exports/PROBLEM-FORMAT. measure: time the package here; None: if there is a GPU. library: for a
+    candidate's file, as for `verify`. Raises `RequestError` if the kernel cannot be exported, `MachineError` if this
+    machine cannot verify it.
     """
     source = ExportSource(
         os.fspath(what), text_of(problem), trial, dict(config or {}), name,
@@ -197,7 +197,7 @@ def export(
 
 
 def candidate_of(given: AnyCandidate, config: Mapping[str, int] | None = None) -> Candidate:
-    """Raises `RequestError` for a file that is not there, or a tunable that the source does not have."""
+    """The candidate with `config` merged into its own. Raises `RequestError` for a missing file or unknown tunable."""
     if isinstance(given, Candidate):
         source = given.source
     elif isinstance(given, str) and "\n" in given:

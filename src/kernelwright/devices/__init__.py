@@ -1,7 +1,7 @@
-"""Limits and features of GPU architectures: the limits that decide occupancy, and where its peaks were measured.
+"""Hardware limits of GPU architectures, which decide the occupancy of a kernel.
 
 A new architecture is one entry in `TARGETS`. Limits are from the CUDA C++ Programming Guide 13.0, table "Technical
-Specifications per Compute Capability"; peak rates are never taken from a datasheet (see `peaks.py`).
+Specifications per Compute Capability". Peak rates are measured, never taken from a datasheet (files in `peaks/`).
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from kernelwright.model import Record
 
 
 class Target(Record, frozen=True, kw_only=True):
-    """Per-multiprocessor limits of an architecture. multiprocessors: of the device named by `device`."""
+    """Per-multiprocessor limits of an architecture. multiprocessors, l2_bytes: of the GPU that `device` names."""
 
     name: str
     capability: int
@@ -28,7 +28,7 @@ class Target(Record, frozen=True, kw_only=True):
 KIB = 1024
 
 WARP_THREADS = 32
-"""Threads of a warp, on every NVIDIA GPU."""
+"""Threads per warp on every NVIDIA GPU."""
 
 TARGETS = {
     target.name: target
@@ -57,15 +57,15 @@ def find_target(name: str) -> Target:
 
 
 def device_file(device: str) -> str:
-    """What a file that belongs to a device is called, without its suffix: "NVIDIA H200" is nvidia-h200."""
+    """The name, without suffix, of a file for a device: nvidia-h200 for "NVIDIA H200"."""
     return device.replace(" ", "-").lower()
 
 
 def occupancy(target: Target, num_warps: int, registers: int, shared_bytes: int) -> tuple[float, str]:
-    """Fraction of the multiprocessor's warp slots that resident blocks fill, and what limits it.
+    """Fraction of the multiprocessor's warp slots that resident blocks fill, and the resource that limits it.
 
-    Registers are allocated per warp in units of 256 (8 per thread), shared memory in units of 1 KiB less the 1 KiB
-    that the system keeps per block. Source: CUDA C++ Best Practices Guide 13.0, "Calculating Occupancy".
+    Registers are allocated per warp in units of 256 (8 per thread). Shared memory is allocated in units of 1 KiB, plus
+    1 KiB per block for the system. Source: CUDA C++ Best Practices Guide 13.0, "Calculating Occupancy".
     """
     registers_per_warp = -(-max(registers, 1) * WARP_THREADS // 256) * 256
     warps_by_registers = target.registers_per_multiprocessor // registers_per_warp

@@ -1,4 +1,4 @@
-"""One vendor's GPUs: everything that differs between vendors. CUDA is the only entry."""
+"""The `Backend` protocol: everything that differs between GPU vendors. CUDA is the only implementation."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kernelwright.errors import MachineError
 
 
 class Backend(Protocol):
-    """name: what Triton and torch call it. default_target: what is compiled for where there is no GPU."""
+    """One vendor's GPUs. name: as in Triton and torch. default_target: compile target on a machine without a GPU."""
 
     name: str
     default_target: str
@@ -19,9 +19,9 @@ class Backend(Protocol):
     max_block_threads: int
 
     def target_of(self, device: str, capability: int, multiprocessors: int, l2_bytes: int) -> Target:
-        """The target that a found GPU is. Raises `MachineError` where its limits are not known.
+        """The target of a GPU. Raises `MachineError` if its limits are not known.
 
-        capability: such as 90. multiprocessors, l2_bytes: of this device, which may differ from the recorded one's.
+        capability: such as 90. multiprocessors, l2_bytes: of this GPU; they replace those of the architecture's entry.
         """
         ...
 
@@ -31,7 +31,7 @@ class Cuda:
     default_target = "sm_90"
     warp_threads = WARP_THREADS
     max_block_threads = 1024
-    """CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability": the same for all."""
+    """CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability": the same for all targets."""
 
     def target_of(self, device: str, capability: int, multiprocessors: int, l2_bytes: int) -> Target:
         name = f"sm_{capability}"

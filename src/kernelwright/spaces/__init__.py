@@ -1,7 +1,7 @@
-"""Choice of the next config to measure: spaces, samplers and recorded spaces.
+"""Config spaces, samplers that choose the next config to measure, and recorded spaces.
 
-Nothing here measures: a worker does, or a recorded device answers in its place. To add a sampler: a file, and a line
-in the table; `tests/laws` then holds it to the laws of all.
+Nothing here measures: a worker does, or a recorded device replays results. To add a sampler, add a file and a line in
+the table; `tests/laws` then tests it like all others.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ SAMPLERS: dict[str, SamplerFactory] = {
 
 
 def build_sampler(name: str, space: Space, seed: int, first: tuple[Config, ...] = ()) -> Sampler:
-    """Raises `ConfigError` for an unknown sampler, or one whose extra is not installed."""
+    """The sampler `name`. Raises `ConfigError` for an unknown sampler, or one whose extra is not installed."""
     if name not in SAMPLERS:
         raise ConfigError(f"there is no sampler {name!r}", f"choose one of {', '.join(SAMPLERS)}")
     return SAMPLERS[name](space, seed, first)

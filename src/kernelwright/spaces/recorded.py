@@ -1,8 +1,7 @@
-"""A space with what became of each of its configs, kept in one file, and a device that answers from it.
+"""Recorded spaces: a space with the result of each config in one file, and a device that replays these results.
 
-It is not a worker: it knows one candidate of one problem on one case. What it answers is always called
-replayed, with the device and the day of the measurement, and a config that was never measured is an error, not a
-guess.
+A recorded space covers one candidate of one problem on one case. Replayed results are always labelled as such, with the
+device and the date of the measurement. A config that was never measured is an error.
 """
 
 from __future__ import annotations
@@ -27,9 +26,9 @@ SCHEMA_VERSION = 1
 
 
 class RecordedResources(Record, frozen=True, kw_only=True, array_like=True):
-    """What the timed case's kernel takes, the worst of each where there are several: registers per thread, spills in
-    bytes per thread, shared memory in bytes per block, occupancy as a fraction. Kernels of other cases are others:
-    small odd shapes spill where the timed one does not."""
+    """Resources of the timed case's kernel, the worst of each if there are several: registers per thread, spills in
+    bytes per thread, shared memory in bytes per block, occupancy as a fraction. Kernels of other cases differ: small
+    odd shapes may spill when the timed shape does not."""
 
     registers: int
     spill_bytes: int
@@ -38,8 +37,8 @@ class RecordedResources(Record, frozen=True, kw_only=True, array_like=True):
 
 
 class Entry(Record, frozen=True, kw_only=True, array_like=True):
-    """What became of one config. places: for each parameter, which of its choices, counted from 0. time_us: the
-    median, None unless it passed. seconds: how long the evaluation took in all."""
+    """The result of one config. places: for each parameter, the index of its value among the choices. time_us: the
+    median, None unless it passed. seconds: total time of the evaluation."""
 
     places: tuple[int, ...]
     status: Status
@@ -51,9 +50,10 @@ class Entry(Record, frozen=True, kw_only=True, array_like=True):
 
 
 class RecordedSpace(Record, frozen=True, kw_only=True):
-    """kind: whether the times were measured, or are estimates of a machine without a GPU. candidate: the source
-    text. library: the library steps that it might hold. footprints: with what they were compiled, where that was not
-    the recording itself. The record is complete when every config of the space has an entry."""
+    """The content of the file. kind: whether times were measured, or are estimates of a machine without a GPU.
+    candidate: the source text. library: the library steps that the candidate was allowed. footprints: software with
+    which the footprints were compiled, if they were not compiled during the recording. The record is complete when
+    every config of the space has an entry."""
 
     schema_version: int = SCHEMA_VERSION
     problem: str
@@ -72,12 +72,12 @@ class RecordedSpace(Record, frozen=True, kw_only=True):
 
     @property
     def best_us(self) -> float | None:
-        """The shortest time of all; None where nothing passed."""
+        """The shortest time; None if nothing passed."""
         return min((entry.time_us for entry in self.entries if entry.time_us is not None), default=None)
 
 
 class Replayed(Record, frozen=True, kw_only=True):
-    """What a recorded device answers. label: "replayed", for what shows it."""
+    """The answer of a recorded device. label: "replayed", to be shown with it."""
 
     label: Literal["replayed"] = "replayed"
     status: Status
@@ -89,7 +89,7 @@ class Replayed(Record, frozen=True, kw_only=True):
 
 
 class RecordedDevice:
-    """Answers for every config of a recorded space what was found when it was recorded."""
+    """Replays the recorded result of each config."""
 
     def __init__(self, recorded: RecordedSpace) -> None:
         self.recorded = recorded
@@ -97,14 +97,14 @@ class RecordedDevice:
 
     @property
     def name(self) -> str:
-        """What to show as the device: "NVIDIA H200, replayed (measured 2026-11-21)"."""
+        """The device's name to show: "NVIDIA H200, replayed (measured 2026-11-21)"."""
         environment = self.recorded.environment
         device = environment.device or f"no GPU, target {environment.target}"
         how = "measured" if self.recorded.kind == "measured" else "estimated"
         return f"{device}, replayed ({how} {environment.date[:10]})"
 
     def measure(self, config: Config) -> Replayed:
-        """Raises `RequestError` for a config that is not of the space or was never measured."""
+        """The recorded result of a config. Raises `RequestError` if it is not in the space or was never measured."""
         if not is_valid(self.recorded.space, config):
             raise RequestError(
                 f"the recorded space of {self.recorded.problem} has no config {config}",
@@ -128,10 +128,10 @@ class RecordedDevice:
 
 
 class Within:
-    """`sampler` over the configs that an incomplete record has.
+    """Restricts a sampler to the configs that an incomplete record has.
 
-    Configs without an entry cost no trial. To the sampler they stay under way: as failures they would teach it that
-    their neighbours fail.
+    Configs without an entry cost no trial. For the sampler they stay in flight: if they were reported as failures, it
+    would learn that their neighbours fail.
     """
 
     def __init__(self, sampler: Sampler, recorded: RecordedSpace) -> None:
@@ -152,7 +152,7 @@ class Within:
 
 
 def places(space: Space, config: Config) -> tuple[int, ...]:
-    """Which choice of each parameter a valid config takes."""
+    """For each parameter, the index of a valid config's value among the choices."""
     return tuple(parameter.choices.index(config[parameter.name]) for parameter in space.parameters)
 
 
@@ -162,7 +162,7 @@ def config_at(space: Space, at: Iterable[int]) -> Config:
 
 
 def load(path: str | os.PathLike[str]) -> RecordedSpace:
-    """Raises `RequestError` for a file that is missing, damaged, or of another version."""
+    """Read a recorded space. Raises `RequestError` for a file that is missing, damaged, or of another version."""
     try:
         data = Path(path).read_bytes()
     except OSError as error:
@@ -180,15 +180,16 @@ def load(path: str | os.PathLike[str]) -> RecordedSpace:
 
 
 def shipped() -> dict[str, Path]:
-    """The records that come with kernelwright, by name."""
+    """The recorded spaces that come with kernelwright, by name."""
     folder = Path(str(resources.files("kernelwright.spaces"))) / "files"
     return {path.name.partition(".")[0]: path for path in sorted(folder.glob("*.json*"))}
 
 
 def save(recorded: RecordedSpace, path: str | os.PathLike[str]) -> None:
-    """Written beside and moved into place, so a reader never sees half a file. A name in .gz is compressed.
+    """Write to a temporary file and rename it, so that a reader never sees a partial file. A name with .gz is
+    compressed.
 
-    Entries are in the order of their places, so that the same record is the same file.
+    Entries are sorted by `places`, so that equal records give equal files.
     """
     ordered = msgspec.structs.replace(recorded, entries=tuple(sorted(recorded.entries, key=lambda one: one.places)))
     data = codec.encode(ordered)

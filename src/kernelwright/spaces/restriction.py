@@ -1,9 +1,9 @@
-"""Restrictions: Python expressions over parameter names, read without ever being run as Python.
+"""Restrictions of a space: Python expressions over parameter names, interpreted without running Python code.
 
-Numbers, names, comparisons, `and or not`, `in` a list, `+ - * / // %`, a conditional, and `min max abs`; nothing
-else, so a space that came from somewhere cannot do more than say yes or no. What is not on the list is
-refused when the space is made, not when a config is tried. A name with dots is kept as it is
-("matmul_kernel.num_warps"); names that are no Python ("autotune:k", "BLOCK#2") cannot be restricted.
+Allowed are numbers, names, comparisons, `and or not`, `in` a list, `+ - * / // %`, a conditional, and `min max abs`. So
+an untrusted space can do no more than accept or reject a config. Other syntax is refused when the space is created, not
+when a config is tested. Names with dots ("matmul_kernel.num_warps") are allowed; parameters whose names are not Python
+("autotune:k", "BLOCK#2") cannot be restricted.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from kernelwright.errors import ConfigError
 from kernelwright.source import parse as syntax
 
 Value = Callable[[Mapping[str, int]], Any]
-"""Part of an expression: from a config to a number, a truth value or a tuple."""
+"""A compiled part of an expression: a function from a config to a number, a truth value or a tuple."""
 
 LONGEST_TEXT = 2000
-"""Characters of a restriction. Multiplying is all that can grow a number, so this also bounds the numbers."""
+"""Most characters of a restriction. Only multiplication makes numbers grow, so this also limits their size."""
 DEEPEST = 40
-"""Expressions within expressions; each takes a few of Python's 1000 frames when it is computed."""
+"""Deepest nesting of expressions; each level needs a few of Python's 1000 stack frames."""
 
 BINARY: dict[type[ast.operator], Callable[[Any, Any], Any]] = {
     ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.Div: operator.truediv,
@@ -41,14 +41,15 @@ FUNCTIONS: dict[str, Callable[..., Any]] = {"min": min, "max": max, "abs": abs}
 
 @dataclass(frozen=True)
 class Restriction:
-    """text: as written. names: the parameters that it mentions."""
+    """A restriction that was read. text: as written. names: the parameters in it. value: its compiled form."""
 
     text: str
     names: frozenset[str]
     value: Value
 
     def holds(self, config: Mapping[str, int]) -> bool:
-        """Raises `ConfigError` where this config has no answer (a division by zero, a number beyond a float)."""
+        """Whether a config satisfies the restriction. Raises `ConfigError` for a division by zero or a number beyond
+        the range of a float."""
         try:
             return bool(self.value(config))
         except ArithmeticError as error:
@@ -57,7 +58,7 @@ class Restriction:
 
 
 def read_restriction(text: str, names: tuple[str, ...]) -> Restriction:
-    """Raises `ConfigError` for what is no expression, mentions an unknown name or does more than compute."""
+    """Read a restriction. Raises `ConfigError` if it is not an expression, has an unknown name or other syntax."""
     if len(text) > LONGEST_TEXT:
         raise ConfigError(f"a restriction of {len(text)} characters; at most {LONGEST_TEXT} were expected")
     try:
@@ -119,7 +120,7 @@ def _name(node: ast.expr, text: str, names: frozenset[str], used: set[str]) -> V
 
 
 def _member(node: ast.expr, part: Callable[[ast.expr], Value]) -> Value:
-    """One of a list: a number, or several that are compared together."""
+    """An element of a list: a number, or a tuple of numbers that are compared together."""
     if not isinstance(node, ast.Tuple):
         return part(node)
     values = [part(element) for element in node.elts]

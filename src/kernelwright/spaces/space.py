@@ -1,8 +1,7 @@
-"""The space that a tuner searches: parameters with their choices, and restrictions on how they combine. Pure.
+"""The config space of a tuning: parameters with their choices, and restrictions on combinations.
 
-It does not know where the parameters come from (`tunables` reads them off a source, or a person states them) and
-chooses nothing. A config gives every parameter one of its choices, and it belongs to the space only if
-every restriction holds for it.
+`tunables` finds the parameters in a source, or a person states them. A config assigns to every parameter one of its
+choices; it belongs to the space only if it satisfies every restriction.
 """
 
 from __future__ import annotations
@@ -20,8 +19,8 @@ Config = dict[str, int]
 
 
 class Parameter(Record, frozen=True, kw_only=True):
-    """One number that may change. name: as the source's tunables call it ("BLOCK_M", "matmul_kernel.num_warps").
-    choices: ascending. default: one of them. Raises `ConfigError` where that does not hold."""
+    """One tunable number. name: as in the source's tunables ("BLOCK_M", "matmul_kernel.num_warps"). choices: ascending.
+    default: one of the choices. Raises `ConfigError` otherwise."""
 
     name: str
     choices: tuple[int, ...]
@@ -35,9 +34,9 @@ class Parameter(Record, frozen=True, kw_only=True):
 
 
 class Space(Record, frozen=True, kw_only=True):
-    """restrictions: Python expressions over the parameters' names that must be true, such as
+    """A space. restrictions: Python expressions over parameter names that must be true, such as
     "BLOCK_M * BLOCK_N <= 128 * 128 or matmul_kernel.num_warps >= 8" (see `restriction`). Raises `ConfigError` for a
-    parameter named twice and for a restriction that cannot be read."""
+    repeated parameter name and for a restriction that cannot be read."""
 
     parameters: tuple[Parameter, ...]
     restrictions: tuple[str, ...] = ()
@@ -52,7 +51,7 @@ class Space(Record, frozen=True, kw_only=True):
 def configs(space: Space) -> Iterator[Config]:
     """Every config of the space in canonical order: the last parameter changes fastest, choices ascend.
 
-    A restriction is tried as soon as its parameters have values, so what it excludes is not walked through.
+    A restriction is tested as soon as its parameters have values, so excluded parts of the space are skipped.
     """
     ready = _restrictions_by_depth(space)
     chosen: Config = {}
@@ -71,12 +70,12 @@ def configs(space: Space) -> Iterator[Config]:
 
 
 def size(space: Space) -> int:
-    """How many configs the space has; without restrictions the product of the choices, otherwise counted."""
+    """Number of configs of the space; without restrictions the product of the numbers of choices, otherwise counted."""
     return _counted(space) if space.restrictions else product_size(space)
 
 
 def product_size(space: Space) -> int:
-    """How many configs there were without the restrictions."""
+    """Number of configs that the space would have without restrictions."""
     return math.prod(len(parameter.choices) for parameter in space.parameters)
 
 
@@ -107,7 +106,7 @@ def choices_near(parameter: Parameter, value: int, steps: int) -> tuple[int, ...
 
 
 def default(space: Space) -> Config:
-    """The parameters' defaults; where a restriction forbids them together, the config that is fewest places away.
+    """The parameters' defaults; if a restriction excludes these, the nearest config by `distance`.
 
     Raises `ConfigError` for a space without any config.
     """
@@ -123,7 +122,7 @@ def default(space: Space) -> Config:
 
 
 def distance(space: Space, one: Config, other: Config) -> int:
-    """How many places two configs are apart, over all parameters."""
+    """The sum over all parameters of the distance of two configs in the list of choices."""
     return sum(
         abs(parameter.choices.index(one[parameter.name]) - parameter.choices.index(other[parameter.name]))
         for parameter in space.parameters
@@ -131,7 +130,7 @@ def distance(space: Space, one: Config, other: Config) -> int:
 
 
 def key(space: Space, config: Config) -> tuple[int, ...]:
-    """The values in the space's order: what names a config in sets and tables."""
+    """The values in the space's order, as a hashable key of a config."""
     return tuple(config[parameter.name] for parameter in space.parameters)
 
 
@@ -146,7 +145,8 @@ def _counted(space: Space) -> int:
 
 
 def _restrictions_by_depth(space: Space) -> list[list[Restriction]]:
-    """For each parameter the restrictions whose last name it is; one without names belongs to the first."""
+    """For each parameter, the restrictions in which it is the last parameter; restrictions without names are with the
+    first parameter."""
     names = tuple(parameter.name for parameter in space.parameters)
     by_depth: list[list[Restriction]] = [[] for _ in names]
     for restriction in read_restrictions(space.restrictions, names):

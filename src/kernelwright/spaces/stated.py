@@ -1,7 +1,7 @@
-"""The space of a candidate: found in its source, or stated in a file beside it.
+"""The config space of a candidate: found in its source, or stated in a space file.
 
-Nothing in the file is run: it is TOML, or Python that holds one dict and is only parsed. A space names
-tunables and nothing else, because any other number would change what is computed.
+A space file is TOML, or Python with one dict, and is parsed without running it. A space may only name tunables, because
+changing any other number would change the result.
 """
 
 from __future__ import annotations
@@ -28,8 +28,8 @@ SHAPE = 'parameters = {name: [values]}, and restrictions = ["expression"] where 
 
 
 def found_space(source: str, autotune: Mapping[str, int]) -> Space:
-    """The tunables of `source` with their choices, without idle ones. autotune: the number of configs of each kernel
-    whose list the source computes (`Evaluation.autotune`). Raises `ConfigError` where nothing can be tuned."""
+    """The tunables of `source` with their choices, without idle ones. autotune: by kernel whose list of configs the
+    source computes, their number (`Evaluation.autotune`). Raises `ConfigError` if nothing can be tuned."""
     tunables = [one for one in every_tunable(source, autotune) if not one.idle]
     if not tunables:
         raise ConfigError(
@@ -53,10 +53,10 @@ def every_tunable(source: str, autotune: Mapping[str, int]) -> list[Tunable]:
 
 
 def stated_space(path: Path, source: str, autotune: Mapping[str, int]) -> Space:
-    """The space that a file states. The source's own value is always among a parameter's choices.
+    """The space that a file states. A parameter's choices always include the source's value.
 
-    Raises `ConfigError` for a file that cannot be read, a parameter that is no tunable, and a value that the source
-    cannot take.
+    Raises `ConfigError` for a file that cannot be read, a parameter that is not a tunable, and a value that the source
+    cannot have.
     """
     stated = read(path)
     tunables = {one.key: one for one in every_tunable(source, autotune)}
@@ -105,7 +105,7 @@ def read(path: Path) -> dict[str, Any]:
 
 
 def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
-    """TOML reads the key `kernel.BLOCK` as a table within a table; names here have dots in them."""
+    """Nested tables as one, with dots in the names: TOML reads the key `kernel.BLOCK` as a table in a table."""
     found: dict[str, Any] = {}
     for name, value in table.items():
         found |= flat(value, f"{prefix}{name}.") if isinstance(value, dict) else {prefix + name: value}
@@ -115,14 +115,14 @@ def flat(table: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
 def from_toml(path: Path, text: str) -> dict[str, Any]:
     try:
         return tomllib.loads(text)
-    except ValueError as error:  # TOMLDecodeError is one; a number of more than 4300 digits is another
+    except ValueError as error:  # a TOMLDecodeError, or an integer of more than 4300 digits
         raise ConfigError(f"{path} is not TOML: {error}", f"write {SHAPE}") from error
     except RecursionError as error:
         raise ConfigError(f"{path} is nested too deeply", f"write {SHAPE}") from error
 
 
 def from_python(path: Path, text: str) -> dict[str, Any]:
-    """The one dict in a Python file, standing alone or given to a name; comments and a docstring may be beside it."""
+    """The only dict in a Python file, as an expression or assigned to a name; comments and a docstring are allowed."""
     try:
         body = syntax.parse(text).body
         values = [value for statement in body if (value := dict_of(statement)) is not None]
@@ -139,10 +139,10 @@ def dict_of(statement: ast.stmt) -> ast.Dict | None:
 
 
 def configs_from(rows: Sequence[Mapping[str, Any]], space: Space) -> tuple[list[dict[str, int]], int]:
-    """Configs of `space` from rows that some file holds, in their order and each once; and how many rows give none.
+    """Configs of `space` from the rows of a file, in their order without repetitions; and the number of unusable rows.
 
-    A row's name may leave a kernel's name out (`BLOCK_M` for `matmul_kernel.BLOCK_M`) where that is clear. What a row
-    does not say has its default.
+    A name in a row may omit the kernel's name (`BLOCK_M` for `matmul_kernel.BLOCK_M`) if it stays unique. Parameters
+    that a row does not have get their default.
     """
     by_name: dict[str, list[str]] = {}
     for one in space.parameters:

@@ -1,7 +1,7 @@
-"""A config of a stated space as a candidate. Pure text.
+"""Makes the candidate for a config of a stated space.
 
-`tunables` offers a few choices around the written value; a stated space may go further. Where the
-source's own choices suffice the text stays as it is, and otherwise only the numbers of tunables change in it.
+`tunables` offers a few choices around the written value; a stated space may have values beyond them. Such values are
+written into the source, of which only the numbers of tunables change. Other configs leave the source unchanged.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from kernelwright.spaces.space import Config
 def candidate_for(source: str, config: Config) -> Candidate:
     """The candidate that runs `source` with `config`.
 
-    Raises `ConfigError` for a key that the source does not have, and a value that no rewriting reaches.
+    Raises `ConfigError` for a key that the source does not have, and for a value that cannot be written.
     """
     tunables = {tunable.key: tunable for tunable in find_tunables(source)}
     beyond = [name for name, value in config.items() if name in tunables and value not in tunables[name].choices]
@@ -28,7 +28,8 @@ def candidate_for(source: str, config: Config) -> Candidate:
 
 
 def rewritten(source: str, name: str, value: int) -> str:
-    """`source` with the tunable `name` written as `value`, in steps that each are one of the choices."""
+    """`source` with the value of the tunable `name` replaced by `value`, in steps of which each is one of the choices
+    at that point."""
     while (tunable := tunable_of(source, name)).default != value:
         step = min(tunable.choices, key=lambda choice: abs(choice - value))
         if step == tunable.default:

@@ -1,6 +1,6 @@
-"""Progress of a tuning: generation by generation, and what failed of what. Pure; renders nothing.
+"""Statistics of a tuning: the learning curve by generation, and failures by status.
 
-What was refused before a launch counts as a failure of its generation, like what failed on the device.
+A config that was refused before a launch counts as a failure of its generation, like one that failed on the device.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from kernelwright.model import Record
 from kernelwright.tune.records import Tried
 
 EXAMPLES = 3
-"""Reasons shown of each kind of failure."""
+"""Number of reasons shown for each kind of failure."""
 
 
 class Generation(Record, frozen=True, kw_only=True):
-    """tried: configs asked for; failures: those without a time. median_us and best_us: of this generation's times,
-    best_so_far_us of all up to here; None while nothing passed."""
+    """One generation. tried: number of configs; failures: number of configs without a time. median_us and best_us: of
+    this generation's times; best_so_far_us: of all times up to this generation. None if nothing passed."""
 
     generation: int
     tried: int
@@ -29,7 +29,7 @@ class Generation(Record, frozen=True, kw_only=True):
 
 
 class Failures(Record, frozen=True, kw_only=True):
-    """All failures of one status. launched: those that came as far as a launch. examples: name and reason."""
+    """All failures of one status. launched: number of failed configs that were launched. examples: name and reason."""
 
     status: str
     count: int
@@ -60,7 +60,7 @@ def learning_curve(tried: Sequence[Tried]) -> list[Generation]:
 
 
 def failures(tried: Sequence[Tried]) -> list[Failures]:
-    """By status, the most frequent first; examples of different reasons."""
+    """Failures by status, the most frequent first, with examples of different reasons."""
     failed = [one for one in tried if one.score_us is None]
     counts = Counter(one.found.status.value for one in failed)
     rows = []

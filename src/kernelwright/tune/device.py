@@ -1,7 +1,6 @@
-"""The device that configs are tried on: a worker, or a recorded space in its place.
+"""The `Device` protocol of a tuning, which compiles and measures configs: a worker, or a recorded space.
 
-It chooses nothing. A failing config is a value (`Found`), whatever it did; an exception is our fault or
-the machine's.
+The result of a failing config is a value (`Found`). An exception means that kernelwright or the machine is at fault.
 """
 
 from __future__ import annotations
@@ -34,13 +33,13 @@ from kernelwright.tune.records import CaseTime, Footprint, Found, TimeKind
 COMPILE_FAILURES = (Status.COMPILE_ERROR, Status.REJECTED)
 
 LIKELY = 3
-"""Finalists that are compiled ahead for a confirmation, the first, which is the default, and the fastest of the search:
-compilations that are not needed any more would keep the cores busy when the tuning is done."""
+"""Number of finalists that are compiled ahead for a confirmation: the first, which is the default, and the fastest of
+the search. Unneeded compilations would keep the cores busy after the end of the tuning."""
 
 
 class Device(Protocol):
-    """Thread-safe. kind and name: what times are called, and where they come from. least_us: the shortest time of a
-    record, None where it is not known. library: the library steps that the candidate may hold."""
+    """A device. Thread-safe. kind: of its times. name: the device's name to show. least_us: the shortest time of a
+    record; None if not known. library: the library steps that the candidate is allowed."""
 
     kind: TimeKind
     name: str
@@ -49,19 +48,20 @@ class Device(Protocol):
     library: LibraryMode
 
     def compile(self, config: Config) -> Found:
-        """Resources, or why the config cannot run; `not_verified` where nothing is against it. Launches nothing."""
+        """Compile a config without launching it. The status is `not_verified`, with its resources, if it can run; else
+        the failure."""
         ...
 
     def measure(self, config: Config) -> Found:
-        """Verified and timed on every scored case. The others may wait for `confirm`."""
+        """Verify and time a config on every scored case. Other cases may be left to `confirm`."""
         ...
 
     def finals(self, configs: Mapping[str, Config], against: str) -> BenchReport | None:
-        """Sampled in turn, paired with `against`; None where this device has no pairs to offer."""
+        """Time configs in turn, in pairs with the config `against`; None if this device cannot time pairs."""
         ...
 
     def confirm(self, config: Config) -> Found | None:
-        """Proven again with fresh seeds on every case, held-out ones too; None where this device cannot."""
+        """Verify a config again with fresh seeds on every case, including held-out ones; None if this device cannot."""
         ...
 
 
@@ -71,7 +71,7 @@ class LiveDevice:
     least_us: float | None = None
 
     def __init__(self, worker: Worker, source: str, problem: ProblemInfo) -> None:
-        """problem: as the worker loaded it, with the cases that are scored."""
+        """problem: the result of the worker's `load`, with the scored cases."""
         self.worker = worker
         self.source = source
         self.cases = tuple(info.case.name for info in problem.cases if info.case.timed)
@@ -91,7 +91,7 @@ class LiveDevice:
         return self._found(config, self._measured)
 
     def _measured(self, candidate: Candidate) -> Evaluation:
-        """Timed against the fastest config so far."""
+        """Evaluate in a race with the fastest config so far, and update that."""
         evaluation = self.worker.evaluate(candidate, "tune", self.incumbent)
         with self.lock:
             score_us = evaluation.score_us
@@ -103,7 +103,7 @@ class LiveDevice:
         if self.kind != "measured":
             return None
         candidates = {name: candidate_for(self.source, config) for name, config in configs.items()}
-        # One of these will be confirmed on every case: the compilers begin while the GPU is busy.
+        # One of these will be confirmed on every case: compile them for it while the GPU is busy.
         ahead = ThreadPoolExecutor(LIKELY, thread_name_prefix="compile")
         for candidate in [*candidates.values()][:LIKELY]:
             ahead.submit(self.worker.compile, candidate, "confirm")
@@ -128,8 +128,8 @@ class _Ask(Protocol):
 
 
 def found_of(evaluation: Evaluation, kind: TimeKind) -> Found:
-    """What matters of an evaluation. Where times are estimates, a config that compiles and could not be judged here
-    counts as passed, and says so."""
+    """The result of an evaluation as a `Found`. If times are estimates, a config that compiles but could not be judged
+    on this machine counts as passed, with `not_verified` set."""
     times = tuple(
         CaseTime(case=result.case, median_us=result.timing.median_us, ci95_us=result.timing.ci95_us)
         for result in evaluation.results
@@ -149,7 +149,7 @@ def found_of(evaluation: Evaluation, kind: TimeKind) -> Found:
 
 
 def footprint_of(evaluation: Evaluation) -> Footprint | None:
-    """The largest of each over the kernels, and the least occupancy."""
+    """The largest of each resource over the kernels, and the smallest occupancy; None without kernels."""
     kernels = evaluation.kernels
     if not kernels:
         return None
@@ -163,7 +163,8 @@ def footprint_of(evaluation: Evaluation) -> Footprint | None:
 
 
 class ReplayedDevice:
-    """A recorded space. Nothing is compiled, launched or timed; everything it says is called replayed."""
+    """A device that replays a recorded space. Nothing is compiled, launched or timed; its times have the kind
+    "replayed"."""
 
     kind: TimeKind = "replayed"
 
@@ -176,8 +177,8 @@ class ReplayedDevice:
         self.library = recorded.library
 
     def compile(self, config: Config) -> Found:
-        """What the compiler refused when the space was recorded is refused again. Of what was never recorded nothing is
-        known, hence nothing is against it."""
+        """Replay a recorded refusal by the compiler. Any other config, even one without a record, can run: its status
+        is `not_verified`."""
         found = self.measure(config)
         recorded = places(self.recorded.space, config) in self.device.entries
         if recorded and found.status in COMPILE_FAILURES:

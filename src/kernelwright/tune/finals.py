@@ -1,7 +1,7 @@
-"""The finals: the best few beside the default, sampled in turn; and the choice among them.
+"""The finals of a tuning: the fastest configs and the default are timed in turn, and one is chosen.
 
-Pure but for the device that samples. A config is chosen over the reference only where it is *faster*,
-by an interval and not by a number; among those that are as fast as the best, the smallest footprint wins.
+A config is chosen instead of the reference only if the interval of its speedup shows that it is *faster*. Among configs
+that are as fast as the best, the smallest footprint is chosen.
 """
 
 from __future__ import annotations
@@ -14,28 +14,29 @@ from kernelwright.tune.device import Device
 from kernelwright.tune.records import FinalCase, Finalist, Footprint, Ratio, Tried
 
 FINALISTS = 4
-"""Finalists taken by their score over all cases."""
+"""Number of finalists by score over all cases."""
 FINALISTS_PER_CASE = 2
-"""Extra finalists per case, where there are several cases."""
+"""Number of extra finalists per case, if there are several cases."""
 MOST_FINALISTS = 12
 """Upper limit, because each round samples all of them."""
 
 TIE = 0.005
-"""Two configs closer than this are the same: the least noise floor of the worker, below which it calls nothing
-faster."""
+"""Two configs whose times differ by less than this fraction count as equally fast. It is the smallest noise floor of
+the worker, which calls no smaller difference faster."""
 
 LARGEST = Footprint(shared_bytes=1 << 40, registers=1 << 20, spill_bytes=0, num_warps=1 << 10)
-"""Of a config whose footprint is not known: it never wins a tie."""
+"""Assumed footprint of a config with an unknown one, so that it never wins a tie."""
 
 
 def reference_of(tried: Sequence[Tried]) -> Tried | None:
-    """The default, or the best where that failed; None where nothing passed."""
+    """The default, or the best config if the default failed; None if nothing passed."""
     default = next((one for one in tried if one.origin == "default" and one.score_us is not None), None)
     return default or next(iter(ranked(tried)), None)
 
 
 def ranked(tried: Sequence[Tried], case: str | None = None) -> list[Tried]:
-    """What passed, fastest first, on one case or over all; of several with the same machine code only the first."""
+    """The passed configs, fastest first, by their time on one case or over all; of configs with the same machine code
+    only the first."""
     seen: set[str] = set()
     found = []
     for one in sorted(tried, key=lambda one: (_time_us(one, case) or 0.0, one.number)):
@@ -54,7 +55,7 @@ def _time_us(tried: Tried, case: str | None) -> float | None:
 
 
 def finalists(tried: Sequence[Tried], cases: Sequence[str], reference: Tried) -> list[Tried]:
-    """The reference first."""
+    """The configs for the finals, the reference first."""
     chosen = {reference.number: reference}
     best = ranked(tried)[:FINALISTS]
     for case in cases if len(cases) > 1 else ():
@@ -66,9 +67,10 @@ def finalists(tried: Sequence[Tried], cases: Sequence[str], reference: Tried) ->
 
 
 def hold(device: Device, chosen: Sequence[Tried], cases: Sequence[str]) -> list[Finalist]:
-    """Each finalist with its ratios to the first of them; from the search's own times where there are no pairs.
+    """Run the finals: each finalist with its ratios to the first one. If the device cannot time pairs, the times of the
+    search are used.
 
-    Where the first fails in the finals, the others are compared with the next.
+    If the first one fails in the finals, the others are compared with the next.
     """
     reference = chosen[0]
     named = {str(one.number): one.config for one in chosen}
@@ -108,7 +110,8 @@ def _ratio(row: Implementation, is_reference: bool, base: Implementation | None)
 
 
 def unpaired(one: Tried, reference: Tried, cases: Sequence[str]) -> Finalist:
-    """From times that were taken apart, so that the interval of a ratio is as wide as both of theirs together."""
+    """A finalist with ratios of times that were not measured in pairs. The interval of such a ratio combines the
+    extreme ends of both intervals."""
     found = []
     for case in cases:
         time, base = one.found.time(case), reference.found.time(case)
@@ -132,10 +135,10 @@ def unpaired(one: Tried, reference: Tried, cases: Sequence[str]) -> Finalist:
 
 
 def joint_of(cases: Sequence[FinalCase], noise_floor: float = TIE) -> Ratio | None:
-    """Over all cases: the geometric mean of the ratios, and of the ends of their intervals. noise_floor: the largest of
-    the cases.
+    """The ratio over all cases: the geometric mean of the ratios and of the ends of their intervals; None if one case
+    has no ratio. noise_floor: the largest of the cases.
 
-    That interval is wider than the mean's own, because the cases would all have to err in the same direction.
+    This interval is wider than that of the mean: it assumes that all cases err in the same direction.
     """
     ratios = [case.ratio for case in cases if case.ratio is not None]
     if not ratios or len(ratios) < len(cases):
@@ -157,9 +160,9 @@ def joint_of(cases: Sequence[FinalCase], noise_floor: float = TIE) -> Ratio | No
 def pick(
     found: Sequence[Finalist], tried: Sequence[Tried], case: str | None, default: int | None
 ) -> tuple[Finalist, Ratio, str] | None:
-    """The finalist for a case, or for all, its ratio, and why it. None where none passed.
+    """The chosen finalist for a case, or (case None) for all, with its ratio and the reason. None if none passed.
 
-    default: the number of the default, where it takes part; a tie then goes to it.
+    default: the number of the default, if it takes part; it is chosen unless another config is faster.
     """
     ratios = {one.number: ratio for one in found if (ratio := ratio_on(one, case)) is not None}
     if not ratios:
@@ -168,7 +171,7 @@ def pick(
     if not faster and default in ratios:
         number, why = default, "no config is faster than the default"
     else:
-        # Without the default in the race, the reference is one of equals.
+        # Without the default in the finals, the reference has no priority.
         racing = faster or {number: ratio for number, ratio in ratios.items() if ratio.verdict != "slower"} or ratios
         top = max(ratio.speedup for ratio in racing.values())
         tied = [number for number, ratio in racing.items() if ratio.speedup * (1 + TIE) >= top]

@@ -1,7 +1,7 @@
-"""The result of a tuning: every config tried, the finals, the choices. Frozen data, kept as JSON and shown.
+"""Records of a tuning: every tried config, the finals and the choices.
 
-`kind` goes wherever a time goes. "measured" is device time on the device of `environment`, "estimate"
-a formula over the compiler's resources, "replayed" what a record says that was measured (or estimated) before.
+Every time has a `kind`. "measured": device time on the device of `environment`. "estimate": a formula over the
+compiler's resources. "replayed": a time from a record, which was measured or estimated earlier.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from kernelwright.stats import Verdict, geometric_mean
 TimeKind = Literal["measured", "estimate", "replayed"]
 
 Origin = Literal["default", "advised", "imported", "sampler"]
-"""Who asked for a config: the source as it is written, a model, a file that was handed in, or the sampler."""
+"""The origin of a config: the unchanged source, a model, an imported file, or the sampler."""
 
 
 class Footprint(Record, frozen=True, kw_only=True):
-    """What the largest of a config's kernels takes: shared memory per block, registers and spilled bytes per thread,
-    warps per block (None where a record does not say). occupancy: the least share of warps that are resident; None
-    where that is not known."""
+    """Resources of a config, each the maximum over its kernels: shared memory per block, registers and spilled bytes
+    per thread, warps per block (None if a record has none). occupancy: the smallest resident fraction of warp slots;
+    None if not known."""
 
     shared_bytes: int
     registers: int
@@ -33,7 +33,7 @@ class Footprint(Record, frozen=True, kw_only=True):
 
     @property
     def order(self) -> tuple[int, int, int]:
-        """Smaller is smaller: shared memory, then registers, then warps."""
+        """Sort key of the size: shared memory, then registers, then warps."""
         return self.shared_bytes, self.registers, self.num_warps or 0
 
 
@@ -46,21 +46,21 @@ class CaseTime(Record, frozen=True, kw_only=True):
 
 
 class Found(Record, frozen=True, kw_only=True):
-    """What a device says of a config. times: of the scored cases, complete where it passed. stages_s: by stage.
-    not_verified: whether the values could not be judged here, which counts as passed for estimates only."""
+    """A device's result for a config. times: of the scored cases, complete if it passed. stages_s: seconds by stage.
+    not_verified: whether the values could not be judged on this machine, which counts as passed for estimates only."""
 
     status: Status
     reason: str = ""
     times: tuple[CaseTime, ...] = ()
     footprint: Footprint | None = None
     compiled: str | None = None
-    """Names the machine code: two configs with it are one kernel."""
+    """Hash of the machine code: two configs with the same hash are the same kernel."""
     stages_s: dict[str, float] = msgspec.field(default_factory=dict)
     not_verified: bool = False
 
     @property
     def score_us(self) -> float | None:
-        """Geometric mean over the cases; None unless it passed."""
+        """Geometric mean over the cases; None unless the config passed."""
         if self.status is not Status.PASSED or not self.times:
             return None
         return geometric_mean([time.median_us for time in self.times])
@@ -70,8 +70,8 @@ class Found(Record, frozen=True, kw_only=True):
 
 
 class Tried(Record, frozen=True, kw_only=True):
-    """One config and what became of it. number: in the order asked. name: "default", or "gen_2_var_1". at: when, in
-    UTC. launched: whether it came as far as a launch; the others were refused by the compiler or its resources."""
+    """A tried config with its result. number: its index in `Outcome.tried`. name: "default", or "gen_2_var_1". at: time
+    of the result in UTC. launched: whether it was launched; False: it was refused after compiling."""
 
     number: int
     name: str
@@ -88,7 +88,7 @@ class Tried(Record, frozen=True, kw_only=True):
 
 
 class Ratio(Record, frozen=True, kw_only=True):
-    """The reference's time over a finalist's, above 1 is faster. ci95 is None where there are no intervals."""
+    """The reference's time over a finalist's; above 1 is faster. ci95 is None if there is no interval."""
 
     speedup: float
     ci95: tuple[float, float] | None
@@ -96,7 +96,7 @@ class Ratio(Record, frozen=True, kw_only=True):
 
 
 class FinalCase(Record, frozen=True, kw_only=True):
-    """One finalist on one case. ratio is None where it failed."""
+    """One finalist on one case. ratio is None if it failed."""
 
     case: str
     status: Status
@@ -107,7 +107,7 @@ class FinalCase(Record, frozen=True, kw_only=True):
 
 
 class Finalist(Record, frozen=True, kw_only=True):
-    """One config in the finals. joint: over all cases, None where one of them failed."""
+    """One config in the finals. joint: the ratio over all cases; None if a case failed."""
 
     number: int
     cases: tuple[FinalCase, ...]
@@ -115,9 +115,9 @@ class Finalist(Record, frozen=True, kw_only=True):
 
 
 class Choice(Record, frozen=True, kw_only=True):
-    """The config for one case, or (case None) for all. time_us: geometric mean over the cases it is for. default_us:
-    the default's, None where that failed. why: one line. confirmed: proven again on every case, with fresh seeds;
-    None where there is no way to."""
+    """The chosen config for one case, or (case None) for all. time_us: geometric mean over its cases. default_us: the
+    same for the default; None if it failed. why: the reason, one line. confirmed: whether it was verified again on
+    every case with fresh seeds; None if the device cannot."""
 
     case: str | None
     number: int
@@ -131,7 +131,7 @@ class Choice(Record, frozen=True, kw_only=True):
 
 
 class Settings(Record, frozen=True, kw_only=True):
-    """What decides a tuning, beside problem, candidate and space. Limits are on the search; finals come after it."""
+    """Settings of a tuning besides problem, candidate and space. Limits apply to the search, not to the finals."""
 
     sampler: str = "model"
     seed: int = 0
@@ -139,14 +139,14 @@ class Settings(Record, frozen=True, kw_only=True):
     minutes: float | None = None
     in_flight: int = 4
     early_stop: bool = True
-    """Whether a sampler may end the search because it expects nothing more."""
+    """Whether the search ends when the sampler expects no further improvement."""
     dtype: str | None = None
 
 
 class Advice(Record, frozen=True, kw_only=True):
-    """What a model was asked for before the search: configs to begin with. useless: how many of its configs are none
-    of the space. usage: what it cost, also when an earlier call paid for it; nothing where a person wrote the
-    answer. reason: why it is of no use."""
+    """A model's proposal, made before the search, of configs to try first. useless: number of its configs that are not
+    in the space. usage: its cost, even if an earlier call paid for it; zero if a person wrote the answer. reason: why
+    the answer is unusable; "" if it is usable."""
 
     author: str
     configs: tuple[Config, ...]
@@ -156,9 +156,10 @@ class Advice(Record, frozen=True, kw_only=True):
 
 
 class Outcome(Record, frozen=True, kw_only=True):
-    """All of a tuning. device: as to be shown, "NVIDIA H200, replayed (measured …)" where it was. joint: None where
-    nothing passed. cost_of_one: geometric mean over the cases of the joint choice's time over that of the case's own
-    choice; 1.02 says that one config for all cases costs 2 %. refused: finalists whose confirmation failed."""
+    """The complete result of a tuning. device: its name to show, such as "NVIDIA H200, replayed (measured …)". joint:
+    the choice for all cases; None if nothing passed. cost_of_one: time of the joint choice over that of each case's
+    choice, geometric mean over the cases; 1.02: one config for all cases costs 2 %. refused: by number of a config
+    whose confirmation failed, the reason."""
 
     schema_version: int = 1
     kernelwright: str
@@ -167,18 +168,18 @@ class Outcome(Record, frozen=True, kw_only=True):
     device: str
     environment: Environment
     least_us: float | None = None
-    """The shortest time of the record that was replayed."""
+    """The shortest time of the replayed record; None if none was replayed."""
     problem: str
     candidate: str
     """The source text."""
     cases: tuple[CaseInfo, ...]
-    """The scored ones; empty where a record is replayed that does not hold their shapes."""
+    """The scored cases; empty if the replayed record does not have their shapes."""
     space: Space
     settings: Settings
     advice: Advice | None = None
     tried: tuple[Tried, ...]
     reference: int | None
-    """The config that finalists were compared with: the default, or the best where that failed."""
+    """Number of the config that finalists were compared with: the default, or the best if the default failed."""
     finals: tuple[Finalist, ...] = ()
     joint: Choice | None = None
     per_case: tuple[Choice, ...] = ()
@@ -188,7 +189,7 @@ class Outcome(Record, frozen=True, kw_only=True):
     seconds: float
     unqualified: str = ""
     library: LibraryMode = "none"
-    """The library steps that the candidate might hold."""
+    """The library steps that the candidate was allowed."""
 
     @property
     def default(self) -> Tried:
@@ -196,6 +197,6 @@ class Outcome(Record, frozen=True, kw_only=True):
 
     @property
     def case_names(self) -> tuple[str, ...]:
-        """In the problem's order; those of the times where the cases themselves are not known."""
+        """Names of the scored cases in the problem's order; if the cases are not known, those of the times."""
         known = [info.case.name for info in self.cases]
         return tuple(known or dict.fromkeys(time.case for tried in self.tried for time in tried.found.times))

@@ -1,7 +1,7 @@
-"""The search: ask a sampler for configs, try them, tell it what came of them; generation after generation.
+"""The search of a tuning: asks a sampler for a generation of configs, compiles and measures them, tells it the results.
 
-It holds no finals. What the sampler is asked and gets, and in which order, depends on the results
-alone, never on which of several configs happened to be done first; so the same results give the same search.
+The order of calls to the sampler depends only on the results, not on which of several configs was finished first. The
+same results therefore give the same search.
 """
 
 from __future__ import annotations
@@ -23,45 +23,46 @@ from kernelwright.tune.device import Device
 from kernelwright.tune.records import Footprint, Found, Origin, Settings, Tried
 
 COMPILED_WHOLE = 500
-"""Larger spaces are never compiled completely before the first launch, but one generation ahead of the measurements."""
+"""Larger spaces are not compiled completely before the first launch, but one generation ahead of the measurements."""
 COMPILED_PER_TRIAL = 2
 """On a device a space is compiled completely only if it has at most this many configs per trial: on an H200's 16 cores
 compiling 224 configs of a matrix product took 56 s, measuring 28 of them 6."""
 COMPILED_ANYWAY = 32
-"""Spaces up to this size are compiled completely whatever the number of trials, because that takes seconds."""
+"""Spaces up to this size are compiled completely for any number of trials, because that takes seconds."""
 REFUSED_PER_TRIAL = 4
-"""Configs that the compiler refuses cost no trial, up to this many per trial: more mean that something is wrong."""
+"""Configs that the compiler refuses cost no trial. The search ends after this many of them per trial, because more mean
+that something is wrong."""
 COMPILE_AT_ONCE = 12
-"""Requests for compiling under way. A worker answers 16 requests at once: the rest is for those that measure."""
+"""Largest number of concurrent compile requests. A worker answers 16 requests at once; the rest is for measurements."""
 
 MOST_FORESEEN = 8
-"""Configs compiled because the sampler may ask for them next, on cores that two generations leave idle. Compiling one
-took two seconds on an H200's 16 cores, measuring four of them less than one."""
+"""Largest number of configs that are compiled because the sampler may ask for them next, on cores that two generations
+leave idle. Compiling one took two seconds on an H200's 16 cores, measuring four of them less than one."""
 
 LEAST_GAIN = 0.0003
-"""A search may end when every one of the last asks expected to save less than this fraction of the best time."""
+"""The search ends early when each of the last asks had an expected improvement below this fraction of the best time."""
 PATIENCE = 12
-"""The least number of those asks. With many configs in flight it is three generations, because the asks of a generation
+"""Smallest number of these asks. With many configs in flight it is three generations, because the asks of a generation
 repeat one expectation. On the synthetic landscapes of the tests five asks at 0.1 % ended up to 1.6 % worse than without
 an early stop; with these constants a complete record of softmax (336 configs, 20 seeds) always ended at the best."""
 
 
 @runtime_checkable
 class Expecting(Protocol):
-    """A sampler that knows what it expects of its last ask: the share of the best time that it saves, or None."""
+    """A sampler with an expected improvement of its last ask, as a fraction of the best time; None: not known."""
 
     expected_gain: float | None
 
 
 @runtime_checkable
 class Foreseeing(Protocol):
-    """A sampler that can say what it is likely to ask for next, without asking for it."""
+    """A sampler that can predict its next configs."""
 
     def foresee(self, count: int) -> list[Config]: ...
 
 
 class Search:
-    """One search. tried: what is finished, in the order asked; it can be read while the search is under way."""
+    """One search. tried: finished configs; may be read while the search runs. stopped: why the search ended."""
 
     def __init__(
         self,
@@ -75,8 +76,8 @@ class Search:
         advised: Sequence[Config] = (),
         cores: int | None = None,
     ) -> None:
-        """written: the config of the source as it is. imported and advised: those that the sampler asks for because a
-        file or a model named them. cores: to compile on; None: this machine's."""
+        """written: the config of the unchanged source. imported and advised: configs from a file and from a model that
+        the sampler was given. cores: number of cores to compile on; None: this machine's."""
         self.tried: list[Tried] = []
         self.stopped = ""
         self._device, self._space, self._sampler, self._settings = device, space, sampler, settings
@@ -95,7 +96,7 @@ class Search:
         self._measurers = ThreadPoolExecutor(settings.in_flight, thread_name_prefix="measure")
 
     def run(self) -> None:
-        """Until a limit, or the end of the space."""
+        """Search until a limit, an early stop or the end of the space."""
         try:
             whole = self._is_compiled_whole()
             if whole:
@@ -125,8 +126,8 @@ class Search:
         return product_size(self._space) <= 16 * most and sum(1 for _ in configs(self._space)) <= most
 
     def _compile_whole(self) -> None:
-        """Every config. The sampler hears of one that cannot run when it asks for it, which then costs no trial, and of
-        what the others take before it is asked at all."""
+        """Compile every config. A config that cannot run is recorded as tried: when the sampler asks for it, it is told
+        of the failure, which costs no trial. The sampler gets the compiler statistics of the others now."""
         every = list(configs(self._space))
         self._compile(every)
         for config in every:
@@ -138,8 +139,8 @@ class Search:
                 self._inform(config, found.footprint)
 
     def _inform(self, config: Config, took: Footprint | None) -> None:
-        """Without a GPU the small cases are compiled as well, and their odd shapes spill where the timed ones do not:
-        what the largest kernel takes then says nothing of the one that is scored."""
+        """Give compiler statistics to the sampler. Not for estimates: without a GPU small cases are compiled, too, and
+        their odd shapes may spill when the scored shapes do not."""
         if took is None or took.occupancy is None or self._device.kind == "estimate":
             return
         if isinstance(self._sampler, Informed):
@@ -154,8 +155,8 @@ class Search:
     # --- generations -----------------------------------------------------------------------------------------
 
     def _launchable(self, first: Sequence[Config], under_way: Sequence[Config]) -> list[Config]:
-        """The next generation: `first` and what the sampler asks for, less what the compiler refuses, which goes back
-        to the sampler at once and is replaced. Fewer where a limit or the sampler ends."""
+        """The next generation: `first` and configs of the sampler. Configs that the compiler refuses are reported to
+        the sampler and replaced. There are fewer configs if a limit is reached or the sampler has no more."""
         found: list[Config] = []
         wanted = [*first, *self._ask(self._settings.in_flight - len(first), [*under_way, *first])]
         while wanted:
@@ -171,7 +172,8 @@ class Search:
         return found
 
     def _ask(self, count: int, under_way: Sequence[Config]) -> list[Config]:
-        """Up to `count` new configs, fewer where a limit or the sampler ends; then `stopped` says why."""
+        """Up to `count` new configs of the sampler; fewer if a limit is reached or the sampler has no more, with the
+        reason in `stopped`."""
         asked: list[Config] = []
         waiting = {key(self._space, config) for config in under_way}
         while len(asked) < count:
@@ -193,7 +195,7 @@ class Search:
         return asked
 
     def _limit(self, under_way: int) -> str:
-        """Which limit keeps another config from being asked for; empty where none does."""
+        """The limit that ends the search now; "" if there is none."""
         trials, minutes = self._settings.trials, self._settings.minutes
         if trials is not None and self._launched + under_way >= trials:
             return f"the limit of {trials} configs"
@@ -207,13 +209,14 @@ class Search:
         return ""
 
     def _tell(self, config: Config, time_us: float | None) -> None:
-        """The source as written may lie outside of a stated space; then it is none of the sampler's."""
+        """Report a result to the sampler, unless the config is not in the space: the unchanged source may be outside of
+        a stated space."""
         if is_valid(self._space, config):
             self._sampler.tell(config, time_us)
 
     def _judged(self, found: Found, origin: Origin) -> Found:
-        """A config whose values this machine cannot judge counts only where those of the default cannot be judged
-        either: otherwise one that escapes judgement would be ahead of those that are judged."""
+        """Let an unjudged config count as passed only if the default could not be judged either. Otherwise an unjudged
+        config could win against judged ones."""
         if not found.not_verified or origin == "default" or self._is_default_unjudged():
             return found
         return msgspec.structs.replace(found, status=Status.NOT_VERIFIED, not_verified=False)
@@ -248,20 +251,20 @@ class Search:
 def enough(expected_gains: Sequence[float | None], least_gain: float, in_a_row: int) -> bool:
     """Whether the last `in_a_row` asks were each expected to save less than `least_gain` of the best time.
 
-    expected_gains: for each ask so far, in order; None where nothing was expected yet (the first, spread-out configs),
-    which always counts as promising.
+    expected_gains: for each ask so far, in order; None without an expectation (the first, spread-out configs), which
+    does not count as small.
     """
     last = expected_gains[-in_a_row:]
     return len(last) == in_a_row and all(gain is not None and gain < least_gain for gain in last)
 
 
 def refused(found: Found) -> bool:
-    """Whether compiling said that a config cannot run."""
+    """Whether the result of compiling is that the config cannot run."""
     return found.status not in (Status.NOT_VERIFIED, Status.PASSED)
 
 
 def sound(found: Found) -> Found:
-    """A time that is no positive number is a failure of the measurement, and never the best."""
+    """The result, or a runtime error if one of its times is not positive and finite, so that it is never the best."""
     if all(time.median_us > 0 and math.isfinite(time.median_us) for time in found.times):
         return found
     return Found(status=Status.RUNTIME_ERROR, reason=f"its times are no times: {found.times}", stages_s=found.stages_s)

@@ -1,7 +1,6 @@
-"""From a device and a space to an outcome: search, finals, confirmation, one choice for all cases and one for each.
+"""The function `tune`: search, finals, confirmation, and the choice of a config for all cases and for each case.
 
-It starts no worker and writes no file. What is chosen was proven on every case where the device can do
-that, the default too; until then it only leads.
+A config is chosen only after its confirmation on every case, if the device can confirm; this includes the default.
 """
 
 from __future__ import annotations
@@ -22,7 +21,7 @@ from kernelwright.tune.records import Advice, Choice, FinalCase, Finalist, Found
 from kernelwright.tune.search import Search
 
 MOST_FINALS = 3
-"""Times that finals are run, each among what the confirmations have left."""
+"""Largest number of finals; each is among the configs whose confirmation has not failed."""
 
 
 def tune(
@@ -39,9 +38,9 @@ def tune(
     on_stage: Callable[[str], None] = lambda what: None,
     unqualified: str = "",
 ) -> Outcome:
-    """problem: its name where a record is replayed. sampler: the one that `settings` names. advice and imported:
-    configs to try first; those outside of the space are left out. on_tried and on_stage: called as things happen, from
-    this thread.
+    """Tune a candidate. problem: only its name if a record is replayed. sampler: the one that `settings` names. advice
+    and imported: configs to try first; those outside the space are left out. on_tried and on_stage: progress callbacks,
+    called from this thread.
 
     Raises `ConfigError` for a space without configs.
     """
@@ -77,9 +76,10 @@ def tune(
 
 
 def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None], began_s: float) -> Outcome:
-    """With finals and choices, where anything passed.
+    """The outcome with finals and choices, if a config passed.
 
-    Where all that was faster is refused (large blocks that are wrong on odd shapes), finals are run of the next best.
+    If all finalists but the reference fail their confirmation (such as large blocks that are wrong on odd shapes),
+    finals are run again with the next best.
     """
     reference = reference_of(outcome.tried)
     if reference is None:
@@ -113,8 +113,8 @@ def concluded(outcome: Outcome, device: Device, on_stage: Callable[[str], None],
 
 
 class Confirmations:
-    """Each config is proven again once, whatever it was chosen for; the default, too, because a search on a GPU looks
-    at the timed cases only. refused: numbers with the reason."""
+    """Confirmations of chosen configs, each done once. The default is confirmed, too, because a search on a GPU tests
+    only the timed cases. refused: by number, the reason of a failed confirmation."""
 
     def __init__(self, device: Device, tried: Sequence[Tried], on_stage: Callable[[str], None]) -> None:
         self.refused: dict[int, str] = {}
@@ -123,10 +123,10 @@ class Confirmations:
         self._known: dict[int, bool | None] = {}
 
     def of(self, number: int) -> bool | None:
-        """None where there is no way to prove anything."""
+        """Whether a config is confirmed; None if the device cannot confirm."""
         tried = self._tried[number]
         if number not in self._known:
-            if self._device.kind != "replayed":  # a record proves nothing
+            if self._device.kind != "replayed":  # a record cannot confirm
                 self._on_stage(f"confirming {tried.name}")
             found = self._device.confirm(tried.config)
             self._known[number] = None if found is None else found.status is Status.PASSED
@@ -136,14 +136,14 @@ class Confirmations:
         return self._known[number]
 
     def applied(self) -> tuple[Tried, ...]:
-        """What was tried; what was refused is a failure there, too, and its times are no results."""
+        """The tried configs; those with a failed confirmation have that failure as their result."""
         return tuple(replace(one, found=self._failed.get(one.number, one.found)) for one in self._tried.values())
 
 
 def choose(
     found: Sequence[Finalist], outcome: Outcome, reference: Tried, case: str | None, confirmations: Confirmations
 ) -> Choice | None:
-    """The best that is confirmed; None where none is."""
+    """The best config whose confirmation did not fail; None if there is none."""
     default = reference.number if reference.origin == "default" else None
     left = [one for one in found if one.number not in confirmations.refused]
     while (picked := pick(left, outcome.tried, case, default)) is not None:
@@ -182,7 +182,7 @@ def mean_us(finalist: Finalist, case: str | None) -> float | None:
 
 
 def cost_of_one(joint: Choice | None, own: Sequence[Choice], found: Sequence[Finalist]) -> float | None:
-    """How many times as long the joint choice takes as the cases' own choices, from ratios to the same reference."""
+    """Time of the joint choice over that of each case's choice, geometric mean, from ratios to the same reference."""
     if joint is None or not own:
         return None
     finalist = next(one for one in found if one.number == joint.number)

@@ -1,6 +1,6 @@
-"""The configs that a sampler proposed or has a result of, and random configs that are neither.
+"""Bookkeeping for samplers: the known configs (returned, or with a result), and random draws of unknown ones.
 
-Every config that a sampler returns passes through `Known.give`, so none is asked for twice.
+Every config that a sampler returns passes through `Known.give`, so none is returned twice.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from collections.abc import Iterator
 from kernelwright.spaces.space import Config, Space, configs, is_valid, key, product_size
 
 MOST_LISTED = 20_000
-"""A space with no more configs than this before restrictions is listed and shuffled; a larger one is drawn from, since
-a source with two kernels has a hundred million configs."""
+"""Spaces of at most this size before restrictions are listed and shuffled. From larger ones configs are drawn: a source
+with two kernels may have a hundred million configs."""
 MISSES = 500
-"""Draws in a row that hit nothing new, after which the rest of a large space is walked through in order: about one
-config in a hundred or fewer is then left."""
+"""After this number of consecutive draws without a new config, the rest of a large space is enumerated in order: about
+one config in a hundred or fewer is then left."""
 
 
 class Known:
-    """The configs that were asked for, or whose result is known. first: those to begin with."""
+    """The known configs: those that the sampler returned, or whose result is known. first: configs to return first."""
 
     def __init__(self, space: Space, first: tuple[Config, ...]) -> None:
         self.space = space
@@ -28,12 +28,12 @@ class Known:
         self.first = deque(config for config in first if is_valid(space, config))
 
     def give(self, config: Config) -> Config:
-        """The config as a new dict, from now on known."""
+        """Mark a config as known, and return a copy of it."""
         self.keys.add(key(self.space, config))
         return dict(config)
 
     def learn(self, config: Config) -> bool:
-        """Whether a config with a result is of this space; it is then known. Others are ignored."""
+        """Mark a config with a result as known; False if it is not in the space and is ignored."""
         if not is_valid(self.space, config):
             return False
         self.keys.add(key(self.space, config))
@@ -43,7 +43,7 @@ class Known:
         return key(self.space, config) in self.keys
 
     def next_first(self) -> Config | None:
-        """The next of the configs to begin with whose result is not known."""
+        """The next config of `first` that is not known; None if there is none."""
         while self.first:
             config = self.first.popleft()
             if not self.knows(config):
@@ -52,7 +52,7 @@ class Known:
 
 
 class RandomConfigs:
-    """Every config of a space that is not yet known, in random order."""
+    """Draws the unknown configs of a space in random order."""
 
     def __init__(self, asked: Known, seed: str) -> None:
         self.asked = asked
@@ -64,7 +64,7 @@ class RandomConfigs:
             self.left = iter(listed)
 
     def draw(self) -> Config | None:
-        """A config that is not known, which stays so until it is given; None: every config is known."""
+        """An unknown config, not yet marked as known; None if every config is known."""
         if self.left is None:
             for _ in range(MISSES):
                 config = {

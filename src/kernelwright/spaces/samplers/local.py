@@ -1,8 +1,8 @@
-"""Local search with restarts: walk from a config to the first neighbour that is faster, until none is.
+"""Local search with restarts: moves from a config to the first faster neighbour until no neighbour is faster.
 
 Neighbours differ in one parameter: first by one place in its list of choices, then by any number (Hamming distance 1).
-Where none of them improves, the walk starts again at a random config. Its place is the fastest config of the
-present walk; what was measured in earlier walks is never asked for again, but does not hold a walk back.
+If none is faster, the search restarts at a random config. The position is the fastest config of the current walk.
+Configs measured in earlier walks are not returned again, and their times do not limit the current walk.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Local:
         self.here_us = math.inf
         self.queue: deque[Config] = deque()
         self.walk: set[tuple[int, ...]] = set()
-        """Asked for in the present walk."""
+        """Keys of the configs returned in the current walk."""
 
     def ask(self) -> Config | None:
         for source in (self.asked.next_first, self._neighbour, self._restart):
@@ -43,7 +43,7 @@ class Local:
             self.queue = self._around(config)
 
     def _around(self, config: Config) -> deque[Config]:
-        """Unknown neighbours, near ones first, each kind in random order."""
+        """Unknown neighbours: those at one place first, then the others, each group in random order."""
         near = neighbours(self.space, config)
         every = neighbours(
             self.space, config, steps=max((len(one.choices) for one in self.space.parameters), default=0)
@@ -61,7 +61,7 @@ class Local:
         return None
 
     def _restart(self) -> Config | None:
-        """A random config; the walk from it begins as soon as it, or another asked for meanwhile, has a time."""
+        """A random config. A new walk begins as soon as it, or another config returned meanwhile, has a time."""
         self.here, self.here_us, self.walk = None, math.inf, set()
         return self.draws.draw()
 

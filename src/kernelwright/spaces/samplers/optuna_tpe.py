@@ -1,7 +1,8 @@
-"""Optuna's tree-structured Parzen estimator behind the sampler's protocol, for comparison and for users of Optuna.
+"""Optuna's tree-structured Parzen estimator (TPE) as a sampler, for comparison and for users of Optuna.
 
-Needs the extra `tune`; Optuna is imported when the sampler is made. A config that Optuna proposes twice, or against a
-restriction, is answered at once and never measured; after some such proposals in a row a random config is taken.
+It needs the extra `tune`; Optuna is imported when the sampler is created. If Optuna proposes a known config, or one
+that a restriction excludes, Optuna gets its answer immediately and nothing is measured. After several such proposals in
+a row a random config is used.
 """
 
 from __future__ import annotations
@@ -16,7 +17,8 @@ if TYPE_CHECKING:
     import optuna
 
 USELESS_PROPOSALS = 10
-"""In a row, before a random config is taken: near the end of a search nearly all proposals are repetitions."""
+"""After this number of consecutive unusable proposals a random config is used: near the end of a search nearly all
+proposals are repetitions."""
 
 
 class OptunaTpe:
@@ -77,5 +79,5 @@ class OptunaTpe:
 
 
 def optuna_tpe(space: Space, seed: int, first: tuple[Config, ...] = ()) -> OptunaTpe:
-    """Raises `ConfigError` where Optuna is not installed."""
+    """Raises `ConfigError` if Optuna is not installed."""
     return OptunaTpe(space, seed, first)

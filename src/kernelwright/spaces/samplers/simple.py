@@ -1,6 +1,7 @@
-"""Samplers that learn nothing from times: every config in the space's order, and random draws.
+"""Samplers that ignore times: exhaustive enumeration in the space's order, and random draws.
 
-The first is the reference for the others, the second the control arm that any cleverer sampler must beat.
+Exhaustive enumeration finds the optimum that other samplers are compared with. Random draws are the control arm that
+every other sampler must beat.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ class Exhaustive:
 
 
 def exhaustive(space: Space, seed: int, first: tuple[Config, ...] = ()) -> Exhaustive:
-    """seed: taken like every sampler's; the order does not depend on it."""
+    """seed: for the common signature; the order does not depend on it."""
     return Exhaustive(space, first)
 
 

@@ -1,11 +1,10 @@
-"""Derived features of configs: how much of a tile falls to each warp. Pure.
+"""Derived features of configs for the surrogate model: the size of a tile per warp.
 
-Registers per thread, the cliff behind which they spill, and the work between two memory accesses follow from the
-product of two block sizes over the number of warps, and from none of the three alone; a model that sees the product
-need not learn it from the few times that it has. It is a coordinate more, not a restriction: nothing is left out.
+Registers per thread, the onset of spills, and the work between two memory accesses depend on the product of two block
+sizes over the number of warps, and on none of the three alone. A model with this feature need not learn the product
+from few measurements. The feature is an additional coordinate; it excludes no config.
 
-An amount is read off names that everybody uses (BLOCK…, TILE…, num_warps), and where those say nothing
-there is none.
+Block sizes and warps are recognised by usual names (BLOCK…, TILE…, num_warps); without such names there is no feature.
 """
 
 from __future__ import annotations
@@ -18,30 +17,33 @@ from kernelwright.source.names import PART_WORDS, words_of
 from kernelwright.spaces.space import Config, Parameter, Space
 
 MOST_BLOCKS = 4
-"""Block sizes that are taken in pairs: more of them belong to several kernels, and most pairs to none."""
+"""With more block sizes than this there are no features: they belong to several kernels, and most pairs are not used
+together."""
 
 
 @dataclass(frozen=True)
 class Amount:
-    """The logarithm of some parameters' product over that of others. values: all that it can be, ascending."""
+    """A feature: the binary logarithm of the product of the parameters `times` over the product of the parameters
+    `over`. values: all possible values, ascending."""
 
     times: tuple[str, ...]
     over: tuple[str, ...]
     values: tuple[float, ...]
 
     def place(self, config: Config) -> int:
-        """Which of the values a config has."""
+        """The index of a config's value in `values`."""
         return self.values.index(logarithm([config[name] for name in self.times], [config[name] for name in self.over]))
 
     @property
     def coordinates(self) -> list[float]:
-        """Where the values lie between 0 and 1."""
+        """The values scaled to 0 to 1."""
         low, high = self.values[0], self.values[-1]
         return [(value - low) / (high - low) for value in self.values]
 
 
 def amounts(space: Space) -> list[Amount]:
-    """Every two block sizes over the warps, where there is one number of those."""
+    """A feature for every pair of block sizes: their product over num_warps, if the space has exactly one num_warps,
+    else their product."""
     varied = [parameter for parameter in space.parameters if len(parameter.choices) > 1 and parameter.choices[0] > 0]
     blocks = [one for one in varied if is_block(one)]
     warps = [one for one in varied if one.name.rpartition(".")[2] == "num_warps"]

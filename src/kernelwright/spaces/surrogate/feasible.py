@@ -1,8 +1,8 @@
-"""The chance that a config runs at all, from the outcomes of others. Pure arithmetic.
+"""Feasibility model: the probability that a config runs, from the outcomes of other configs.
 
-A failure says nothing of how fast the neighbours are, so this is separate from the model of times. A Gaussian process
-is fitted to the outcomes as numbers, 1 for ran and 0 for failed (Rasmussen and Williams 2006, section 6.5:
-least-squares classification). Until something failed every config has chance 1, and nothing is computed.
+A failure contains no information on the speed of neighbours, so this model is separate from that of times. A Gaussian
+process is fitted to the outcomes as numbers, 1 for ran and 0 for failed (Rasmussen and Williams 2006, section 6.5:
+least-squares classification). Before the first failure every config has probability 1, and nothing is computed.
 """
 
 from __future__ import annotations
@@ -14,15 +14,15 @@ from operator import mul
 from kernelwright.spaces.surrogate.gaussian import Places, Process, likeness_tables
 
 REACH = 0.6
-"""Length scale in ranges of a parameter: what fails, fails from some size on."""
+"""Length scale, in ranges of a parameter. It is long, because configs usually fail from some size on."""
 ADDITIVE = 0.5
 NOISE = 0.05
 BELIEF = 0.8
-"""What is believed of a config far from all others."""
+"""Prior mean: the outcome assumed for a config far from all others."""
 SPREAD = 0.5
-"""Standard deviation of that belief."""
+"""Prior standard deviation."""
 MOST_KNOWN = 120
-"""Outcomes that are learnt from; the border between what runs and what fails is known by then."""
+"""Largest number of outcomes that the model uses; the border between running and failing configs is known by then."""
 
 
 class Feasibility:
@@ -32,7 +32,7 @@ class Feasibility:
         self.outcomes: dict[int, bool] = {}
 
     def tell(self, points: Sequence[Places], index: int, ran: bool) -> None:
-        """points: all that there are now, in an order that never changes."""
+        """Report an outcome. points: all current points; their order never changes. index: of the config in points."""
         if len(self.outcomes) >= MOST_KNOWN:
             return
         self.outcomes[index] = ran
@@ -45,7 +45,7 @@ class Feasibility:
                 self.process.observe(known)
 
     def chances(self, points: Sequence[Places]) -> list[float]:
-        """For each point the chance that it runs."""
+        """For each point, the probability that it runs."""
         if self.process is None:
             return [1.0] * len(points)
         self._grow(points)
@@ -61,5 +61,5 @@ class Feasibility:
 
 
 def normal_share(z: float) -> float:
-    """How much of a standard normal variable lies below z."""
+    """The cumulative distribution function of the standard normal distribution."""
     return 0.5 * math.erfc(-z / math.sqrt(2))

@@ -1,8 +1,8 @@
-"""A Gaussian process over a fixed list of points, grown one observation at a time. Pure arithmetic.
+"""A Gaussian process over a list of points, updated one observation at a time.
 
-It knows neither configs nor times: a point is a row of places (which choice of each parameter), and an observation is
-a number or, as yet, nothing. Everything that does not depend on the observed numbers is kept for all
-points, so that adding an observation costs one pass over the points and a prediction costs nothing.
+A point is a tuple of indices (the index of each parameter's choice). The number of an observation may follow later. All
+values that do not depend on the observed numbers are stored for all points: adding an observation costs one pass over
+the points, and the posterior variance needs no further computation.
 
 Rasmussen and Williams, "Gaussian Processes for Machine Learning", 2006: algorithm 2.1 (the factor of the covariance),
 equation 4.17 (Matérn 5/2), 2.43 (estimated mean).
@@ -16,11 +16,12 @@ from operator import mul
 
 Places = tuple[int, ...]
 Tables = list[list[list[float]]]
-"""For each parameter, the likeness of any two of its choices."""
+"""For each parameter, the correlation (kernel value) of any two of its choices."""
 
 
 def likeness_tables(coordinates: Sequence[Sequence[float]], reaches: Sequence[float]) -> Tables:
-    """coordinates: for each parameter where its choices lie. reaches: for each parameter its length scale."""
+    """Matérn 5/2 correlations. coordinates: for each parameter, the coordinates of its choices. reaches: for each
+    parameter, its length scale."""
     return [
         [[matern(abs(a - b) / reach) for b in along] for a in along]
         for along, reach in zip(coordinates, reaches, strict=True)
@@ -33,7 +34,7 @@ def matern(distance: float) -> float:
 
 
 def likenesses(point: Places, others: Sequence[Places], tables: Tables, additive: float) -> list[float]:
-    """The prior's correlation of one point with each of the others."""
+    """The prior correlation of one point with each of the others."""
     if not tables or not others:
         return [1.0] * len(others)
     rows = [table[place] for table, place in zip(tables, point, strict=True)]
@@ -49,21 +50,21 @@ def likenesses(point: Places, others: Sequence[Places], tables: Tables, additive
 
 
 class Process:
-    """points: all that will ever be asked about. tables: see `likeness_tables`. noise: variance of an observation
-    against the prior's. additive: how much of the prior's variance the parameters have each for themselves; the rest
-    is joint."""
+    """The process. points: the points to predict; `extend` adds more. tables: see `likeness_tables`. noise: variance of
+    an observation over the prior variance. additive: fraction of the prior variance in the sum of one-parameter
+    kernels; the rest is in their product."""
 
     def __init__(self, points: Sequence[Places], tables: Tables, noise: float, additive: float) -> None:
         self.points, self.tables, self.noise, self.additive = list(points), tables, noise, additive
         self.observed: list[int] = []
         self.whitened: list[list[float]] = [[] for _ in points]
-        """For each point its row of L⁻¹ k, one number for each observation."""
+        """For each point, its row of L⁻¹ k, one number for each observation."""
         self.diagonal: list[float] = []
         self.left = [1.0] * len(points)
-        """The share of the prior's variance that is still unexplained."""
+        """For each point, its posterior variance over the prior variance."""
 
     def observe(self, index: int) -> None:
-        """Add an observation at that point; its number may come later."""
+        """Add an observation at a point; its number may follow later."""
         own = list(self.whitened[index])
         scale = math.sqrt(max(1e-9, self.left[index] + self.noise))
         nearness = likenesses(self.points[index], self.points, self.tables, self.additive)
@@ -75,7 +76,7 @@ class Process:
         self.diagonal.append(scale)
 
     def extend(self, points: Sequence[Places]) -> None:
-        """More points to ask about."""
+        """Add points to predict."""
         known = [self.points[index] for index in self.observed]
         for point in points:
             row: list[float] = []
@@ -86,11 +87,11 @@ class Process:
         self.points += points
 
     def factor(self, position: int) -> list[float]:
-        """The row of L of that observation, without its diagonal."""
+        """The row of L of an observation, without its diagonal."""
         return self.whitened[self.observed[position]][:position]
 
     def whiten(self, values: Sequence[float | None]) -> list[float]:
-        """L⁻¹ of the observed numbers; one that is missing counts as what the others predict for it."""
+        """L⁻¹ applied to the observed numbers; a missing number (None) counts as its prediction from earlier ones."""
         solved: list[float] = []
         for position, value in enumerate(values):
             if value is None:
@@ -100,7 +101,7 @@ class Process:
         return solved
 
     def predict(self, values: Sequence[float | None]) -> tuple[list[float], float]:
-        """The expected number at each point, and the estimated standard deviation of the prior."""
+        """The posterior mean at each point, and the estimated prior standard deviation."""
         ones = self.whiten([None if value is None else 1.0 for value in values])
         solved = self.whiten(values)
         mean = sum(map(mul, solved, ones)) / (sum(map(mul, ones, ones)) or 1.0)
@@ -111,12 +112,14 @@ class Process:
 
 
 PRIOR_COUNT, PRIOR_VARIANCE = 2.0, 0.25
-"""Two imagined observations of a spread of 0.5 (in log time, a factor of 1.65), so that three equal times do not
-pass for certainty. Both are guesses; the result hardly depends on them once ten configs were measured."""
+"""Prior of the variance: two pseudo-observations with a standard deviation of 0.5 (in log time, a factor of 1.65), so
+that three equal times do not give a variance of zero. Both are guesses; after ten measured configs the result hardly
+depends on them."""
 
 
 def log_evidence(factor: Sequence[Sequence[float]], values: Sequence[float]) -> float:
-    """How well a covariance explains the numbers, mean and variance profiled out. factor: lower triangular."""
+    """Log marginal likelihood of the numbers up to a constant, with mean and variance profiled out. factor: Cholesky
+    factor of the covariance, lower triangular."""
     solved, ones = forward(factor, values), forward(factor, [1.0] * len(values))
     mean = sum(map(mul, solved, ones)) / sum(map(mul, ones, ones))
     rest = [a - mean * b for a, b in zip(solved, ones, strict=True)]
@@ -126,7 +129,7 @@ def log_evidence(factor: Sequence[Sequence[float]], values: Sequence[float]) -> 
 
 
 def cholesky(points: Sequence[Places], tables: Tables, noise: float, additive: float) -> list[list[float]]:
-    """The factor of the points' covariance, noise included."""
+    """The Cholesky factor of the points' covariance, including noise."""
     factor: list[list[float]] = []
     for i, one in enumerate(points):
         row: list[float] = []
@@ -138,7 +141,7 @@ def cholesky(points: Sequence[Places], tables: Tables, noise: float, additive: f
 
 
 def forward(factor: Sequence[Sequence[float]], right: Sequence[float]) -> list[float]:
-    """x of L x = right."""
+    """Solve L x = right for x by forward substitution. factor: L."""
     solved: list[float] = []
     for row, value in zip(factor, right, strict=True):
         solved.append((value - sum(map(mul, row, solved))) / row[-1])

@@ -1,10 +1,10 @@
-"""The model-based sampler: a Gaussian process over the logarithm of the time, and the config that promises most.
+"""The model-based sampler: Bayesian optimisation with a Gaussian process over the logarithm of the time.
 
-A few configs spread over the space come first, then each time the one with the largest expected improvement (Jones,
-Schonlau and Welch 1998) times the chance that it runs at all. Failures teach only that chance, because a number made up
-for them would bend the times around them. Beside its parameters a config has the coordinates of `amounts`; what it
-compiled to, where that is known, is weighed as in `promise`. A config under way counts as if its time were the expected
-one, so several asks in a row do not crowd together.
+A few configs spread over the space come first. After that the acquisition function is the expected improvement (Jones,
+Schonlau and Welch 1998) times the probability that the config runs. Failures only affect this probability, because an
+invented time for them would distort the model around them. A config has the coordinates of its parameters and of
+`amounts`. Known compiler statistics reduce the expected improvement (`promise`). A config in flight counts as measured
+at its posterior mean, so that consecutive asks do not cluster.
 """
 
 from __future__ import annotations
@@ -20,40 +20,46 @@ from kernelwright.spaces.surrogate.feasible import Feasibility
 from kernelwright.spaces.surrogate.gaussian import Places, Process, cholesky, likeness_tables, log_evidence
 
 DESIGN = 4
-"""Configs spread over the space before the model is asked. With 4, 5 and 6 of them the best after 5 % of four recorded
-spaces was on average 96.8, 96.3 and 95.9 % of the optimum (40 to 50 seeds)."""
+"""Number of configs spread over the space before the model is used. With 4, 5 and 6 the best config after 5 % of four
+recorded spaces was on average at 96.8, 96.3 and 95.9 % of the optimum (40 to 50 seeds)."""
 SPREAD_DRAWS = 20
-"""The farthest of all were always a corner."""
+"""A spread config is the farthest of this number of random configs. The farthest of all configs would always be a
+corner of the space."""
 MOST_POINTS = 1000
-"""Configs that are compared at each ask: all of a space no larger, otherwise a random part, and the neighbours of
-every best so far. With 2000 an ask takes twice as long and finds the same."""
+"""Number of configs that are compared at each ask: all configs of a smaller space, otherwise a random part, and the
+neighbours of every best config so far. With 2000 an ask takes twice as long and gives the same result."""
 LEARN_AT = (*range(3, 24), 27, 35, 45, 60, 80)
-"""Times known when the length scales are learnt again; later they hardly move, and learning grows as the cube."""
+"""Numbers of known times at which the length scales are fitted again. Later they hardly change, and the cost grows with
+the cube of the number."""
 REACH = 0.8
-"""Length scale to begin with, in ranges of a coordinate."""
+"""Initial length scale, in ranges of a coordinate."""
 REACHES = (0.2, 0.4, 0.8, 1.6, 3.2)
 REACH_DOUBT = 1.0
 """Standard deviation of the prior of the logarithm of a length scale."""
 ADDITIVE = 0.5
-"""The share of the variance that coordinates have each for themselves. Learning it too made no difference."""
+"""Fraction of the variance in the sum of one-coordinate kernels. Fitting it, too, made no difference."""
 NOISE = 0.003
-"""Variance of a time against the prior's: medians repeat within about a percent, and times spread over a factor."""
+"""Variance of an observed time over the prior variance: medians repeat within about a percent, and times differ by a
+factor."""
 SETTLED = 0.0005
-"""An expected gain, as a fraction, below which it says more of the model's confidence than of the configs."""
+"""If the largest expected improvement is below this fraction, the sampler chooses by the lower confidence bound: such
+small values depend more on the model's confidence than on the configs."""
 DARING = 3.0
-"""Standard deviations of doubt that a config is then given the benefit of."""
+"""Number of standard deviations in that lower confidence bound."""
 LIKELY = 0.5
-"""The chance to run that it should then have."""
+"""Configs with at least this probability to run are preferred in that choice."""
 MOST_KNOWN = 160
-"""Observations that the process holds; work per ask grows with their number. A full one keeps the better half."""
+"""Largest number of observations in the process; work per ask grows with it. When it is full, the faster half is kept.
+"""
 
 HALVING_BYTES = 32
-"""Spilled bytes per thread that make a config half as promising. A quarter of it finds the same, and four times as much
-half a per cent less on one of four recorded spaces: what spills at all mostly spills hundreds."""
+"""Spilled bytes per thread that halve the expected improvement. A quarter of it gives the same results, four times it
+half a per cent less on one of four recorded spaces: configs that spill at all mostly spill hundreds of bytes."""
 
 
 class Compiled(NamedTuple):
-    """spill_bytes: per thread. occupancy: the share of a multiprocessor's warps that are resident."""
+    """Compiler statistics of a config. spill_bytes: per thread. occupancy: resident fraction of a multiprocessor's warp
+    slots."""
 
     spill_bytes: int
     occupancy: float
@@ -72,21 +78,22 @@ class Surrogate:
         self.index: dict[Places, int] = {}
         self.configs: list[Config] = []
         self.observed: set[int] = set()
-        """The configs proposed, or reported with a result."""
+        """Indices of configs that were proposed, or reported with a result."""
         self.unseen: list[int] = []
-        """Observed, but not by the process yet."""
+        """Indices in `observed` that are not in the process yet."""
         self.times: dict[int, float] = {}
         self.free: set[int] = set()
-        """Which configs were neither proposed nor reported."""
+        """Indices of configs that were neither proposed nor reported."""
         self.compiled: dict[Places, Compiled] = {}
         self.process = Process([], likeness_tables(self.coordinates, self.reaches), NOISE, ADDITIVE)
         self.feasibility = Feasibility(self.coordinates)
         self.is_to_learn = False
         self.ranked: list[int] = []
-        """The configs that were free at the last ask of the model, those that promise most first."""
+        """Indices of configs that were free at the last use of the model, by the acquisition function, largest first.
+        """
         self.expected_gain: float | None = None
-        """The part of the best time that the config last asked for was expected to save; None before a model was
-        asked."""
+        """The expected improvement of the last proposed config, as a fraction of the best time; None before the model
+        was used."""
         self._fill()
 
     def ask(self) -> Config | None:
@@ -107,7 +114,7 @@ class Surrogate:
             return
         index = self._number(config)
         if time_us is None and index not in self.observed:
-            return  # a compiler that was asked about every config refused this one: its neighbours are known to compile
+            return  # refused while the whole space was compiled, so it is known which of its neighbours compile
         self._observe(index)
         self.feasibility.tell(self.process.points, index, ran=time_us is not None)
         if time_us is None:
@@ -119,15 +126,16 @@ class Surrogate:
         self.is_to_learn |= len(self.times) in LEARN_AT
 
     def inform(self, config: Config, spill_bytes: int, occupancy: float) -> None:
-        """What it compiled to: those that spill promise less, and the first ones keep as many warps as the default."""
+        """Report compiler statistics: spills reduce the expected improvement, and the first spread configs should spill
+        no more and have no lower occupancy than the default."""
         if is_valid(self.space, config):
             self.compiled[self._places(config)] = Compiled(spill_bytes, occupancy)
 
     def foresee(self, count: int) -> list[Config]:
-        """What it would ask for next, did nothing come of what is under way; empty before a model was asked."""
+        """The configs that `ask` would return next without further results; empty before the model was used."""
         return [dict(self.configs[index]) for index in self.ranked if index in self.free][:count]
 
-    # --- what is compared ------------------------------------------------------------------------------------
+    # --- the points that are compared ------------------------------------------------------------------------
 
     def _fill(self) -> None:
         drawn: list[Config] = []
@@ -148,12 +156,12 @@ class Surrogate:
         self.process.extend(list(new))
 
     def _places(self, config: Config) -> Places:
-        """Which choice of each parameter, then which value of each amount."""
+        """The index of each parameter's choice, then of each amount's value."""
         own = tuple(parameter.choices.index(config[parameter.name]) for parameter in self.space.parameters)
         return own + tuple(one.place(config) for one in self.amounts)
 
     def _number(self, config: Config) -> int:
-        """The config's number; it is not free from now on."""
+        """The config's index; removes it from `free`."""
         self._add([config])
         index = self.index[self._places(config)]
         self.free.discard(index)
@@ -165,7 +173,7 @@ class Surrogate:
             self.unseen.append(index)
 
     def _catch_up(self) -> None:
-        """What the process does before a choice: once, however many results arrived since the last one."""
+        """Update the process before a choice, once for all results since the last choice."""
         if self.is_to_learn:
             self._learn()
         if self.is_to_learn or len(self.process.observed) + len(self.unseen) > self.most_known:
@@ -177,20 +185,20 @@ class Surrogate:
     # --- choosing --------------------------------------------------------------------------------------------
 
     def _spread(self) -> int:
-        """Of some random configs the one farthest from all that were asked for."""
+        """Of `SPREAD_DRAWS` random configs, the one with the largest posterior variance."""
         free = self._as_light_as_default() or sorted(self.free)
         drawn = self.chance.sample(free, min(SPREAD_DRAWS, len(free)))
         return min(drawn, key=lambda index: -self.process.left[index])
 
     def _as_light_as_default(self) -> list[int]:
-        """The free configs that take no more than the default, as far as anybody knows: where it can be had, the first
-        times should say something of the good end of the space."""
+        """The free configs that are not known to spill more or to have lower occupancy than the default. The first
+        times should come from the good part of the space, if there are such configs."""
         reference = self.compiled.get(self._places(default(self.space)))
         points = self.process.points
         return [index for index in sorted(self.free) if is_as_light(self.compiled.get(points[index]), reference)]
 
     def _promising(self) -> int:
-        """The largest expected improvement, weighed with the chance that the config runs and does not spill."""
+        """The config with the largest expected improvement, weighted by the probability to run and by spills."""
         best_us = min(self.times.values())
         values = [score(self.times[i], best_us) if i in self.times else None for i in self.process.observed]
         expected, spread = self.process.predict(values)
@@ -207,7 +215,8 @@ class Surrogate:
         return choice if best > SETTLED else self._doubtful(expected, spread, runs)
 
     def _doubtful(self, expected: list[float], spread: float, runs: list[float]) -> int:
-        """Where the model, if it errs, errs most in our favour: asked for when it sees nothing left to gain."""
+        """The config with the smallest lower confidence bound of its time, preferring those likely to run: used when
+        the model expects no improvement."""
 
         def hope(index: int) -> tuple[bool, float]:
             doubt = spread * math.sqrt(self.process.left[index])
@@ -218,7 +227,7 @@ class Surrogate:
     # --- learning --------------------------------------------------------------------------------------------
 
     def _learn(self) -> None:
-        """Length scales that explain the times best, one coordinate after the other."""
+        """Fit the length scales by maximum a posteriori, one coordinate after the other."""
         known = list(self.times)[: max(LEARN_AT)]
         points = [self.process.points[index] for index in known]
         best_us = min(self.times.values())
@@ -237,7 +246,8 @@ class Surrogate:
                     best, self.reaches = found, tried
 
     def _renew(self) -> None:
-        """A process of the present length scales that is to see the same, or the better half where that is a lot."""
+        """Replace the process by one with the current length scales and the same observations; if there are more than
+        `most_known`, only the fastest half of that number."""
         kept = [*self.process.observed, *self.unseen]
         if len(kept) > self.most_known:
             kept = sorted(kept, key=lambda index: self.times.get(index, math.inf))[: self.most_known // 2]
@@ -246,13 +256,13 @@ class Surrogate:
 
 
 def score(time_us: float, best_us: float) -> float:
-    """What the process sees of a time: logarithmic, so that gains are fractions, and flattened far from the best,
+    """The value of a time in the process: logarithmic, so that gains are fractions, and compressed far from the best,
     where differences do not matter."""
     return math.log1p(math.log(time_us / best_us))
 
 
 def improvement(expected: float, doubt: float) -> float:
-    """The expected part of a normal variable below 0, the best's score."""
+    """Expected improvement of a normal variable below 0, the score of the best. doubt: its standard deviation."""
     if doubt < 1e-9:
         return max(0.0, -expected)
     z = -expected / doubt
@@ -260,19 +270,19 @@ def improvement(expected: float, doubt: float) -> float:
 
 
 def promise(one: Compiled | None) -> float:
-    """The part of what a model expects to gain that is left when spills are counted."""
+    """Factor for the expected improvement of a config that spills; 1 without known statistics."""
     return 1.0 if one is None else 1.0 / (1.0 + one.spill_bytes / HALVING_BYTES)
 
 
 def is_as_light(one: Compiled | None, other: Compiled | None) -> bool:
-    """Whether it spills no more and keeps no fewer warps resident than the other."""
+    """Whether a config spills no more and has no lower occupancy than the other; True if one is not known."""
     if one is None or other is None:
         return True
     return one.spill_bytes <= other.spill_bytes and one.occupancy >= other.occupancy
 
 
 def coordinates(parameter: Parameter) -> list[float]:
-    """Where the choices lie between 0 and 1: by their logarithm where they span a factor of four, otherwise evenly."""
+    """The choices scaled to 0 to 1: by their logarithm if they span at least a factor of four, otherwise linearly."""
     choices = parameter.choices
     if len(choices) == 1:
         return [0.0]
