@@ -62,10 +62,10 @@ def optimize(
     The options are those of the command `optimize` and of docs/settings.md; None means the default. No settings file is
     read. gpus: GPUs of this machine: "all", a number or UUIDs. workers: workers on other machines, such as
     ["ssh:HOST*4"]. Both replace `start_worker`. option, proposer_option: options of the strategy and of the proposer,
-    by name. out: the run's folder, new. max_autotune: also time this mode of torch.compile next to the best kernel (slow).
-    notify: called with one line per event; without it, a notebook shows a table. An interrupt ends the search in order.
-    Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` if torch or Triton is missing,
-    `ProviderError` if the model gives no answers.
+    by name. out: the run's folder, new. max_autotune: also time this mode of torch.compile next to the best kernel
+    (slow). notify: called with one line per event; without it, a notebook shows a table. An interrupt ends the search
+    in order. Raises `ProblemError`, `RequestError` and `ConfigError` for the request, `MachineError` if torch or Triton
+    is missing, `ProviderError` if the model gives no answers.
     """
     found = optimize_job.optimize(
         os.fspath(problem), start_worker=start_worker, notify=notify,
