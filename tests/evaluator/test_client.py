@@ -572,7 +572,7 @@ def test_a_worker_that_gives_no_sign_of_life_is_given_up(monkeypatch: pytest.Mon
     program = READY + ("for line in sys.stdin: pass" if reads else "import time\ntime.sleep(3600)")
     worker = start_worker(python(program))
     try:
-        with pytest.raises(WorkerLost, match="no sign of life") as error:
+        with pytest.raises(WorkerLost, match="answered no ping") as error:
             worker.load("/" + "x" * 1_000_000)  # more than a pipe holds
         assert not error.value.from_outside
     finally:

@@ -92,7 +92,7 @@ def test_a_candidate_under_which_two_lanes_die_is_at_fault_and_the_rest_goes_on(
         found = evaluated(fleet, 20)
     assert [n for n, one in enumerate(found, 1) if one.status is not Status.PASSED] == [5]
     assert found[4].status is Status.CRASHED
-    assert found[4].reason.startswith("it took two workers down")
+    assert found[4].reason.startswith("two workers were lost while they worked on it")
 
 
 @dataclass
@@ -134,7 +134,7 @@ def test_a_lane_that_neither_answers_nor_dies_is_ended_and_its_candidate_tried_e
         found = evaluated(fleet, 20, at_once=4)
     assert [n for n, one in enumerate(found, 1) if one.status is not Status.PASSED] == [7]
     assert found[6].status is Status.TIMEOUT
-    assert "an evaluation had no answer after 0.5 s" in found[6].reason
+    assert "an evaluation exceeded its time limit, 0.5 s" in found[6].reason
     assert hung.count(text(3)) == 1
     assert hung.count(text(7)) == 2
     assert all(lane.closed for lane in started)
@@ -281,7 +281,7 @@ def test_a_lane_of_another_kind_is_left_out_and_said(caplog: pytest.LogCaptureFi
         while not caplog.records:
             pass
     assert len({lane.hello.device for lane in lanes.workers if lane.calls}) == 1
-    assert "it is not of the kind of the others: device" in caplog.text
+    assert "it differs from the other lanes: device" in caplog.text
 
 
 def test_where_no_lane_starts_the_reason_is_said() -> None:

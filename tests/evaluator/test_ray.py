@@ -144,7 +144,7 @@ def test_a_cluster_without_a_token_or_with_another_is_refused_in_one_line(
         with pytest.raises(MachineError):
             start_lanes(lanes_at("ray"))
         (line,) = capfd.readouterr().err.splitlines()
-        assert "takes work from anybody" in line
+        assert "accepts processes without a token" in line
     for found in cluster_of(0, {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN": "theirs"}):
         monkeypatch.setenv("RAY_ADDRESS", found["address"])
         with pytest.raises(MachineError):

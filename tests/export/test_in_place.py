@@ -202,5 +202,5 @@ def test_the_operator_says_what_it_changes_and_returns_nothing_else(found: dict[
 
 
 def test_a_counter_that_forward_reads_and_advances_is_refused_in_one_line() -> None:
-    with pytest.raises(RequestError, match="forward counts on in slots"):
+    with pytest.raises(RequestError, match="forward advances the integers of slots in place"):
         arguments_of(replace(kv_append(counter=True)))

@@ -203,7 +203,7 @@ def test_modules_share_what_counts_and_below_which_size_nothing_wins(found: dict
 def test_a_size_is_given_up_for_all_dtypes_only_where_it_is_below_all_that_win(found: dict[str, Any]) -> None:
     assert found["a size below all that win"] is True
     assert found["a dtype that loses"] is True
-    assert found["a dtype of a size below all that win, explained"].startswith("called: PyTorch (nothing alike")
+    assert found["a dtype of a size below all that win, explained"].startswith("called: PyTorch (no similar shape")
 
 
 def test_what_is_remembered_of_shapes_is_bounded(found: dict[str, Any]) -> None:
@@ -223,7 +223,7 @@ def test_a_model_is_patched_and_set_back(found: dict[str, Any]) -> None:
 
 
 def test_a_module_that_computes_something_else_is_not_patched(found: dict[str, Any]) -> None:
-    assert "no module of Sequential is meant" in found["nothing is meant"]
+    assert "no module of Sequential matches" in found["nothing is meant"]
     assert "does not compute what the problem's Model computes" in found["another dimension"]
     assert "does not compute what the problem's Model computes" in found["another function"]
     assert "in training" in found["right in evaluation only"]

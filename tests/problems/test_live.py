@@ -362,7 +362,7 @@ def test_a_module_that_cannot_be_stored_is_refused_in_one_line(acme: ModuleType,
     cases = {
         r"argument 'config' of Block is a object, which cannot be written": acme.Block(24, config=object()),
         r"Block.up has forward hooks.*\(remove them first\)": hooked,
-        r"forward of this one Block.norm was replaced": replaced,
+        r"the forward of this Block.norm was replaced": replaced,
         r"Block has parameters of torch.float16, torch.float32.*\(cast the whole module to one dtype\)": mixed,
         "int is no torch.nn.Module": 3,
     }

@@ -283,7 +283,7 @@ class ProcessWorker:
         while self.ended is None and not self.closing.wait(0 if missed else PING_S):
             missed = 0 if self._is_there() else missed + 1
             if missed == PINGS_MISSED:
-                self.silent = f"the worker gave no sign of life for {missed * PING_S:g} s"
+                self.silent = f"the worker answered no ping for {missed * PING_S:g} s"
                 self.process.kill()
                 return
 

@@ -262,7 +262,7 @@ class Fleet:
             self._note(name, error)
             lost = self._attempts.lose(name, time.monotonic())
             for job in self._dispatch.lost(name, time.monotonic(), error.from_outside, overdue):
-                self._blamed[job] = TookDown(f"it took two workers down: {error}")
+                self._blamed[job] = TookDown(f"two workers were lost while they worked on it: {error}")
                 if overdue is not None:
                     self._blamed[job].status = Status.TIMEOUT
             self._end(name, error, lost)
@@ -320,7 +320,7 @@ class Fleet:
             try:
                 if worker is not None and overdue:
                     late = WorkerLost(
-                        f"an evaluation had no answer after {self._answer_s:g} s for each that the lane had"
+                        f"an evaluation exceeded its time limit, {self._answer_s:g} s for each evaluation on the lane"
                     )
                     self._lost(name, worker, late, overdue)
                 elif worker is None:
@@ -357,7 +357,7 @@ class Fleet:
         worker.close()
         if other:
             words = ", ".join(f"{what} {worker.hello.kind[what]} and not {kind[what]}" for what in other)
-            raise WorkerError(f"it is not of the kind of the others: {words}")
+            raise WorkerError(f"it differs from the other lanes: {words}")
 
     def _do(self, name: str, worker: LaneWorker, step: Step) -> None:
         """Run a step on a lane. If the step failed on the first lane, the problem is at fault and no other lane tries.

@@ -165,7 +165,7 @@ def refuse_what_is_open(where: str) -> None:
     if by_token is not Outcome.JOINED or by_none is Outcome.UNKNOWN:
         raise Gone(f"no Ray cluster that requires a token answers here ({where}): {START}", from_outside=False)
     if by_none is Outcome.JOINED:
-        raise Gone(f"the Ray cluster takes work from anybody who reaches its ports: {START}", from_outside=False)
+        raise Gone(f"the Ray cluster accepts processes without a token: {START}", from_outside=False)
 
 
 class Outcome(enum.Enum):

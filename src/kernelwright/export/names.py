@@ -41,11 +41,11 @@ def identifier(name: str) -> str:
 def unfit(package: str) -> str | None:
     """Why a package cannot or should not be named `package`; None if it can."""
     if not (package.isascii() and package.isidentifier()):
-        return "it is no identifier in ASCII"
+        return "it is not an identifier in ASCII"
     if keyword.iskeyword(package):
-        return "it is a word of Python's own"
+        return "it is a keyword of Python"
     if package.lower() in sys.stdlib_module_names:
-        return "it is a module of Python's own"
+        return "it is a module of Python's standard library"
     if package.lower() in OTHERS or package.lower() == BESIDE:
-        return "it would take the place of another"
+        return "it would hide or overwrite another package"
     return None

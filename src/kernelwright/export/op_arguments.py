@@ -63,9 +63,9 @@ def arguments_of(subject: Subject) -> Arguments:
     counted = [name for name in case.restored if "int" in getattr(given[name], "dtype", "")]
     if counted:
         raise RequestError(
-            f"{subject.problem.name}'s forward counts on in {counted[0]}, and calls in a row, by which a package is "
-            "timed, would run past its end",
-            "let the caller change it",
+            f"{subject.problem.name}'s forward advances the integers of {counted[0]} in place, so repeated calls, "
+            "as in a package's benchmark, would run past the end of other inputs",
+            f"advance {counted[0]} in the caller of forward",
         )
     returned = len(case.outputs) - len(case.mutates)
     return Arguments(

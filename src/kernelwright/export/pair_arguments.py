@@ -61,7 +61,7 @@ def pair_of(subject: Subject, arguments: Arguments) -> Pair:
     info = next(info for info in subject.problem.cases if info.case.timed)
     if not info.gradients_of:
         raise RequestError(
-            f"{subject.problem.name} was loaded by a version that did not keep of what its gradients are",
+            f"{subject.problem.name} was loaded by an older version, which did not record the names of its gradients",
             "export the candidate's file, with --problem",
         )
     outputs = forward_case(info).outputs

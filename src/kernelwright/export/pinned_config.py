@@ -14,7 +14,7 @@ from kernelwright.model import CaseInfo, Evaluation, Timing
 from kernelwright.search.ranking import beats
 
 FILE = "best_config.json"
-WHY = "what the run's confirmation timed, against the run's first kernel"
+WHY = "timed at the run's confirmation, compared with the run's first kernel"
 
 
 def pinned_config_files(subject: Subject) -> dict[str, str]:
@@ -22,7 +22,7 @@ def pinned_config_files(subject: Subject) -> dict[str, str]:
     evaluation, where, run = subject.evaluation, subject.environment, subject.run
     assert run is not None
     if evaluation.score_us is None or evaluation.timing_kind is None:
-        raise RequestError("a pinned config says how fast it is, and this kernel was not timed", "export another trial")
+        raise RequestError("this kernel was not timed, and best_config.json needs its time", "export another trial")
     cases = {info.case.name: info for info in subject.problem.cases}
     timed = {one.case: one.timing for one in evaluation.results if one.timing is not None and one.case in cases}
     first = run.seed.evaluation if run.seed is not None else None

@@ -182,7 +182,7 @@ class Search:
                 break
             config = self._sampler.ask()
             if config is None:
-                self.stopped = "" if under_way or asked else "the sampler, which has nothing more to ask"
+                self.stopped = "" if under_way or asked else "the sampler, which has no more configs to try"
                 break
             at = key(self._space, config)
             known = self._known.get(at)
@@ -267,4 +267,8 @@ def sound(found: Found) -> Found:
     """The result, or a runtime error if one of its times is not positive and finite, so that it is never the best."""
     if all(time.median_us > 0 and math.isfinite(time.median_us) for time in found.times):
         return found
-    return Found(status=Status.RUNTIME_ERROR, reason=f"its times are no times: {found.times}", stages_s=found.stages_s)
+    return Found(
+        status=Status.RUNTIME_ERROR,
+        reason=f"its times are not positive numbers: {found.times}",
+        stages_s=found.stages_s,
+    )

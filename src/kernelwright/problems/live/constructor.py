@@ -103,7 +103,7 @@ def _same_attributes(module: Any, made: Any) -> None:
             if len(getattr(part, kind)) != len(getattr(other, kind)):
                 raise ProblemError(f"{where} has forward hooks, which a problem cannot hold", "remove them first")
         if "forward" in vars(part) and "forward" not in vars(other):
-            raise ProblemError(f"forward of this one {where} was replaced", "put the new forward into a class")
+            raise ProblemError(f"the forward of this {where} was replaced", "define a class with the new forward")
         for name in sorted((set(vars(part)) | set(vars(other))) - internal):
             value, second = vars(part).get(name), vars(other).get(name)
             if _is_plain(value) and _is_plain(second) and repr(value) != repr(second):

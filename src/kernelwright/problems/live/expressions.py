@@ -65,7 +65,9 @@ class Expressions:
         if isinstance(value, torch.nn.Module):
             made = construction_of(value, {})
             if made.cast or made.buffers:
-                raise ProblemError(f"{what} was changed after it was constructed", "make a class that constructs it so")
+                raise ProblemError(
+                    f"{what} was changed after it was constructed", "make these changes in the constructor of a class"
+                )
             return _called(part(type(value)), list(made.positional), made.named, part)
         if isinstance(value, type | types.FunctionType | types.BuiltinFunctionType) and not _is_bound(value):
             return self._named(value, what, home)
@@ -129,7 +131,9 @@ class Expressions:
 
     def _claim(self, name: str, value: Any, what: str) -> None:
         if name in self._bound and not _same(self._bound[name], value):
-            raise ProblemError(f"{what} has the name of another thing that is used", f"rename one {name!r}")
+            raise ProblemError(
+                f"{what} has the same name as another object that is used", f"rename one of them: {name!r}"
+            )
         self._bound[name] = value
 
 

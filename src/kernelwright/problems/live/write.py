@@ -102,7 +102,7 @@ def write_module(
     kept_bytes = sum(buffer.numel() * buffer.element_size() for buffer in made.buffers.values())
     if kept_bytes > STORED_BYTES:
         raise ProblemError(
-            f"buffers of {kept_bytes >> 20} MiB have values that the constructor does not make, of which "
+            f"buffers of {kept_bytes >> 20} MiB differ from those that the constructor makes; at most "
             f"{STORED_BYTES >> 20} MiB can be stored",
             "compute them in the constructor, or make them inputs",
         )

@@ -23,7 +23,8 @@ def problem_file(path: Path) -> Path | None:
     file = next((place for place in places if place.is_file()), None)
     if file is None:
         raise ProblemError(
-            f"{path} has no workloads: tried {', '.join(map(str, places))}", "a definition leaves its sizes to them"
+            f"{path} has no workloads: tried {', '.join(map(str, places))}",
+            "add one of these files: it states the sizes",
         )
     return write(translated(path, NAME, definition, read_workloads(file), random_values))
 

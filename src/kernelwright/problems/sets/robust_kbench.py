@@ -101,7 +101,7 @@ def _arguments(file: Path, tree: ast.Module, name: str) -> dict[str, ast.expr | 
     else:
         given, args = found.args.args, found.args
     if args.vararg or args.kwarg or args.kwonlyargs or args.posonlyargs:
-        raise ProblemError(f"{file}: {name} takes arguments that have no name", "expected plain ones")
+        raise ProblemError(f"{file}: {name} has *, **, keyword-only or positional-only arguments", "use plain ones")
     padding: list[ast.expr | None] = [None] * len(given)
     defaults = [*padding, *args.defaults][-len(given) :] if given else []
     return dict(zip((argument.arg for argument in given), defaults, strict=True))
