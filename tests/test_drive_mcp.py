@@ -13,11 +13,11 @@ from command_line import PROBLEM
 from fakes import STARTER
 from kernelwright.journal import Journal
 
-pytest.importorskip("mcp", reason="the MCP server needs mcp: pip install -e '.[mcp]'")
+pytest.importorskip("mcp.server", reason="the MCP server needs mcp: pip install -e '.[mcp]'")
 
 pytestmark = pytest.mark.process
 
-SERVING = str(Path(__file__).parent / "cli" / "serving.py")
+SERVING = str(Path(__file__).parent / "mcp" / "serving.py")
 KERNEL = "import torch\n\nBLOCK = {block}\n\n\ndef kernel_function(x):\n    return x\n"
 
 

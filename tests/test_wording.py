@@ -40,7 +40,7 @@ def test_a_page_has_no_riddle(page: Path) -> None:
     assert [(number, line[:80]) for number, line in lines if RIDDLES.search(line) or PERSONIFIED.search(line)] == []
 
 
-@pytest.mark.parametrize("folder", ["cli", "jobs", "report", "run", "tune", "api"])
+@pytest.mark.parametrize("folder", ["cli", "mcp", "api", "jobs", "report", "run", "tune"])
 def test_a_message_says_the_best_and_not_what_stands(folder: str) -> None:
     found = [
         f"{file.name}: {node.value}"

@@ -26,7 +26,7 @@ def mcp(parts: Parts, target: str | None) -> None:
     are found from the folder it is started in, and runs go to ./runs there.
     """
     try:
-        from kernelwright.cli.mcp_server import server
+        from kernelwright.mcp.server import server
     except ModuleNotFoundError as error:
         if not str(error.name).startswith("mcp"):
             raise

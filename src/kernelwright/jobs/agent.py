@@ -78,8 +78,7 @@ class AgentSession:
 
     def __init__(self, *, start_worker: StartWorker, notify: Notify, target: str | None = None) -> None:
         """target: compile target, only without a GPU; None: the machine's or the run's own."""
-        self.start_worker, self.target = start_worker, target
-        self._notify = notify
+        self.start_worker, self.notify, self.target = start_worker, notify, target
         self._lock = threading.RLock()
         """Guards access to the run; taken briefly by each call."""
         self._choosing = threading.Lock()
@@ -100,8 +99,8 @@ class AgentSession:
         """
         with self._choosing:
             given = read_options({"target": self.target, **options, "problem": problem, "proposer": MAILBOX})
-            run = new_run(given, settings, start_worker=self.start_worker, ask=refuse, notify=self._notify)
-            self._open(begin(run, notify=self._notify), at_once)
+            run = new_run(given, settings, start_worker=self.start_worker, ask=refuse, notify=self.notify)
+            self._open(begin(run, notify=self.notify), at_once)
             return self.state()
 
     def go_on(self, folder: str, at_once: int = ONE) -> dict[str, Any]:
@@ -115,7 +114,7 @@ class AgentSession:
             if proposer != MAILBOX:
                 raise RequestError(f"{folder} is written by {proposer}, not by replies", "start a run of your own")
             again = reopen(
-                Path(folder), target=self.target, start_worker=self.start_worker, notify=self._notify, ask=refuse
+                Path(folder), target=self.target, start_worker=self.start_worker, notify=self.notify, ask=refuse
             )
             self._open(again, at_once)
             return self.state()
@@ -219,7 +218,7 @@ class AgentSession:
             opened.line = line
 
         opened.outcome = run_session(
-            journal, worker, budget or limits, notify=self._notify, display=lines_to(keep), proposer_options=WHOLE,
+            journal, worker, budget or limits, notify=self.notify, display=lines_to(keep), proposer_options=WHOLE,
             most_waiting=self._most_waiting,
         ).outcome  # fmt: skip
 

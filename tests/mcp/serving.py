@@ -1,4 +1,4 @@
-"""An MCP server whose worker is fake: started by test_mcp.py as an agent starts the real one.
+"""An MCP server whose worker is fake: started by test_server.py as an agent starts the real one.
 
 The words after its name say what is special about the worker: "slow", or "timed cases only" on a machine without a GPU.
 """
@@ -12,8 +12,8 @@ from typing import Any
 import msgspec
 
 from fakes import ENVIRONMENT, PROBLEM, FakeWorker
-from kernelwright.cli.mcp_server import server
 from kernelwright.jobs.agent import AgentSession
+from kernelwright.mcp.server import server
 from kernelwright.model import Candidate, Evaluation
 from started import starting
 

@@ -9,8 +9,6 @@ from typing import Any
 from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
-from kernelwright.cli.mcp_calls import BEGINS, READS, WRITES, awaited, said
-from kernelwright.cli.output import note
 from kernelwright.errors import RequestError
 from kernelwright.folders import write_file
 from kernelwright.jobs import bench as bench_job
@@ -20,6 +18,7 @@ from kernelwright.jobs import verify as verify_job
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.exportable import ExportSource
+from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited, said
 from kernelwright.model import Candidate
 from kernelwright.problems import ProblemPath
 from kernelwright.problems.gallery import gallery_problems
@@ -82,7 +81,7 @@ def add_candidate_tools(made: MCPServer, agent: AgentSession) -> None:
             ctx,
             f"timing kernels for {problem}",
             lambda: bench_text(
-                bench_job.bench(problem, files or (), settings, start_worker=agent.start_worker, notify=note)
+                bench_job.bench(problem, files or (), settings, start_worker=agent.start_worker, notify=agent.notify)
             ),
         )
 
@@ -152,7 +151,9 @@ def verified(problem: str, file: str | None, source: str | None, agent: AgentSes
     if (file is None) == (source is None):
         raise RequestError("a kernel is a file or a source", "give one of them")
     candidate = read_candidate(file) if file is not None else Candidate(source=source or "")
-    found = verify_job.verify(problem, candidate, start_worker=agent.start_worker, notify=note, target=agent.target)
+    found = verify_job.verify(
+        problem, candidate, start_worker=agent.start_worker, notify=agent.notify, target=agent.target
+    )
     evaluation = found.evaluation
     return {
         "status": evaluation.status.value,
@@ -162,7 +163,7 @@ def verified(problem: str, file: str | None, source: str | None, agent: AgentSes
 
 
 def exported(source: ExportSource, format: str, out: str | None, agent: AgentSession) -> dict[str, Any]:
-    found = export_job.export(source, start_worker=agent.start_worker, notify=note, format=format, out=out)
+    found = export_job.export(source, start_worker=agent.start_worker, notify=agent.notify, format=format, out=out)
     return {
         "folder": None if found.folder is None else str(found.folder),
         "files": list(found.files),

@@ -1,4 +1,4 @@
-"""The tools of the MCP server that work on a run, each one call of `jobs/agent.py`; `mcp_tools` has the others.
+"""The tools of the MCP server that work on a run, each one call of `jobs/agent.py`; `tools.py` has the others.
 
 A tool's description is all that an agent reads before it calls, so it says what comes back and what to do next.
 """
@@ -13,11 +13,10 @@ from mcp.server import MCPServer
 from mcp.server.mcpserver import Context
 
 from kernelwright import __version__
-from kernelwright.cli.mcp_calls import BEGINS, READS, WRITES, awaited, said, watched
-from kernelwright.cli.mcp_tools import add_tools
-from kernelwright.cli.output import note
 from kernelwright.jobs.agent import AgentSession
 from kernelwright.jobs.settings import read_settings
+from kernelwright.mcp.calls import BEGINS, READS, WRITES, awaited, said, watched
+from kernelwright.mcp.tools import add_tools
 from kernelwright.model import LibraryMode
 from kernelwright.report.runs import run_lines
 
@@ -68,7 +67,7 @@ def add_runs(made: MCPServer, agent: AgentSession) -> None:
             "loading the problem",
             lambda: agent.start(
                 problem,
-                settings=read_settings(None, note),
+                settings=read_settings(None, agent.notify),
                 at_once=requests_at_once,
                 trials=trials,
                 minutes=minutes,

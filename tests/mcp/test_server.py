@@ -1,4 +1,4 @@
-"""`mcp`: an agent drives a run through a real client of the protocol, over standard input and output.
+"""An agent drives a run through a real client of the protocol, over standard input and output.
 
 The worker is fake, the server and the client are not. The rule: only what the agent sees, and the run's journal.
 """
@@ -19,7 +19,7 @@ from kernelwright.model import Budget
 from kernelwright.report.view import read_run
 from kernelwright.run import is_paused, pause
 
-pytest.importorskip("mcp", reason="the MCP server needs mcp: pip install -e '.[mcp]'")
+pytest.importorskip("mcp.server", reason="the MCP server needs mcp: pip install -e '.[mcp]'")
 
 TESTS = Path(__file__).parent.parent
 KERNEL = "class ModelNew:\n    pass\n\n\nBLOCK = {block}\n"
