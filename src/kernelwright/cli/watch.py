@@ -12,9 +12,9 @@ from pathlib import Path
 import click
 
 from kernelwright.cli import complete
-from kernelwright.cli.live_page import LiveRun, LiveServer, RunIsOver
 from kernelwright.cli.output import note, say
 from kernelwright.errors import RequestError
+from kernelwright.report.live import LiveRun, LiveServer, RunIsOver
 
 NICER_BY = 10
 """The run's own processes come first where there are few processors."""

@@ -15,10 +15,10 @@ import pytest
 
 from browser import chromium, visit
 from command_line import run as command
-from kernelwright.cli.live_page import HOST, LiveRun, LiveServer, RunIsOver
 from kernelwright.errors import RunFolderError
 from kernelwright.journal import NAME, Journal
 from kernelwright.model import Budget, Trial
+from kernelwright.report.live import HOST, LiveRun, LiveServer, RunIsOver
 from samples import passed, run_info, short_run
 
 
