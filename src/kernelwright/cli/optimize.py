@@ -27,7 +27,6 @@ from kernelwright.cli.context import (
     workers_option,
 )
 from kernelwright.cli.display import show
-from kernelwright.cli.ending import ending_text, series_ending_text
 from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.cli.sent import dry_run_text
@@ -42,6 +41,7 @@ from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_
 from kernelwright.model import BUDGET_LIMITS
 from kernelwright.problems import problems_named
 from kernelwright.report.document import report_document
+from kernelwright.report.ending import ending_text, several_ending_text
 from kernelwright.report.several import totals
 from kernelwright.run import StopReason
 
@@ -229,7 +229,7 @@ def end(ctx: click.Context, result: SessionResult, as_json: bool) -> NoReturn:
 
 def end_series(ctx: click.Context, result: SeriesResult, as_json: bool) -> NoReturn:
     """The table of several problems, and the exit status: 1 where one was not judged, or no kernel of it passed."""
-    say(series_ending_text(result), as_json)
+    say(several_ending_text(result.folder, result.lines, result.has_device, result.reason, result.detail), as_json)
     if as_json:
         say_document(
             {

@@ -12,12 +12,9 @@ from kernelwright.journal import NAME, Journal
 from kernelwright.report.files import PAGE
 from kernelwright.report.framework import framework_report
 from kernelwright.report.page.several import several_page
-from kernelwright.report.several import Line, State, line_of, several_text
+from kernelwright.report.several import TABLE, TABLE_PAGE, Line, State, line_of, several_text
 from kernelwright.report.view import read_run
 from kernelwright.text.escape import legible
-
-TEXT = "table.txt"
-HTML = "table.html"
 
 
 @dataclass
@@ -41,8 +38,8 @@ class Table:
         lines = self.lines(series)
         pages = {line.name for line in lines if (self.folder / line.name / PAGE).is_file()}
         page = several_page(self.folder.name or "several problems", lines, pages, self.has_device)
-        write_file(self.folder, TEXT, legible(several_text(lines, self.has_device)) + "\n")
-        write_file(self.folder, HTML, page)
+        write_file(self.folder, TABLE, legible(several_text(lines, self.has_device)) + "\n")
+        write_file(self.folder, TABLE_PAGE, page)
 
     def _line(self, name: str, series: Series) -> Line:
         reason = series.left.get(name) or series.failed.get(name, "")

@@ -22,6 +22,10 @@ from kernelwright.text.grid import Grid
 from kernelwright.text.table import table
 from kernelwright.text.units import count_text, duration_text, share_text, time_text, times_text
 
+TABLE = "table.txt"
+TABLE_PAGE = "table.html"
+"""Files in the folder of the runs."""
+
 State = Literal["solved", "plausible", "starter kept", "no kernel", "searching", "left", "not judged", "not begun"]
 """solved: a kernel is confirmed in the problem's library mode. plausible: the same without a GPU. starter kept: nothing
 confirmed is better than the user's own. left: there is nothing to win. not judged: see the reason."""

@@ -1,18 +1,17 @@
-"""The last lines that `optimize` prints: the verdict, where the files are, and what to do next."""
+"""The text at the end of a search: the verdict, where the files are, and what to do next."""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Sequence
+from pathlib import Path
 
-from kernelwright.jobs.series_search import SeriesResult
-from kernelwright.jobs.series_table import HTML as TABLE_PAGE
-from kernelwright.jobs.series_table import TEXT as TABLE
 from kernelwright.model import BUDGET_LIMITS, Budget, Operator
 from kernelwright.propose import prompt_path, writes_code
 from kernelwright.report.commands import KERNEL, command_on_best
 from kernelwright.report.convergence import convergence_text, kind_of
 from kernelwright.report.files import PAGE, REPORT, TRACE
-from kernelwright.report.several import several_text
+from kernelwright.report.several import TABLE, TABLE_PAGE, Line, several_text
 from kernelwright.report.verdict import verdict_text
 from kernelwright.report.view import RunView
 from kernelwright.run import Outcome, StopReason
@@ -33,13 +32,15 @@ def ending_text(view: RunView, outcome: Outcome, budget: Budget) -> str:
     return "\n\n".join(part for part in [*parts, next_text(view, outcome, budget)] if part)
 
 
-def series_ending_text(result: SeriesResult) -> str:
-    """The table of several problems, where everything is, and how to go on."""
-    places = [f"table   {result.folder / TABLE}", f"page    {result.folder / TABLE_PAGE}"]
-    resume = shlex.join(["kernelwright", "optimize", "--resume", str(result.folder)])
+def several_ending_text(
+    folder: Path, lines: Sequence[Line], has_device: bool | None, reason: StopReason, detail: str
+) -> str:
+    """The table of several problems, where everything is, and how to go on. reason, detail: why the session ended."""
+    places = [f"table   {folder / TABLE}", f"page    {folder / TABLE_PAGE}"]
+    resume = shlex.join(["kernelwright", "optimize", "--resume", str(folder)])
     how = "go on; where a limit ended it, give a larger one"
-    more = "" if result.reason is StopReason.FINISHED else f"next:\n  {resume}\n      {how}"
-    parts = [several_text(result.lines, result.has_device), f"stopped: {result.detail}", "\n".join(places), more]
+    more = "" if reason is StopReason.FINISHED else f"next:\n  {resume}\n      {how}"
+    parts = [several_text(lines, has_device), f"stopped: {detail}", "\n".join(places), more]
     return "\n\n".join(part for part in parts if part)
 
 
