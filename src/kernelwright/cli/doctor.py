@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
-
 import click
 
 from kernelwright.cli.context import Parts, pass_parts, target_option
 from kernelwright.cli.output import say, say_document
-from kernelwright.codec import plain
-from kernelwright.jobs.doctor import Canary, Examination, examine
-from kernelwright.model import Machine
-from kernelwright.report.evaluation import environment_settings, settings_text
+from kernelwright.jobs.doctor import examine
+from kernelwright.report.examination import examination_document, examination_text
 
 
 @click.command()
@@ -36,71 +30,15 @@ def doctor(
     lanes = parts.places.lanes_on(gpus, workers)
     if not lanes:
         found = examine(start_worker=parts.start_worker, target=target)
-        say_examination(found, as_json)
+        say(examination_text(found), as_json)
         if as_json:
-            say_document(document(found))
+            say_document(examination_document(found))
         ctx.exit(1 if found.failed else 0)
     examined = {}
     for lane in lanes:
         say(f"worker {lane.name}\n", as_json)
         examined[lane.name] = examine(start_worker=parts.places.workers_on([lane]), target=target)
-        say_examination(examined[lane.name], as_json)
-        say("", as_json)
+        say(examination_text(examined[lane.name]) + "\n", as_json)
     if as_json:
-        say_document({"workers": {name: document(one) for name, one in examined.items()}})
+        say_document({"workers": {name: examination_document(one) for name, one in examined.items()}})
     ctx.exit(1 if any(one.failed for one in examined.values()) else 0)
-
-
-def say_examination(found: Examination, as_json: bool) -> None:
-    machine, timed_too = found.machine, found.environment.device is not None
-    for title, lines in (
-        ("environment", environment_settings(found.environment)),
-        ("machine", {"GPU": machine.gpu, "NVML": machine.nvml, "profiler": machine.profiler}),
-        ("confinement of candidates: measures", machine.measures),
-        ("confinement of candidates: what an intruder tried", attempts_by_outcome(machine)),
-        ("model providers", {name: "set" if is_set else "not set" for name, is_set in found.providers.items()}),
-        ("caches", found.caches),
-        ("canaries", canary_texts(found.canaries)),
-    ):
-        say(settings_text(title, lines) + "\n", as_json)
-    say(conclusion(machine, found.failed, timed_too), as_json)
-
-
-def document(found: Examination) -> dict[str, Any]:
-    return {
-        "environment": found.environment, "machine": plain(found.machine), "providers": found.providers,
-        "caches": found.caches,
-        "canaries": [asdict(canary) | {"good": canary.good} for canary in found.canaries],
-    }  # fmt: skip
-
-
-def attempts_by_outcome(machine: Machine) -> dict[str, str]:
-    """One line for each attempt to escape, with what stopped it; lines that are the same for all roles are joined."""
-    texts: dict[str, str] = {}
-    for what in dict.fromkeys(attempt.what for attempt in machine.attempts):
-        how = {a.role: f"refused: {a.how}" if a.refused else f"POSSIBLE: {a.how}"
-               for a in machine.attempts if a.what == what}  # fmt: skip
-        alike = len(set(how.values())) == 1
-        texts |= {what: next(iter(how.values()))} if alike else {f"{role}: {what}": text for role, text in how.items()}
-    return texts
-
-
-def canary_texts(canaries: Sequence[Canary]) -> dict[str, str]:
-    texts = {}
-    for canary in canaries:
-        wanted = "as it must be" if canary.good else f"MUST BE {canary.expected}"
-        texts[canary.what] = f"{canary.got}, {wanted}" + (f" ({canary.detail})" if canary.detail else "")
-    return texts
-
-
-def conclusion(machine: Machine, failed: Sequence[Canary], timed_too: bool) -> str:
-    """The conclusion in a few lines: whether results of this machine count, and what candidates could reach."""
-    lines = [f"{len(failed)} of the canaries failed: do not trust results from this machine."]
-    if not failed:
-        lines = ["Every canary got its known verdict." + ("" if timed_too else " Nothing was timed: no GPU.")]
-    open_ways = [f"{attempt.what} ({attempt.role})" for attempt in machine.attempts if not attempt.refused]
-    if open_ways:
-        lines.append(f"Code of candidates could here: {'; '.join(open_ways)}. See docs/confinement.md.")
-    else:
-        lines.append("Sandbox: no escape attempt succeeded.")
-    return "\n".join(lines)

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import os
 import tempfile
-from dataclasses import dataclass
 from pathlib import Path
 
 from kernelwright.cache import FOLDER_BYTES_MAX, Cache
@@ -15,7 +14,6 @@ from kernelwright.errors import ConfigError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import load_problem
 from kernelwright.jobs.worker import StartWorker
-from kernelwright.model import Environment, Machine
 from kernelwright.problems.canaries import (
     TIMED_CASE,
     canary_problem,
@@ -23,6 +21,7 @@ from kernelwright.problems.canaries import (
     reference_canary,
     timed_canaries,
 )
+from kernelwright.report.examination import Canary, Examination
 from kernelwright.run.verdicts import MOST_BYTES, VARIABLE, cache_folder
 from kernelwright.text.units import bytes_text
 
@@ -30,37 +29,6 @@ COMPILED = "KERNELWRIGHT_COMPILE_CACHE"
 """Environment variable that names the workers' folder of compiled kernels."""
 
 KEYS = ("ANTHROPIC_API_KEY", "OPENAI_API_KEY", "OPENAI_BASE_URL")
-
-
-@dataclass(frozen=True)
-class Canary:
-    """A candidate whose verdict is known, and the verdict that it got. detail: the worker's reason or figures."""
-
-    what: str
-    expected: str
-    got: str
-    detail: str
-
-    @property
-    def good(self) -> bool:
-        return self.got == self.expected
-
-
-@dataclass(frozen=True)
-class Examination:
-    """What this machine can do. providers: whether each environment variable of a model provider is set.
-    caches: where each is and how large, or why there is none."""
-
-    environment: Environment
-    machine: Machine
-    providers: dict[str, bool]
-    caches: dict[str, str]
-    canaries: tuple[Canary, ...]
-
-    @property
-    def failed(self) -> tuple[Canary, ...]:
-        """Canaries that got another verdict than the known one."""
-        return tuple(canary for canary in self.canaries if not canary.good)
 
 
 def examine(*, start_worker: StartWorker, target: str | None = None) -> Examination:
