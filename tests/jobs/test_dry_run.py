@@ -9,8 +9,9 @@ import pytest
 
 from command_line import PROBLEM, run
 from fakes import FakeWorker
-from kernelwright.jobs.dry_run import DryRun, dry_run
+from kernelwright.jobs.dry_run import dry_run
 from kernelwright.jobs.optimize import optimize
+from kernelwright.report.dry_run import DryRun
 from llm_server import chat, llm_server
 from proposing import KERNEL, REPLY
 from started import starting

@@ -29,7 +29,6 @@ from kernelwright.cli.context import (
 from kernelwright.cli.display import show
 from kernelwright.cli.main import INTERRUPTED
 from kernelwright.cli.output import note, say, say_document
-from kernelwright.cli.sent import dry_run_text
 from kernelwright.errors import NothingToWin
 from kernelwright.jobs import dry_run as dry_run_job
 from kernelwright.jobs import optimize as job
@@ -41,6 +40,7 @@ from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_
 from kernelwright.model import BUDGET_LIMITS
 from kernelwright.problems import problems_named
 from kernelwright.report.document import report_document
+from kernelwright.report.dry_run import dry_run_text
 from kernelwright.report.ending import ending_text, several_ending_text
 from kernelwright.report.several import totals
 from kernelwright.run import StopReason

@@ -27,7 +27,6 @@ from kernelwright.model import (
     Operator,
     Profile,
     Proposal,
-    Record,
     Request,
     RunSettings,
     Trial,
@@ -36,6 +35,7 @@ from kernelwright.propose import Context, prompt_path
 from kernelwright.propose.lessons import read_cards
 from kernelwright.propose.table import Shown, shown_proposer
 from kernelwright.propose.withheld import without_source
+from kernelwright.report.dry_run import DryRun
 from kernelwright.run.profiling import taken
 from kernelwright.search import build_strategy
 
@@ -46,20 +46,6 @@ MOST_ASKED = 64
 TUNES = (
     "the search first tunes the numbers of its starter, without a prompt; the first prompt then also shows the result"
 )
-
-
-class DryRun(Record, frozen=True, kw_only=True):
-    """proposer: who writes candidates. address: where its prompts go, None where nothing is sent. document: the first
-    one, whole, as it is sent, without the key. file: the prompt that is written for a person to answer, where that is
-    how this proposer asks. limits: the most that a run may take, by what is limited. remarks: what follows later."""
-
-    problem: str
-    proposer: str
-    address: str | None = None
-    document: dict[str, Any] | None = None
-    file: str | None = None
-    limits: dict[str, str]
-    remarks: tuple[str, ...] = ()
 
 
 def dry_run(
