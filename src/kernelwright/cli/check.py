@@ -10,28 +10,10 @@ import click
 from kernelwright.cli import complete
 from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option
 from kernelwright.cli.output import say, say_document
-from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.jobs import check as job
 from kernelwright.model import LibraryMode, WhichCases
-from kernelwright.report.bounds import bounds_document, bounds_text
-from kernelwright.report.derived import derived_document, derived_text
-from kernelwright.report.evaluation import IEEE, TF32, environment_settings, settings_text
-from kernelwright.report.qualification import qualification_text
-from kernelwright.report.stated import stated_text
-
-LAYOUTS = {
-    "dense": 'layouts: a candidate may serve dense inputs only (LAYOUTS = "any" demands all strides)',
-    "any": "layouts: a candidate has to serve inputs of any strides",
-}
-
-LIBRARY = {
-    "none": 'library steps: none (LIBRARY = "finish" or "any" allows some)',
-    "finish": "library steps: reductions of what a candidate's kernels wrote, over 1/16 of the bytes of a case at most "
-    '(LIBRARY = "finish")',
-    "any": "library steps: reductions, products, convolutions, attention, sorting and cumulative operations "
-    '(LIBRARY = "any")',
-}
+from kernelwright.report.check import check_text
 
 
 @click.command()
@@ -66,25 +48,10 @@ def check(
     found = job.check(
         problem, start_worker=parts.start_worker, target=target, dtype=dtype, library=library, which=which
     )
-    report, cases = found.qualification, found.problem.cases
-    if text := derived_text(found.problem):
-        say(text, as_json)
-    say(qualification_text(report) + "\n", as_json)
-    say(bounds_text(cases, found.eager) + "\n", as_json)
-    say(LAYOUTS[found.problem.layouts] + "\n", as_json)
-    say((TF32 if found.problem.precision == "tf32" else IEEE) + "\n", as_json)
-    say(LIBRARY[found.problem.library] + "\n", as_json)
-    if found.problem.stated is not None:
-        say(stated_text(found.problem.stated) + "\n", as_json)
-    say(settings_text("environment", environment_settings(found.environment)), as_json)
+    report = found.qualification
+    say(check_text(found.problem, report, found.eager, found.environment), as_json)
     if as_json:
-        bounds = bounds_document(cases, found.eager)
-        info = found.problem
-        stated = {"layouts": info.layouts, "precision": info.precision, "library": info.library, "stated": info.stated}
-        derived = derived_document(info)
-        say_document({
-            **plain(report), "bounds": bounds, **stated, "derived": derived, "environment": found.environment,
-        })  # fmt: skip
+        say_document(found.document())
     if report.qualifies is None:
         reasons = "; ".join(sorted(set(report.not_judged.values())))
         raise MachineError(f"no case of {problem} could be judged here: {reasons}", "use a machine with a GPU")

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
+from kernelwright.codec import plain
 from kernelwright.jobs.loading import load_problem, read_problem
 from kernelwright.jobs.worker import StartWorker
 from kernelwright.model import (
@@ -15,7 +17,8 @@ from kernelwright.model import (
     Record,
     WhichCases,
 )
-from kernelwright.report.bounds import eager_rows
+from kernelwright.report.bounds import bounds_document, eager_rows
+from kernelwright.report.derived import derived_document
 
 
 class ProblemCheck(Record, frozen=True, kw_only=True):
@@ -28,6 +31,19 @@ class ProblemCheck(Record, frozen=True, kw_only=True):
     qualification: QualificationReport
     eager: dict[str, Implementation]
     environment: Environment
+
+    def document(self) -> dict[str, Any]:
+        """What `check --json` prints."""
+        return {
+            **plain(self.qualification),
+            "bounds": bounds_document(self.problem.cases, self.eager),
+            "layouts": self.problem.layouts,
+            "precision": self.problem.precision,
+            "library": self.problem.library,
+            "stated": self.problem.stated,
+            "derived": derived_document(self.problem),
+            "environment": self.environment,
+        }
 
 
 def check(
