@@ -5,14 +5,11 @@ A candidate that could not be judged on this machine ends with status 2, never 0
 
 from __future__ import annotations
 
-from typing import Any
-
 import click
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
 from kernelwright.cli.output import note, say, say_document
-from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.jobs import verify as job
 from kernelwright.model import LibraryMode, Status, WhichCases
@@ -88,7 +85,7 @@ def verify(
         say(f"{candidates[0]} for {info.name}\n\n{evaluation_text(judged[0].evaluation, info.cases)}\n", as_json)
     say(settings_text("environment", environment_settings(environment)), as_json)
     if as_json:
-        documents = [document(candidate, one) for candidate, one in zip(candidates, judged, strict=True)]
+        documents = [one.document(candidate) for candidate, one in zip(candidates, judged, strict=True)]
         say_document(documents if several else documents[0])
     if any(found.status not in (Status.PASSED, Status.NOT_VERIFIED) for _, found in named):
         ctx.exit(1)
@@ -97,9 +94,3 @@ def verify(
             "; ".join(f"{name} was not verified on this machine: {reason}" for name, reason in unjudged),
             "verify it on a machine with a GPU",
         )
-
-
-def document(file: str, one: job.Verification) -> dict[str, Any]:
-    """The JSON document of a candidate."""
-    head = {"problem": one.problem.name, "file": file, "candidate": one.candidate.id, "config": one.candidate.config}
-    return {**head, **plain(one.evaluation), "environment": one.environment}

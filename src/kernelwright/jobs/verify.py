@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from pathlib import Path
+from typing import Any
 
+from kernelwright.codec import plain
 from kernelwright.errors import WorkerError
 from kernelwright.evaluator.protocol import Worker
 from kernelwright.jobs.loading import load_problem, load_qualified, read_problem
@@ -20,6 +22,11 @@ class Verification(Record, frozen=True, kw_only=True):
     candidate: Candidate
     evaluation: Evaluation
     environment: Environment
+
+    def document(self, file: str) -> dict[str, Any]:
+        """What `verify --json` prints of the candidate. file: where it was read from."""
+        head = {"problem": self.problem.name, "file": file, "candidate": self.candidate.id}
+        return {**head, "config": self.candidate.config, **plain(self.evaluation), "environment": self.environment}
 
 
 OnVerified = Callable[[int, Verification], None]
