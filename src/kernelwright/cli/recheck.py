@@ -9,9 +9,8 @@ import click
 
 from kernelwright.cli.context import Parts, pass_parts, target_option
 from kernelwright.cli.output import note, say, say_document
-from kernelwright.codec import plain
 from kernelwright.errors import MachineError
-from kernelwright.export.recheck import timed_text
+from kernelwright.export.recheck import recheck_text
 from kernelwright.jobs import recheck as job
 from kernelwright.model import Status
 
@@ -33,33 +32,11 @@ def recheck(ctx: click.Context, parts: Parts, export: str, no_timing: bool, targ
     leaves that out); its kernel is judged confined. Read a package from elsewhere first.
     """
     found = job.recheck(export, start_worker=parts.start_worker, notify=note, timing=not no_timing, target=target)
-    package, evaluation = found.package, found.evaluation
-    say(f"{package.name}, kernelwright {package.provenance['kernelwright']}", as_json)
-    lines = [f"{one.what}: {one.then} then, {one.now} now" for one in found.changed]
-    lines = lines or ["the environment is the same"]
-    lines += [f"{name} was changed after it was exported" for name in package.changed]
-    lines.append(f"verified on {evaluation.verified_on}: right" if found.right else f"not right: {evaluation.reason}")
-    say("\n".join(lines), as_json)
-    if found.timed is not None:
-        say(timed_text(found.timed), as_json)
-    elif found.right and package.wins["device"] is None:
-        say("nothing was measured, so PyTorch serves every call", as_json)
+    say(recheck_text(found.package, found.changed, found.evaluation, found.timed), as_json)
     if as_json:
-        document = {
-            "schema_version": 1,
-            "package": package.name,
-            "right": found.right,
-            "faster": found.faster,
-            "changed": found.changed,
-            "edited": package.changed,
-            "timed": found.timed,
-            "unjudged": found.unjudged or None,
-            "environment": found.environment,
-            "evaluation": {**plain(evaluation), "log": None},
-        }
-        say_document(document)
-    if evaluation.status is Status.NOT_VERIFIED:
-        raise MachineError(f"{export} could not be verified here: {evaluation.reason}", "recheck it on the GPU")
+        say_document(found.document())
+    if found.evaluation.status is Status.NOT_VERIFIED:
+        raise MachineError(f"{export} could not be verified here: {found.evaluation.reason}", "recheck it on the GPU")
     if found.right and found.unjudged:
         raise MachineError(f"{export} is right, but {found.unjudged}", "recheck it there, or give --no-timing")
     ctx.exit(0 if found.right and found.faster is not False else 1)

@@ -15,7 +15,7 @@ from typing import Any
 from kernelwright import codec
 from kernelwright.errors import RequestError
 from kernelwright.export.wins import COMPILED, PLAIN, TRAINING, TRAINING_COMPILED, USES, WHY
-from kernelwright.model import Candidate, Environment, LibraryMode, Record
+from kernelwright.model import Candidate, Environment, Evaluation, LibraryMode, Record, Status
 from kernelwright.source import AUTOTUNE
 from kernelwright.text.table import table
 
@@ -158,6 +158,22 @@ def key_of(case: dict[str, Any]) -> str:
 
 def still_faster(timed: tuple[Timed, ...]) -> bool:
     return all(one.faster for one in timed if one.used)
+
+
+def recheck_text(
+    package: Package, changed: tuple[Change, ...], evaluation: Evaluation, timed: tuple[Timed, ...] | None
+) -> str:
+    """What changed, whether the kernel is still right, and still faster. timed: None where nothing was timed."""
+    right = evaluation.status is Status.PASSED
+    lines = [f"{package.name}, kernelwright {package.provenance['kernelwright']}"]
+    lines += [f"{one.what}: {one.then} then, {one.now} now" for one in changed] or ["the environment is the same"]
+    lines += [f"{name} was changed after it was exported" for name in package.changed]
+    lines.append(f"verified on {evaluation.verified_on}: right" if right else f"not right: {evaluation.reason}")
+    if timed is not None:
+        lines.append(timed_text(timed))
+    elif right and package.wins["device"] is None:
+        lines.append("nothing was measured, so PyTorch serves every call")
+    return "\n".join(lines)
 
 
 def timed_text(timed: tuple[Timed, ...]) -> str:

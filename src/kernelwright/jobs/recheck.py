@@ -10,7 +10,9 @@ import json
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
+from kernelwright.codec import plain
 from kernelwright.errors import MachineError
 from kernelwright.export.recheck import Change, Package, Timed, changes, read_package, retimed, still_faster
 from kernelwright.jobs.loading import load_problem
@@ -40,6 +42,21 @@ class Recheck:
     def faster(self) -> bool | None:
         """Whether the kernel is still faster wherever it is used; None where nothing was timed."""
         return None if self.timed is None else still_faster(self.timed)
+
+    def document(self) -> dict[str, Any]:
+        """What `recheck --json` prints."""
+        return {
+            "schema_version": 1,
+            "package": self.package.name,
+            "right": self.right,
+            "faster": self.faster,
+            "changed": self.changed,
+            "edited": self.package.changed,
+            "timed": self.timed,
+            "unjudged": self.unjudged or None,
+            "environment": self.environment,
+            "evaluation": {**plain(self.evaluation), "log": None},
+        }
 
 
 def recheck(
