@@ -95,7 +95,7 @@ def export(
     if found.folder is None:
         say(f"not exported: {found.reason}", as_json)
         if as_json:
-            say_document({"folder": None, "reason": found.reason})
+            say_document(found.document())
         ctx.exit(1)
     say(f"{found.folder}: {EXPORTERS[format_name].summary}", as_json)
     say("\n".join(f"  {path}" for path in found.files), as_json)
@@ -108,8 +108,5 @@ def export(
     if found.checked:
         say(f"next:\n  pip install {found.folder}\n  kernelwright recheck {found.folder}", as_json)
     if as_json:
-        say_document({
-            "folder": str(found.folder), "format": format_name, "files": found.files, "check": found.checked,
-            "library": found.library,
-        })  # fmt: skip
+        say_document(found.document())
     ctx.exit(1 if found.checked is False else 0)

@@ -10,6 +10,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
 from kernelwright.errors import MachineError, RequestError
 from kernelwright.export.exporters import EXPORTERS
@@ -40,6 +41,13 @@ class Exported:
     has_figures: bool = False
     reason: str = ""
     library: str = ""
+
+    def document(self) -> dict[str, Any]:
+        """What `export --json` prints."""
+        if self.folder is None:
+            return {"folder": None, "reason": self.reason}
+        found = {"folder": str(self.folder), "format": self.format, "files": self.files}
+        return {**found, "check": self.checked, "library": self.library}
 
 
 def export(
