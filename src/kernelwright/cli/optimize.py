@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -34,15 +33,14 @@ from kernelwright.jobs import dry_run as dry_run_job
 from kernelwright.jobs import optimize as job
 from kernelwright.jobs.series import optimize_series, resume_series
 from kernelwright.jobs.series_search import SeriesResult
-from kernelwright.jobs.series_state import SCHEMA_VERSION, is_series
+from kernelwright.jobs.series_state import is_series
 from kernelwright.jobs.session import SessionResult
 from kernelwright.jobs.settings import DEFAULTS, LIMITS, NAME, RunOptions, read_options, read_settings
 from kernelwright.model import BUDGET_LIMITS
 from kernelwright.problems import problems_named
-from kernelwright.report.document import report_document
+from kernelwright.report.document import session_document
 from kernelwright.report.dry_run import dry_run_text
 from kernelwright.report.ending import ending_text, several_ending_text
-from kernelwright.report.several import totals
 from kernelwright.run import StopReason
 
 AGREED = ("base_url", "lessons", "proposer_option")
@@ -220,8 +218,7 @@ def end(ctx: click.Context, result: SessionResult, as_json: bool) -> NoReturn:
     """Print the closing message of one run, and give its exit status."""
     say(ending_text(result.view, result.outcome, result.budget), as_json)
     if as_json:
-        document = report_document(result.view)
-        say_document({**document, "reason": result.outcome.reason, "detail": result.outcome.detail})
+        say_document(session_document(result.view, result.outcome))
     if result.outcome.reason is StopReason.INTERRUPTED:
         ctx.exit(INTERRUPTED)
     ctx.exit(1 if result.best is None and result.outcome.reason is not StopReason.WAITING else 0)
@@ -231,16 +228,7 @@ def end_series(ctx: click.Context, result: SeriesResult, as_json: bool) -> NoRet
     """The table of several problems, and the exit status: 1 where one was not judged, or no kernel of it passed."""
     say(several_ending_text(result.folder, result.lines, result.has_device, result.reason, result.detail), as_json)
     if as_json:
-        say_document(
-            {
-                "schema_version": SCHEMA_VERSION,
-                "folder": str(result.folder),
-                "reason": result.reason,
-                "detail": result.detail,
-                "problems": [asdict(line) for line in result.lines],
-                "totals": [asdict(total) for total in totals(result.lines)],
-            }
-        )
+        say_document(result.document())
     if result.reason is StopReason.INTERRUPTED:
         ctx.exit(INTERRUPTED)
     ctx.exit(1 if result.failed else 0)

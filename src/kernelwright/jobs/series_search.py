@@ -11,7 +11,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -25,6 +25,7 @@ from kernelwright.jobs.display import Display
 from kernelwright.jobs.runs import OpenRun, begin, new_run, reopen
 from kernelwright.jobs.series_state import (
     FILE,
+    SCHEMA_VERSION,
     RunProgress,
     Series,
     read_progress,
@@ -36,7 +37,7 @@ from kernelwright.jobs.settings import RunOptions, SettingsFile
 from kernelwright.jobs.worker import Notify, StartWorker
 from kernelwright.journal import NAME
 from kernelwright.model import BUDGET_LIMITS, Budget
-from kernelwright.report.several import Line
+from kernelwright.report.several import Line, totals
 from kernelwright.run import StopReason
 from kernelwright.search.schedule import Curve, Grant, amounts_left, next_round
 from kernelwright.text.units import count_text
@@ -57,6 +58,17 @@ class SeriesResult:
     def failed(self) -> tuple[str, ...]:
         """Problems that were not judged, or of which no kernel passed."""
         return tuple(line.name for line in self.lines if line.state in ("not judged", "no kernel"))
+
+    def document(self) -> dict[str, Any]:
+        """What `optimize --json` prints of several problems."""
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "folder": str(self.folder),
+            "reason": self.reason,
+            "detail": self.detail,
+            "problems": [asdict(line) for line in self.lines],
+            "totals": [asdict(total) for total in totals(self.lines)],
+        }
 
 
 @dataclass

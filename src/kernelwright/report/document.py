@@ -17,6 +17,7 @@ from kernelwright.report.cost import cost_document, run_usage
 from kernelwright.report.framework import against_framework
 from kernelwright.report.trials import outcome, tally
 from kernelwright.report.view import RunView, share_of_bound
+from kernelwright.run import Outcome
 from kernelwright.search.convergence import convergence
 
 SCHEMA_VERSION = 1
@@ -46,6 +47,11 @@ def report_document(view: RunView) -> dict[str, Any]:
         "seconds": view.at_work_s,
         "environment": plain(view.info.environment),
     }
+
+
+def session_document(view: RunView, outcome: Outcome) -> dict[str, Any]:
+    """The report at the end of a session, and why the session ended."""
+    return {**report_document(view), "reason": outcome.reason, "detail": outcome.detail}
 
 
 def trial_document(trial: Trial, view: RunView) -> dict[str, Any]:
