@@ -1,4 +1,4 @@
-"""Files of a run's folder: whole, and never through a link."""
+"""Files of a run's folder: whole, and never through a link; and files that a user names."""
 
 from __future__ import annotations
 
@@ -17,6 +17,7 @@ from kernelwright.folders import (
     refuse_links,
     remove_file,
     remove_folder,
+    require_writable,
     write_file,
 )
 
@@ -124,3 +125,13 @@ def test_a_taken_folder_name_gets_a_number(tmp_path: Path) -> None:
     (tmp_path / "a-2").mkdir()
     assert fresh_folder(tmp_path, "a").name == "a-3"
     assert fresh_folder(tmp_path, "b").name == "b"
+
+
+def test_asking_whether_a_file_can_be_written_leaves_a_link_to_nothing_as_it_is(tmp_path: Path) -> None:
+    link = tmp_path / "out.json"
+    link.symlink_to(tmp_path / "later.json")
+    require_writable(link)
+    assert link.is_symlink()
+    assert not (tmp_path / "later.json").exists()
+    require_writable(tmp_path / "new.json")
+    assert not (tmp_path / "new.json").exists()

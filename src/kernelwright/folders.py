@@ -112,6 +112,24 @@ def require_empty(folder: Path) -> None:
         raise RequestError(f"{folder} is not empty", "name another folder with --out, or remove it")
 
 
+def require_writable(file: Path) -> None:
+    """Raise `RequestError` where `file`, which the user named, cannot be written. An existing file keeps its content,
+    and no new file is left behind.
+    """
+    there = file.exists() or file.is_symlink()
+    if there and not (file.is_file() or file.is_dir()):
+        return  # Opening a pipe here would look like the end of the document to its reader; a link may lead nowhere.
+    try:
+        with file.open("ab"):
+            pass
+    except OSError as error:
+        raise RequestError(
+            f"{file} cannot be written: {error.strerror}", "name a file in a folder that is there and yours"
+        ) from error
+    if not there:
+        file.unlink()
+
+
 def refuse_links(root: Path) -> None:
     """Raise `RunFolderError` for the first link anywhere in the folder: kernelwright creates none."""
     todo = [root]

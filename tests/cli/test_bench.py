@@ -11,7 +11,6 @@ import pytest
 
 from command_line import PROBLEM, fault, run
 from fakes import FakeWorker
-from kernelwright.cli.bench import check_writable
 from kernelwright.codec import decode
 from kernelwright.model import BenchReport, BenchSeries
 
@@ -94,16 +93,6 @@ def test_a_report_that_could_not_be_written_is_refused_before_anything_is_timed(
     assert gone in fault(run("bench", "double", "--json", "gone/out.json", worker=worker))
     assert "double cannot be written: Is a directory" in fault(run("bench", "double", "--json", "double"))
     assert not worker.closed
-
-
-def test_asking_whether_a_report_can_be_written_leaves_a_link_to_nothing_as_it_is(tmp_path: Path) -> None:
-    link = tmp_path / "out.json"
-    link.symlink_to(tmp_path / "later.json")
-    check_writable(link)
-    assert link.is_symlink()
-    assert not (tmp_path / "later.json").exists()
-    check_writable(tmp_path / "new.json")
-    assert not (tmp_path / "new.json").exists()
 
 
 def test_options_that_exclude_each_other_are_a_usage_error() -> None:

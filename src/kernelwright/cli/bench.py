@@ -16,16 +16,14 @@ from kernelwright.cli.gate import fraction_of, run_gate
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
+from kernelwright.folders import require_writable
 from kernelwright.jobs import bench as job
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.bench_series import bench_series
-from kernelwright.model import FRAMEWORK, BenchReport, BenchSeries, LibraryMode, Status, WhichCases
+from kernelwright.model import BenchReport, BenchSeries, LibraryMode, WhichCases
 from kernelwright.problems import problems_in
 from kernelwright.report.bench import bench_text
 from kernelwright.report.series import series_text
-
-NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
-"""The candidate's statuses for which `bench` does not exit with 1."""
 
 
 @click.command()
@@ -113,7 +111,7 @@ def bench(
         raise click.UsageError("--case says which cases are measured: leave --no-held-out out.")
     for file in (json_file, junit):
         if file not in (None, "-"):
-            check_writable(Path(file))
+            require_writable(Path(file))
     settings = BenchSettings(
         cases=cases,
         held_out=not no_held_out,
@@ -142,7 +140,7 @@ def bench(
             "name one problem, or leave candidates and --case out",
         )
     document = measure(problem, candidates, settings, bool(several), json_file, parts)
-    ctx.exit(1 if failed_candidates(document) else 0)
+    ctx.exit(1 if job.failed_candidates(document) else 0)
 
 
 def measure(
@@ -187,33 +185,3 @@ def refuse_typed(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
     for name in names:
         if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
             raise click.UsageError(f"--{name.replace('_', '-')} {why}")
-
-
-def check_writable(file: Path) -> None:
-    """Raise `RequestError` if the document cannot be written to `file`. An existing file keeps its content, and no new
-    file is left behind.
-    """
-    there = file.exists() or file.is_symlink()
-    if there and not (file.is_file() or file.is_dir()):
-        return  # Opening a pipe here would look like the end of the document to its reader; a link may lead nowhere.
-    try:
-        with file.open("ab"):
-            pass
-    except OSError as error:
-        raise RequestError(
-            f"{file} cannot be written: {error.strerror}", "name a file in a folder that is there and yours"
-        ) from error
-    if not there:
-        file.unlink()
-
-
-def failed_candidates(document: BenchReport | BenchSeries) -> set[str]:
-    """Names of the user's candidates that failed on some case, and of problems that could not be benched."""
-    if isinstance(document, BenchSeries):
-        return {name for report in document.reports for name in failed_candidates(report)} | set(document.failures)
-    return {
-        row.name
-        for case in document.cases
-        for row in case.implementations
-        if row.name not in FRAMEWORK and row.status not in NO_ANSWER
-    }

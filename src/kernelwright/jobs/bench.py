@@ -17,7 +17,16 @@ from kernelwright.errors import RequestError
 from kernelwright.jobs.candidates import read_candidate
 from kernelwright.jobs.loading import load_qualified, read_problem
 from kernelwright.jobs.worker import Notify, StartWorker
-from kernelwright.model import FRAMEWORK, BenchReport, Candidate, LibraryMode, ProblemInfo, WhichCases
+from kernelwright.model import (
+    FRAMEWORK,
+    BenchReport,
+    BenchSeries,
+    Candidate,
+    LibraryMode,
+    ProblemInfo,
+    Status,
+    WhichCases,
+)
 from kernelwright.problems import ProblemPath
 from kernelwright.report.repeat import repeated
 
@@ -51,6 +60,9 @@ class BenchSettings:
             return self.cases
         return tuple(one.case.name for one in info.cases if one.case.timed)
 
+
+NO_ANSWER = (Status.PASSED, Status.NOT_VERIFIED)
+"""A candidate with one of these statuses did not fail."""
 
 DEFAULTS: BenchSettings = BenchSettings()
 
@@ -107,6 +119,18 @@ def named_candidates(problem: ProblemPath, files: Sequence[str | Path]) -> dict[
         if known.resolve() != Path(file).resolve():
             raise RequestError(f"candidates {known} and {file} would both be called {name!r}", "rename one of them")
     return {name: read_candidate(place) for name, place in places.items()}
+
+
+def failed_candidates(document: BenchReport | BenchSeries) -> set[str]:
+    """Names of the user's candidates that failed on some case, and of problems that could not be benched."""
+    if isinstance(document, BenchSeries):
+        return {name for report in document.reports for name in failed_candidates(report)} | set(document.failures)
+    return {
+        row.name
+        for case in document.cases
+        for row in case.implementations
+        if row.name not in FRAMEWORK and row.status not in NO_ANSWER
+    }
 
 
 def command_line(problem: str | Path, candidates: Sequence[str | Path], settings: BenchSettings) -> str:
