@@ -14,7 +14,7 @@ from __future__ import annotations
 import sys
 from pathlib import Path
 
-from kernelwright.cli.output import document_text
+from kernelwright.codec import document_text
 from kernelwright.errors import KernelwrightError
 from kernelwright.evaluator.launch import start_worker
 from kernelwright.model import Candidate, CaseInfo

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 
-from kernelwright.cli.output import document_text
+from kernelwright.codec import document_text
 from kernelwright.report.document import report_document, trial_document
 from samples import passed, run_view, short_run
 

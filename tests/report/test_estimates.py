@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from kernelwright.cli.output import document_text
+from kernelwright.codec import document_text
 from kernelwright.report.document import report_document, trial_document
 from kernelwright.report.kernel import kernel_text
 from kernelwright.report.runs import run_line, runs_text

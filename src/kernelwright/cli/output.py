@@ -15,7 +15,7 @@ from typing import Any, TextIO
 
 import click
 
-from kernelwright.codec import document_text as document_text
+from kernelwright.codec import document_text
 from kernelwright.text.escape import legible
 
 
