@@ -23,7 +23,7 @@ $(STAMP): pyproject.toml requirements/tested.txt
 	@touch $(STAMP)
 
 docs: $(STAMP)
-	$(BIN)/python -m kernelwright.cli.reference > docs/commands.md
+	$(BIN)/python docs/commands_page.py > docs/commands.md
 	$(BIN)/python benchmarks/gallery_page.py
 
 example: $(STAMP)

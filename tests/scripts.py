@@ -1,4 +1,4 @@
-"""The scripts of benchmarks/ as modules, for tests of what they keep and say. Not a way to run one."""
+"""Scripts that the package does not hold, as modules, for tests of what they keep and say. Not a way to run one."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from types import ModuleType
 BENCHMARKS = Path(__file__).parents[1] / "benchmarks"
 
 
-def script(name: str) -> ModuleType:
-    """benchmarks/NAME.py, imported; `main` is not called."""
-    spec = importlib.util.spec_from_file_location(name, BENCHMARKS / f"{name}.py")
+def script(name: str, folder: Path = BENCHMARKS) -> ModuleType:
+    """FOLDER/NAME.py, imported; `main` is not called."""
+    spec = importlib.util.spec_from_file_location(name, folder / f"{name}.py")
     assert spec is not None
     assert spec.loader is not None
     module = importlib.util.module_from_spec(spec)

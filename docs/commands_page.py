@@ -1,7 +1,7 @@
-"""The page of commands, from the commands themselves: `python -m kernelwright.cli.reference > docs/commands.md`.
+"""docs/commands.md, made from the commands themselves: `python docs/commands_page.py > docs/commands.md`.
 
-It adds no help text: every sentence about an option comes from the option. A test compares docs/commands.md with what
-this prints.
+It adds no help text: every sentence about an option comes from the option. A test compares the page with what this
+prints.
 """
 
 from __future__ import annotations
@@ -75,7 +75,7 @@ What each document has at least:
 """
 
 
-def reference() -> str:
+def commands_page() -> str:
     """The whole page."""
     context = click.Context(cli, info_name="kernelwright")
     sections = []
@@ -105,4 +105,4 @@ def _row(option: click.Option, context: click.Context) -> str:
 
 
 if __name__ == "__main__":
-    click.echo(reference(), nl=False)
+    click.echo(commands_page(), nl=False)
