@@ -11,7 +11,7 @@ import click
 from click.core import ParameterSource
 
 from kernelwright.cli import complete
-from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, dtype_option, judging_options, worker_command
 from kernelwright.cli.gate import fraction_of, run_gate
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.codec import document_text
@@ -64,13 +64,9 @@ from kernelwright.report.series import series_text
     help="With --against: status 1 where the whole interval of the slowdown is above this.",
 )
 @click.option("--junit", metavar="FILE", help="With --against: the outcome of each case as JUnit XML.")
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
-@cases_option
-@unqualified_option
-@library_option
-@target_option
-@pass_parts
-@click.pass_context
+@dtype_option
+@judging_options
+@worker_command
 def bench(
     ctx: click.Context,
     parts: Parts,

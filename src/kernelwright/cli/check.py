@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete
-from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option
+from kernelwright.cli.context import Parts, cases_option, dtype_option, json_option, library_option, worker_command
 from kernelwright.cli.output import say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.jobs import check as job
@@ -18,13 +18,11 @@ from kernelwright.report.check import check_text
 
 @click.command()
 @click.argument("problem", shell_complete=complete.problems)
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
-@cases_option
+@dtype_option
+@cases_option()
 @library_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@json_option
+@worker_command
 def check(
     ctx: click.Context,
     parts: Parts,

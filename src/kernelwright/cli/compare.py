@@ -10,6 +10,7 @@ from pathlib import Path
 import click
 
 from kernelwright.cli import complete
+from kernelwright.cli.context import json_option
 from kernelwright.cli.output import say, say_document
 from kernelwright.journal import Journal
 from kernelwright.report.compare import compare_runs, compare_text
@@ -19,7 +20,7 @@ from kernelwright.report.view import read_run
 @click.command()
 @click.argument("first", metavar="RUN", shell_complete=complete.runs)
 @click.argument("second", metavar="RUN", shell_complete=complete.runs)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@json_option
 def compare(first: str, second: str, as_json: bool) -> None:
     """Compare two runs.
 

@@ -1,9 +1,10 @@
-"""Click context object: how commands start a worker (tests inject a fake), and the options of every such command."""
+"""Click context object: how commands start a worker (tests inject a fake); and the options that commands share."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import get_args
+from typing import Any, get_args
 
 import click
 
@@ -21,36 +22,69 @@ class Parts:
 
 pass_parts = click.make_pass_decorator(Parts, ensure=True)
 
+Decorator = Callable[[Callable[..., Any]], Callable[..., Any]]
+
+
+def together(*options: Decorator) -> Decorator:
+    """Several options as one decorator, in the order of `--help`."""
+
+    def decorate(command: Callable[..., Any]) -> Callable[..., Any]:
+        for option in reversed(options):
+            command = option(command)
+        return command
+
+    return decorate
+
+
+json_option = click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+
 target_option = click.option(
     "--target",
     metavar="sm_NN",
     help="Compile for this target; only on a machine without a GPU (default there: sm_90).",
 )
 
-gpus_option = click.option(
-    "--gpus",
-    metavar="all|N|UUID,…",
-    help="Evaluate on several GPUs of this machine; --in-flight is then 4 for each by default (without a GPU: on N "
-    "workers that interpret). Times are compared as ratios taken on one GPU.",
+worker_command = together(target_option, pass_parts, click.pass_context)
+"""A command that starts a worker: the option `--target`, and `ctx` and `parts` as the first arguments."""
+
+lane_options = together(
+    click.option(
+        "--gpus",
+        metavar="all|N|UUID,…",
+        help="Evaluate on several GPUs of this machine; --in-flight is then 4 for each by default (without a GPU: on N "
+        "workers that interpret). Times are compared as ratios taken on one GPU.",
+    ),
+    click.option(
+        "--workers",
+        multiple=True,
+        metavar="PLACE",
+        help="Evaluate on workers elsewhere: ssh:HOST, ssh:HOST*4 (four GPUs), ray*4 or ssh:HEAD:ray*4 (of a Ray "
+        "cluster), or 'argv:COMMAND', a command that starts one. Repeatable; with --gpus beside those of this machine.",
+    ),
 )
 
-workers_option = click.option(
-    "--workers",
-    multiple=True,
-    metavar="PLACE",
-    help="Evaluate on workers elsewhere: ssh:HOST, ssh:HOST*4 (four GPUs), ray*4 or ssh:HEAD:ray*4 (of a Ray cluster), "
-    "or 'argv:COMMAND', a command that starts one. Repeatable; with --gpus beside those of this machine.",
+model_options = together(
+    click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic."),
+    click.option("--base-url", metavar="URL", help="The address of the model's API, if it is not the provider's own."),
 )
 
-cases_option = click.option(
-    "--cases",
-    "which",
-    type=click.Choice(["stated", "derived"]),
-    default="derived",
-    show_default=True,
-    help="Which cases to use where the problem states no small or odd ones: derive these, or only the stated (see "
-    "`check`).",
+dtype_option = click.option(
+    "--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one."
 )
+
+
+def cases_option(name: str = "which") -> Decorator:
+    """The option `--cases`, as the parameter `name`."""
+    return click.option(
+        "--cases",
+        name,
+        type=click.Choice(["stated", "derived"]),
+        default="derived",
+        show_default=True,
+        help="Which cases to use where the problem states no small or odd ones: derive these, or only the stated (see "
+        "`check`).",
+    )
+
 
 library_option = click.option(
     "--library",
@@ -63,3 +97,5 @@ unqualified_option = click.option(
     is_flag=True,
     help="Go on even if the problem accepts trivial answers (see `check`); every result is marked.",
 )
+
+judging_options = together(cases_option(), unqualified_option, library_option)

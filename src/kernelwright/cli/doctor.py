@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli.context import Parts, pass_parts, target_option
+from kernelwright.cli.context import Parts, json_option, worker_command
 from kernelwright.cli.output import say, say_document
 from kernelwright.jobs.doctor import examine
 from kernelwright.report.examination import examination_document, examination_text
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@json_option
 @click.option("--gpus", metavar="all|N|UUID,…", help="Examine each of these GPUs of this machine by itself.")
 @click.option("--workers", multiple=True, metavar="PLACE", help="Examine these workers (see `optimize`). Repeatable.")
-@target_option
-@pass_parts
-@click.pass_context
+@worker_command
 def doctor(
     ctx: click.Context, parts: Parts, target: str | None, as_json: bool, gpus: str | None, workers: tuple[str, ...]
 ) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, json_option, library_option, unqualified_option, worker_command
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.export.exporters import EXPORTERS
 from kernelwright.jobs import export as job
@@ -49,10 +49,8 @@ from kernelwright.model import LibraryMode
 @click.option("--dtypes", metavar="D,D", help="Dtypes of the sizes of --vary.")
 @library_option
 @unqualified_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@json_option
+@worker_command
 def export(
     ctx: click.Context,
     parts: Parts,

@@ -7,13 +7,14 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli.context import json_option
 from kernelwright.cli.output import say, say_document
 from kernelwright.problems.gallery import gallery_problems
 from kernelwright.report.gallery import gallery_line, gallery_text
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@json_option
 def gallery(as_json: bool) -> None:
     """List the problems that come with kernelwright, with their recorded speed.
 

@@ -5,7 +5,14 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete
-from kernelwright.cli.context import Parts, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import (
+    Parts,
+    dtype_option,
+    json_option,
+    library_option,
+    unqualified_option,
+    worker_command,
+)
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.importers.remeasured import imported_text
 from kernelwright.jobs import importing as job
@@ -19,13 +26,11 @@ from kernelwright.model import LibraryMode
 @click.option("--candidate", metavar="FILE", help="The kernel that a history's configs are for (default: the starter).")
 @click.option("--limit", type=click.IntRange(min=1), default=job.DEFAULT_LIMIT, show_default=True, help="Most to try.")
 @click.option("--out", metavar="DIR", help="The folder to write, new or empty (default: imports/PROBLEM-KIND).")
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
+@dtype_option
 @library_option
 @unqualified_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@json_option
+@worker_command
 def import_seeds(
     ctx: click.Context,
     parts: Parts,

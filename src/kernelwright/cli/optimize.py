@@ -8,7 +8,6 @@ that define a run are stored when it begins, so `--resume` takes limits only.
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -18,12 +17,15 @@ from click.core import ParameterSource
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
     Parts,
-    gpus_option,
+    cases_option,
+    dtype_option,
+    json_option,
+    lane_options,
     library_option,
-    pass_parts,
-    target_option,
+    model_options,
+    together,
     unqualified_option,
-    workers_option,
+    worker_command,
 )
 from kernelwright.cli.display import show
 from kernelwright.cli.main import INTERRUPTED
@@ -50,12 +52,17 @@ EXTENDABLE = ("problem", "resume", *LIMITS, "as_json", "target", "gpus", "worker
 """Options allowed with --resume; all others were fixed when the run started."""
 
 
-def limit_options(command: Callable[..., None]) -> Callable[..., None]:
-    """One option for each limit of a budget."""
-    for limit in reversed(BUDGET_LIMITS):
-        kind = options.LIMIT if limit.digits else click.IntRange(min=1)
-        command = click.option(limit.flag, type=kind, help=limit.help.format(trials=DEFAULTS.trials))(command)
-    return command
+limit_options = together(
+    *(
+        click.option(
+            limit.flag,
+            type=options.LIMIT if limit.digits else click.IntRange(min=1),
+            help=limit.help.format(trials=DEFAULTS.trials),
+        )
+        for limit in BUDGET_LIMITS
+    )
+)
+"""One option for each limit of a budget."""
 
 
 @click.command()
@@ -75,8 +82,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Who writes candidates: builtin (varies tunables, no model; inductor where there is no starter), inductor "
     "(begins with what torch.compile generates), openai, anthropic, mailbox, replay or script.",
 )
-@click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
-@click.option("--base-url", metavar="URL", help="The address of the model's API, if it is not the provider's own.")
+@model_options
 @click.option("--proposer-option", multiple=True, metavar="KEY=VALUE", help="An option of the proposer. Repeatable.")
 @limit_options
 @click.option("--seed", type=int, default=DEFAULTS.seed, show_default=True, help="The seed of every random choice.")
@@ -93,7 +99,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     help="Most proposals that are requested at once (default: as many as --in-flight); prompts that wait in the "
     "mailbox do not count.",
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
+@dtype_option
 @click.option(
     "--control",
     type=click.Choice(["random"]),
@@ -115,14 +121,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 @click.option(
     "--no-cache", is_flag=True, help="Judge a candidate also where an earlier run on this machine found that it fails."
 )
-@click.option(
-    "--cases",
-    type=click.Choice(["stated", "derived"]),
-    default=DEFAULTS.cases,
-    show_default=True,
-    help="Which cases to use where the problem states no small or odd ones: derive these, or only the stated (see "
-    "`check`).",
-)
+@cases_option("cases")
 @click.option(
     "--no-source",
     is_flag=True,
@@ -130,8 +129,7 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
 )
 @unqualified_option
 @library_option
-@gpus_option
-@workers_option
+@lane_options
 @click.option(
     "--settings",
     metavar="FILE",
@@ -154,10 +152,8 @@ def limit_options(command: Callable[..., None]) -> Callable[..., None]:
     shell_complete=complete.runs,
     help="Go on with the run in this folder; limits given here replace its own.",
 )
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@json_option
+@worker_command
 def optimize(
     ctx: click.Context, parts: Parts, /, problem: tuple[str, ...], resume: str | None, dry_run: bool, **given: Any
 ) -> None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, library_option, pass_parts, target_option
+from kernelwright.cli.context import Parts, dtype_option, json_option, library_option, worker_command
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import profile as job
 from kernelwright.model import LibraryMode
@@ -31,12 +31,10 @@ from kernelwright.report.profiled import document, profiled_text
 @click.option(
     "--full", is_flag=True, help="Read every counter that the profiler has (several times as long) and show all."
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
+@dtype_option
 @library_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@json_option
+@worker_command
 def profile(
     ctx: click.Context,
     parts: Parts,

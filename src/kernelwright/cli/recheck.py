@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import click
 
-from kernelwright.cli.context import Parts, pass_parts, target_option
+from kernelwright.cli.context import Parts, json_option, worker_command
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.export.recheck import recheck_text
@@ -18,10 +18,8 @@ from kernelwright.model import Status
 @click.command()
 @click.argument("export", metavar="EXPORT")
 @click.option("--no-timing", is_flag=True, help="Only whether it is still right; for machines without the GPU.")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@json_option
+@worker_command
 def recheck(ctx: click.Context, parts: Parts, export: str, no_timing: bool, target: str | None, as_json: bool) -> None:
     """Check an exported package again: still right, still faster?
 

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from kernelwright.cli.context import json_option
 from kernelwright.cli.output import say, say_document
 from kernelwright.errors import RequestError
 from kernelwright.report.runs import run_lines, runs_text
@@ -14,7 +15,7 @@ from kernelwright.report.runs import run_lines, runs_text
 
 @click.command()
 @click.argument("folder", default="runs", metavar="[DIR]")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@json_option
 def runs(folder: str, as_json: bool) -> None:
     """List the runs in a folder.
 

@@ -7,6 +7,7 @@ from pathlib import Path
 import click
 
 from kernelwright.cli import complete
+from kernelwright.cli.context import json_option
 from kernelwright.cli.output import say, say_document
 from kernelwright.errors import RequestError
 from kernelwright.journal import Journal
@@ -18,7 +19,7 @@ from kernelwright.report.view import read_run
 @click.command()
 @click.argument("run", shell_complete=complete.runs)
 @click.argument("trial", type=int, required=False)
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
+@json_option
 def show(run: str, trial: int | None, as_json: bool) -> None:
     """Print a run's trials, or one of them whole.
 

@@ -13,13 +13,12 @@ from click.core import ParameterSource
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
     Parts,
-    cases_option,
-    gpus_option,
-    library_option,
-    pass_parts,
-    target_option,
-    unqualified_option,
-    workers_option,
+    dtype_option,
+    json_option,
+    judging_options,
+    lane_options,
+    model_options,
+    worker_command,
 )
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.jobs import tune as job
@@ -49,7 +48,7 @@ from kernelwright.tune import Settings
 @click.option(
     "--case", "cases", multiple=True, metavar="NAME", help="Tune for this case only. Repeatable; default: all timed."
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
+@dtype_option
 @click.option(
     "--in-flight",
     type=click.IntRange(min=1),
@@ -69,8 +68,7 @@ from kernelwright.tune import Settings
     metavar="NAME",
     help="Ask once for configs to try first: openai, anthropic, mailbox (you answer, by a file) or script.",
 )
-@click.option("--model", metavar="NAME", help="The model to ask, for openai and anthropic.")
-@click.option("--base-url", metavar="URL", help="The address of the model's API, if it is not the provider's own.")
+@model_options
 @click.option(
     "--advisor-option",
     "advisor_options",
@@ -83,16 +81,11 @@ from kernelwright.tune import Settings
     metavar="FILE",
     help="Replay this recorded space (or one that ships, by its name) instead of measuring; needs no GPU.",
 )
-@cases_option
-@unqualified_option
-@library_option
-@gpus_option
-@workers_option
+@judging_options
+@lane_options
 @click.option("--out", metavar="DIR", help="Where the results go (default: a new folder under ./tuned).")
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@json_option
+@worker_command
 def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: str | None, **given: Any) -> None:
     """Search the configs of a candidate: block sizes, warps, stages.
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 import click
 
 from kernelwright.cli import complete, options
-from kernelwright.cli.context import Parts, cases_option, library_option, pass_parts, target_option, unqualified_option
+from kernelwright.cli.context import Parts, dtype_option, json_option, judging_options, worker_command
 from kernelwright.cli.output import note, say, say_document
 from kernelwright.errors import MachineError
 from kernelwright.jobs import verify as job
@@ -30,14 +30,10 @@ from kernelwright.report.evaluation import (
     metavar="KEY=VALUE|FILE",
     help="Values for the candidates' tunables, or a JSON file of them. Repeatable.",
 )
-@click.option("--dtype", help="Run the full-size cases in this dtype (torch's name) instead of the stated one.")
-@cases_option
-@unqualified_option
-@library_option
-@click.option("--json", "as_json", is_flag=True, help="One JSON document on standard output.")
-@target_option
-@pass_parts
-@click.pass_context
+@dtype_option
+@judging_options
+@json_option
+@worker_command
 def verify(
     ctx: click.Context,
     parts: Parts,
