@@ -8,9 +8,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import click
-from click.core import ParameterSource
 
-from kernelwright.cli import complete
+from kernelwright.cli import complete, options
 from kernelwright.cli.context import Parts, dtype_option, judging_options, worker_command
 from kernelwright.cli.gate import fraction_of, run_gate
 from kernelwright.cli.output import note, say, say_document
@@ -178,6 +177,7 @@ def require_gate(ctx: click.Context, candidates: tuple[str, ...]) -> None:
 
 
 def refuse_typed(ctx: click.Context, names: tuple[str, ...], why: str) -> None:
+    """Raise a usage error for an option that was typed."""
     for name in names:
-        if ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            raise click.UsageError(f"--{name.replace('_', '-')} {why}")
+        if options.is_typed(ctx, name):
+            raise click.UsageError(f"{options.flag_of(ctx, name)} {why}")

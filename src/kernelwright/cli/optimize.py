@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 import click
-from click.core import ParameterSource
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
@@ -233,11 +232,7 @@ def end_series(ctx: click.Context, result: SeriesResult, as_json: bool) -> NoRet
 def typed_options(ctx: click.Context) -> dict[str, Any]:
     """The options of a run that were typed, by the names of `RunOptions`, without the problem: there may be several."""
     names = set(RunOptions.__struct_fields__) - {"problem"}
-    found = {
-        name: value
-        for name, value in ctx.params.items()
-        if name in names and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
-    }
+    found = {name: value for name, value in ctx.params.items() if name in names and options.is_typed(ctx, name)}
     for name in {"option", "proposer_option"} & found.keys():
         found[name] = options.pairs(found[name], f"--{name.replace('_', '-')}")
     return found
@@ -253,6 +248,6 @@ def ask(question: str) -> bool:
 def refuse_what_is_decided(ctx: click.Context) -> None:
     """Raise a usage error for an option that is fixed once a run has begun."""
     for name in ctx.params:
-        if name not in EXTENDABLE and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
-            flag = next(param.opts[0] for param in ctx.command.params if param.name == name)
+        if name not in EXTENDABLE and options.is_typed(ctx, name):
+            flag = options.flag_of(ctx, name)
             raise click.UsageError(f"{flag} was decided when the run began; --resume takes limits only.")

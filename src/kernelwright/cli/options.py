@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.core import ParameterSource
 
 from kernelwright.errors import RequestError
 from kernelwright.jobs.candidates import read_candidate
@@ -32,6 +33,16 @@ class Limit(click.FloatRange):
 
 
 LIMIT = Limit()
+
+
+def is_typed(ctx: click.Context, name: str) -> bool:
+    """Whether the parameter `name` was given on the command line."""
+    return ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE
+
+
+def flag_of(ctx: click.Context, name: str) -> str:
+    """The option of the parameter `name`, as it is typed."""
+    return next(param.opts[0] for param in ctx.command.params if param.name == name)
 
 
 def scalar(text: str) -> Scalar:

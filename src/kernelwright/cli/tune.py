@@ -8,7 +8,6 @@ from __future__ import annotations
 from typing import Any
 
 import click
-from click.core import ParameterSource
 
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import (
@@ -97,7 +96,6 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     """
     if given["recorded"] is None and problem is None:
         raise click.UsageError("give PROBLEM, or --recorded FILE.")
-    is_typed = ctx.get_parameter_source("in_flight") is ParameterSource.COMMANDLINE
     start_worker, lanes = parts.start_worker, 1
     if given["recorded"] is None:
         start_worker, lanes = parts.places.choose(given["gpus"], given["workers"], start_worker)
@@ -106,7 +104,7 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
         seed=given["seed"],
         trials=given["trials"],
         minutes=given["minutes"],
-        in_flight=given["in_flight"] * (1 if is_typed else lanes),
+        in_flight=given["in_flight"] * (1 if options.is_typed(ctx, "in_flight") else lanes),
         early_stop=not given["no_early_stop"],
         dtype=given["dtype"],
     )
@@ -120,7 +118,7 @@ def tune(ctx: click.Context, parts: Parts, /, problem: str | None, candidate: st
     if given["recorded"] is not None:
         for name in ("cases", "space", "dtype", "library", "target", "unqualified", "gpus", "workers"):
             if given[name]:
-                flag = next(param.opts[0] for param in ctx.command.params if param.name == name)
+                flag = options.flag_of(ctx, name)
                 raise click.UsageError(f"{flag} has no meaning with --recorded: the record decides it.")
         outcome = job.replay(given["recorded"], settings, problem=problem, candidate=candidate, **begin).outcome
     else:
