@@ -12,7 +12,7 @@ import click
 from kernelwright.cli import complete, options
 from kernelwright.cli.context import Parts, dtype_option, judging_options, worker_command
 from kernelwright.cli.gate import fraction_of, run_gate
-from kernelwright.cli.output import note, say, say_document
+from kernelwright.cli.output import hand_out, note, say
 from kernelwright.codec import document_text
 from kernelwright.errors import RequestError
 from kernelwright.folders import require_writable
@@ -152,7 +152,6 @@ def measure(
         if json_file not in (None, "-"):
             Path(json_file).write_text(document_text(document) + "\n", encoding="utf-8")
 
-    to_stdout = json_file == "-"
     document: BenchReport | BenchSeries
     if is_folder:
         series = bench_series(problem, settings, start_worker=parts.start_worker, notify=note, keep=keep)
@@ -160,12 +159,8 @@ def measure(
     else:
         report = job.bench(problem, candidates, settings, start_worker=parts.start_worker, notify=note)
         document, text = report, bench_text(report)
-    say(text, to_stdout)
-    if to_stdout:
-        say_document(document)
-    elif json_file is not None:
-        keep(document)
-        note(f"written to {json_file}")
+    say(text, json_file == "-")
+    hand_out(document, json_file)
     return document
 
 

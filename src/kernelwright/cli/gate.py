@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import click
 
-from kernelwright.cli.output import note, say, say_document
-from kernelwright.codec import document_text
+from kernelwright.cli.output import hand_out, note, say, write_text
 from kernelwright.errors import MachineError
 from kernelwright.jobs.bench import BenchSettings
 from kernelwright.jobs.gate import NO_GPU, gate
@@ -41,13 +38,8 @@ def run_gate(
     nothing is slower; the files are written all the same."""
     report = gate(problem, candidate, against, max_slowdown, settings, start_worker=start_worker, notify=note)
     if junit is not None:
-        Path(junit).write_text(junit_text(report), encoding="utf-8")
-        note(f"written to {junit}")
-    if json_file == "-":
-        say_document(report)
-    elif json_file is not None:
-        Path(json_file).write_text(document_text(report) + "\n", encoding="utf-8")
-        note(f"written to {json_file}")
+        write_text(junit_text(report), junit)
+    hand_out(report, json_file)
     if report.environment.device is None:
         raise MachineError(f"nothing was measured: {NO_GPU}", "status 2: neither slower nor as fast is known")
     say(gate_text(report), json_file == "-")

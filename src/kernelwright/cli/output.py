@@ -11,6 +11,7 @@ import os
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from pathlib import Path
 from typing import Any, TextIO
 
 import click
@@ -78,3 +79,17 @@ def say_document(document: Any) -> None:
     """
     with silenced(sys.stdout):
         click.echo(document_text(document))
+
+
+def write_text(text: str, file: str) -> None:
+    """Write a file that the user named, and name it."""
+    Path(file).write_text(text, encoding="utf-8")
+    note(f"written to {file}")
+
+
+def hand_out(document: Any, file: str | None) -> None:
+    """The document of `--json [FILE]`: "-" for standard output; None: nowhere."""
+    if file == "-":
+        say_document(document)
+    elif file is not None:
+        write_text(document_text(document) + "\n", file)
