@@ -102,7 +102,7 @@ def test_replies_are_judged_and_nothing_is_printed(capfd: pytest.CaptureFixture[
     assert "source" not in str(better)
     assert found["state"]["waiting"] == [2]
     again = agent.next_request()["prompt"]
-    assert again.startswith("The rules and the problem are those of the first prompt")
+    assert again.startswith("The rules and the problem are the same as in the first prompt")
     assert "# Make `double` faster" in again
     assert "Twice the input." not in again
     whole = agent.next_request(whole=True)["prompt"]

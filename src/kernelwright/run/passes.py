@@ -1,6 +1,6 @@
 """Passes of the loop: the events of one pass are committed together, then shown; actions run only after that.
 
-A commit to disk takes longer than a decision of the search, so many events share one commit.
+A commit to disk takes longer than a decision of the search, so one commit is shared by all events of a pass.
 """
 
 from __future__ import annotations

@@ -53,8 +53,8 @@ def refusals(made: Judge, bits: int) -> list[str]:
 def test_a_kernel_may_drop_the_bits_of_factors_at_every_size(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, expression: str
 ) -> None:
-    """cuBLAS computes such a small product in IEEE's float32, also where TF32 is allowed: a published kernel was refused
-    for it."""
+    """cuBLAS computes such a small product in IEEE's float32, also where TF32 is allowed: that refused published
+    kernels."""
     assert refusals(judge(tmp_path, expression), 10)
     monkeypatch.setattr(tf32, "is_used", lambda instance: True)
     monkeypatch.setitem(tolerance.MULTIPLES, torch.float32, tolerance.ROUNDED_FACTORS)

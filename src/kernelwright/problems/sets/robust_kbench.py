@@ -1,8 +1,8 @@
 """robust-kbench: a folder with `func_forward.py` and `config_forward.json`, or the same names with `backward`.
 
 The file has Model and get_inputs with arguments, and the config has their values. These become constants of the
-problem file, so that each configuration is a case. A task for the backward pass becomes a problem with `GRADIENTS = True`. The
-folder names the forward pass where it has both; `func_backward.py` names the other.
+problem file, so that each configuration is a case. A task for the backward pass becomes a problem with
+`GRADIENTS = True`. A folder with both is the forward task; `func_backward.py` is then given as the file.
 https://github.com/SakanaAI/robust-kbench
 """
 

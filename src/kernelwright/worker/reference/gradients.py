@@ -8,7 +8,8 @@ computes them. So all that judges, bounds or times a forward does so for both.
 from __future__ import annotations
 
 import copy
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -38,15 +39,12 @@ class Joint(nn.Module):
         inputs, gradients = list(given[: -self.joint_taken]), given[-self.joint_taken :]
         is_differentiated = torch.is_grad_enabled()
         parameters = [self.get_parameter(name) for name in self.joint_trained]
-        needed = [parameter.requires_grad for parameter in parameters]
-        with torch.enable_grad():
+        with torch.enable_grad(), requiring_gradients(parameters):
             for position in self.joint_inputs:
                 value = inputs[position]
                 inputs[position] = (
                     value if is_differentiated and value.requires_grad else value.detach().requires_grad_()
                 )
-            for parameter in parameters:
-                parameter.requires_grad_(True)
             made = (self.joint_forward or super().forward)(*inputs)
             several = tuple(made) if isinstance(made, list | tuple) else (made,)
             wanted = [*(inputs[position] for position in self.joint_inputs), *parameters]
@@ -54,10 +52,21 @@ class Joint(nn.Module):
                 [output for output in several if output.is_floating_point()], wanted, gradients,
                 allow_unused=True, materialize_grads=True, create_graph=is_differentiated,
             )  # fmt: skip
-        for parameter, was in zip(parameters, needed, strict=True):
-            parameter.requires_grad_(was)
         joined = (*several, *found)
         return joined if is_differentiated else tuple(tensor.detach() for tensor in joined)
+
+
+@contextmanager
+def requiring_gradients(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
+    """Parameters require a gradient inside, and afterwards what they required before."""
+    needed = [parameter.requires_grad for parameter in parameters]
+    for parameter in parameters:
+        parameter.requires_grad_(True)
+    try:
+        yield
+    finally:
+        for parameter, was in zip(parameters, needed, strict=True):
+            parameter.requires_grad_(was)
 
 
 def compiled_forward(module: Joint, mode: str | None) -> Joint:
@@ -79,17 +88,11 @@ def differentiated(instance: Instance, trained: tuple[str, ...]) -> Differentiat
     """What autograd finds in a forward; runs it once. trained: parameters that require a gradient. Those that forward
     does not use have none: `.grad` stays None in a program."""
     parameters = [instance.module.get_parameter(name) for name in trained]
-    needed = [parameter.requires_grad for parameter in parameters]
-    for parameter in parameters:
-        parameter.requires_grad_(True)
-    try:
+    with requiring_gradients(parameters):
         made, structure = returned(replace(with_copies(instance), gradients=True))
         outputs = [output for output in made if output.requires_grad]
         ones = [torch.ones_like(output) for output in outputs]
         found = torch.autograd.grad(outputs, parameters, ones, allow_unused=True) if outputs and parameters else ()
-    finally:
-        for parameter, was in zip(parameters, needed, strict=True):
-            parameter.requires_grad_(was)
     if structure:
         raise ProblemError(
             f"{instance.file}: GRADIENTS with outputs that are nested", "return one tensor, or a flat tuple of tensors"
