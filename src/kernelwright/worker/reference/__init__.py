@@ -1,1 +1,1 @@
-"""The user's problem: its module, cases, inputs and the framework's own implementations. Never a candidate."""
+"""The reference: the user's problem file, its cases and inputs, and the framework baselines. No candidate runs here."""

@@ -1,7 +1,8 @@
-"""The framework's own implementations of a problem, ready to be sampled: eager and `torch.compile`.
+"""The framework baselines of a problem, prepared for timing: eager and `torch.compile`.
 
-They are timed where the reference is, in the judge, by the same clock as the candidates. Each is taken
-as a graph and as plain calls, and the faster counts. Inputs that they change are restored as a candidate's are.
+The judge times them, because it has the reference, with the same clock as the candidates. Each baseline is timed as a
+CUDA graph and as plain calls, and the faster counts. Inputs that it changes are restored in the same way as a
+candidate's.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from kernelwright.worker.reference.instance import Instance, mutated
 
 
 class Baselines:
-    """Implementations that were prepared, by case and name."""
+    """The prepared baselines, by case and name."""
 
     def __init__(self) -> None:
         self.timed: dict[tuple[str, str], clock.Timed] = {}
@@ -28,8 +29,11 @@ class Baselines:
     def prepare(
         self, case: str, name: str, instance: Instance, case_bytes: int, restored: bool = False
     ) -> dict[str, Any]:
-        """instance: of the case, on the GPU; it keeps its inputs. case_bytes: what one call reads and writes at least.
-        restored: whether inputs that forward changes are put back before each call."""
+        """Prepare a baseline for timing. Returns its timing method and how many input sets and calls a sample has.
+
+        instance: of the case, on the GPU; its inputs are not changed. case_bytes: of the inputs, parameters and
+        outputs of one call. restored: whether inputs that forward changes are restored before each call.
+        """
         free, _ = torch.cuda.mem_get_info()
         count = clock.sets_needed(case_bytes, torch.cuda.get_device_properties(0).L2_cache_size, free)
         module = compiled(instance.module, name)
@@ -50,13 +54,13 @@ class Baselines:
             if more > 0:
                 sets += [own_inputs(instance) for _ in range(more)]
                 timed = timed_on(sets)
-        torch.cuda.empty_cache()  # of a graph that was slower than plain calls
+        torch.cuda.empty_cache()  # releases the memory of a graph that was slower than plain calls
         self.timed[case, name] = timed
         timed.warm_up()
         return {"method": timed.method, "sets": len(sets), "calls": timed.calls, "restored": restored}
 
     def capture_again(self, case: str, name: str) -> None:
-        """A new capture of what was prepared, with the rotating inputs in the opposite order."""
+        """Capture a prepared baseline again, with the rotating input sets in the opposite order."""
         with torch.no_grad():
             timed = self.timed[case, name].again()
         torch.cuda.empty_cache()
@@ -84,7 +88,10 @@ def own_inputs(instance: Instance) -> Instance:
 
 
 def check_repeatable(module: Any, instance: Instance) -> None:
-    """Raises `ProblemError` where a second call leaves other values than the first. The instance's inputs change."""
+    """Raise `ProblemError` if a second call leaves other values in the changed inputs than the first call.
+
+    Changes the instance's inputs.
+    """
     left = []
     for _ in range(2):
         with torch.no_grad():
@@ -101,8 +108,11 @@ def check_repeatable(module: Any, instance: Instance) -> None:
 
 
 def _piece(module: Any, args: Sequence[Any], named: Mapping[str, Any]) -> clock.Piece:
-    """A call whose output lives until its next one. Dropped at once, its memory would be the next piece's output, and
-    would stay in L2 from call to call: a candidate's outputs rotate with its inputs."""
+    """A call that keeps its output until the next call.
+
+    If the output were freed at once, the next piece would reuse its memory, and outputs would stay in L2 from call to
+    call. A candidate's outputs rotate with its inputs.
+    """
     kept: list[Any] = []
 
     def call() -> None:
@@ -114,7 +124,7 @@ def _piece(module: Any, args: Sequence[Any], named: Mapping[str, Any]) -> clock.
 
 
 def compiled(module: torch.nn.Module, name: str) -> Any:
-    """The module as `name` says: eager, compile or compile_max_autotune."""
+    """The module as a baseline. name: eager, compile or compile_max_autotune."""
     if name == "eager":
         return module
     torch._dynamo.reset()

@@ -1,8 +1,8 @@
-"""Derived cases of a problem that states no small case, or none that is held out.
+"""Derived cases, for a problem that states no small case or no held-out case.
 
-The whole numbers of the file are made smaller, one after the other, as long as the problem stays the same one
-(`trace.difference`). Everything is found on tensors without memory; only the finished cases run once, on the CPU.
-Nothing here is random and nothing depends on how long it takes: the same file always has the same cases.
+The search makes the whole numbers in the file smaller, one after the other, as long as the problem stays the same
+(`trace.difference`). It runs on fake tensors; only the finished cases run once with values, on the CPU. Nothing here is
+random or depends on time: the same file always gets the same cases.
 """
 
 from __future__ import annotations
@@ -18,25 +18,29 @@ from kernelwright.worker.reference import trace
 from kernelwright.worker.reference.load import LoadedProblem, load_problem
 
 WANTED_ELEMENTS, WANTED_FLOP = 20_000, 10**7
-"""Of inputs, parameters and outputs; FLOP of products. With these an interpreted kernel takes seconds for all draws."""
+"""Target size of a derived case: elements of its inputs, parameters and outputs, and FLOP of its products. At this size
+an interpreted kernel takes seconds for all draws."""
 
 MOST_ELEMENTS = 400_000
-"""A case with more is no small one."""
+"""A case with more elements is not small. If the smallest sizes found have more, no cases are derived."""
 
 ROWS = 8
-"""To this many the first dimension of the first input is shrunk before the others: most kernels have a program for
-each, and the interpreter runs one program after the other."""
+"""Target size of the first dimension of the first input, which is shrunk before all others: most kernels have one
+program for each row, and the interpreter runs the programs one after the other."""
 
 MOST_CALLS = 20_000
-"""Operators that are traced for one file: some ten seconds."""
+"""Limit on the operators that are traced for one file. This many take about ten seconds."""
 
 SMALL, SECOND, ODD = "derived_small", "derived_small_2", "derived_odd"
 
 
 @dataclass(frozen=True)
 class Derived:
-    """cases: beside those that the problem states. left_alone: numbers that stay as they are, with the reason; under ""
-    why there are no cases."""
+    """The result of `derive`.
+
+    cases: the derived cases only. left_alone: the reason for each number that keeps its value, by the number's name;
+    under "" the reason why there are no cases, or why one is missing.
+    """
 
     cases: tuple[Case, ...] = ()
     left_alone: dict[str, str] = field(default_factory=dict)
@@ -45,9 +49,9 @@ class Derived:
 def load_with_cases(
     path: str, which: WhichCases, cases: tuple[Case, ...] | None = None
 ) -> tuple[LoadedProblem, dict[str, str]]:
-    """The problem at `path` with its cases, and what `Derived.left_alone` says of it.
+    """The problem at `path` with its cases, and `Derived.left_alone`.
 
-    cases: in place of the problem's; None to find them. Raises `ProblemError`.
+    cases: used in place of the problem's cases; None: `which` says how to find them. Raises `ProblemError`.
     """
     problem = load_problem(path)
     if cases is not None:
@@ -59,7 +63,7 @@ def load_with_cases(
 
 
 def derive(problem: LoadedProblem) -> Derived:
-    """The cases that the problem lacks: two small ones, and an odd one that is held out."""
+    """The cases that the problem lacks: two small ones, and a held-out one of odd sizes."""
     lacks_small = not any(case.small for case in problem.cases)
     lacks_odd = not any(case.held_out for case in problem.cases)
     if not (lacks_small or lacks_odd):
@@ -95,7 +99,7 @@ def derive(problem: LoadedProblem) -> Derived:
 
 
 def fault(problem: LoadedProblem, case: Case) -> str:
-    """Why a case does not run with real values; "" where it does."""
+    """Why a case does not run with real values; "" if it runs."""
     try:
         problem.run(case)
     except ProblemError as error:
@@ -104,7 +108,10 @@ def fault(problem: LoadedProblem, case: Case) -> str:
 
 
 class Search:
-    """The numbers of one file and what was found of them. Sizes are case parameters beside those of the base case."""
+    """The search for other sizes of one problem file.
+
+    sizes: case parameters that override those of the base case. refused: the reason for each number that cannot change.
+    """
 
     def __init__(self, problem: LoadedProblem, base: Case) -> None:
         self.problem, self.base = problem, base
@@ -117,7 +124,7 @@ class Search:
         self.is_bfloat16 = base.dtype == "bfloat16" or any(spec.dtype == "bfloat16" for spec in specs)
 
     def attempt(self, sizes: dict[str, int]) -> trace.Trace | str:
-        """The problem with these sizes, or why it would be another one."""
+        """The trace of the problem with these sizes, or why it would be a different problem."""
         params: dict[str, Scalar] = {**self.base.params, **sizes}
         try:
             found = self.problem.traced(msgspec.structs.replace(self.base, params=params))
@@ -130,7 +137,8 @@ class Search:
     def step(
         self, sizes: dict[str, int], before: trace.Trace, name: str, value: int
     ) -> tuple[dict[str, int], trace.Trace] | str:
-        """One number changed, or where that cannot be, all numbers that are equal to it; why neither can be."""
+        """Change one number or, if that is not possible, all numbers equal to it. Returns the new sizes and their
+        trace, or the reason why neither is possible."""
         values = self._values(sizes)
         equal = [other for other, size in values.items() if size == values[name]]
         why = ""
@@ -148,7 +156,7 @@ class Search:
         return why
 
     def shrunk(self) -> dict[str, int]:
-        """Sizes of few rows, and of as many elements as are wanted, or as few as can be had."""
+        """Sizes with at most ROWS rows, WANTED_ELEMENTS and WANTED_FLOP, as far as the problem allows."""
         sizes: dict[str, int] = {}
         now = self.original
         while self.calls < MOST_CALLS:
@@ -170,8 +178,11 @@ class Search:
         return sizes
 
     def second(self, sizes: dict[str, int]) -> dict[str, int]:
-        """Odd sizes of other proportions: more rows (many of a problem that is small as it is, so that a kernel with a
-        program for a hundred elements has several), and less of everything else."""
+        """Odd sizes with other proportions than `sizes`: more rows, and less of everything else.
+
+        A problem that is small as stated gets up to 8 times the rows: a kernel with one program for a hundred elements
+        then has several programs.
+        """
         others = {name: _odd_below(value * 3 // 4) for name, value in self.free(sizes) if name not in self.rows}
         sizes = self.changed(sizes, others)
         factors = (8, 2) if self.original.elements <= WANTED_ELEMENTS else (2,)
@@ -181,12 +192,13 @@ class Search:
         return self.changed(sizes, below)
 
     def odd(self, sizes: dict[str, int]) -> dict[str, int]:
-        """Smaller sizes that are no multiples of 16 and no powers of two: one more than a tile, or odd ones."""
+        """Smaller sizes that are no multiples of 16 and no powers of two, as far as the problem allows: first sizes one
+        past a tile, then odd ones."""
         wanted = {name: [*_past_a_tile(value), *_odd_below(value)] for name, value in self.free(sizes)}
         return self.changed(sizes, wanted)
 
     def refusals(self, sizes: dict[str, int]) -> dict[str, str]:
-        """Every number that has its first value, with the reason."""
+        """The reason for each number that keeps its original value."""
         values = self._values(sizes)
         for name, value in self.values.items():
             if values[name] != value or name in self.refused:
@@ -200,7 +212,7 @@ class Search:
         return {name: why for name, why in self.refused.items() if values[name] == self.values[name]}
 
     def changed(self, sizes: dict[str, int], wanted: Mapping[str, Sequence[int]]) -> dict[str, int]:
-        """The sizes with the first of the wanted values of each number that can be had."""
+        """`sizes` with each number changed to the first of its wanted values that the problem allows."""
         now = self._known(sizes)
         for name, choices in wanted.items():
             for value in choices:
@@ -213,13 +225,13 @@ class Search:
         return sizes
 
     def free(self, sizes: dict[str, int]) -> Iterator[tuple[str, int]]:
-        """Numbers that may be changed, as far as is known, with their values."""
+        """The numbers that are not known to be fixed, with their values in `sizes`."""
         for name, value in self._values(sizes).items():
             if value > 2 and not (name in self.refused and value == self.values[name]):
                 yield name, value
 
     def _row_numbers(self) -> set[str]:
-        """Numbers on which the first dimension of the first input depends, and no other size of it."""
+        """The numbers that set the first dimension of the first input and no other dimension of it."""
         found = set()
         first = next((spec for name, spec in self.original.given.items() if name.startswith("input ")), None)
         for name, value in self.values.items():
@@ -236,13 +248,13 @@ class Search:
         return found
 
     def _values(self, sizes: dict[str, int]) -> dict[str, int]:
-        """Every number with its value now; what the file computes from another one follows it."""
+        """Every number with its value at `sizes`. Numbers that the file computes from others follow them."""
         params: dict[str, Scalar] = {**self.base.params, **sizes}
         return self.problem.numbers(msgspec.structs.replace(self.base, params=params))
 
 
 def _smaller(value: int) -> list[int]:
-    """Values to try."""
+    """Smaller values to try, the smallest first."""
     return [one for one in (value // 2, value * 3 // 4) if one >= 2]
 
 
@@ -253,6 +265,7 @@ def _past_a_tile(value: int) -> list[int]:
 
 
 def _odd_below(value: int) -> list[int]:
-    """Some values below `value` that no tile divides, odd ones first; at last one of a seventh, for multiples of 16."""
+    """Some values below `value` that are no multiples of 16 and no powers of two, odd ones first. The last is 7/8 of
+    `value`, for numbers that have to stay a multiple of something."""
     near = [one for one in range(value - 1, max(2, value // 2), -1) if one % 16 and one & (one - 1)]
     return [one for one in near if one % 2][:4] + [one for one in near if not one % 2][:2] + [value * 7 // 8]

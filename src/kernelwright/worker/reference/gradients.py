@@ -1,8 +1,8 @@
-"""A problem that states GRADIENTS: forward and backward as one computation.
+"""Forward and backward as one computation, for problems that state GRADIENTS.
 
-Its reference takes, after forward's inputs, a gradient for each floating-point output (`grad_0`, …), and returns, after
-forward's outputs, the gradient of each floating-point input and then of each trained parameter, as PyTorch's autograd
-computes them. So all that judges, bounds or times a forward does so for both.
+The joint reference takes forward's inputs, then a gradient for each floating-point output (`grad_0`, …). It returns
+forward's outputs, then the gradients of each floating-point input and of each trained parameter, as PyTorch's autograd
+computes them. The judge, the bounds and the timing treat the joint reference like any forward.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ PREFIX = "grad_"
 
 
 class Joint(nn.Module):
-    """Mixed into a problem's Model: calls its forward, then autograd."""
+    """A mixin for a problem's Model: calls the Model's forward, then autograd."""
 
     joint_inputs: tuple[int, ...]
-    """The positions of the inputs that have a gradient."""
+    """Positions of the inputs whose gradients are returned."""
     joint_trained: tuple[str, ...]
-    """The names of the parameters that have one."""
+    """Names of the parameters whose gradients are returned."""
     joint_taken: int
-    """The number of gradients of outputs that are taken."""
+    """How many of the last arguments are gradients of outputs."""
     joint_forward: Callable[..., Any] | None = None
-    """In place of the Model's own forward: the same, compiled."""
+    """The Model's forward, compiled; None: the Model's own forward runs."""
 
     def forward(self, *given: Any) -> tuple[Tensor, ...]:
         inputs, gradients = list(given[: -self.joint_taken]), given[-self.joint_taken :]
@@ -70,7 +70,7 @@ def requiring_gradients(parameters: Sequence[nn.Parameter]) -> Iterator[None]:
 
 
 def compiled_forward(module: Joint, mode: str | None) -> Joint:
-    """The same module, its forward compiled, and with it what autograd calls. The parameters are shared."""
+    """A copy of the module with compiled forward and backward. It shares the parameters."""
     found = copy.copy(module)
     found.joint_forward = torch.compile(super(Joint, module).forward, mode=mode)
     return found
@@ -129,7 +129,7 @@ def with_gradients(instance: Instance, known: Differentiated) -> Instance:
 
 
 def refuse_undifferentiable(instance: Instance) -> None:
-    """What GRADIENTS cannot be stated for, before forward is called."""
+    """Raise `ProblemError` if the problem cannot state GRADIENTS; called before forward."""
     if instance.mutates:
         raise ProblemError(f"{instance.file}: GRADIENTS and MUTATES cannot both be stated", "leave one of them out")
     if instance.arguments or instance.keywords:

@@ -1,6 +1,6 @@
-"""One case of a problem made ready to call: the reference and its inputs, and what can be asked of them.
+"""An instance of a case: the reference with its inputs, and functions that run and describe it.
 
-Nothing here looks at values, so everything works on fake tensors too and then takes no memory. `load` makes instances.
+No function here reads values, so all of them also work on fake tensors, without memory. `load` makes the instances.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ Input = Tensor | Scalar | None
 
 @dataclass(frozen=True)
 class Instance:
-    """The reference with what it is called with, for one case and seed.
+    """The reference and its inputs, for one case and seed.
 
-    module: in eval mode, no gradients. input_names: forward's argument names, one for each of `inputs`;
-    init_names likewise for the constructor. file: the problem's, for error messages. mutates: the names of those inputs
-    that forward changes in place. dtype: what `forward` makes itself is made in, None for PyTorch's default. gradients:
-    whether a call keeps the graph. arguments: how inputs are nested in forward's arguments (`structure`), "" where each
-    is one. keywords: the arguments that are passed by name. joint: how many inputs, the
-    last ones, are gradients of outputs, and gradients_of: of what the last outputs are (`gradients.py`).
+    module: in eval mode, no parameter requires a gradient. input_names: a name for each of `inputs`; init_names:
+    likewise for the constructor's arguments. file: the problem file, for error messages. mutates: names of the inputs
+    that forward changes in place. dtype: of tensors that forward creates itself, None for PyTorch's default. gradients:
+    whether a call keeps the autograd graph. arguments: how inputs are nested in forward's arguments (`structure`), ""
+    if they are not. keywords: names of the arguments that are passed by name. joint: how many of the last inputs are
+    gradients of outputs. gradients_of: the inputs and parameters whose gradients are the last outputs (`gradients.py`).
     """
 
     module: nn.Module
@@ -51,7 +51,7 @@ class Instance:
     gradients_of: tuple[str, ...] = ()
 
     def called(self) -> tuple[list[Any], dict[str, Any]]:
-        """What forward is called with."""
+        """Forward's positional arguments, and those passed by name."""
         arguments = arguments_from(self.arguments, self.input_names, self.inputs)
         named = {name: arguments.pop(name) for name in self.keywords}
         return list(arguments.values()), named
@@ -59,11 +59,13 @@ class Instance:
 
 @dataclass(frozen=True)
 class Specs:
-    """An instance without its values. parameters: buffers too, by the module's own names ("conv.weight").
+    """The shapes, dtypes and strides of an instance.
 
-    mutates: the inputs that forward changes, which are the last of `outputs`. lies_in: for each output before those the
-    one of them whose memory it is, "" where it has separate memory. returns: how those are nested (`structure`).
-    gradients_of: of which inputs and parameters the last outputs are the gradients, where the problem states GRADIENTS.
+    parameters: parameters and buffers, by the module's own names ("conv.weight"). outputs: what forward returns, then
+    the inputs that it changes in place. mutates: the names of these inputs. lies_in: for each returned output, the
+    changed input whose memory it shares, "" if none. returns: how the returned outputs are nested (`structure`).
+    gradients_of: the inputs and parameters whose gradients are the last returned outputs, if the problem states
+    GRADIENTS.
     """
 
     inputs: tuple[TensorSpec | Scalar | None, ...]
@@ -76,28 +78,28 @@ class Specs:
 
 
 def outputs(instance: Instance) -> tuple[Tensor, ...]:
-    """What the reference gives for its inputs, as a tuple also where it is one tensor, and after that the inputs that
-    it changes in place, as it leaves them. The instance keeps its inputs."""
+    """The reference's outputs as a flat tuple, then the inputs that it changes in place, with their new values. The
+    instance's own inputs are not changed."""
     return ran(with_copies(instance))
 
 
 def with_copies(instance: Instance) -> Instance:
-    """The instance with inputs for one call: copies of those that forward changes."""
+    """The instance for one call, with copies of the inputs that forward changes."""
     named = zip(instance.input_names, instance.inputs, strict=True)
     inputs = tuple(v.clone() if isinstance(v, Tensor) and name in instance.mutates else v for name, v in named)
     return replace(instance, inputs=inputs)
 
 
 def ran(instance: Instance) -> tuple[Tensor, ...]:
-    """`outputs` on the instance's own inputs."""
+    """Like `outputs`, but changes the instance's own inputs."""
     return returned(instance)[0]
 
 
 def returned(instance: Instance) -> tuple[tuple[Tensor, ...], str]:
-    """`outputs` on the instance's own inputs, and how what forward returns is nested.
+    """Like `ran`, and how the returned outputs are nested.
 
-    A forward that changes anything but `mutates` is refused: float64 and the candidate would get other values than it
-    did. So is one that leaves an input of `mutates` alone.
+    Raises `ProblemError` if forward changes a tensor that is not in `mutates`: the float64 reference and the candidate
+    would then get other values. Also if it leaves an input in `mutates` unchanged, or returns other than dense tensors.
     """
     before = [(what, tensor, version_of(tensor)) for what, tensor in given(instance)]
     with torch.set_grad_enabled(instance.gradients), computed_in(instance.dtype):
@@ -150,7 +152,7 @@ def mutated(instance: Instance) -> dict[str, Tensor]:
 
 
 def unusual(tensor: Tensor) -> str:
-    """What keeps a tensor from being read element by element; "" where nothing does."""
+    """The kind of a tensor whose elements cannot be read one by one (nested, sparse, …); "" for a dense tensor."""
     if tensor.is_nested:
         return "a nested tensor"
     if tensor.layout is not torch.strided:
@@ -161,7 +163,7 @@ def unusual(tensor: Tensor) -> str:
 
 
 def given(instance: Instance) -> list[tuple[str, Tensor]]:
-    """Every tensor that a kernel is given, by the name that reports give it: inputs, then parameters and buffers."""
+    """Every tensor that a kernel receives, with its name in reports: inputs, then parameters and buffers."""
     named = zip(instance.input_names, instance.inputs, strict=True)
     found = [(f"input {name}", value) for name, value in named if isinstance(value, Tensor)]
     found += [(f"parameter {name}", parameter) for name, parameter in instance.module.named_parameters()]
@@ -169,13 +171,13 @@ def given(instance: Instance) -> list[tuple[str, Tensor]]:
 
 
 def version_of(tensor: Tensor) -> int:
-    """How often PyTorch has changed it in place, through views too; what inference mode made cannot be changed."""
+    """PyTorch's count of in-place changes of a tensor, also through views; 0 for inference tensors, which have none."""
     return 0 if tensor.is_inference() else tensor._version
 
 
 def cast(instance: Instance, dtype: str) -> Instance:
-    """A copy of `instance` with the same values in another floating-point dtype (float64, to judge by); complex numbers
-    in the complex dtype of that precision."""
+    """A copy of `instance` with its floating-point tensors in another dtype (float64 for the float64 reference), and
+    its complex tensors in the complex dtype of that precision."""
     wanted = floating_dtype(instance.file, dtype)
     assert wanted is not None
 
@@ -211,7 +213,7 @@ def specs(instance: Instance) -> Specs:
 
 
 def share_memory(one: Tensor, other: Tensor) -> bool:
-    """Whether two tensors lie in one storage."""
+    """Whether two tensors share one storage."""
     return bool(one.untyped_storage()._cdata == other.untyped_storage()._cdata)
 
 
@@ -235,14 +237,14 @@ def operators(instance: Instance) -> frozenset[str]:
 
 
 def compulsory_bytes(specs: Specs) -> int:
-    """Bytes of every input, parameter and output, once each; what is expanded counts once. What of them has to move is
-    `work.least_work`."""
+    """Bytes of every input, parameter and output, once each; an expanded dimension counts once. `work.least_work` has
+    the bytes that a call really has to read and write."""
     inputs = [spec for spec in specs.inputs if isinstance(spec, TensorSpec)]
     return sum(_bytes(spec) for spec in [*inputs, *specs.parameters.values(), *specs.outputs])
 
 
 def described(tensor: Tensor) -> TensorSpec:
-    """A tensor without its values."""
+    """The spec of a tensor."""
     dtype = str(tensor.dtype).removeprefix("torch.")
     return TensorSpec(shape=tuple(tensor.shape), dtype=dtype, stride=tuple(tensor.stride()))
 

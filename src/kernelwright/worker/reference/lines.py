@@ -1,7 +1,7 @@
-"""Lines of a tensor in a draw: rows or slices of zeros, of equal and of tiny values; ties; the rows of a mask.
+"""Input distributions that change whole lines of a tensor: rows or slices of zeros, equal or tiny values; also ties.
 
-Everything here changes float tensors that hold real-valued data, or says of masks whether their rows have an order. The
-other distributions are in `values`.
+The functions change float tensors of real-valued data. `may_permute_rows` says whether the rows of a mask have an
+order. The other distributions are in `values`.
 """
 
 from __future__ import annotations
@@ -10,22 +10,23 @@ import torch
 from torch import Tensor
 
 KINDS = ("zero", 20, "equal", None, 10, 30, None, None)
-"""What becomes of every eighth line: zeros, equal values, values divided by a power of two, or nothing. In this order
-where there are fewer lines."""
+"""The change to a line: "zero" fills it with zeros, "equal" with one value, a number n divides it by 2^n, None leaves
+it. Each entry applies to one of eight lines, chosen at random; with fewer than eight lines the first entries apply."""
 
 HALF_EXPONENTS = {10: 4, 20: 6, 30: 8}
-"""The powers in float16, whose smallest normal number is 2^-14."""
+"""The numbers n used instead in float16, whose smallest normal number is 2^-14."""
 
 EQUAL_BITS = 4
-"""Bits of the value that fills a line: few, so that sums and squares of it are exact, and a variance is exactly 0."""
+"""Mantissa bits of the value that fills an "equal" line. With few bits, its sums and squares are exact and its variance
+is exactly 0."""
 
 LEVELS = 5
-"""Different values in a tensor with ties: so few that most rows hold their largest several times."""
+"""How many different values a tensor with ties has. With few, the maximum of most rows occurs several times."""
 
 
 def redraw(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
-    """Change lines of `tensor` in place; zeros stay. last: a line is a vector along the last dimension, else everything
-    of one index in the first."""
+    """Change lines of `tensor` in place; zeros stay zero. last: lines are vectors along the last dimension; otherwise
+    they are slices with one index in the first dimension."""
     if last:
         lines = tensor.reshape(-1, tensor.shape[-1]) if tensor.dim() else tensor.reshape(1, 1)
     elif tensor.dim() >= 2:
@@ -47,23 +48,23 @@ def redraw(tensor: Tensor, generator: torch.Generator, last: bool) -> None:
 
 
 def _coarse(values: Tensor) -> Tensor:
-    """Values of few bits; a half for zero."""
+    """`values` rounded to EQUAL_BITS mantissa bits, with 0.5 in place of zero."""
     mantissa, exponent = torch.frexp(values.float())
     coarse = torch.ldexp((mantissa * 2**EQUAL_BITS).round() / 2**EQUAL_BITS, exponent)
     return torch.where(coarse == 0, 0.5, coarse).to(values.dtype)
 
 
 def nearest(values: Tensor, sample: Tensor) -> Tensor:
-    """The next of a few levels for each value; levels are values of `sample`, so that ties have ordinary bits."""
+    """Each value rounded to the nearest of LEVELS levels. Levels are values of `sample`, so ties have ordinary bits."""
     ordered = sample.sort().values
-    middles = (torch.arange(LEVELS, device=sample.device) + 0.5) / LEVELS  # of equal shares of the values
+    middles = (torch.arange(LEVELS, device=sample.device) + 0.5) / LEVELS  # middles of equal shares of `ordered`
     levels = ordered[(middles * len(ordered)).long()].to(values.dtype)
     between = (levels[1:] + levels[:-1]) / 2
     return levels[torch.bucketize(values.contiguous(), between)]
 
 
 def is_mask(tensor: Tensor) -> bool:
-    """Whether it holds both zeros and ones and nothing else, as booleans or as numbers."""
+    """Whether a tensor is boolean, or holds both zeros and ones and nothing else."""
     if tensor.dtype == torch.bool:
         return True
     return (
@@ -74,8 +75,11 @@ def is_mask(tensor: Tensor) -> bool:
 
 
 def may_permute_rows(mask: Tensor) -> bool:
-    """Not those of a square, which may be causal; nor where the ones in a row (or, of a vector, the elements) are in
-    ascending or descending order, as those of lengths and bands are."""
+    """Whether the rows of a mask have no order to keep.
+
+    A square mask may be causal, so its rows have an order. So have those of a mask in which the count of ones per row
+    (of a vector: the elements) only rises or only falls, as in masks of lengths and bands.
+    """
     if mask.dim() >= 2 and mask.shape[-1] == mask.shape[-2]:
         return False
     ones = mask.reshape(len(mask), -1).long().sum(dim=1)

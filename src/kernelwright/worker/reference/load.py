@@ -1,10 +1,9 @@
-"""A problem file, imported: its cases, and the reference with inputs for any of them.
+"""Loading a problem file: its cases, and the reference with inputs for any case.
 
-Runs inside a worker process, because it executes the user's file; it judges no candidate and times nothing.
-An instance depends only on the problem, the case, the seed, the dtype and the device. Two seeds give
-different inputs *and* different parameters, and a parameter that the file initialises to a constant (a bias of
-zeros, a norm weight of ones) is drawn again around that constant, so that no kernel can leave it out. Buffers
-stay as the file makes them.
+This runs in a worker process, because it executes the user's file. An instance depends only on the problem, the case,
+the seed, the dtype and the device. Two seeds give different inputs and different parameters. A parameter that the file
+initialises to a constant (a bias of zeros, a norm weight of ones) gets random values around that constant, so that no
+kernel can leave it out. Buffers keep the values that the file gives them.
 """
 
 from __future__ import annotations
@@ -120,13 +119,13 @@ def load_problem(path: str) -> LoadedProblem:
 
 @dataclass(frozen=True)
 class LoadedProblem:
-    """A problem whose file was imported once and found sound.
+    """A problem whose file was imported once and passed all checks.
 
     Each method executes the file again with the case's constants, so that no value is kept between calls.
-    arguments: the names that get_inputs and get_init_inputs take; other case parameters are constants. modules: texts
-    of the files in `sources/`, by their path there. layouts: "any" where all strides have to be served. precision: in
-    which the framework multiplies float32. mutates: the inputs that forward changes in place. gradients: whether its
-    backward belongs to it. stated: what the problem's set says of it.
+    arguments: names of the arguments of get_inputs and get_init_inputs; other case parameters are module constants.
+    modules: texts of the files in `sources/`, by their path there. layouts: "any" if kernels have to accept all
+    strides. precision: of the framework's float32 products. mutates: the inputs that forward changes in place.
+    gradients: whether the backward is part of the problem. stated: facts from the problem set.
     """
 
     name: str
@@ -156,10 +155,11 @@ class LoadedProblem:
         return True
 
     def instance(self, case: Case, *, seed: int, device: str = "cpu", dtype: str | None = None) -> Instance:
-        """Reference and inputs of `case`; the same for the same arguments. `dtype` goes before the case's own.
+        """The reference and the inputs of `case`; the same arguments give the same values.
 
-        Everything is made on `device` directly. Floating-point inputs, parameters and buffers are cast one by
-        one; other tensors stay as they are. The caller's random state is left as it was.
+        dtype: used in place of the case's own. All tensors are created on `device` directly. Floating-point inputs,
+        parameters and buffers are cast one by one; other tensors keep their dtype. The caller's random state does not
+        change.
         """
         wanted = floating_dtype(self.file, dtype or case.dtype)
         module = self._module(case)
@@ -212,7 +212,7 @@ class LoadedProblem:
             return with_gradients(made, self.differentiated[key])
 
     def work(self, case: Case) -> tuple[int | None, int | None]:
-        """FLOP and bytes that the problem states for `case`; None where it states nothing."""
+        """FLOP and bytes that the problem's `work` states for `case`; None for what it does not state."""
         module = self._module(case)
         if not hasattr(module, "work"):
             return None, None
@@ -225,21 +225,21 @@ class LoadedProblem:
         return stated.get("flop"), stated.get("bytes")
 
     def specs(self, case: Case, dtype: str | None = None) -> Specs:
-        """What `case` takes and gives, found without making its tensors."""
+        """The shapes, dtypes and strides of `case`, found as `outline` does."""
         return self._asked(case, dtype, specs)
 
     def least_work(self, case: Case, dtype: str | None = None) -> Work:
-        """What `case` has to read, write and multiply at least, without making its tensors."""
+        """The least bytes and FLOP of `case`, found as `outline` does."""
         return self.work_with(case, dtype, {})
 
     def work_with(self, case: Case, dtype: str | None, drawn: dict[str, Tensor]) -> Work:
-        """The same with values of inputs, by name, that decide which elements of others are read."""
+        """`least_work` with known values of some inputs, by name, such as indices into other inputs."""
         taken = self._asked(case, dtype, lambda instance: taped(instance, drawn))
         found: Work = call(self.file, "deriving its least work", least_work, taken)  # an index may be out of range
         return found
 
     def whole_numbers(self, case: Case, *, seed: int) -> dict[str, Tensor]:
-        """The inputs of `case` that are of whole numbers, by name, on the CPU, without the module being made."""
+        """The integer and boolean inputs of `case`, by name, on the CPU. The Model's parameters are not created."""
         module = self._module(case)
         with torch.no_grad(), seeded("inputs", seed, "cpu"):
             positional, named = self._inputs(module, case)
@@ -266,11 +266,11 @@ class LoadedProblem:
                 return trace_of(recorder, instance, found)
 
     def run(self, case: Case) -> None:
-        """Call forward once with real values; raises `ProblemError` where it fails."""
+        """Call forward once with real values; raises `ProblemError` if it fails."""
         call(self.file, "forward", outputs, self.instance(case, seed=0))
 
     def operators(self, case: Case) -> frozenset[str]:
-        """The names of the operators in forward, without making tensors."""
+        """The names of the operators in forward, found as `outline` does."""
         return self._asked(case, None, operators)
 
     def operator_text(self) -> tuple[str, ...]:
@@ -278,11 +278,11 @@ class LoadedProblem:
         return self._asked(next(case for case in self.cases if case.timed), None, operator_text)
 
     def outline(self, case: Case, dtype: str | None = None) -> Instance:
-        """An instance for its names and shapes: fake tensors, or small real ones where that cannot be."""
+        """An instance that is used for names and shapes: on fake tensors or, if that fails, on small real ones."""
         return self._asked(case, dtype, lambda instance: instance)
 
     def _asked(self, case: Case, dtype: str | None, ask: Callable[[Instance], T]) -> T:
-        """`ask` of an instance on fake tensors, or on small real ones where the problem looks at values."""
+        """`ask(instance)` on fake tensors or, if that fails because the problem reads values, on small real ones."""
         try:
             with faked():
                 return self._answer(ask, self.instance(case, seed=0, dtype=dtype))
@@ -306,7 +306,7 @@ class LoadedProblem:
         return execute(self.file, self.tree, constants)
 
     def _inputs(self, module: types.ModuleType, case: Case) -> tuple[list[Any], dict[str, Any]]:
-        """What get_inputs gives: a list of forward's arguments in their order, or a dict of them by name."""
+        """Forward's arguments from get_inputs: a list of positional ones, or a dict by name; the other one is empty."""
         made = call_with(self.file, "get_inputs", module.get_inputs, case.params)
         if type(made) is dict and all(type(name) is str for name in made):
             return [], made
@@ -325,6 +325,6 @@ class LoadedProblem:
 
 
 def docstring_of(module: types.ModuleType) -> str:
-    """The problem's, else its model's; the file may have assigned anything to either."""
+    """The docstring of the problem or, if it has none, of its Model. Docstrings that are not text are ignored."""
     found = next((doc for doc in (module.__doc__, module.Model.__doc__) if doc and isinstance(doc, str)), "")
     return inspect.cleandoc(encodable(found))

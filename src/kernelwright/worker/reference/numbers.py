@@ -1,4 +1,4 @@
-"""The whole numbers of a problem file that a case may replace, by the names that case parameters have.
+"""The whole numbers of a problem file that a case may replace, and the names of the case parameters for them.
 
 | name | the number |
 |---|---|
@@ -22,20 +22,20 @@ from kernelwright.model import Scalar
 F = TypeVar("F", ast.FunctionDef, ast.AsyncFunctionDef)
 
 BODIES = ("get_inputs", "get_init_inputs")
-"""Functions of which numbers in the body may be replaced."""
+"""The functions in whose bodies numbers may be replaced."""
 
 _ITEM = re.compile(r"([^\W\d]\w*)((?:\[\d+\])+)")
 
 
 class Item(NamedTuple):
-    """A name with brackets. path: the numbers in them, from the left."""
+    """A parameter name with brackets: `sizes[0][1]` has owner "sizes" and path (0, 1)."""
 
     owner: str
     path: tuple[int, ...]
 
 
 def item_of(name: str) -> Item | None:
-    """None for a name without brackets."""
+    """The parts of a parameter name with brackets; None for a name without."""
     found = _ITEM.fullmatch(name)
     return Item(found[1], tuple(map(int, re.findall(r"\d+", found[2])))) if found else None
 
@@ -43,7 +43,7 @@ def item_of(name: str) -> Item | None:
 def whole_numbers(
     tree: ast.Module, module: types.ModuleType, assigned: set[str], params: Mapping[str, Scalar]
 ) -> dict[str, int]:
-    """Every whole number that a case may replace, with its value where `module` was executed for `params`.
+    """Every whole number that a case may replace, with its value in `module`, which was executed with `params`.
 
     assigned: names that the file assigns at module level.
     """
@@ -71,7 +71,7 @@ def literals(function: ast.FunctionDef | ast.AsyncFunctionDef) -> list[Any]:
 
 
 def with_literals(function: F, values: Mapping[int, Scalar]) -> F:
-    """A copy of `function` in which the whole numbers at these positions are replaced."""
+    """A copy of `function` with new whole numbers in its body. values: by their positions in `literals`."""
     chosen = {(node.lineno, node.col_offset): values[i] for i, node in enumerate(literals(function)) if i in values}
 
     class Replace(ast.NodeTransformer):

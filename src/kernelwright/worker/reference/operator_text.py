@@ -1,10 +1,10 @@
-"""The operators of a reference as text, one a line, without any of the problem's own text.
+"""The operators of the reference as text, one per line, without any text from the problem file.
 
     %1 = mm(x, linear_weight) -> (64, 32) float32
     return %1
 
-Inputs have the names of forward's arguments, parameters and buffers those of a kernel's arguments. Other tensors that
-the module holds are constants, and numbers are kept as they are.
+Inputs have the names of forward's arguments. Parameters and buffers have the names of a kernel's arguments:
+`linear.weight` becomes `linear_weight`. Other tensors of the module are shown as constants, numbers by their value.
 """
 
 from __future__ import annotations
@@ -19,13 +19,13 @@ from torch.utils._pytree import tree_flatten
 from kernelwright.worker.reference.instance import Instance, outputs
 
 PLACES = frozenset({"device", "pin_memory", "layout"})
-"""Arguments that say where a tensor lies."""
+"""Arguments about the memory of a tensor, which the text leaves out."""
 MOST_LINES = 400
-"""A deep network repeats itself; what is left out is counted."""
+"""Limit on the lines, because a deep network repeats itself. The last line then counts the operators left out."""
 
 
 class _Trace(TorchDispatchMode):
-    """Writes each operator down. names: by the identity of a tensor, which `kept` keeps alive."""
+    """Writes a line for each operator. names: by tensor id; `kept` keeps tensors alive, so that ids are unique."""
 
     def __init__(self, names: dict[int, str]) -> None:
         super().__init__()
@@ -59,7 +59,7 @@ class _Trace(TorchDispatchMode):
 
 
 def operator_text(instance: Instance) -> tuple[str, ...]:
-    """The operators of one call."""
+    """The operators of one call of the reference, one per line, and what it returns."""
     names = {id(value): name for name, value in zip(instance.input_names, instance.inputs, strict=True)
              if isinstance(value, Tensor)}  # fmt: skip
     held = [*instance.module.named_parameters(), *instance.module.named_buffers()]

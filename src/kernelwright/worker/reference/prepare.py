@@ -1,6 +1,6 @@
-"""Model and inputs of one instance, as a file's functions give them: checked, named, moved to device and dtype.
+"""Preparation of an instance: the file's Model and inputs are checked, named and moved to a device and dtype.
 
-Parameters that the file sets to a constant are drawn again here, and gradients are switched off.
+Constant parameters get random values here, and no parameter requires a gradient afterwards.
 """
 
 from __future__ import annotations
@@ -25,13 +25,13 @@ from kernelwright.worker.reference.instance import (
 )
 
 REDRAWN_SPREAD = 0.1
-"""Standard deviation of the values added to a constant parameter: wide enough that leaving it out is far above
-any tolerance, small enough that a norm weight of one stays near one."""
+"""Standard deviation of the random values added to a constant parameter: large enough that leaving the parameter out is
+far above any tolerance, small enough that a norm weight of one stays near one."""
 
 
 def settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | None) -> tuple[str, ...]:
-    """Eval mode, no gradients, constant parameters drawn again, then device and dtype, one tensor at a time. Returns
-    the names of the parameters that are trained."""
+    """Prepare the Model in place: eval mode, tensor attributes as buffers, no gradients, random values for constant
+    parameters, then device and dtype, one tensor at a time. Returns the names of the trained parameters."""
     module.eval()
     trained = tuple(name for name, one in module.named_parameters() if one.requires_grad)
     for holder in module.modules():
@@ -53,7 +53,7 @@ def settle(file: Path, module: nn.Module, device: str, wanted: torch.dtype | Non
 
 
 def _is_state(value: object) -> bool:
-    """Whether an attribute holds real numbers that a candidate has to be given, as it is given buffers."""
+    """Whether an attribute is a float tensor of several elements, which a candidate receives like a buffer."""
     return type(value) is Tensor and value.is_floating_point() and value.numel() > 1
 
 
@@ -71,8 +71,10 @@ def prepared_input(file: Path, name: str, value: object, device: str, wanted: to
 
 
 def mutated_leaves(file: Path, listed: tuple[str, ...], inputs: dict[str, Input]) -> tuple[str, ...]:
-    """The inputs that MUTATES lists, by themselves or by the argument that they are nested in; refuses names of others,
-    and memory that a change would show in twice."""
+    """Names of the tensor inputs that MUTATES lists, by their own name or by the argument that contains them.
+
+    Raises `ProblemError` for names of other things, and for inputs whose memory is expanded or shared.
+    """
     for name in listed:
         if not any(is_in(one, name) and isinstance(value, Tensor) for one, value in inputs.items()):
             raise ProblemError(
@@ -104,7 +106,8 @@ def is_in(leaf: str, argument: str) -> bool:
 
 
 def refuse_unsendable(file: Path, name: str, value: object) -> None:
-    """A constructor argument goes to the recorder as JSON, a tensor as its shape and dtype."""
+    """Raise `ProblemError` for a constructor argument that JSON cannot hold: the recorder gets arguments as JSON, and
+    tensors as shape and dtype."""
     if isinstance(value, Tensor):
         return
     try:
@@ -119,8 +122,8 @@ def refuse_unsendable(file: Path, name: str, value: object) -> None:
 def bind_arguments(
     file: Path, what: str, function: Callable[..., object], values: Sequence[object], named: Mapping[str, object]
 ) -> tuple[tuple[str, ...], list[Any], tuple[str, ...]]:
-    """The arguments of `function`: their names, those of `*rest` being rest_0, rest_1, …; their values; and the names
-    of the last of them, which have to be passed by name."""
+    """The arguments of `function`: all names (for `*rest`: rest_0, rest_1, …), all values, and the names of the last
+    arguments, those that are passed by name."""
     try:
         bound = inspect.signature(function).bind(*values, **named)
     except TypeError as error:
@@ -137,7 +140,7 @@ def bind_arguments(
 
 
 def leaves_of(file: Path, names: tuple[str, ...], arguments: list[Any]) -> tuple[tuple[str, ...], list[Any], str]:
-    """The names and values of the leaves of forward's arguments, and how they are nested, "" where they are not."""
+    """Names and values of the leaves of forward's arguments, and how they are nested; "" if nothing is nested."""
     leaves: list[Any] = []
     try:
         structure = {name: nested(value, leaves) for name, value in zip(names, arguments, strict=True)}

@@ -1,7 +1,7 @@
-"""A problem file as a module: read, executed with a case's constants in place, called, and its cases.
+"""The problem file as a Python module: reading it, executing it with a case's constants, calling it, and its cases.
 
-Knows nothing of the reference or its inputs. Whatever goes wrong in the user's file, in reading,
-importing or calling it, becomes one `ProblemError` that names the file and, where there is one, the line.
+Any failure while the user's file is read, imported or called becomes one `ProblemError` that names the file and, if
+known, the line.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from kernelwright.worker.reference.cures import cure_for
 
 _MODULE_NAME = "kernelwright_problem"
 _REPLACED = "__kernelwright_replaced"
-"""What the module calls `numbers.replaced` while it is executed."""
+"""The name of `numbers.replaced` in the problem's module while it is executed."""
 
 
 class Sidecar(Record, frozen=True, kw_only=True):
-    """`NAME.cases.json`. tried: cases that are left out where the reference does not take them. stated: what the
-    problem set that the problem is from says of it. library: in place of the mode that the file states."""
+    """The sidecar `NAME.cases.json` of a problem file. tried: cases that are dropped if the reference cannot run them.
+    stated: facts from the problem set. library: used in place of the mode that the file states."""
 
     cases: tuple[Case, ...]
     tried: tuple[Case, ...] = ()
@@ -74,7 +74,7 @@ def read_source(file: Path) -> tuple[str, ast.Module]:
 
 
 def own_modules(file: Path) -> dict[str, str]:
-    """Texts of the modules in `sources/` beside the problem file, by their path there."""
+    """The texts of the modules in `sources/` beside the problem file, by their paths in it."""
     folder = file.parent / "sources"
     try:
         return {
@@ -139,8 +139,10 @@ def execute(file: Path, tree: ast.Module, constants: Mapping[str, Scalar]) -> ty
 
 
 def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
-    """`function(...)`; whatever the user's code raises becomes a `ProblemError` that names the line. Where it ends the
-    process instead, `running` has said what was called."""
+    """Call a function of the user's; any exception becomes a `ProblemError` that names the line.
+
+    what: the call in words. `running` notes it, in case the user's code ends the process.
+    """
     process = os.getpid()
     running(what)
     try:
@@ -155,17 +157,17 @@ def call(file: Path, what: str, function: Callable[..., Any], *args: Any, **kwar
         raise ProblemError(f"{where}: {what} raised {type(error).__name__}: {said}", cure_for(error, said)) from error
     finally:
         if os.getpid() != process:
-            os._exit(0)  # a fork that the user's code made: it may not go on as this process
-        signal.alarm(0)  # what the user's code wanted to be interrupted by would come later
+            os._exit(0)  # the user's code forked: the child must not continue as this process
+        signal.alarm(0)  # an alarm that the user's code set would interrupt later code
         running("")
 
 
 LONGEST_WORDS = 2000
-"""Characters of what an exception says."""
+"""Limit on the characters of an exception's text."""
 
 
 def words_of(error: BaseException) -> str:
-    """What an exception of the user's code says, if it can say it."""
+    """The text of an exception from the user's code; a note if computing the text fails."""
     try:
         said = str(error)
     except BaseException as fault:  # noqa: BLE001 - it is the user's code again
@@ -174,7 +176,7 @@ def words_of(error: BaseException) -> str:
 
 
 def running(what: str) -> None:
-    """Note what of the user's code runs now, "" for nothing: the supervisor reads it where this process has ended."""
+    """Note which part of the user's code runs now, "" for none. The supervisor reads the note if this process ends."""
     if note.file is not None:
         with contextlib.suppress(OSError):  # the user's code may have closed it
             os.pwrite(note.file, what.encode().ljust(NOTE_BYTES, b"\0")[:NOTE_BYTES], 0)
@@ -185,7 +187,7 @@ NOTE_BYTES = 200
 
 @dataclass
 class _Note:
-    """Where `running` writes: a descriptor, None where it is not read."""
+    """The file descriptor that `running` writes to; None: it writes nothing."""
 
     file: int | None = None
 
@@ -204,7 +206,7 @@ def argument_names(function: Callable[..., object]) -> dict[str, bool]:
 
 
 def call_with(file: Path, what: str, function: Callable[..., Any], given: Mapping[str, Scalar | None]) -> Any:
-    """`function` called with those of `given` that it takes by name."""
+    """Call `function` with those values of `given` that it takes by name."""
     names = argument_names(function)
     missing = [name for name, has_default in names.items() if not has_default and name not in given]
     if missing:
@@ -214,7 +216,8 @@ def call_with(file: Path, what: str, function: Callable[..., Any], given: Mappin
 
 @contextmanager
 def seeded(part: str, seed: int, device: str) -> Iterator[int]:
-    """Random numbers from (part, seed) and new tensors on `device` inside; the caller's random state after.
+    """Inside, random numbers come from (part, seed) and new tensors are on `device`; afterwards the caller's random
+    state is restored.
 
     Yields the seed that torch was given.
     """
@@ -244,7 +247,8 @@ def seed_torch(seed: int) -> None:
 
 
 def stated_cases(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> tuple[Case, ...]:
-    """The cases in CASES, or in the sidecar, or one called "default" that changes nothing."""
+    """The cases in CASES (and derived ones in the sidecar), or those in the sidecar, or one case "default" without
+    parameters."""
     if hasattr(module, "CASES"):
         beside = sidecar.cases if sidecar is not None else ()
         if sidecar is not None and not (beside and all(case.derived for case in beside)):
@@ -260,19 +264,19 @@ def stated_cases(file: Path, module: types.ModuleType, sidecar: Sidecar | None) 
 
 
 def stated_layouts(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> Literal["dense", "any"]:
-    """LAYOUTS, or "layouts" of the sidecar; "dense" where neither says more."""
+    """LAYOUTS, or else "layouts" of the sidecar, or else "dense"."""
     beside = sidecar.layouts if sidecar is not None else None
     return "any" if _stated_word(file, module, "LAYOUTS", beside, ("dense", "any")) == "any" else "dense"
 
 
 def stated_precision(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> Literal["ieee", "tf32"]:
-    """PRECISION, or "precision" of the sidecar; "ieee" where neither says more."""
+    """PRECISION, or else "precision" of the sidecar, or else "ieee"."""
     beside = sidecar.precision if sidecar is not None else None
     return "tf32" if _stated_word(file, module, "PRECISION", beside, ("ieee", "tf32")) == "tf32" else "ieee"
 
 
 def _stated_word(file: Path, module: types.ModuleType, name: str, beside: str | None, words: tuple[str, str]) -> str:
-    """What the file says by this name, else the sidecar, else the first of the words."""
+    """The constant `name` in the file, or else `beside` from the sidecar, or else the first of the allowed words."""
     stated = getattr(module, name, None)
     stated = beside if stated is None else stated
     if stated is None:
@@ -285,7 +289,7 @@ def _stated_word(file: Path, module: types.ModuleType, name: str, beside: str | 
 
 
 def stated_mutates(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> tuple[str, ...]:
-    """The arguments of forward that MUTATES lists, in the file or in the sidecar; none where it is not there."""
+    """The arguments of forward that MUTATES in the file or "mutates" in the sidecar lists; empty without either."""
     listed = getattr(module, "MUTATES", ())
     if not isinstance(listed, list | tuple) or not all(type(name) is str for name in listed):
         raise ProblemError(f"{file}: MUTATES is {listed!r:.100}, expected names of inputs", 'such as ("k_cache",)')
@@ -308,7 +312,7 @@ def sidecar_of(file: Path) -> Path:
 
 
 def read_sidecar(file: Path) -> Sidecar | None:
-    """What lies beside the problem's file; None where nothing does."""
+    """The sidecar of the problem file; None if there is none."""
     sidecar = sidecar_of(file)
     if not sidecar.is_file():
         return None
@@ -319,7 +323,7 @@ def read_sidecar(file: Path) -> Sidecar | None:
 
 
 def stated_library(file: Path, module: types.ModuleType, sidecar: Sidecar | None) -> LibraryMode:
-    """Which library steps candidates may hold: LIBRARY in the sidecar or in the file, "finish" where neither says."""
+    """Which library calls candidates may make: "library" of the sidecar, or else LIBRARY, or else "finish"."""
     found: Any = (sidecar.library if sidecar is not None else None) or getattr(module, "LIBRARY", "finish")
     if found not in get_args(LibraryMode):
         shown = call(file, "showing LIBRARY", repr, found)
@@ -343,7 +347,8 @@ def _stated_case(file: Path, entry: object) -> Case:
 def check_cases(
     file: Path, tree: ast.Module, module: types.ModuleType, cases: tuple[Case, ...], arguments: frozenset[str]
 ) -> None:
-    """Refuse names that are not unique, dtypes that do not exist, and parameters that nothing takes."""
+    """Raise `ProblemError` for case names that are not unique, problems without a timed case, values that JSON cannot
+    hold, unknown dtypes, and parameters that nothing takes."""
     names = [case.name for case in cases]
     twice = sorted({name for name in names if names.count(name) > 1 or not name})
     if twice:
@@ -379,7 +384,7 @@ def _can_be_kept(value: Scalar | None) -> bool:
 
 
 def floating_dtype(file: Path, name: str | None) -> torch.dtype | None:
-    """torch's dtype of that name, None for None."""
+    """The floating-point dtype of that name; None for None. Raises `ProblemError` for other names."""
     dtype = None if name is None else getattr(torch, name, None)
     if name is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
         raise ProblemError(f"{file}: {name!r} is no floating-point dtype of torch", 'expected such as "bfloat16"')

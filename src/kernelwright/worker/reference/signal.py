@@ -1,9 +1,9 @@
-"""Does a network hear its inputs? Where default initialisation lets them fade, its layers are given larger weights.
+"""Weight gains for deep networks whose output hardly depends on their inputs.
 
-With the weights that constructors draw, the output of a deep network hardly depends on its inputs any more: biases
-decide, and a kernel that ignores an input looks right. Then each layer's weights are multiplied by a power of two
-that brings its output to a deviation of about one on the drawn inputs, layer by layer, in float64. Nothing else of
-the network changes.
+With default initialisation the signal of the inputs can fade from layer to layer. Then biases decide the output, and a
+kernel that ignores an input looks right. In that case the weights of each layer are multiplied by a power of two that
+brings the layer's output to a standard deviation of about one. The gains are found layer by layer, in float64, on
+random inputs. Nothing else of the network changes.
 """
 
 from __future__ import annotations
@@ -17,22 +17,23 @@ from torch import Tensor, nn
 from kernelwright.worker.reference.instance import Instance, cast, outputs
 
 DEEP = 3
-"""Networks of fewer layers with weights keep their signal."""
+"""Networks with fewer layers that have weights keep their signal and get no gains."""
 
 LOST = 1 / 64
-"""Other inputs have to change an output by this share of its size: several times what bfloat16 rounds."""
+"""The signal is lost if other inputs change every output by less than this share of its size, which is several times
+the rounding error of bfloat16."""
 
 MOST = 10
-"""Weights are multiplied by 2^-10 to 2^10."""
+"""Limit on the exponents: gains are 2^-10 to 2^10."""
 
 RECURRENT = (nn.RNNBase, nn.RNNCellBase)
-"""Layers that keep their weights: larger ones would let rounding errors grow from step to step."""
+"""Layers that get no gain: larger weights would let rounding errors grow from step to step."""
 
 
 def gains(one: Instance, other: Instance) -> dict[str, float]:
-    """What each parameter is multiplied by, by its name; none where the network hears its inputs, or no better even so.
+    """The gain of each parameter, by its name; empty if the signal is not lost, or if gains do not improve it.
 
-    one, other: the same case with other inputs."""
+    one, other: instances of the same case with different inputs."""
     if not is_deep(one.module):
         return {}
     wide, another = cast(one, "float64"), cast(other, "float64").inputs
@@ -61,46 +62,46 @@ def gains(one: Instance, other: Instance) -> dict[str, float]:
 
 
 def is_deep(network: nn.Module) -> bool:
-    """Whether it has DEEP layers with weights or more, in which inputs may fade."""
+    """Whether the network has at least DEEP layers with weights, so that the signal may fade."""
     return len(_layers(network)) >= DEEP
 
 
 def apply(module: nn.Module, found: dict[str, float]) -> None:
-    """Multiply parameters by what `gains` has found."""
+    """Multiply parameters by their gains. found: the result of `gains`."""
     for name, parameter in module.named_parameters():
         if name in found:
             parameter.data.mul_(found[name])
 
 
 def heard(wide: Instance, another: tuple[Any, ...]) -> float:
-    """The largest share of an output's size by which other inputs change it."""
+    """How much other inputs change the outputs: the largest rms change of an output, as a share of its rms."""
     before, after = outputs(wide), outputs(replace(wide, inputs=another))
     return max((_share(x, y) for x, y in zip(before, after, strict=True)), default=0.0)
 
 
 def _share(one: Tensor, other: Tensor) -> float:
     if not one.is_floating_point() or one.shape != other.shape or not one.numel():
-        return 1.0  # of whole numbers nothing is known
+        return 1.0  # unknown for whole numbers, so the signal counts as kept
     size, change = float(one.square().mean().sqrt()), float((one - other).square().mean().sqrt())
     return change / size if size and math.isfinite(size) and math.isfinite(change) else 1.0
 
 
 def _layers(network: nn.Module) -> list[nn.Module]:
-    """Modules with weights that hold no other such module; attention counts as one layer."""
+    """Modules with weights that contain no other module with weights; attention counts as one layer."""
     holders = [module for module in network.modules() if _weights(module)]
     return [one for one in holders if isinstance(one, nn.MultiheadAttention)
             or not any(other is not one for other in one.modules() if _weights(other))]  # fmt: skip
 
 
 def _weights(module: nn.Module) -> list[nn.Parameter]:
-    """A layer's own parameters of two dimensions or more."""
+    """A layer's own parameters of two dimensions or more; none for RECURRENT layers."""
     if isinstance(module, RECURRENT):
         return []
     return [one for one in module.parameters(recurse=False) if one.dim() >= 2 and one.is_floating_point()]
 
 
 def _gain(module: nn.Module, made: Any) -> float:
-    """The power of two that brings a layer's output to a deviation of about one."""
+    """The power of two that brings a layer's output to a standard deviation of about one around each channel's mean."""
     output = made[0] if isinstance(made, tuple | list) else made
     if not isinstance(output, Tensor) or not output.is_floating_point() or output.dim() == 0 or not output.numel():
         return 1.0

@@ -1,7 +1,8 @@
 """A copy of the smallest case with padded, misaligned inputs.
 
-Values are the same. Host code may refuse such inputs. What it accepts has to be computed right, or as if the memory of
-some inputs were dense from the first element on (`as_dense`), which is then a property of the candidate.
+The values are the same. Host code may refuse such inputs. If it accepts them, the result has to be right. It may also
+be right for a reading that takes the memory of some inputs as dense from their first element (`as_dense`); the report
+then says that the candidate serves dense inputs only.
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from kernelwright.worker.reference.instance import Input, Instance, Specs
 
 
 def strided(specs: Specs) -> Specs:
-    """The same values to be laid out otherwise: every tensor starts one element into its storage and its rows are
-    three elements further apart than they are long. A vector stays dense: callers do not pass every second element."""
+    """`specs` with padded layouts: every tensor starts one element into its storage, and its rows are three elements
+    further apart than they are long. The elements of a vector stay adjacent: callers do not pass every second one."""
 
     def laid(spec: Any) -> Any:
         if not isinstance(spec, TensorSpec) or math.prod(spec.shape) < 2 or 0 in spec.stride:
@@ -34,12 +35,14 @@ def strided(specs: Specs) -> Specs:
 
 
 MOST_READ_APART = 4
-"""Of more inputs either all are read as dense or none: each reading takes an answer of the reference."""
+"""With more padded inputs, only the reading that takes all of them as dense is tried, because each reading takes a run
+of the reference."""
 
 
 def readings(specs: Specs) -> list[frozenset[int]]:
-    """Which inputs a kernel may read by their strides while it takes the others to be dense, by position: at first
-    none of them, never all that are laid out otherwise. specs: of the inputs as they are."""
+    """The readings to try: for each, the positions of the inputs that a kernel reads by their strides while it takes
+    the others as dense. The first reading is empty. None has all padded inputs, as that is the right way to read them.
+    specs: before padding."""
     made = zip(strided(specs).inputs, specs.inputs, strict=True)
     laid = [position for position, (one, other) in enumerate(made) if one != other]
     some = range(1, len(laid)) if len(laid) <= MOST_READ_APART else ()
@@ -49,10 +52,11 @@ def readings(specs: Specs) -> list[frozenset[int]]:
 def as_dense(
     instance: Instance, specs: Specs, seed: int, by_strides: Set[int] = frozenset()
 ) -> tuple[Instance, Instance]:
-    """The instance with inputs as a kernel reads them that takes them to be dense, and one whose inputs are the memory.
+    """Two instances: one whose inputs are the values that a kernel reads if it takes inputs as dense, and one whose
+    padded inputs are the whole memory, in one dimension.
 
-    specs: how the inputs of `instance` lie in memory. by_strides: those that the kernel reads as they lie. Memory
-    between rows holds values of the same input, so that what is read there is an index or a number like any other.
+    specs: the padded layouts. by_strides: positions of the inputs that the kernel reads by their strides. The padding
+    holds values of the same input, so that a kernel that reads it gets valid indices and ordinary numbers.
     """
     generator = torch.Generator().manual_seed(seed % (1 << 63))
 

@@ -1,8 +1,8 @@
-"""The operators that a problem's constructor, get_inputs and forward call, and whether two sizes of it are one problem.
+"""Operator traces of a problem (constructor, get_inputs and forward), and whether two traces are the same problem.
 
-Two sizes are one problem where the same operators run on the same tensors with the same arguments, and only sizes of
-tensors differ. Which arguments are sizes is stated for each operator (`SIZES`); axes, strides, paddings, dilations,
-groups, windows, factors and flags are none.
+They are if the same operators run on the same tensors with the same arguments, and only sizes of tensors differ.
+`SIZES` lists the arguments that are sizes, by operator. Axes, strides, paddings, dilations, groups, windows, factors
+and flags are not sizes.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ SIZES = {
     "convolution_backward": {"bias_sizes"},
     **{f"upsample_{kind}_backward": {"output_size", "input_size"} for kind in UPSAMPLED},
 }  # fmt: skip
-"""Arguments that may differ, by operator. 0, 1 and -1 among them are no sizes and stay."""
+"""Arguments that are sizes and may differ, by operator. The values 0, 1 and -1 are not sizes and have to stay."""
 
 PARTS = {
     "slice": ("start", "end"), "narrow": ("start", "length"), "select": ("index",),
@@ -54,19 +54,21 @@ PARTS = {
 """Arguments that are places in the dimension `dim`: they may differ as that dimension does."""
 
 LINKED = {"randint": ("low", "high"), "full": ("fill_value",), "random_": ("from", "to")}
-"""Arguments that limit values. One that is the size of a dimension (of classes, of a table) has to remain it."""
+"""Arguments that limit or set values. One that equals a size (the number of classes, the length of a table) has to
+follow that size."""
 
 RANDOM_FILLS = {"uniform_": {"from", "to"}, "normal_": {"mean", "std"}}
-"""Arguments that an initialisation computes from the sizes of a parameter."""
+"""Arguments that an initialisation computes from the sizes of a parameter; they may differ."""
 
 
 NORMS = ("native_group_norm", "native_layer_norm")
 LEAST_NORMALISED = 8
-"""A single element becomes 0 and two become 1 and -1, whatever they are: such a case would say nothing of its input."""
+"""The fewest elements for one mean and deviation. A norm over one element gives 0, over two elements 1 and -1, whatever
+their values: the result would not depend on the input."""
 
 
 class Seen(NamedTuple):
-    """A tensor. number: counts tensors from the first that was seen."""
+    """A tensor in a trace. number: its place in the order in which the trace met the tensors."""
 
     number: int
     dtype: torch.dtype
@@ -75,7 +77,7 @@ class Seen(NamedTuple):
 
 @dataclass(frozen=True)
 class Call:
-    """One call of an operator. arguments: by the names of its schema. made: the tensors it gives."""
+    """One call of an operator. arguments: by the names of its schema. made: its output tensors."""
 
     operator: str
     arguments: dict[str, Any]
@@ -84,10 +86,10 @@ class Call:
 
 @dataclass(frozen=True)
 class Trace:
-    """What was called, and the sizes of what a kernel is given and gives.
+    """The operator calls of a problem at one size, and the specs of its tensors.
 
-    given: inputs, parameters and buffers by name, then outputs. plain: inputs and constructor arguments that are no
-    tensors. elements: of `given`. largest: elements of the largest tensor on the way.
+    given: inputs, parameters, buffers and outputs, by name. plain: inputs and constructor arguments that are not
+    tensors. elements: of all tensors in `given`. largest: elements of the largest tensor that an operator returns.
     """
 
     calls: tuple[Call, ...]
@@ -106,7 +108,7 @@ class Trace:
 
 @dataclass
 class Recorder(TorchDispatchMode):
-    """Notes every ATen operator."""
+    """Records every call of an ATen operator."""
 
     calls: list[Call] = field(default_factory=list)
     flop: int = 0
@@ -142,14 +144,14 @@ class Recorder(TorchDispatchMode):
     def _plain(self, value: Any) -> Any:
         if isinstance(value, Tensor):
             return self._seen(value)
-        if isinstance(value, torch.UntypedStorage):  # of a file that is read: two readings are two objects
+        if isinstance(value, torch.UntypedStorage):  # of a file: loading it twice gives two objects
             return value.nbytes()
         return tuple(map(self._plain, value)) if isinstance(value, list | tuple) else value
 
 
 @contextmanager
 def quiet_meta() -> Iterator[None]:
-    """Without PyTorch's log of what cannot be run on tensors without memory: that is an answer here."""
+    """Inside, PyTorch does not log failures on fake tensors: the search for cases expects them."""
     logger = logging.getLogger("torch._subclasses.fake_tensor")
     before = logger.level
     logger.setLevel(logging.CRITICAL)
@@ -160,7 +162,7 @@ def quiet_meta() -> Iterator[None]:
 
 
 def trace_of(recorder: Recorder, instance: Instance, specs: Specs) -> Trace:
-    """recorder: what ran while `instance` was made and `specs` were found."""
+    """The trace of an instance. recorder: active while `instance` was made and `specs` were found."""
     named = zip(instance.input_names, specs.inputs, strict=True)
     inputs = {f"input {name}": spec for name, spec in named if isinstance(spec, TensorSpec)}
     parameters = {f"parameter {name}": spec for name, spec in specs.parameters.items()}
@@ -176,11 +178,12 @@ def trace_of(recorder: Recorder, instance: Instance, specs: Specs) -> Trace:
 # --- comparing ----------------------------------------------------------------------------------------------
 
 COUNTS = ("head", "group", "kernel", "stride", "pad", "dilat", "window", "patch", "layer", "expert", "depth_mult")
-"""Parts of the names of constructor arguments that are no sizes, also where a view hides them from the operators."""
+"""Constructor arguments with one of these in their name are counts, not sizes, and have to stay. The operators may not
+show a change of them, for example behind a view."""
 
 
 def difference(base: Trace, other: Trace) -> str:
-    """What of `other` differs from `base` beside sizes, in words; "" where they are one problem."""
+    """How `other` differs from `base` in more than sizes, in words; "" if they are the same problem."""
     return "".join(next(_differences(base, other), ""))
 
 
@@ -245,8 +248,8 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
 
 
 def _channels_of_group(call: Call) -> int | None:
-    """Channels that one group normalises, or that one group of filters makes (transposed: reads). None where it has no
-    groups."""
+    """Channels per group of a group norm, or output channels per group of a convolution (transposed: input channels).
+    None for other operators."""
     known = call.arguments
     if call.operator == "native_group_norm":
         return int(known["C"] // known["group"])
@@ -254,7 +257,7 @@ def _channels_of_group(call: Call) -> int | None:
 
 
 def _normalised(call: Call) -> int:
-    """How many elements have one mean and one deviation."""
+    """How many elements of a norm share one mean and one deviation."""
     known = call.arguments
     if call.operator == "native_group_norm":
         return int(known["C"] * known["HxW"] // known["group"])
@@ -262,7 +265,7 @@ def _normalised(call: Call) -> int:
 
 
 def _differs(value: Any, found: Any) -> bool:
-    """Whether an argument differs; tensors by which they are, their dtype, and their dimensions of one element."""
+    """Whether an argument differs. For tensors: another number, dtype or rank, or a changed dimension of 0 or 1."""
     if isinstance(value, Seen) and isinstance(found, Seen):
         return value.number != found.number or bool(_shape_difference(value[1:], found[1:]))
     if isinstance(value, tuple) and isinstance(found, tuple):
@@ -271,7 +274,7 @@ def _differs(value: Any, found: Any) -> bool:
 
 
 def _shape_difference(before: tuple[Any, Sequence[int]], after: tuple[Any, Sequence[int]]) -> str:
-    """What differs beside sizes above 1, which broadcasting tells from 1."""
+    """How dtypes and shapes differ, in words; "" if only sizes above 1 do. A size of 1 is different: it broadcasts."""
     if before[0] != after[0]:
         return f"would be of {after[0]} instead of {before[0]}"
     one, two = before[1], after[1]
@@ -287,7 +290,7 @@ def _are_sizes(value: Any, found: Any) -> bool:
 
 
 def _same_place(one: Call, two: Call, argument: str) -> bool:
-    """Whether an argument is the same share of its dimension, or the same distance from its end."""
+    """Whether a position is the same share of its dimension, or has the same distance from the dimension's end."""
     sizes, places = [], []
     for call in (one, two):
         source = next(value for value in call.arguments.values() if isinstance(value, Seen))
@@ -303,8 +306,8 @@ def _same_place(one: Call, two: Call, argument: str) -> bool:
 
 
 def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
-    """Whether a limit of values that was the size of some dimension is its size now; True where it was none and is
-    what it was."""
+    """Whether an argument that was a size (or one more) of an input or parameter still is. An argument that was no size
+    has to stay."""
     if type(value) is not int or type(found) is not int:
         return bool(value == found)
     offsets = [0, 1] if value > 1 else []
@@ -316,7 +319,7 @@ def _is_linked(value: Any, found: Any, base: Trace, other: Trace) -> bool:
 
 
 def growth(before: Trace, after: Trace) -> str:
-    """Which dimension is larger in `after`, in words; "" where none is."""
+    """The first dimension of an operator's output that is larger in `after`, in words; "" if none is."""
     for one, two in zip(before.calls, after.calls, strict=True):
         for seen, found in zip(one.made, two.made, strict=True):
             for size, larger in zip(seen.shape, found.shape, strict=True):

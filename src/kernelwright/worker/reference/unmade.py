@@ -1,7 +1,8 @@
-"""Describing a problem without making its tensors: on fake ones, or on real ones as long as they are small.
+"""Modes that describe a problem without the memory of its tensors: fake tensors, or real tensors with a size limit.
 
-A constructor may ask for values of a small tensor that it makes itself (`[x.item() for x in torch.linspace(…)]`): those
-are real beside fake tensors of any size. Where the problem looks at values of others, all have to be real and small.
+A constructor may read values of a small tensor that it creates itself (`[x.item() for x in torch.linspace(…)]`). Such
+tensors are real, beside fake tensors of any size. If the problem reads other values, all tensors have to be real and
+small.
 """
 
 from __future__ import annotations
@@ -27,29 +28,31 @@ from torch.utils._pytree import tree_leaves, tree_map
 from kernelwright.errors import ProblemError
 
 MOST_REAL_ELEMENTS = 1 << 24
-"""Of the largest tensor that is made for real: 64 MiB in float32."""
+"""Elements of the largest real tensor under `OnlySmallTensors`: 64 MiB in float32."""
 
 MOST_COUNTED = 1 << 16
-"""Elements of the largest tensor that is real beside fake ones."""
+"""Elements of the largest real tensor beside fake ones."""
 
 COUNTED = frozenset({torch.arange, torch.linspace, torch.logspace, torch.tensor})
-"""Functions whose values follow from their arguments alone."""
+"""Functions whose results depend on their arguments only."""
 
 
 class TooLargeError(ProblemError):
-    """Its text is the number of elements."""
+    """A real tensor would be too large. The text of the error is its number of elements."""
 
 
 @contextlib.contextmanager
 def faked() -> Iterator[None]:
-    """Every tensor is fake, but for small ones whose values follow from plain numbers."""
+    """Inside, every tensor is fake, except small ones computed from plain numbers only."""
     with FakeTensorMode(allow_non_fake_inputs=True) as mode, _CountedForReal(mode):
         yield
 
 
 class _CountedForReal(TorchFunctionMode):
-    """Makes what COUNTED gives, and what follows from it alone, outside of the mode of fake tensors. How large it is
-    fake copies say first: an operator that changes a tensor in place must run once."""
+    """Computes functions of COUNTED, and operators on their results only, with real values outside the fake mode.
+
+    Fake copies give the size first, because an operator that changes a tensor in place must not run twice on it.
+    """
 
     def __init__(self, mode: FakeTensorMode) -> None:
         super().__init__()
@@ -60,7 +63,7 @@ class _CountedForReal(TorchFunctionMode):
         tensors = [leaf for leaf in tree_leaves((args, kwargs)) if isinstance(leaf, Tensor)]
         if any(isinstance(tensor, FakeTensor) for tensor in tensors) or not (tensors or func in COUNTED):
             return func(*args, **kwargs)
-        with contextlib.suppress(DataDependentOutputException, DynamicOutputShapeException):  # it looks at values
+        with contextlib.suppress(DataDependentOutputException, DynamicOutputShapeException):  # it reads values
             copies, named = tree_map(lambda leaf: self.mode.from_tensor(leaf) if isinstance(leaf, Tensor) else leaf,
                                      (args, kwargs))  # fmt: skip
             fake = func(*copies, **named)
@@ -71,7 +74,8 @@ class _CountedForReal(TorchFunctionMode):
 
 
 class OnlySmallTensors(TorchDispatchMode):
-    """Refuses tensors above MOST_REAL_ELEMENTS, before they take memory where their size is an argument."""
+    """Raises `TooLargeError` for tensors above MOST_REAL_ELEMENTS, before they take memory if an argument states the
+    size."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         for argument in args:

@@ -1,8 +1,8 @@
-"""Values of a draw of inputs: as the problem gives them, or from another distribution of the same structure.
+"""Input distributions of random draws: the problem's own values, or values changed to another distribution.
 
-Rows are in `lines`, parameters in `weights`; the judge chooses the seeds. A redraw keeps what a kernel may rely on.
-Zeros stay zero, symmetric matrices symmetric, whole numbers stay among those given whatever their dtype, masks keep
-their rows.
+`lines` changes rows, `weights` changes parameters. The judge chooses the seeds. A redraw keeps the structure that a
+kernel may rely on: zeros stay zero, symmetric matrices stay symmetric, whole numbers of any dtype are only permuted,
+and masks keep their rows.
 """
 
 from __future__ import annotations
@@ -37,61 +37,65 @@ SPREAD_WEIGHTS = "as given, parameters and buffers spread over many magnitudes"
 UNEVEN_WEIGHTS = "as given, parameters and buffers spread over some magnitudes"
 
 WEIGHTS = (NEGATED_WEIGHTS, SCALED_WEIGHTS, SPREAD_WEIGHTS)
-"""Those that leave inputs as they are."""
+"""Distributions of parameters and buffers. They leave inputs as given."""
 
 DISTRIBUTIONS = (
     AS_GIVEN, CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, SPECIAL,
     NEGATIVE, SPREAD, LARGE, HUGE, ROWS, SLICES, TIED, *WEIGHTS,
 )  # fmt: skip
-"""By draw number. An odd count, so that draws d and d + PERIOD of one distribution see different poison."""
+"""The distribution of draw d is entry d % PERIOD, where PERIOD is the count. The count is odd, so that draws d and
+d + PERIOD of one distribution get different poison."""
 
 MAGNITUDES = frozenset((*PLAIN, *PLAIN.values()))
-"""Those that decide only where no rounding of an intermediate result does."""
+"""Distributions of very large values. They are used only if rounding of intermediate results does not change the
+outputs much."""
 
 STRICT = frozenset((NEGATIVE, SPREAD, ROWS, SLICES, TIED, *MAGNITUDES, *WEIGHTS, UNEVEN_WEIGHTS))
-"""Those that decide only where the framework itself is finite and precise."""
+"""Distributions that are used only if the framework's own outputs are finite and precise."""
 
 CHEAP = frozenset((CENTRED, RAMP, SCALED_UP, OUTLIER, SCALED_DOWN, HEAVY, OFFSET, *WEIGHTS))
-"""Elementwise and in place, so that they can be had for inputs of several gigabytes."""
+"""Distributions that are computed element by element and in place, so that inputs of several gigabytes can use them."""
 
 SCALE = 16.0
 """A power of two, so that scaling rounds nothing; exp of 16 standard deviations still fits float32."""
 
 OFFSET_DEVIATIONS = 2.0
-"""Moderate: E[x²] - E[x]² loses a factor of 5 then (14 for uniform inputs), which the tolerance bears; much more would
-judge the formula."""
+"""Offset in standard deviations. It is moderate: E[x²] - E[x]² then loses a factor of 5 (14 for uniform inputs), which
+the tolerance allows. A much larger offset would reject that formula."""
 
 RAMP_EXPONENT = 4
-"""From 1/16 to 16 times the given values, over all dimensions together. Not an ascending order of the values: rows of
-it vary little about a large mean, which again would judge the formula of a variance."""
+"""The ramp multiplies the given values by 1/16 to 16, over all dimensions together. It does not sort the values: sorted
+rows vary little about a large mean, which again would reject a formula for the variance."""
 
 OUTLIER_FACTOR = 64.0
-"""Takes the largest of a few normal values past 88, where exp leaves float32: a softmax has to subtract its maximum."""
+"""Takes the largest of a few normal values past 88, where exp overflows float32: a softmax has to subtract its maximum.
+"""
 
 SPREAD_EXPONENTS = 25
-"""Values are divided by 1 to 2^24, so that a few keep their size and the smallest are those that float32 just sees
-beside them."""
+"""Values are divided by 2^0 to 2^24: a few keep their size, and the smallest are those that still change a float32 sum
+with them."""
 
 LARGE_EXPONENT, GREAT_EXPONENT, HUGE_EXPONENT = 20, 52, 104
-"""LARGE takes normal values past 65504, the largest of fp16; their fourth powers fit float32. HUGE takes them past
-1e30, which kernels write for an infinity; a sum of a million of them fits float32. GREAT is for problems that multiply
-two inputs. Of both, the first input is negative, the second positive and so on, so that their products are below any
-number that is used as minus infinity."""
+"""Exponents of two. LARGE takes normal values past 65504, the largest fp16 number; their fourth powers fit float32.
+HUGE takes them past 1e30, which kernels write for infinity; a sum of a million of them fits float32. GREAT is for
+problems that multiply two inputs. In GREAT and HUGE the first input is negative, the second positive and so on, so that
+products are below any number that kernels write for minus infinity."""
 
 PLAIN_LARGEST = 4.0
-"""Sums of products of whole numbers up to this, times powers of two, are exact in float32 up to a million terms: two
-kernels that sum or fuse otherwise have the same scores."""
+"""The largest whole number in the PLAIN distributions. Sums of up to a million products of such numbers are exact in
+float32, also times a power of two. So kernels that sum in another order or fuse operations get the same scores."""
 
 HALF_EXPONENT = 8
-"""At most this in float16, where a sum of some dozen such values is finite."""
+"""Limit on these exponents in float16: a sum of some dozen such values is still finite."""
 
 PARTLY_FACTOR, PARTLY_ONE_IN = 1.5, 8
-"""Enough of a change to be seen in what depends on the element; few enough that a kernel which looks at one element
-to tell whether it knows the input is mostly taken in."""
+"""PARTLY multiplies one value in 8 by 1.5. The change is large enough to show in the outputs that depend on the value.
+It is rare enough that a kernel which looks at one element to recognise an earlier input usually misses it."""
 
 FEW_FACTOR, FEW_ELEMENTS, FEW_ONE_IN_AT_MOST = 4.0, 8, 4096
-"""About eight elements, of a large tensor one in 4096: a kernel that looks at a quarter of them misses one of eight in
-all but 4^-8 of the cases. A larger factor, because each has to be seen by itself."""
+"""FEW multiplies about eight elements by 4; in a large tensor one in 4096. A kernel that looks at a quarter of the
+elements sees all eight only with a probability of 4^-8. The factor is larger than PARTLY_FACTOR, because each changed
+element has to show by itself."""
 
 ORDER_ELEMENTS = 1 << 24
 """Larger tensors are not permuted: the indices alone would take 8 bytes an element."""
@@ -104,16 +108,16 @@ MILDER = {
     SPECIAL: (FINITE_SPECIAL,), LARGE: (PLAIN[LARGE],), HUGE: (PLAIN[HUGE], GREAT, PLAIN[GREAT]),
     SPREAD_WEIGHTS: (UNEVEN_WEIGHTS,),
 }  # fmt: skip
-"""What is drawn first, in order, in place of a distribution that a reference does not bear."""
+"""Milder distributions that are tried in this order where a distribution is not usable for a reference."""
 
 
 def fallbacks(distribution: str) -> tuple[str, ...]:
-    """What to draw instead, in order, where a reference does not bear `distribution`."""
+    """The distributions to try, in order, until one is usable: `distribution`, milder ones, the problem's own."""
     return (distribution, *MILDER.get(distribution, ()), AS_GIVEN)
 
 
 def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
-    """Change tensors in place (they are the caller's own, made for this draw)."""
+    """Change the inputs of a draw to `distribution`, in place: float tensors by value, whole numbers by permutation."""
     if distribution in (AS_GIVEN, *WEIGHTS, UNEVEN_WEIGHTS):
         return
     floats: list[Tensor] = []
@@ -143,8 +147,10 @@ def redraw(inputs: tuple[Input, ...], distribution: str, seed: int) -> None:
 
 
 def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
-    """A tensor that `_may_change`, by a function of each non-zero value or of its position. salt: decides which
-    values are chosen where some are. sign: where all values get one."""
+    """Change a float tensor in place, by a function of each non-zero value or of its position.
+
+    salt: selects the values where only some change. sign: 1 or -1, for distributions of one sign.
+    """
     if distribution == RAMP:
         _ramp(tensor)
         return
@@ -185,19 +191,19 @@ def _changed(tensor: Tensor, distribution: str, salt: int, sign: int) -> None:
 
 
 def _one_in(count: int, values: Tensor, salt: int) -> Tensor:
-    """Which of `values` are chosen, by their bits, so that equal ones are chosen together, and by a salt, so that a
-    kernel cannot work out which."""
+    """A mask of about one in `count` values. It depends on the bits of a value, so equal values are chosen together,
+    and on the salt, so a kernel cannot compute it."""
     return _hashed(values, salt) % count == 0
 
 
 def _hashed(values: Tensor, salt: int) -> Tensor:
-    """A whole number from 0 for each value."""
+    """A hash of each value: a whole number from 0."""
     bits = values.float().contiguous().view(torch.int32).long() ^ salt
     return (bits * 2654435761 >> 29) & 0x7FFFFFFF  # Knuth's multiplicative hash (TAOCP 3, 6.4): high bits mix best
 
 
 def _ramp(tensor: Tensor) -> None:
-    """Powers of two, so that nothing is rounded and no order of multiplying matters."""
+    """Multiply by powers of two that grow along each dimension: nothing is rounded, in any order of multiplication."""
     steps = max(1, RAMP_EXPONENT // max(tensor.dim(), 1))
     for dim, size in enumerate(tensor.shape):
         exponents = torch.linspace(-steps, steps, size, device=tensor.device).round()
@@ -206,7 +212,7 @@ def _ramp(tensor: Tensor) -> None:
 
 
 def _may_change(tensor: Tensor) -> bool:
-    """Real-valued data: not a mask or labels in floating point, not memory shared between elements."""
+    """Whether a tensor holds finite real-valued data: not masks or labels as floats, not expanded memory."""
     if not tensor.is_floating_point() or tensor.element_size() < 2 or tensor.numel() == 0 or _expanded(tensor):
         return False
     sample = _sample(tensor)
@@ -214,8 +220,8 @@ def _may_change(tensor: Tensor) -> bool:
 
 
 def _may_permute(tensor: Tensor) -> bool:
-    """Whole numbers of any dtype without an order to keep: offsets and positions ascend, a causal mask is square, and
-    one of lengths that ascend has a rising count in each row."""
+    """Whether a tensor holds whole numbers, of any dtype, without an order to keep. Offsets and positions ascend and
+    keep theirs; `lines.may_permute_rows` decides for masks."""
     if tensor.is_complex() or _expanded(tensor) or not tensor.is_contiguous():
         return False
     if not 1 < tensor.numel() <= ORDER_ELEMENTS:
@@ -225,13 +231,13 @@ def _may_permute(tensor: Tensor) -> bool:
     if lines.is_mask(tensor):
         return lines.may_permute_rows(tensor)
     if tensor.is_floating_point() and tensor.dim() >= 2 and tensor.shape[-1] == tensor.shape[-2]:
-        return False  # distances between positions
+        return False  # may be distances between positions
     flat = tensor.view(-1)
     return not bool((flat[1:] >= flat[:-1]).all())
 
 
 def _place(tensor: Tensor, specials: tuple[float, ...], generator: torch.Generator) -> None:
-    """Put `specials` at neighbouring elements, where those are not zero and the tensor is not symmetric."""
+    """Put `specials` at neighbouring elements in place of non-zero values. Symmetric tensors stay unchanged."""
     if not tensor.is_contiguous() or _symmetric(tensor):
         return
     flat = tensor.view(-1)
@@ -248,7 +254,7 @@ def _finite_specials(dtype: torch.dtype) -> tuple[float, ...]:
 
 
 def _symmetric(tensor: Tensor) -> bool:
-    """Whether it is a symmetric matrix (or a batch of them), which a kernel may read one half of."""
+    """Whether a tensor is a symmetric matrix or a batch of them: a kernel may read only one half of it."""
     return tensor.dim() >= 2 and 1 < tensor.shape[-1] == tensor.shape[-2] and torch.equal(tensor, tensor.mT)
 
 
@@ -263,7 +269,7 @@ def _sample(tensor: Tensor) -> Tensor:
 
 
 def _pieces(tensor: Tensor) -> Iterator[Tensor]:
-    """Views that together are the tensor, each small enough to be computed on in a wider type."""
+    """Views that together cover the tensor, each small enough to compute on in a wider type."""
     if not tensor.is_contiguous():
         yield tensor
         return

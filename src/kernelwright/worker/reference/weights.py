@@ -1,7 +1,7 @@
-"""Values of parameters and buffers in a draw: negated, scaled, near zero, spread over many magnitudes.
+"""Distributions of parameters and buffers in a random draw: negated, scaled, near zero, spread over many magnitudes.
 
-What is positive in a buffer stays positive, as a variance has to; only buffers that the problem fills with one value
-are drawn, because a table (angles, positions, a mask) has a structure.
+Positive buffers stay positive, as a variance has to. Only buffers filled with one value change, because others may be
+tables (angles, positions, a mask).
 """
 
 from __future__ import annotations
@@ -14,26 +14,28 @@ from torch import Tensor, nn
 from kernelwright.worker.reference.values import NEGATED_WEIGHTS, SCALE, SCALED_WEIGHTS, SPREAD_WEIGHTS, UNEVEN_WEIGHTS
 
 BUFFER_SPREAD = 0.1
-"""As `prepare.REDRAWN_SPREAD` for parameters, but relative, so that a variance stays positive."""
+"""Standard deviation of the change to a constant buffer, as `prepare.REDRAWN_SPREAD` for parameters. It is relative, so
+that a variance stays positive."""
 
 POSITIVE_EXPONENTS = {
     NEGATED_WEIGHTS: (-20, 0), SCALED_WEIGHTS: (0, 8), SPREAD_WEIGHTS: (-20, 8), UNEVEN_WEIGHTS: (-20, 8),
 }  # fmt: skip
-"""Least and largest power of two by which a positive buffer is multiplied. 2^-20 is a tenth of BatchNorm's epsilon."""
+"""Least and largest exponent of the powers of two that multiply a positive buffer. 2^-20 is a tenth of BatchNorm's
+epsilon."""
 
 OTHER_SCALE = {NEGATED_WEIGHTS: 1.0, SCALED_WEIGHTS: SCALE, SPREAD_WEIGHTS: SCALE, UNEVEN_WEIGHTS: SCALE}
-"""Standard deviation of what is added to a buffer of zeros, such as a running mean."""
+"""Standard deviation of the values added to a buffer that is not positive, such as a running mean of zeros."""
 
 HALF_RANGE = 8
-"""At most this in float16, whose smallest normal number is 2^-14."""
+"""Limit on the size of these exponents in float16, whose smallest normal number is 2^-14."""
 
 SPREAD_EXPONENTS = {SPREAD_WEIGHTS: (-8, 20), UNEVEN_WEIGHTS: (-8, 4)}
-"""Least and largest power of two by which each element of a parameter is multiplied: past the largest number of fp16,
-and, where that overflows behind some layers, around what it was."""
+"""Least and largest exponent of the powers of two that multiply each element of a parameter. SPREAD_WEIGHTS goes past
+the largest fp16 number. UNEVEN_WEIGHTS stays around the given values, for networks that overflow after some layers."""
 
 
 def redraw(module: nn.Module, distribution: str, seed: int) -> None:
-    """Change parameters and constant buffers in place; of all other distributions only buffers, by a little."""
+    """Change parameters and constant buffers in place. Distributions of inputs only change the buffers, by a little."""
     for position, buffer in enumerate(module.buffers()):
         if _real(buffer) and bool((buffer == buffer.flatten()[0]).all()):
             generator = torch.Generator(device=buffer.device).manual_seed(seed + position)
@@ -51,7 +53,7 @@ def redraw(module: nn.Module, distribution: str, seed: int) -> None:
 
 
 def _redraw_buffer(buffer: Tensor, distribution: str, generator: torch.Generator) -> None:
-    """A buffer of one value."""
+    """Change a buffer that is filled with one value, in place."""
     value = float(buffer.flatten()[0])
     if distribution in OTHER_SCALE and value > 0:
         buffer.mul_(_powers(buffer, POSITIVE_EXPONENTS[distribution], generator))
@@ -64,7 +66,7 @@ def _redraw_buffer(buffer: Tensor, distribution: str, generator: torch.Generator
 
 
 def _powers(tensor: Tensor, exponents: tuple[int, int], generator: torch.Generator) -> Tensor:
-    """Powers of two, each element's its own and not whole, so that no bits are special."""
+    """A random power of two for each element. The exponents are not whole numbers, so the bits are ordinary."""
     least, most = exponents
     if tensor.dtype == torch.float16:
         least, most = max(least, -HALF_RANGE), min(most, HALF_RANGE)
@@ -73,7 +75,7 @@ def _powers(tensor: Tensor, exponents: tuple[int, int], generator: torch.Generat
 
 
 def _real(tensor: Tensor) -> bool:
-    """Whether it holds real-valued data at all."""
+    """Whether a tensor holds finite floats of at least 16 bits."""
     if not tensor.is_floating_point() or tensor.element_size() < 2 or tensor.numel() == 0:
         return False
     return math.isfinite(float(tensor.flatten()[0])) and bool(tensor.isfinite().all())

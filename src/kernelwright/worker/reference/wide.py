@@ -1,9 +1,9 @@
-"""Tensors that `forward` creates itself, in the dtype of the reference computation.
+"""The dtype of tensors that `forward` creates itself, in the float64 reference.
 
-A state, a mask or a position that `forward` makes is float32 where nothing else is said, and the reference is computed
-in float64. So what has no dtype gets the wide one, and an operator that refuses operands of two dtypes gets them in the
-wider of the two. A cast to float32 (`x.float()`, `dtype=torch.float32`) names the dtype to compute in, not digits to
-leave out, and gives the wide one; a cast to half precision or float8 stays.
+A state, a mask or a position that `forward` creates is float32 by default. In the float64 reference, a tensor without
+a stated dtype becomes float64, and an operator that refuses operands of two dtypes gets them in the wider one. A cast
+to float32 (`x.float()`, `dtype=torch.float32`) names the dtype to compute in and does not ask for rounding, so it gives
+float64. A cast to half precision or float8 stays.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 @contextmanager
 def computed_in(dtype: torch.dtype | None) -> Iterator[None]:
-    """New tensors in `dtype` inside, and mixed operands in the wider one; as PyTorch has it where None."""
+    """Inside, new tensors have `dtype`, and mixed operands are widened. None: PyTorch's own rules apply."""
     if dtype is None:
         yield
         return
@@ -34,8 +34,8 @@ def computed_in(dtype: torch.dtype | None) -> Iterator[None]:
 
 
 class _Widening(TorchFunctionMode):
-    """Takes a request for float32 as one for `dtype`, where that is wider, and calls once more, in one dtype, what
-    refuses floating-point operands of several."""
+    """Turns requests for float32 into requests for `dtype` if that is float64. Calls an operator again, in one dtype,
+    if it refuses floating-point operands of several dtypes."""
 
     def __init__(self, dtype: torch.dtype) -> None:
         super().__init__()
@@ -45,7 +45,7 @@ class _Widening(TorchFunctionMode):
         kwargs = kwargs or {}
         if self.dtype == torch.float64 and (asked := self._asked_wider(func, args, kwargs)) is not None:
             made = self._called(*asked)
-            return made.clone() if made is args[0] else made  # a cast is a copy
+            return made.clone() if made is args[0] else made  # a cast to another dtype is a copy
         return self._called(func, args, kwargs)
 
     def _called(self, func: Any, args: Any, kwargs: Any) -> Any:
@@ -60,8 +60,8 @@ class _Widening(TorchFunctionMode):
             return func(*args, **kwargs)
 
     def _asked_wider(self, func: Any, args: Any, kwargs: Any) -> tuple[Any, Any, Any] | None:
-        """The call with the wide dtype in place of float32, None where it does not ask for that. What reads bits gets
-        those of float32."""
+        """The call with `dtype` in place of float32; None if it does not ask for float32. A view that reads bits gets
+        the bits of float32."""
         if func is Tensor.float:
             return Tensor.to, (args[0], self.dtype), kwargs
         dtypes = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)]
@@ -84,7 +84,7 @@ def _precision(dtype: torch.dtype) -> tuple[float, int]:
 
 
 def _changes_its_first(func: Any, args: Any) -> bool:
-    """Whether an operator writes to its first argument, whose dtype then stays."""
+    """Whether an operator writes to its first argument, which then keeps its dtype."""
     name = getattr(func, "__name__", "")
     is_in_place = (name.endswith("_") and not name.endswith("__")) or name == "__setitem__"
     return is_in_place and bool(args) and _is_float(args[0])
