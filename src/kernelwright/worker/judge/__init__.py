@@ -1,1 +1,1 @@
-"""The judge: secret inputs, expected outputs, and whether a candidate's outputs are right."""
+"""The judge: secret random draws of inputs, expected outputs, tolerances, and the verdict on a candidate's outputs."""

@@ -1,9 +1,9 @@
-"""One draw of a case as the judge knows it: inputs, expected outputs in float64, and how far the framework is off.
+"""The answer to one random draw: its inputs, the expected outputs in float64, and the framework's own error.
 
-It judges nothing. A distribution that the reference does not bear in the problem's dtype (it overflows,
-or gives NaN nearly everywhere) is not used to judge a candidate; the next milder one is drawn instead. Of the strict
-ones (zeros, ties, very large or small values) more is asked: that all outputs are finite and precise, that no
-operator in the reference leaves the answer open, and of large values that no rounding of an intermediate result does.
+A distribution on which the reference overflows or gives mostly NaN in the problem's dtype is not used to judge a
+candidate; the next milder distribution is drawn instead. Strict distributions (zeros, ties, very large or small values)
+have more conditions. All outputs of the framework have to be finite and precise. No operator of the reference may allow
+several right results. For large values, rounding of intermediate results must not change the outputs much.
 """
 
 from __future__ import annotations
@@ -23,13 +23,14 @@ from kernelwright.worker.reference.instance import Instance, cast, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
-"""Where fewer of the expected outputs are finite, a comparison says little."""
+"""The least share of finite expected outputs. With fewer, a comparison says little, and the draw is not usable."""
 
 UNORDERED = ("topk", "sort", "kthvalue", "median", "mode", "unique", "multinomial")
-"""Parts of names of operators that may choose any of several equal values, so that ties have no one answer."""
+"""Name parts of operators that may choose any of several equal values, so that ties have several right results."""
 
 SQUARING = ("norm", "std", "var", "hypot", "dist")
-"""The same of operators that take the root of squares, where PyTorch may compute in a wider type than a kernel does."""
+"""Name parts of operators that take the root of squares: PyTorch may compute them in a wider type than a kernel does.
+"""
 
 OPEN = {
     values.TIED: UNORDERED, values.ROWS: UNORDERED, values.SLICES: UNORDERED,
@@ -41,10 +42,10 @@ OPEN = {
 offset, and few whole numbers, have as many ties as values that were tied on purpose."""
 
 SAME_TWICE = 1e-6
-"""Share of an output's scale by which two calls in float64 may differ: sums are added up in any order."""
+"""Share of an output's scale by which two calls in float64 may differ, because sums may add up in any order."""
 
 HEADROOM = 0.5
-"""Expected values above this share of the dtype's largest leave a rounding error away from infinity."""
+"""Limit on expected values, as a share of the dtype's largest number. Above it, a rounding error may give infinity."""
 
 
 @dataclass
@@ -67,7 +68,7 @@ class Answer:
     floors: list[float]
     units: list[float]
     memory: Instance | None = None
-    """Where the inputs are a reading of other memory: an instance whose inputs are that memory, in one dimension."""
+    """If the inputs are a reading of padded memory: an instance whose inputs are that memory, in one dimension."""
     left_alone: list[torch.Tensor] = field(default_factory=list)
     choices: list[Choice | None] = field(default_factory=list)
 
@@ -81,9 +82,11 @@ def answered(
     operators: frozenset[str] = frozenset(), sensitive: bool = False, floors: list[float] | None = None,
     gains: dict[str, float] | None = None,
 ) -> Answer:  # fmt: skip
-    """A draw from `distribution`, or from the mildest that the reference bears. operators: the names of those that it
-    calls. sensitive: whether each element's sensitivity is wanted; floors: the outputs' typical sizes, where known.
-    gains: what parameters are multiplied by, see `signal`."""
+    """A draw from `distribution` or, if that is not usable, from the first usable one of `values.fallbacks`.
+
+    operators: names of the operators that the reference calls. sensitive: whether to find each element's sensitivity.
+    floors: the outputs' typical sizes, if known. gains: of parameters (`signal`).
+    """
 
     def drawn(tried: str) -> Instance:
         instance = problem.instance(case, seed=seed, device=device, dtype=dtype)
@@ -96,7 +99,7 @@ def answered(
         return with_sensitivity(answer, seed, floors) if sensitive else with_scales_moved(answer, seed)
 
     for tried in values.fallbacks(distribution):
-        answer = None  # the memory of one that was not usable is needed for the next
+        answer = None  # frees the memory of an unusable draw for the next one
         if tried == values.AS_GIVEN:
             break
         if any(part in name for part in OPEN.get(tried, ()) for name in operators):
@@ -110,19 +113,19 @@ def answered(
                 raise
             continue  # the reference asserts something about its inputs
         if tried == values.SPECIAL and any(map(tolerance.is_whole, answer.dtypes)):
-            continue  # what a NaN becomes as a whole number, no two devices agree on
+            continue  # devices differ in the whole number that a NaN becomes
         if all(map(precise if tried in values.STRICT else usable, answer.own, answer.dtypes)):
             return measured(answer)
     return measured(judged(drawn(values.AS_GIVEN)))
 
 
 def random_operators(operators: frozenset[str]) -> list[str]:
-    """Those of which PyTorch says that their result depends on a seed."""
+    """The operators whose result depends on a seed, according to PyTorch."""
     return sorted(name for name in operators if draws_random(name))
 
 
 def refuse_random(instance: Instance, random: list[str]) -> None:
-    """Raise `ProblemError` where forward gives something else each time. random: its operators that draw numbers."""
+    """Raise `ProblemError` if two calls of forward differ. random: the operators in it that draw random numbers."""
     wide = cast(instance, "float64")
     for one, other in zip(outputs(wide), outputs(wide), strict=True):
         found = tolerance.errors(one, other)
@@ -134,14 +137,14 @@ def refuse_random(instance: Instance, random: list[str]) -> None:
 
 
 def draws_random(operator: str) -> bool:
-    """Whether PyTorch says of an operator that its result depends on a seed."""
+    """Whether an operator's result depends on a seed, according to PyTorch."""
     packet = getattr(torch.ops.aten, operator, None)
     overloads = packet.overloads() if packet is not None else []
     return any(torch.Tag.nondeterministic_seeded in getattr(packet, one).tags for one in overloads)
 
 
 def out_of_memory(error: BaseException) -> bool:
-    """Whether memory ran out, in our own code or in the problem's."""
+    """Whether an error means out of memory, in our own code or in the problem's."""
     return isinstance(error, torch.OutOfMemoryError) or isinstance(error.__cause__, torch.OutOfMemoryError)
 
 
@@ -192,8 +195,8 @@ def with_tf32(own: tolerance.Errors, other: tolerance.Errors) -> tolerance.Error
 def as_right(
     instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...]
 ) -> list[tuple[torch.Tensor, ...]]:
-    """For each output of whole numbers what is as right as float64's, where it is something else: the framework's own
-    result, and the least and the largest that come of intermediate results rounded in other ways."""
+    """For each output of whole numbers, the other right results besides float64's: the framework's own result, and the
+    smallest and the largest result when intermediate results are rounded in other ways."""
     others = [[p] if tolerance.is_whole(p.dtype) else [] for p in produced]
     is_rounded = any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in instance.inputs)
     if any(others) and is_rounded:
@@ -203,8 +206,8 @@ def as_right(
 
 
 def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> Answer:
-    """The same draw, knowing of each element how far rounding may move it. floors: None where these inputs are the
-    problem's own."""
+    """The answer with the sensitivity of each element: how far rounding may move it. floors: None if the inputs are the
+    problem's own, which set the floors."""
     wide = cast(answer.instance, "float64")
     exact = outputs(wide)
     found = elementwise.sensitivities(wide, exact, seed)
@@ -224,7 +227,7 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
 
 
 def with_scales_moved(answer: Answer, seed: int) -> Answer:
-    """The same draw, knowing of each output how far rounding may move the largest and the typical element."""
+    """The answer with how far rounding may move the elements of each output: the largest and the rms move."""
     moved = elementwise.scales_moved(answer.instance, answer.expected, answer.dtypes, seed)
     return replace(answer, own=[replace(own, moved=scale) for own, scale in zip(answer.own, moved, strict=True)])
 
@@ -232,7 +235,7 @@ def with_scales_moved(answer: Answer, seed: int) -> Answer:
 def as_before(
     instance: Instance, before: tuple[torch.Tensor, ...], made: tuple[torch.Tensor, ...]
 ) -> tuple[torch.Tensor, ...]:
-    """`made`; raises `ProblemError` where the same inputs gave outputs of other sizes before."""
+    """`made`; raises `ProblemError` if its shapes differ from `before`, the outputs for the same inputs."""
     first, second = [[tuple(one.shape) for one in outputs] for outputs in (before, made)]
     if first != second:
         raise ProblemError(
@@ -243,7 +246,7 @@ def as_before(
 
 
 def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: bool) -> list[tolerance.Errors]:
-    """The framework's errors in float32; none where it refuses float32."""
+    """The framework's errors in float32; empty if it refuses float32."""
     try:
         produced = as_before(instance, exact, outputs(cast(instance, "float32")))
     except ProblemError as error:
@@ -254,8 +257,8 @@ def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: boo
 
 
 def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Errors:
-    """The framework's error in float64, for want of anything wider to compare with: that of float32, by the ratio of
-    the two precisions; where it does not bear float32, what two runs in float64 differ by."""
+    """The framework's error in float64, with which nothing wider can be compared. It is the float32 error times the
+    ratio of the two precisions or, if float32 gives other NaN or infinities, the difference of two float64 runs."""
     if coarse.special:
         return own
     ratio = torch.finfo(torch.float64).eps / torch.finfo(torch.float32).eps
@@ -263,21 +266,22 @@ def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Erro
 
 
 def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
-    """Whether the framework, in `dtype`, agrees with float64 on where the output is finite, and most of it is."""
+    """Whether the framework's output in `dtype` is finite at the same elements as float64's, and mostly finite, and
+    far enough from the dtype's largest number."""
     if own.special or own.finite < LEAST_FINITE:
         return False
     return tolerance.is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
 
 
 def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
-    """Whether the framework, in `dtype`, is finite everywhere and keeps at least half of its digits."""
+    """Whether the framework's output in `dtype` is usable, finite everywhere, and right in half of its digits."""
     if not usable(own, dtype) or own.finite < 1.0:
         return False
     return own.max_abs == 0.0 if tolerance.is_whole(dtype) else own.max_rel <= torch.finfo(dtype).eps ** 0.5
 
 
 def steady(answer: Answer, seed: int) -> bool:
-    """Whether outputs keep half of their digits however intermediate results are rounded."""
+    """Whether outputs keep half of their digits when intermediate results are rounded to the output's dtype."""
     floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_whole(dtype)]
     made = rounding.roughly(answer.instance, floats[0] if floats else torch.float32, seed)
     found = [tolerance.errors(m, e) for m, e in zip(made, answer.expected, strict=True)]
@@ -285,7 +289,7 @@ def steady(answer: Answer, seed: int) -> bool:
 
 
 def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:
-    """What eager PyTorch gives; where the CPU has no half-precision kernel, float32 rounded to the dtype."""
+    """The outputs of eager PyTorch; if the CPU has no half-precision kernel, float32 outputs rounded to the dtype."""
     try:
         return outputs(instance)
     except ProblemError as error:

@@ -1,7 +1,7 @@
-"""Is an output right on a draw? The comparison of a candidate's outputs and of trivial answers.
+"""The comparison of one output with the expected output of a draw, for candidates and for trivial answers.
 
-Where each element's sensitivity is known, an error that rounding of the inputs explains is allowed at that element,
-and no other.
+Where each element's sensitivity is known, an element may have an error that rounding of the inputs explains, and no
+larger one.
 """
 
 from __future__ import annotations
@@ -16,8 +16,12 @@ from kernelwright.worker.judge.draws import Draws
 
 @dataclass(frozen=True)
 class Comparison:
-    """why: the reason that the output is wrong, "" where it is right. times: how many times over the tolerance it is.
-    element, allowed: in units, None where sensitivities are not known."""
+    """The result of a comparison.
+
+    why: the reason why the output is wrong, "" if it is right. times: the error as a multiple of the tolerance; above 1
+    the output is wrong. element, allowed: the largest error of an element and its limit, in units of `elementwise`;
+    None if sensitivities are not known.
+    """
 
     found: tolerance.Errors
     limit: tolerance.Allowed
@@ -28,7 +32,7 @@ class Comparison:
 
 
 def compared(draws: Draws, case: str, draw: int, output: int, actual: torch.Tensor) -> Comparison:
-    """`actual` compared with what is expected of an output."""
+    """Compare `actual` with the expected output number `output` of a draw."""
     answer, limit = draws.answer(case, draw), draws.limit(case, draw, output)
     expected, sensitive = answer.expected[output], answer.sensitive[output]
     if answer.choices and (choice := answer.choices[output]) is not None:

@@ -1,7 +1,7 @@
-"""The draws of a problem's cases: which a candidate meets, what is expected of it, and how far it may deviate.
+"""The random draws of a problem's cases: which of them judge a candidate, their expected outputs, and the tolerances.
 
-Nothing of a candidate comes here but its name. Seeds are drawn here and never leave the process; with
-those of one process every candidate meets the same values, and a confirmation runs in a new process.
+Seeds are chosen here and never leave the process. All candidates of one process get the same values; a confirmation
+runs in a new process, with new values.
 """
 
 from __future__ import annotations
@@ -37,46 +37,53 @@ from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.strided import as_dense, readings, strided
 
 AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
-"""Up to here a case that is not small meets every distribution too: its reference takes milliseconds on a GPU."""
+"""Limits up to which a case that is not small is affordable: it gets every distribution, as small cases do. Its
+reference takes milliseconds on a GPU."""
 
 OTHERS = 2
-"""Distributions beside ALWAYS that a case between affordable and large meets; a large one meets one."""
+"""How many distributions besides ALWAYS judge a case between affordable and large. A large case gets one."""
 
 ALWAYS = (values.AS_GIVEN, values.CENTRED, values.SCALED_UP)
-"""Distributions that every case meets: of both signs, and past the limits of a clamp."""
+"""Distributions that every case gets: values of both signs, and values past the limits of a clamp."""
 
 LARGE_BYTES = 1 << 28
-"""Input of a large case: its many elements pool the framework's error by themselves, and few draws have to do."""
+"""A case with more input bytes is large. It has enough elements to estimate the framework's error from one draw, and
+only a few draws are affordable."""
 
 FEW_OUTPUTS = 64
-"""Fewer say little about their scale: of one normal value in a thousand draws, one is a thousandth of the others."""
+"""An output with fewer elements says little about its scale: a single normal value is a thousandth of its usual size in
+one of a thousand draws."""
 
 GRADIENTS_FRACTION = 1 / 64
-"""Share of the device's memory that the tensors of a case may take where gradients are asked for: those of some dozen
-operators are kept, in float64."""
+"""Share of the device's memory that a case may take if its terms are measured by gradients: autograd keeps the tensors
+of some dozen operators, in float64."""
 
 GRADIENTS_FLOP = 10**12
-"""The same of its products, each of which is made several times in float64."""
+"""Limit on the FLOP of that case: each product is computed several times, in float64."""
 
 PERIOD = len(values.DISTRIBUTIONS)
-"""Draw d is from distribution d % PERIOD. Draws d and d + PERIOD differ in their seed and in the poison around them."""
+"""Draw d has distribution d % PERIOD. Draws d and d + PERIOD differ in their seed and in the poison around the inputs.
+"""
 
 FOLLOWING = {AGAIN_FEW: values.FEW, AGAIN: values.PARTLY}
-"""What follows draw 0, in this order, and how it is made from its inputs."""
+"""The draws that run after draw 0, in this order, and the distribution that changes the inputs of draw 0."""
 
 
 def is_derived(draw: int) -> bool:
-    """Whether a draw is made from the inputs of draw 0."""
+    """Whether a draw has the inputs of draw 0, changed or read in another way."""
     return draw < 0
 
 
 STRIDED = "strided"
-"""The last part of the name of such a case."""
+"""The last part of the name of a case with padded inputs."""
 
 
 class Draws:
-    """cases: with the dtype that was asked for in place of the stated one, None for the stated one. work: derived from
-    forward; flop: of its products."""
+    """The random draws of all cases of a problem, and their answers and tolerances.
+
+    cases: each with the dtype that replaces its stated one, or None. specs, work: by case; flop: of the products in
+    work. errors, units, floors: of the answers that were made so far.
+    """
 
     def __init__(self, problem: LoadedProblem, dtype: str | None, device: str) -> None:
         self.problem, self.device = problem, device
@@ -106,15 +113,18 @@ class Draws:
         return self.input_bytes(case) > LARGE_BYTES
 
     def is_affordable(self, case: str) -> bool:
-        """Whether every distribution is drawn, and each element's sensitivity measured."""
+        """Whether a case is small enough for every distribution, and for measuring each element's sensitivity."""
         if self.cases[case][0].small:
             return True
         return compulsory_bytes(self.specs[case]) <= AFFORDABLE_BYTES and self.flop[case] <= AFFORDABLE_FLOP
 
     def draws_for(self, case: str) -> list[int]:
-        """Which draws judge every candidate on a case: the inputs as given, then all other distributions, or as many as
-        its size affords. Which distributions these are, the problem and the case decide, so that a verdict is the same
-        every time; their order and values are secret. Odd and even draws alternate."""
+        """The draws that judge every candidate on a case: the inputs as given, then all other distributions, or as many
+        as the size of the case allows.
+
+        The problem's text and the case decide which distributions these are, so that verdicts are repeatable. Their
+        order and values are secret. Odd and even draws alternate.
+        """
         order = [draw for draw in range(1, PERIOD) if self._changes(case, values.DISTRIBUTIONS[draw])]
         random.Random(f"{self.problem.source} {case}").shuffle(order)
         if self._samples(case):
@@ -127,23 +137,23 @@ class Draws:
         return [0, *(draw if draw % 2 == i % 2 else draw + PERIOD for i, draw in enumerate(order, 1))]
 
     def _samples(self, case: str) -> bool:
-        """Whether candidates meet some of the distributions only."""
+        """Whether only some of the distributions judge a case."""
         return self.is_large(case) or not self.is_affordable(case)
 
     def draws_for_everyone(self, case: str) -> list[int]:
-        """Those of `draws_for` whose distribution every candidate meets in every process, in a fixed order."""
+        """The draws of `draws_for` whose distributions are used on cases of every size, in a fixed order."""
         return sorted(draw for draw in self.draws_for(case)
                       if not self._samples(case) or values.DISTRIBUTIONS[draw % PERIOD] in ALWAYS)  # fmt: skip
 
     def unseen(self, case: str) -> tuple[str, ...]:
-        """The distributions that no candidate meets on a case because of its size."""
+        """The distributions that are not used on a case because of its size."""
         seen = {draw % PERIOD for draw in self.draws_for(case)}
         return tuple(name for draw, name in enumerate(values.DISTRIBUTIONS)
                      if draw not in seen and self._changes(case, name))  # fmt: skip
 
     def foreseeable(self) -> Draws:
-        """The same cases with draws that the problem's text decides: whether a problem qualifies is no matter of luck,
-        and no candidate takes part in it."""
+        """The same cases with a seed from the problem's text instead of a secret one, so that the qualification of a
+        problem is repeatable. It must not judge candidates."""
         draws = copy.copy(self)
         draws.secret = int(codec.sha(self.problem.source)[:15], 16)
         draws.kept, draws.errors, draws.units, draws.floors = Kept(self.device), {}, {}, {}
@@ -151,17 +161,17 @@ class Draws:
         return draws
 
     def _changes(self, case: str, distribution: str) -> bool:
-        """Whether a distribution can make a difference; one of parameters does nothing where there are none."""
+        """Whether a distribution changes anything: a distribution of parameters needs float parameters."""
         floats = [spec for spec in self.specs[case].parameters.values() if "float" in spec.dtype]
         return bool(floats) or distribution not in values.WEIGHTS
 
     def following(self, case: str) -> list[int]:
-        """Which draws follow draw 0; of a large case one, because of what each takes."""
+        """The draws that run after draw 0 on memory that is not cleared. A large case gets one: each is slow."""
         return [AGAIN] if self.is_large(case) else list(FOLLOWING)
 
     def read_as_dense(self, case: str, reading: int) -> tuple[list[int], int]:
-        """The draw of inputs that are padded and in this reading read as dense, none where the reference does not bear
-        them; and the number of readings."""
+        """The draw whose padded inputs are taken as dense in this reading (empty if it is not usable), and how many
+        readings there are."""
         draw, count = AS_DENSE - 2 * reading, len(readings(self.specs[case]))
         try:
             answer = self.answer(case, draw)
@@ -172,7 +182,7 @@ class Draws:
         return ([draw] if all(map(usable, answer.own, answer.dtypes)) else []), count
 
     def answer(self, case: str, draw: int) -> Answer:
-        """Inputs and expected outputs of one draw, from memory or made now."""
+        """Inputs and expected outputs of one draw, from the cache or made now."""
         found = self.kept.find((case, draw))
         if found is None:
             found = self._new(case, draw)
@@ -180,14 +190,14 @@ class Draws:
         return found
 
     def keep_only(self, case: str, draw: int) -> Answer:
-        """This answer, and room for other things where the rest were."""
+        """The answer to one draw; all other cached answers are freed."""
         answer = self.answer(case, draw)
         self.kept.clear()
         self.kept.add((case, draw), answer)
         return answer
 
     def _new(self, case: str, draw: int) -> Answer:
-        """An answer made now. Its errors, units and floors are known from then on, whether it is kept or not."""
+        """Make an answer. Its errors, units and floors are recorded, even if the answer is not cached."""
         self.kept.make_room(self._answer_bytes(case))
         try:
             made = self._made(case, draw)
@@ -204,7 +214,7 @@ class Draws:
         return made
 
     def _answer_bytes(self, case: str) -> int:
-        """About what an answer takes: inputs and parameters, and in float64 outputs and their sensitivities."""
+        """About how many bytes an answer takes: inputs, parameters, and float64 outputs with their sensitivities."""
         given = compulsory_bytes(replace(self.specs[case], outputs=()))
         return given + 8 * self._produced(case) * (2 if self.is_affordable(case) else 1)
 
@@ -244,7 +254,7 @@ class Draws:
         return replace(with_sensitivity(judged(read), self.secret, self.floors[case]), memory=memory)
 
     def _gains(self, case: str) -> dict[str, float]:
-        """What parameters are multiplied by in every draw of a case, so that its inputs are heard."""
+        """The gains of the parameters in every draw of a case, so that its outputs depend on its inputs (`signal`)."""
         if case not in self.gains:
             known, dtype = self.cases[case]
             self.gains[case] = {}
@@ -257,12 +267,11 @@ class Draws:
     # --- tolerance ------------------------------------------------------------------------------------------
 
     def limit(self, case: str, draw: int, output: int) -> tolerance.Allowed:
-        """What a candidate may deviate on a draw: from the framework's errors, and the output's scale, on inputs of
-        that distribution."""
+        """The tolerance of a draw, from the framework's errors and the output's scale on inputs of its distribution."""
         dtype = getattr(torch, self.specs[case].outputs[output].dtype)
         exact = tolerance.is_exact(self._own(case, 0, output))
         own = self._own(case, draw, output)
-        if self.errors[case, draw][0] == values.NEGATIVE:  # what is left of an activation there, elements judge
+        if self.errors[case, draw][0] == values.NEGATIVE:  # its output may be tiny: `elementwise` judges it
             own.append(replace(self._own(case, 0, output)[0], max_abs=0.0, rms_abs=0.0))
         has_tf32 = self.problem.precision == "tf32" and self.device != "cpu" and dtype == torch.float32
         return tolerance.allowed(
@@ -279,7 +288,8 @@ class Draws:
         return max(self.units[case, one][output] for one in [draw, *pooled])
 
     def _own(self, case: str, draw: int, output: int) -> list[tolerance.Errors]:
-        """The framework's errors on this draw and on another of its distribution (as given, for what follows 0)."""
+        """The framework's errors on this draw and on another draw of its distribution; for a draw made from draw 0, on
+        draw 0."""
         if is_derived(draw):
             return [self._errors(case, draw)[output], *self._own(case, 0, output)]
         pooled = [draw]
@@ -294,11 +304,11 @@ class Draws:
         return self.errors[case, draw][1]
 
     def terms(self, case: str, output: int) -> float:
-        """Terms summed into an element of an output.
+        """The number of terms summed into an element of an output.
 
-        Measured by gradients on the case itself where their memory is affordable. Otherwise on the largest case where
-        it is, and then larger by as much as an estimate from sizes is: 1 stays 1, a row's length grows with the row.
-        Never more than that estimate. Without any gradient, the smaller of two estimates.
+        It is measured by gradients on the case itself if that is affordable. Otherwise it is measured on the largest
+        affordable case and scaled by the ratio of two estimates from sizes: 1 stays 1, a row's length grows with the
+        row. It is at most the estimate for the case. If no gradient exists, the smaller of two estimates counts.
         """
         most = self._estimate(case)
         measurable = [name for name in self.cases if self._has_affordable_gradients(name)]
@@ -335,12 +345,12 @@ class Draws:
         return compulsory_bytes(self.specs[case])
 
     def _estimate(self, case: str) -> float:
-        """The most terms that sizes suggest: FLOP or inputs for each output, or the longest last dimension."""
+        """The largest estimate from sizes: FLOP or inputs per output element, or the longest last dimension."""
         consumed, longest = self._per_output(case)
         return max(self._products(case), consumed, longest, 1.0)
 
     def _least_estimate(self, case: str) -> float:
-        """From FLOP where there are products, otherwise the smaller of the two others."""
+        """The estimate from FLOP if there are products, otherwise the smaller of the other two estimates."""
         return max(self._products(case) or min(self._per_output(case)), 1.0)
 
     def _products(self, case: str) -> float:
@@ -350,24 +360,25 @@ class Draws:
         return max(1, sum(math.prod(spec.shape) for spec in self.specs[case].outputs))
 
     def _per_output(self, case: str) -> tuple[float, float]:
-        """Inputs for each output, and the longest last dimension of an input."""
+        """Input elements per output element, and the longest last dimension of an input."""
         shapes = [spec.shape for spec in self.specs[case].inputs if isinstance(spec, TensorSpec)]
         consumed = sum(math.prod(shape) for shape in shapes) / self._produced(case)
         return consumed, float(max((shape[-1] for shape in shapes if shape), default=1))
 
 
 def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
-    """The specs of every case and of the smallest small one once more, laid out otherwise; the name of that one's
-    original by its own."""
+    """The specs of every case, and of a copy of the smallest small case with padded inputs; and a dict from the name of
+    the copy to the name of its original."""
     small = {name: case for name, (case, _) in draws.cases.items() if case.small}
     if not small:
         return draws.specs, {}
-    name = min(small, key=lambda one: (small[one].held_out, draws.input_bytes(one)))  # a search sees no held-out one
+    name = min(small, key=lambda one: (small[one].held_out, draws.input_bytes(one)))  # a search sees no held-out case
     return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
 
 
 def as_described(answer: Answer, case: str, described: Specs) -> Answer:
-    """Raises `ProblemError` where inputs or outputs are of other sizes than for another seed: no plan fits both."""
+    """`answer`; raises `ProblemError` if the shapes of its inputs or outputs differ from `described`, which were found
+    with another seed: one plan cannot serve both."""
     inputs = [one for one in answer.instance.inputs if isinstance(one, torch.Tensor)]
     before = [one for one in described.inputs if isinstance(one, TensorSpec)]
     found = [("input", inputs, before), ("output", list(answer.expected), list(described.outputs))]

@@ -1,10 +1,10 @@
-"""The error of each element, in units of what rounding its inputs would change there.
+"""The tolerance for single elements: each error in units of the change that rounding of the inputs makes there.
 
-Beside the criterion of `tolerance`, which is relative to the scale of the whole output: a kernel may give 0 for exp(-6)
-where another element is 10,000. The unit of an element is eps times the sum of its size, the typical size of the
-output on the problem's own inputs, and its sensitivity: how far it moves when every input and parameter moves by its
-own size, found in float64 along random directions. An element that has no finite sensitivity decides nothing, and one
-whose result is below the smallest normal number may be 0.
+It is used in addition to `tolerance`, which is relative to the scale of the whole output and would accept 0 for exp(-6)
+where another element is 10,000. The unit of an element is eps times the sum of three numbers: its size, the typical
+size of the output on the problem's own inputs, and its sensitivity. The sensitivity is how far the element moves when
+every input and parameter moves by its own size; it is found in float64 along random directions. An element without a
+finite sensitivity is not judged, and an error below the smallest normal number is ignored.
 """
 
 from __future__ import annotations
@@ -22,25 +22,28 @@ from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole
 from kernelwright.worker.reference.instance import Instance, cast, outputs
 
 MULTIPLE = 48.0
-"""Units allowed, and times the framework's own largest error in units, where that is above 1. Of honest kernels on the
-CPU nearly all stay under 4; x tanh(log(1 + exp(x))) for Mish comes to 27 (docs/evaluation.md)."""
+"""The error that is allowed, in units; times the framework's own largest error in units, if that is above 1. Nearly all
+honest kernels on the CPU stay under 4; x tanh(log(1 + exp(x))) for Mish reaches 27 (docs/evaluation.md)."""
 
 EXPLAINED = {torch.float16: 2.0, torch.bfloat16: 2.0}
 EXPLAINED_ELSEWHERE = 16.0
-"""How many eps of its sensitivity an element may be off before it counts on the scale of the output. A kernel in half
-precision adds up in float32 and rounds what it stores, by half an eps each time."""
+"""An error up to this many eps of an element's sensitivity is ignored on the scale of the output. A kernel in half
+precision adds up in float32 and rounds only stored values, by half an eps each time."""
 
 DIRECTIONS = 8
-"""Of the largest of eight normal values, less than a tenth comes up once in 10^9 elements; it is 1.5 in the median."""
+"""Random directions for the sensitivity, which is the largest move of all. The largest of eight normal values is below
+0.1 for one of 10^9 elements; its median is 1.5."""
 
 STEP = 2.0**-30
-"""Relative. In float64 what is left of the difference has 7 digits, and a step of 1e-9 is within any curvature."""
+"""The relative step along a direction. In float64 the difference keeps 7 digits, and a step of 1e-9 is small against
+any curvature."""
 
 
 def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[Tensor | None]:
-    """For each output how far its elements move, per relative change of all inputs, parameters and buffers.
+    """For each output, how far its elements move per relative change of all inputs, parameters and buffers.
 
-    wide: in float64; exact: its outputs. None for whole numbers, and where the reference refuses a moved input.
+    wide: the instance in float64; exact: its outputs. None for outputs of whole numbers, and for all outputs if the
+    reference refuses a moved input.
     """
     largest = [
         None if is_whole(output.dtype) else torch.zeros_like(output, dtype=real(output.dtype)) for output in exact
@@ -64,10 +67,12 @@ def sensitivities(wide: Instance, exact: tuple[Tensor, ...], seed: int) -> list[
 
 
 def scales_moved(instance: Instance, exact: list[Tensor], dtypes: list[torch.dtype], seed: int) -> list[Scale]:
-    """For each output the largest and the rms of how far its elements move, along one direction, and where forward's
-    numbers are float32: what a case that is too large for `sensitivities` affords. 0 where the reference refuses a
-    moved input, or gives nothing finite. dtypes: of the outputs as the problem has them. Beside `instance` and `exact`,
-    its inputs are held in float64 once."""
+    """For each output, the largest and the rms move of its elements, for cases too large for `sensitivities`.
+
+    The moves are those along one random direction, and those by rounding forward's numbers to float32; the larger
+    counts. They are 0 if the reference refuses a moved input, or where a move is not finite. dtypes: the problem's
+    output dtypes. This takes memory for one float64 copy of the inputs.
+    """
     made = _moved_outputs(_copied(instance), f"{seed} direction")
     found = [Scale(0.0, 0.0)] * len(exact)
     if made is not None:
@@ -83,7 +88,7 @@ def scales_moved(instance: Instance, exact: list[Tensor], dtypes: list[torch.dty
 
 def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
     if is_whole(moved.dtype) or before.dtype != moved.dtype or not moved.numel():
-        return Scale(0.0, 0.0)  # what was rounded to fewer digits says nothing of a step of 1e-9
+        return Scale(0.0, 0.0)  # outputs rounded to fewer digits do not show a step of 1e-9
     largest, total = 0.0, 0.0
     for one, other in zip(moved.reshape(-1).split(CHUNK), before.reshape(-1).split(CHUNK), strict=True):
         distance = ((one - other).abs() / step).nan_to_num(0.0, 0.0, 0.0)
@@ -92,7 +97,7 @@ def _scale_moved(moved: Tensor, before: Tensor, step: float) -> Scale:
 
 
 def _copied(instance: Instance) -> Instance:
-    """In float64, and no tensor is the instance's own."""
+    """A copy of the instance in float64 that shares no tensor with it."""
     wide = cast(instance, "float64")
     inputs = (one.clone() if isinstance(one, Tensor) and one is given else one
               for one, given in zip(wide.inputs, instance.inputs, strict=True))  # fmt: skip
@@ -100,8 +105,8 @@ def _copied(instance: Instance) -> Instance:
 
 
 def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
-    """Outputs after a step along one random direction, by which inputs, parameters and buffers are moved in place; None
-    where the reference refuses it."""
+    """Outputs after a step of all inputs, parameters and buffers along one random direction; None if the reference
+    refuses the moved values. Changes the instance in place."""
     number = random.Random(seed).getrandbits(62)
     generators: dict[torch.device, torch.Generator] = {}
     inputs = [one for one in wide.inputs if isinstance(one, Tensor)]
@@ -118,7 +123,7 @@ def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
 
 
 def _step(value: Tensor, generator: torch.Generator) -> None:
-    """Move the elements, by a step relative to each. Labels and masks are not known up to rounding, but exactly."""
+    """Move each element by a random relative step, in place. Whole numbers (labels, masks) are exact and stay."""
     parts = _parts(value)
     if is_whole(value.dtype) or (value.is_floating_point() and all(bool((p == p.round()).all()) for p in parts)):
         return
@@ -127,7 +132,7 @@ def _step(value: Tensor, generator: torch.Generator) -> None:
 
 
 def _parts(value: Tensor) -> list[Tensor]:
-    """Views of about CHUNK elements that make up the tensor, so that what is computed from it takes little memory."""
+    """Views of about CHUNK elements that together cover the tensor, so that computing on them takes little memory."""
     if value.numel() <= CHUNK:
         return [value]
     longest = max(range(value.dim()), key=lambda dim: value.shape[dim])
@@ -135,7 +140,7 @@ def _parts(value: Tensor) -> list[Tensor]:
 
 
 def typical(expected: Tensor) -> float:
-    """The median size of the finite elements that are not zero; 0 where there are none, and of whole numbers."""
+    """The median absolute value of the finite non-zero elements; 0 if there are none, and for whole numbers."""
     if is_whole(expected.dtype):
         return 0.0
     size = expected.abs().flatten()
@@ -144,7 +149,8 @@ def typical(expected: Tensor) -> float:
 
 
 def in_units(actual: Tensor, expected: Tensor, sensitivity: Tensor, floor: float, dtype: torch.dtype) -> Tensor:
-    """The error of each element in its unit; 0 where that cannot be said. floor: the output's typical size."""
+    """The error of each element in its unit; 0 where error or unit is not finite, or the error is below the smallest
+    normal number. floor: the output's typical size."""
     info = torch.finfo(real(dtype))
     error = (actual.to(expected.dtype) - expected).abs().double()
     unit = info.eps * (sensitivity.double() + expected.abs().double() + floor)
@@ -153,12 +159,12 @@ def in_units(actual: Tensor, expected: Tensor, sensitivity: Tensor, floor: float
 
 
 def allowed(own: float) -> float:
-    """Units that an element may be off. own: the framework's largest error in units."""
+    """The allowed error of an element, in units. own: the framework's largest error in units."""
     return MULTIPLE * max(own, 1.0)
 
 
 def verdict(actual: Tensor, expected: Tensor, units: Tensor, allowed: float) -> str:
-    """Why an output whose errors are `units` does not pass, or ""."""
+    """Why an output does not pass, or "". units: the error of each element."""
     worst = int(units.argmax()) if units.numel() else 0
     if not units.numel() or float(units.flatten()[worst]) <= allowed:
         return ""
@@ -170,7 +176,7 @@ def verdict(actual: Tensor, expected: Tensor, units: Tensor, allowed: float) -> 
 
 
 def without_explained(actual: Tensor, expected: Tensor, sensitivity: Tensor, dtype: torch.dtype) -> Tensor:
-    """`actual` with what rounding of the inputs explains at an element put right, for a comparison on one scale."""
+    """`actual` with the expected value at each element whose error is explained by rounding of the inputs."""
     error = (actual.to(expected.dtype) - expected).abs().double()
     eps = EXPLAINED.get(dtype, EXPLAINED_ELSEWHERE) * torch.finfo(real(dtype)).eps
     explained = eps * sensitivity.double()

@@ -1,8 +1,8 @@
-"""The judge: has the reference, the secret inputs and the expected outputs, and runs nothing of a candidate.
+"""The judge process: it has the reference, the secret inputs and the expected outputs, and runs no candidate code.
 
-It writes inputs into an arena that a bench replays on, and afterwards reads outputs, inputs and guard zones through
-its own mapping. It also times the framework's own implementations, since only it has them. Nothing that it says holds a
-seed.
+It writes inputs into an arena. A bench replays a candidate's plan there. Then the judge reads outputs, inputs and guard
+zones through its own mapping of the arena. It also times the framework baselines, since only it has the reference. No
+reply of the judge contains a seed.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ class Judge:
     def load(
         self, path: str, dtype: str | None, which: WhichCases = "kept", cases: tuple[Case, ...] | None = None
     ) -> dict[str, Any]:
-        """Read the problem; returns what the coordinator may know of it, bounds still missing."""
+        """Read the problem. Returns the facts that the coordinator may know, still without bounds."""
         self.problem, left_alone = load_with_cases(path, which, cases)
         allow_tf32(self.problem.precision == "tf32")
         self.draws = Draws(self.problem, dtype, self.device)
@@ -90,7 +90,7 @@ class Judge:
         }  # fmt: skip
 
     def shapes(self) -> list[CaseShape]:
-        """Each case without values. After the problem's own cases, one whose inputs have other strides."""
+        """The shapes of each of the problem's cases, and last those of the case with padded inputs."""
         found = []
         for name, specs in self.specs.items():
             case, dtype = self.draws.cases[self.strided.get(name, name)]
@@ -107,14 +107,14 @@ class Judge:
         return found
 
     def draws_for(self, case: str) -> list[int]:
-        """Which draws judge a candidate; inputs laid out otherwise are drawn as given."""
+        """The draws that judge a candidate. The case with padded inputs has only the inputs as given."""
         return [0] if case in self.strided else self.draws.draws_for(case)
 
     def answer(self, case: str, draw: int) -> Answer:
         return self.draws.answer(self.strided.get(case, case), draw)
 
     def arena(self, handle: dict[str, Any]) -> torch.Tensor:
-        """Our mapping of a bench's arena; only the newest is kept."""
+        """The judge's mapping of a bench's arena. Only the newest mapping is kept."""
         key = str(handle)
         if key not in self.arenas:
             self.arenas.clear()
@@ -122,8 +122,8 @@ class Judge:
         return self.arenas[key]
 
     def fill(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], fresh: bool = True) -> None:
-        """Write inputs and parameters where the plan wants them; all else is poisoned where `fresh`, and otherwise as
-        the call before has left it."""
+        """Write inputs and parameters to their places in the plan. fresh: poison all other memory; otherwise it keeps
+        the values that the call before left there."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
         if fresh:
             self.poison = POISONS[draw % len(POISONS)]
@@ -133,8 +133,8 @@ class Judge:
         self._settle()
 
     def check(self, case: str, draw: int, plan: Plan, handle: dict[str, Any], first: int | None = None) -> CaseResult:
-        """Compare what the plan left in the arena: outputs (`first`: how many of them, None: all), inputs that forward
-        changes, all other inputs unchanged, and untouched guard zones."""
+        """Check the arena after a replay of the plan: outputs and changed inputs are right, all other inputs are
+        unchanged, guard zones are untouched. first: compare only the first outputs; None: all."""
         arena, layout = self.arena(handle), Layout(plan.buffers)
         self._settle()
 
@@ -186,7 +186,7 @@ class Judge:
         return msgspec.structs.replace(worst, unseen=unseen)
 
     def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
-        """What one output comes to."""
+        """The result of comparing one output."""
         found = compared(self.draws, self.strided.get(case, case), draw, output, actual)
         answer = self.answer(case, draw)
         inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
@@ -197,7 +197,7 @@ class Judge:
         )  # fmt: skip
 
     def qualify(self, case: str) -> CaseQualification | str:
-        """Whether trivial answers would pass on this case; a reason where this machine cannot tell."""
+        """Whether trivial answers would pass on this case; a reason if this machine cannot compute it."""
         known, _ = self.draws.cases[case]
         size, flop = compulsory_bytes(self.specs[case]), self.draws.flop[case]
         if self.device == "cpu" and not known.small and (size > CPU_BYTES or flop > CPU_FLOP):
@@ -210,8 +210,8 @@ class Judge:
     def _bind_tensors(
         self, case: str, draw: int, plan: Plan, arena: torch.Tensor, layout: Layout
     ) -> Iterator[tuple[Buffer, torch.Tensor, torch.Tensor]]:
-        """(buffer, window in the arena, our pristine tensor) of each input and parameter; of inputs that are read as
-        dense all memory between their first and last element."""
+        """(buffer, window in the arena, the judge's pristine tensor) of each input and parameter. For padded inputs
+        that are read as dense, the window is all memory from the first to the last element."""
         answer = self.answer(case, draw)
         if answer.memory is None:
             return bind_tensors(answer.instance, self.specs[case].inputs, plan, arena, layout)
@@ -223,16 +223,16 @@ class Judge:
             torch.cuda.synchronize()
 
     def prepare_baseline(self, case: str, name: str) -> dict[str, Any]:
-        """Make an implementation of the framework ready to be sampled."""
+        """Prepare a baseline of the framework for timing."""
         instance = self.draws.keep_only(case, 0).instance
         restored = self.draws.work[case].reads_changed
         return self.baselines.prepare(case, name, instance, compulsory_bytes(self.specs[case]), restored)
 
 
 def returned_otherwise(plan: Plan, specs: Specs, outputs: Sequence[TensorSpec], changed: Mapping[int, str]) -> str:
-    """Why the plan does not return what forward returns, in number, nesting, shape, dtype or memory; "" where it does.
+    """How the plan's outputs differ from forward's in number, nesting, shape, dtype or memory; "" if they do not.
 
-    outputs: those compared. changed: the names of the inputs that forward changes, by their buffer."""
+    outputs: the specs to compare with. changed: the names of the inputs that forward changes, by their buffer."""
     if len(plan.outputs) != len(outputs):
         return f"{len(plan.outputs)} outputs, {len(outputs)} expected"
     if plan.returns != specs.returns:
@@ -251,8 +251,8 @@ def returned_otherwise(plan: Plan, specs: Specs, outputs: Sequence[TensorSpec], 
 
 
 def described_work(work: Work, specs: Specs, flop: int | None, size: int | None) -> dict[str, Any]:
-    """The fields of a case that say what it has to do. flop, size: what the problem states, None where it states
-    nothing. Stated bytes are taken to divide into read and written ones as the derived do."""
+    """The fields of a case that describe its least work. flop, size: FLOP and bytes that the problem states, or None.
+    Stated bytes are divided into read and written bytes in the same ratio as the derived ones."""
     by_dtype = work.flop if flop is None else flop_stated(flop, work.flop, specs)
     total = work.bytes if size is None else size
     return {
@@ -268,12 +268,12 @@ def _with_dtype(case: Case, dtype: str) -> Case:
 
 
 def _as_read(memory: torch.Tensor, reading: torch.Tensor) -> torch.Tensor:
-    """Of memory in one dimension the part that a kernel reads as `reading`, a view of a copy of it."""
+    """The view of `memory` (one dimension) with the shape, strides and offset of `reading`."""
     return memory.as_strided(reading.shape, reading.stride(), memory.storage_offset() + reading.storage_offset())
 
 
 def _between(arena: torch.Tensor, layout: Layout, buffer: Buffer, target: torch.Tensor) -> torch.Tensor:
-    """The bytes of a buffer that belong to no element of the tensor in it. target: its window."""
+    """The bytes of a buffer outside the elements of its tensor. target: the tensor's window in the arena."""
     start = layout.offsets[buffer.id]
     memory = arena[start : start + buffer.nbytes]
     if target.numel() * target.element_size() == buffer.nbytes:
@@ -287,7 +287,7 @@ def _between(arena: torch.Tensor, layout: Layout, buffer: Buffer, target: torch.
 
 
 def _same_bits(one: torch.Tensor, other: torch.Tensor) -> bool:
-    """Whether the same elements lie in both, as integers: NaN equals itself and −0 differs from 0."""
+    """Whether two tensors have the same bits in all elements: NaN equals itself and −0 differs from 0."""
     if one.is_floating_point():
         integers = {1: torch.int8, 2: torch.int16, 4: torch.int32, 8: torch.int64}[one.element_size()]
         one, other = one.view(integers), other.view(integers)
@@ -322,7 +322,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def out_of_memory(verb: str, error: torch.OutOfMemoryError) -> ProblemError:
-    """What PyTorch says of memory in one line, without its advice on how to allocate."""
+    """The error for the user when the judge runs out of GPU memory, with PyTorch's message but without its advice."""
     said = str(error).split(" Of the allocated memory")[0].split(" See documentation")[0]
     return ProblemError(
         f"the GPU's memory does not hold what the judge needs to {verb}: {said}",

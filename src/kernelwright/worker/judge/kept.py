@@ -1,4 +1,4 @@
-"""Answers kept between candidates: each is made once per judge, as far as a share of the memory goes."""
+"""The cache of answers between candidates, limited to a share of the device's memory."""
 
 from __future__ import annotations
 
@@ -10,17 +10,17 @@ import torch
 from kernelwright.worker.judge.answer import Answer
 
 FRACTION = 0.25
-"""Share of the device's memory for inputs, parameters and expected outputs."""
+"""Share of the device's memory that cached inputs, parameters and expected outputs may take."""
 
 ON_CPU_BYTES = 1 << 30
-"""The same without a GPU, where only small cases are judged."""
+"""The limit without a GPU, where only small cases are judged."""
 
 Key = tuple[str, int]
 """Case and draw."""
 
 
 class Kept:
-    """The answers that were used last. One that is in use is kept as well, because its memory is in use anyway."""
+    """The most recently used answers. An answer that is in use elsewhere is found too: its memory is taken anyway."""
 
     def __init__(self, device: str) -> None:
         self.device = device
@@ -37,7 +37,7 @@ class Kept:
         self.answers[key] = self.in_use[key] = answer
 
     def make_room(self, nbytes: int) -> None:
-        """Drop answers, the one used longest ago first, until another of `nbytes` can be kept, or none is left."""
+        """Drop the least recently used answers until a new one of `nbytes` fits, or none is left."""
         limit: float = ON_CPU_BYTES
         if self.device != "cpu":
             limit = FRACTION * torch.cuda.get_device_properties(0).total_memory

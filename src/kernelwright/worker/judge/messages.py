@@ -1,4 +1,4 @@
-"""Requests of the supervisor to a judge. `plan` is the name of one that was sent before, by `AddPlan`."""
+"""Messages from the supervisor to a judge. In a message, `plan` is the name of a plan that `AddPlan` sent before."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from kernelwright.worker.processes.channel import Message
 
 
 class Load(Message, frozen=True, kw_only=True, tag="load"):
-    """Read the problem. dtype: of every case that is not small; None for the problem's own. cases: in place of the
-    problem's; None to find them, those that `which` says."""
+    """Read the problem. dtype: for every case that is not small; None: the problem's own. cases: used in place of the
+    problem's cases; None: `which` says how to find them."""
 
     path: str
     dtype: str | None
@@ -20,11 +20,11 @@ class Load(Message, frozen=True, kw_only=True, tag="load"):
 
 
 class Shapes(Message, frozen=True, kw_only=True, tag="shapes"):
-    """What a recorder is given of each case."""
+    """The shapes of each case, for a recorder."""
 
 
 class Peaks(Message, frozen=True, kw_only=True, tag="peaks"):
-    """Peaks of this GPU. file: where they are kept."""
+    """The measured peaks of this GPU. file: their cache."""
 
     file: str
 
@@ -36,14 +36,14 @@ class Draws(Message, frozen=True, kw_only=True, tag="draws"):
 
 
 class Again(Message, frozen=True, kw_only=True, tag="again"):
-    """The numbers of the draws that follow draw 0 on memory that is not cleared."""
+    """The numbers of the draws that repeat draw 0 with some inputs changed, on memory that is not cleared."""
 
     case: str
 
 
 class AsDense(Message, frozen=True, kw_only=True, tag="as_dense"):
-    """The numbers of the draws that expect what dense memory gives, of a case whose inputs are laid out otherwise (none
-    where the reference cannot tell), and the number of readings. reading: which inputs are read as dense, 0 for all."""
+    """For a case with padded inputs: the numbers of the draws whose expected outputs take inputs as dense (none if the
+    reference does not support them), and the number of readings. reading: selects the inputs taken as dense; 0: all."""
 
     case: str
     reading: int = 0
@@ -59,7 +59,7 @@ class AddPlan(Message, frozen=True, kw_only=True, tag="add plan"):
 
 
 class Fill(Message, frozen=True, kw_only=True, tag="fill"):
-    """Write inputs where the plan wants them. arena: its handle. fresh: poison all other memory."""
+    """Write inputs to their places in the plan. arena: its handle. fresh: whether all other memory is poisoned."""
 
     case: str
     draw: int
@@ -69,7 +69,7 @@ class Fill(Message, frozen=True, kw_only=True, tag="fill"):
 
 
 class Check(Message, frozen=True, kw_only=True, tag="check"):
-    """Compare what a replay left in the arena. first: how many outputs are compared, None: all."""
+    """Compare the memory that a replay left in the arena. first: compare only the first outputs; None: all."""
 
     case: str
     draw: int
@@ -79,7 +79,7 @@ class Check(Message, frozen=True, kw_only=True, tag="check"):
 
 
 class Prepare(Message, frozen=True, kw_only=True, tag="prepare"):
-    """Make an implementation of the framework ready to be sampled. name: such as "eager"."""
+    """Prepare a baseline of the framework for timing. name: such as "eager"."""
 
     case: str
     name: str
@@ -96,21 +96,21 @@ class Sample(Message, frozen=True, kw_only=True, tag="sample"):
 
 
 class Call(Message, frozen=True, kw_only=True, tag="call"):
-    """Host time of one synchronised call, and of issuing it, in µs."""
+    """Measure the host time of one synchronised call, and of issuing it, in µs."""
 
     case: str
     name: str
 
 
 class Warm(Message, frozen=True, kw_only=True, tag="warm"):
-    """Device time of a call that finds its inputs in the cache, in µs."""
+    """Measure the device time of a call with its inputs in the cache, in µs."""
 
     case: str
     name: str
 
 
 class Forget(Message, frozen=True, kw_only=True, tag="forget"):
-    """Forget every implementation of the framework."""
+    """Free every prepared baseline of the framework."""
 
 
 ToJudge = (

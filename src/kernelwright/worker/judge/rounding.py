@@ -1,10 +1,10 @@
-"""Whether what the reference answers hangs on how its intermediate results are rounded.
+"""How the reference's outputs depend on the rounding of intermediate results.
 
-A fused multiply-add, or a sum made twice in different orders, gives two readers of one intermediate result values that
-differ by a rounding error. Where scores are about 1e12, that error is 1e5, and the exponential of a score minus the
-largest one overflows in an honest kernel. So the reference is computed in float64 while each read of an intermediate
-result is off by up to one eps of itself. What the dtype holds exactly (inputs, whole numbers, maxima of inputs) no
-kernel has to round, and it stays as it is. Functions that kernels make of others are as precise as 1 is.
+With a fused multiply-add, or a sum computed twice in different orders, two reads of one intermediate result differ by a
+rounding error. If scores are about 1e12, that error is 1e5, and the exponential of a score minus the largest score
+overflows in an honest kernel. So the reference is computed in float64, with an error of up to one eps in each read of
+an intermediate result. Values that the dtype holds exactly (inputs, whole numbers, maxima of inputs) get no error,
+because no kernel has to round them. Functions that kernels compose of other functions get an error in eps of 1.
 """
 
 from __future__ import annotations
@@ -23,13 +23,15 @@ from torch.utils._pytree import tree_map
 from kernelwright.worker.reference.instance import Instance, cast, outputs
 
 READINGS = 4
-"""How often the reference is computed with rounded intermediate results: by chance, one may move an element little.
-In the first all functions of COMPOSED are too large, in the second every other one, in the rest each element may be
-either: so of two of them that meet in an element, errors add up in one reading and cancel in another."""
+"""How often the reference is computed with rounded intermediate results, because one reading may move an element little
+by chance. In the first, the results of all functions of COMPOSED are too large; in the second, of every other one; in
+the rest, each element may be too large or too small. So if two of these functions meet in an element, their errors add
+up in one reading and cancel in another."""
 
 
 WHOLE_READINGS = 8
-"""The same for outputs of whole numbers: one next to a step (4.5 for a rounding) is beyond it in half of them."""
+"""The number of readings for outputs of whole numbers. A value next to a step (4.5 for rounding) crosses it in half of
+them."""
 
 SIGNED_READINGS = 16
 """More of these for whole numbers, in which each read of an intermediate result is too large at all elements, or too
@@ -38,23 +40,27 @@ Hadamard matrix): a quantiser reads its scale and its quotient, and only one com
 
 
 ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
-"""Whole numbers that PyTorch can compare."""
+"""Dtypes of whole numbers that PyTorch can compare."""
 
 
 def roughly(
     instance: Instance, dtype: torch.dtype, seed: int, shifted: list[Tensor] | None = None, reading: int = READINGS
 ) -> tuple[Tensor, ...]:
-    """The outputs in float64, as far as they are known when intermediate results are rounded to `dtype`. shifted: what
-    another call has subtracted maxima from, in place of one of the two reads of that; this call's is left there.
-    reading: which of READINGS, by default one where each element may be too large or too small."""
+    """The outputs in float64 with errors in intermediate results as large as rounding to `dtype`.
+
+    shifted: the tensors from which another call subtracted maxima; they replace one of the two reads, and this call
+    leaves its own there. reading: the number of the reading (READINGS); by default one in which each element may be too
+    large or too small.
+    """
     wide = cast(instance, "float64")
     with sdpa_kernel(SDPBackend.MATH), _Rough(dtype, seed + reading, shifted if shifted is not None else [], reading):
         return outputs(wide)
 
 
 def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
-    """For each output how far its elements move by rounding of intermediate results and of the numbers that forward is
-    given, in eps of its dtype. exact: the outputs in float64. 0 where the output is whole numbers, or not a number."""
+    """For each output, how far its elements move when intermediate results and forward's number arguments are rounded,
+    in eps of its dtype. exact: the outputs in float64. 0 for outputs of whole numbers, and where a move is not finite.
+    """
     found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
     dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
     shifted: list[Tensor] = []
@@ -69,8 +75,8 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
 
 
 def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor, ...]]:
-    """For each output of whole numbers the least and the largest value of each element when intermediate results are
-    rounded to float32 in several ways; nothing for other outputs. exact: the outputs in float64."""
+    """For each output of whole numbers, the least and the largest value of each element when intermediate results are
+    rounded to float32 in several ways; empty for other outputs. exact: the outputs in float64."""
     found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
     for reading in range(WHOLE_READINGS + SIGNED_READINGS):
         made = roughly(instance, torch.float32, 0, reading=READINGS + reading)
@@ -81,20 +87,21 @@ def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor
 
 
 def with_narrow_numbers(instance: Instance) -> Instance | None:
-    """The same with forward's numbers in float32, as a kernel gets them; None where float32 has them exactly."""
+    """The instance with forward's number arguments rounded to float32, as a kernel gets them; None if none changes."""
     inputs = tuple(_narrow(value) if isinstance(value, float) else value for value in instance.inputs)
     same = all(one is other or one == other for one, other in zip(inputs, instance.inputs, strict=True))
     return None if same else replace(instance, inputs=inputs)
 
 
 def _narrow(number: float) -> float:
-    """A number as float32 has it; as it is where it is too large for that, or none."""
+    """A number rounded to float32; unchanged if that is not finite."""
     narrow = torch.tensor(number, dtype=torch.float32).item()
     return narrow if math.isfinite(narrow) else number
 
 
 class _Rough(TorchDispatchMode):
-    """Shifts by the maximum are made as kernels make them: with two reads of what is shifted."""
+    """Adds rounding errors to intermediate results. Operators that subtract a maximum read their input twice, as
+    kernels do."""
 
     def __init__(self, dtype: torch.dtype, seed: int, shifted: list[Tensor], reading: int) -> None:
         super().__init__()
@@ -102,7 +109,7 @@ class _Rough(TorchDispatchMode):
         self.reading, self.composed, self.reads = reading, 0, 0
         self.eps = torch.finfo(dtype).eps
         self.composed_eps = min(self.eps, torch.finfo(torch.float32).eps)
-        self.held = torch.float32 if dtype == torch.float64 else dtype  # nothing wider tells what float64 rounds
+        self.held = torch.float32 if dtype == torch.float64 else dtype  # no wider dtype shows what float64 rounds
         self.seed = seed
         self.generators: dict[torch.device, torch.Generator] = {}
 
@@ -119,7 +126,7 @@ class _Rough(TorchDispatchMode):
         args, kwargs = tree_map(self._read, args), tree_map(self._read, kwargs)
         made = func(*args, **kwargs)
         if name in COMPOSED and made.dtype == torch.float64:
-            # tanh(1e-9) is 1e-9 exactly, and 0 where it is made of parts as large as 1.
+            # tanh(1e-9) is 1e-9, but 0 in a kernel that composes it of terms as large as 1.
             is_sure = self._is_exact(made) & ((made == 0) | (made.abs() >= 1))
             return torch.where(is_sure, made, made + self.composed_eps * COMPOSED_EPS * self._side(made))
         return self._summed(made, *FACTORS[name](*args)) if name in FACTORS else made
@@ -135,7 +142,7 @@ class _Rough(TorchDispatchMode):
         return SUMS[name](made, torch.where(moved <= SUM_MOST, moved * self._part(total), 0.0))
 
     def _made_before(self, x: Tensor) -> Tensor:
-        """What the call before has subtracted this maximum from; a kernel that makes it twice adds up in two orders."""
+        """The input of this operator in the reading before: a kernel that computes it twice sums in two orders."""
         number, self.asked = self.asked, self.asked + 1
         if number == len(self.shifted):
             self.shifted.append(x)
@@ -143,7 +150,7 @@ class _Rough(TorchDispatchMode):
         return other if other.shape == x.shape else x
 
     def _summed(self, made: Tensor, one: Tensor, other: Tensor) -> Tensor:
-        """A product with the error of its partial sums, which may be larger than their total."""
+        """A product with the rounding error of its partial sums, which may be larger than their total."""
         if made.dtype != torch.float64:
             return made
         return torch.where(self._is_exact(made), made, made + self.eps * self._part(made) * (one.abs() @ other.abs()))
@@ -157,7 +164,7 @@ class _Rough(TorchDispatchMode):
         return (value.to(self.held).to(value.dtype) == value) | ~value.isfinite()
 
     def _side(self, value: Tensor) -> Tensor:
-        """1 or -1 for each element: where the result of a function of COMPOSED is too large, or too small."""
+        """1 or -1 for each element: whether the result of a function of COMPOSED is too large or too small."""
         self.composed += 1
         if self.reading < 2:
             return torch.full_like(value, -1.0 if self.reading * self.composed % 2 else 1.0)
@@ -175,7 +182,7 @@ class _Rough(TorchDispatchMode):
 
 
 def _softmax(x: Tensor, other: Tensor, dim: int, *_: Any) -> Tensor:
-    """A compiler may make the scores once for the quotient and once for the sum, in two orders of adding up."""
+    """A compiler may compute the scores once for the numerator and once for the sum, with two orders of summation."""
     largest = torch.amax(x, dim, keepdim=True)
     above = torch.exp(other - largest)
     below = torch.exp(x - largest)
@@ -201,7 +208,7 @@ def _logsumexp(x: Tensor, other: Tensor, dim: list[int], keepdim: bool = False) 
 SHIFTED: dict[str, Callable[..., Tensor]] = {
     "_softmax": _softmax, "_safe_softmax": _safe_softmax, "_log_softmax": _log_softmax, "logsumexp": _logsumexp,
 }  # fmt: skip
-"""Operators that subtract a maximum inside. Each gets what is shifted twice, as this call and another made it."""
+"""Operators that subtract a maximum inside. Each gets its input twice: from this call and from another call."""
 
 SUM_MOST = 2.0**-7
 """Largest error of a row's sum that a kernel may make by rounding its logarithm: scores of 65,000 in float32."""
@@ -219,9 +226,10 @@ FACTORS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
 """The factors of a product among an operator's arguments."""
 
 COMPOSED = frozenset({"softplus", "log1p", "expm1", "tanh"})
-"""Functions that Triton does not have and honest kernels make of exp and log: log(1 + exp(x)), exp(x) - 1,
-2 sigmoid(2 x) - 1. A small result is then off by what rounding makes of 1."""
+"""Functions that Triton does not have and that honest kernels compose of exp and log: log(1 + exp(x)), exp(x) - 1,
+2 sigmoid(2 x) - 1. A small result then has an error as large as the rounding error of 1."""
 
 COMPOSED_EPS = 0.5
-"""By how many eps of 1 they move here. A kernel may be off by 16 times that (`elementwise.EXPLAINED_ELSEWHERE`): by
-eight, where one in float32 is off by one, and by two or three where a GPU's exponential is off by two units."""
+"""The error of COMPOSED functions here, in eps of 1. A kernel may be off by 16 times that
+(`elementwise.EXPLAINED_ELSEWHERE`), which is eight eps. A kernel in float32 is off by one eps, and by two or three if
+the GPU's exponential is off by two units."""

@@ -1,9 +1,10 @@
 """The number of terms summed into one element of an output, measured by gradients.
 
-Each node of PyTorch's graph is given a gradient of one at one element, and what comes back says on how many elements
-of its inputs that element depends: GELU 1, max pooling 1, a row's softmax its length, a product its inner size. Terms
-of operators that follow each other add up, so an output has those of the longest path to it. On the whole graph at once
-the count would be too large: an element of the second of two linear layers depends on every weight of the first.
+Each node of PyTorch's autograd graph gets a gradient of one at one output element. The non-zero gradients that it
+returns count the input elements on which that element depends: GELU 1, max pooling 1, softmax the length of a row, a
+product its inner size. Terms of consecutive operators add up, so an output has the terms of the longest path to it. A
+count over the whole graph at once would be too large: an element of the second of two linear layers depends on every
+weight of the first.
 """
 
 from __future__ import annotations
@@ -21,12 +22,12 @@ from kernelwright.errors import ProblemError
 from kernelwright.worker.reference.instance import Input, Instance, outputs
 
 Edge = tuple[Any, int]
-"""A node of the graph and which of its outputs."""
+"""A node of the autograd graph, and the number of one of its outputs."""
 
 
 def measured(wide: Instance) -> list[int | None]:
-    """Terms of each output. wide: the case in float64. None where an output has no gradient, or PyTorch has none for an
-    operator on the way to it."""
+    """The number of terms of each output. wide: the instance in float64. None for an output without a gradient, or if
+    PyTorch has no gradient for an operator on the path to it."""
     kept = [(tensor, tensor.requires_grad) for tensor in wide.module.parameters()]
     for tensor, _ in kept:
         tensor.requires_grad_(tensor.is_floating_point() or tensor.is_complex())
@@ -42,7 +43,7 @@ def measured(wide: Instance) -> list[int | None]:
     except ProblemError as error:
         if isinstance(error.__cause__, torch.OutOfMemoryError):
             raise
-        return [None] * len(outputs(wide))  # a forward that bears no gradients
+        return [None] * len(outputs(wide))  # forward fails with gradients
     finally:
         for tensor, before in kept:
             tensor.requires_grad_(before)
@@ -53,7 +54,8 @@ def _has_gradient(value: Tensor) -> bool:
 
 
 def _longest(output: Edge, known: dict[Any, int]) -> int | None:
-    """1 and what each node on the longest path adds to it. known: what nodes of one kind and size add, filled in."""
+    """1 plus the additions of all nodes on the longest path; None if one is not known. known: a cache of the additions
+    of each kind of node, filled in here."""
     order = list(_in_order(output[0]))
     used: dict[Any, set[int]] = {node: set() for node in order}
     used[output[0]].add(output[1])
@@ -72,7 +74,7 @@ def _longest(output: Edge, known: dict[Any, int]) -> int | None:
 
 
 def _in_order(last: Any) -> Iterator[Any]:
-    """Every node that `last` follows from, each after those that it follows from itself."""
+    """`last` and every node that it depends on, each after the nodes that it depends on itself."""
     seen, stack = set(), [(last, False)]
     while stack:
         node, is_done = stack.pop()
@@ -85,7 +87,7 @@ def _in_order(last: Any) -> Iterator[Any]:
 
 
 def _added(node: Any, used: set[int], known: dict[Any, int]) -> int | None:
-    """How many additions an element of the node's outputs takes; None where it does not say."""
+    """How many additions an element of the node's outputs takes; None if its gradient cannot be computed."""
     if hasattr(node, "variable"):
         return 0  # an input or a parameter
     key = _kind(node)
@@ -101,13 +103,13 @@ def _added(node: Any, used: set[int], known: dict[Any, int]) -> int | None:
 
 
 def _kind(node: Any) -> Any:
-    """Nodes of one operator, with the same sizes and arguments, take the same number of additions."""
+    """A cache key: nodes of one operator with the same sizes and arguments take the same number of additions."""
     sizes = tuple(tuple(one.shape) for one in node._input_metadata)
     before = tuple(_size(following, number) for following, number in node.next_functions)
     saved: list[tuple[str, str]] = []
     for name in dir(type(node)):
         if name.startswith("_saved_"):
-            with contextlib.suppress(RuntimeError):  # one that was not saved this time
+            with contextlib.suppress(RuntimeError):  # not saved by this node
                 value = getattr(node, name)
                 if not isinstance(value, Tensor):
                     saved.append((name, "tensors" if _holds_tensors(value) else repr(value)))
@@ -125,8 +127,8 @@ def _size(node: Any, number: int) -> tuple[int, ...] | None:
 
 
 def _count(node: Any, number: int, element: float) -> int:
-    """On how many elements of one input an element of output `number` depends, at most. element: 0 the first, 1 the
-    last."""
+    """The most elements of one input on which an element of output `number` depends. element: its position, from 0 for
+    the first to 1 for the last."""
     gradients: list[Tensor | None] = [None] * len(node._input_metadata)
     about = node._input_metadata[number]
     chosen = torch.zeros(tuple(about.shape), dtype=about.dtype, device=about.device)

@@ -1,14 +1,17 @@
-"""When are two outputs equal? Derived from arithmetic, not from a constant.
+"""The tolerance for outputs, derived from the framework's own error and not from a fixed constant.
 
-The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
-multiple of the framework's own error in the problem's dtype, with a floor of a few ulp that grows with the square root
-of the number of terms that are summed (`terms`), and with what rounding of the inputs moves. In float64 itself the
-framework's error is that of float32 times the ratio of the two precisions. The scale is that of an output over several
-draws: a single number may cancel in one of them, and the errors of the terms that were summed do not. Where the
-framework is exact, so must the candidate be. Whole numbers have to be equal; where rounding changes those of the
-framework (quantised values, the place of a maximum), each may be as float64 or as the framework has it. NaN never
-passes unless the reference has it at the same place; on inputs that were made to hold NaN and infinities, what the
-reference answers with NaN is left open, and everything else has to be as the reference has it.
+- The reference is computed in float64. A candidate's error, relative to the output's scale, may be at most a stated
+  multiple of the framework's own error in the problem's dtype.
+- There is a floor of a few ulp. It grows with the square root of the number of summed terms (`terms`), and with how far
+  rounding of the inputs moves the output.
+- In float64 itself, the framework's error is its float32 error times the ratio of the two precisions.
+- The scale of an output is taken over several draws: a single number may cancel in one of them, while the errors of the
+  summed terms do not.
+- If the framework is exact, the candidate has to be exact.
+- Whole numbers have to be equal. If rounding changes the framework's whole numbers (quantised values, the place of a
+  maximum), each may equal float64's result or the framework's.
+- NaN passes only where the reference has NaN too. On inputs with NaN and infinities on purpose, any value passes where
+  the reference has NaN, and everything else has to agree with the reference.
 """
 
 from __future__ import annotations
@@ -25,24 +28,26 @@ MULTIPLES = {
     torch.bfloat16: (4.0, 2.0),
     torch.float16: (4.0, 2.0),
 }
-"""(largest, root mean square) error allowed, as multiples of the framework's own. Measured on an H200: honest fp32
-kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 800: not a delicate choice."""
+"""The allowed (largest, root mean square) error, as multiples of the framework's own. Measured on an H200: honest fp32
+kernels reach 2.1, a sequential sum of 4096 terms 8, tf32 or fp16 operands over 800. So the exact choice matters little.
+"""
 
 ROUNDED_FACTORS = (4.0, 2.0)
-"""The same where the framework rounds the factors of float32 products to TF32, as half precision does."""
+"""The multiples if the framework rounds the factors of float32 products to TF32; the same as for half precision."""
 
 WIDEST = (torch.float64, torch.complex128)
-"""Nothing wider says how far the framework is off, so it is never known to be exact."""
+"""Dtypes without a wider one to compare with, so the framework is never known to be exact in them."""
 
 NEARLY_INFINITE = 2.0**-14
-"""Share of a dtype's largest number: a thousandth over one of the denormals that are drawn is more."""
+"""Share of a dtype's largest number above which infinity passes on lenient draws: a thousandth divided by one of the
+denormals in such a draw is larger."""
 
 SMALLER = 16.0
-"""An output may be off by what rounding makes of its usual size, where it is at most this many times smaller: honest
-kernels compute tanh(x) as 2 sigmoid(2x) - 1, and log1p(x) as log(1 + x)."""
+"""On a draw whose output is smaller than usual, the floor allows rounding errors of the usual size, up to this ratio of
+the two: honest kernels compute tanh(x) as 2 sigmoid(2x) - 1, and log1p(x) as log(1 + x)."""
 
 MOST_TERMS = 1 << 16
-"""Terms up to which the floor grows: kernels share longer sums among blocks, and add the partial sums of these."""
+"""Limit on the terms for which the floor grows: kernels split longer sums into blocks and add the partial sums."""
 
 CHUNK = 1 << 26
 """Elements compared at a time, so that a 4 GB output needs 1 GB of scratch and not 30."""
@@ -50,7 +55,7 @@ CHUNK = 1 << 26
 
 @dataclass(frozen=True)
 class Scale:
-    """How large an output is: its largest finite absolute value, and its root mean square."""
+    """The size of an output: its largest finite absolute value, and the root mean square of its finite elements."""
 
     largest: float
     rms: float
@@ -58,9 +63,10 @@ class Scale:
 
 @dataclass(frozen=True)
 class Errors:
-    """Largest and rms error. scale: what they are relative to. worst: index and values of the worst element. special:
-    NaN or infinity where the reference has none, or the reverse. finite: share of the expected elements that are.
-    moved: how far elements move per relative change of all inputs and parameters, where that was asked for."""
+    """The largest and the rms error of an output. scale: of the expected output, for relative errors. worst: index and
+    values of the worst element. special: NaN or infinity where the reference has none, or the reverse. finite: share
+    of the expected elements that are finite. moved: how far elements move per relative change of all inputs and
+    parameters, if measured."""
 
     max_abs: float
     rms_abs: float
@@ -85,8 +91,8 @@ class Errors:
 
 @dataclass(frozen=True)
 class Allowed:
-    """Largest permitted errors relative to `scale`; exact: bitwise equality to the framework's result. whole: because
-    these are integers or booleans."""
+    """The tolerance: the largest allowed errors, relative to `scale`. exact: no error is allowed. whole: no error is
+    allowed because these are integers or booleans."""
 
     max_rel: float
     rms_rel: float
@@ -100,14 +106,14 @@ def errors(
 ) -> Errors:
     """Compare `actual` to `expected` (higher precision, same shape), element by element.
 
-    lenient: the inputs hold NaN or infinities on purpose. Then anything goes where NaN is expected (maxima that drop a
-    NaN are common and honest), and NaN for infinity (as splitting a float into parts gives); a finite value where
-    infinity is expected, infinity of the other sign, or NaN where the reference is finite never passes. Infinity in
-    place of nearly as much does: x * (1 / y) overflows for a denormal y where x / y just does not. On any inputs,
-    infinity passes where the expected number is more than `actual`'s dtype holds.
-    also: of whole numbers, what is as right as `expected`, element by element.
+    lenient: the inputs hold NaN or infinities on purpose. Then any value passes where NaN is expected (maxima that drop
+    a NaN are common and honest), and NaN passes where infinity is expected (splitting a float into parts gives that).
+    Infinity passes where nearly as much is expected: x * (1 / y) overflows for a denormal y where x / y just does not.
+    A finite value where infinity is expected, infinity of the other sign, and NaN where the reference is finite never
+    pass. On any inputs, infinity passes where the expected number is larger than `actual`'s dtype holds.
+    also: for whole numbers, other right results besides `expected`, element by element.
     """
-    if actual.is_complex() and expected.is_complex():  # real and imaginary part are two numbers, each to be right
+    if actual.is_complex() and expected.is_complex():  # real and imaginary parts are compared separately
         actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     a, e = actual.reshape(-1), expected.reshape(-1)
     scale, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
@@ -130,7 +136,7 @@ def errors(
             at = int((~same).nonzero()[0])
             worst = describe(actual, start + at, float(x[at]), float(y[at]))
         difference = torch.where(finite & torch.isfinite(x), (x - y).abs(), 0.0)
-        if not (a.is_floating_point() or e.is_floating_point()):  # beyond 2**53 neighbours are one in float64
+        if not (a.is_floating_point() or e.is_floating_point()):  # beyond 2**53, neighbours are equal in float64
             difference = torch.where(got != wanted, difference.clamp(min=1.0), 0.0)
         y = torch.where(finite, y, 0.0)
         scale = max(scale, float(y.abs().max()))
@@ -166,7 +172,7 @@ def describe(tensor: torch.Tensor, flat: int, got: float, wanted: float) -> str:
 
 
 def real(dtype: torch.dtype) -> torch.dtype:
-    """The dtype of each part of a complex number, any other as it is."""
+    """The dtype of the parts of a complex dtype; any other dtype unchanged."""
     return dtype.to_real() if dtype.is_complex else dtype
 
 
@@ -176,7 +182,7 @@ def is_whole(dtype: torch.dtype) -> bool:
 
 
 def is_exact(own: list[Errors]) -> bool:
-    """Whether the framework rounded nothing."""
+    """Whether the framework's error is 0 on all draws. own: its errors."""
     return all(e.max_abs == 0.0 and not e.special for e in own)
 
 
@@ -184,11 +190,12 @@ def allowed(
     own: list[Errors], dtype: torch.dtype, terms: float, exact: bool | None = None, usual: Scale | None = None,
     multiples: tuple[float, float] | None = None,
 ) -> Allowed:  # fmt: skip
-    """What a candidate may deviate. own: the framework's errors, one per draw; terms: summed into one element. usual:
-    the output's scale on the problem's own inputs. multiples: in place of MULTIPLES.
+    """The tolerance for a candidate.
 
-    exact: whether equality is asked for; None: where `own` is exact. On inputs of an odd distribution a sum may be
-    exact by chance, and then only the problem's own inputs can say whether it always is.
+    own: the framework's errors, one per draw. terms: the number of terms summed into one element. usual: the output's
+    scale on the problem's own inputs. multiples: used in place of MULTIPLES. exact: whether the framework is exact on
+    the problem's own inputs; equality is required if it is exact on these draws too. None: `own` alone decides. On an
+    unusual distribution a sum may be exact by chance, and only the problem's own inputs show whether it always is.
     """
     known = dtype not in WIDEST
     dtype = real(dtype)
@@ -196,8 +203,8 @@ def allowed(
     if is_whole(dtype) or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
         return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, whole=is_whole(dtype))
     largest, rms = multiples or MULTIPLES.get(dtype, (2.0, 2.0))
-    # Accumulation in fp32, of fp64 in fp64: the rounding errors of n terms add up like a random walk (Higham, "Accuracy
-    # and Stability of Numerical Algorithms", 2nd ed., section 2.8)
+    # Sums are accumulated in fp32, sums of fp64 in fp64. The rounding errors of n terms add up like a random walk
+    # (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 2.8).
     ulp = torch.finfo(dtype).eps
     computed = min(torch.finfo(torch.float32).eps, ulp)
     accumulated = computed * math.sqrt(min(max(terms, 1.0), MOST_TERMS))
@@ -215,12 +222,12 @@ def allowed(
 
 
 def _larger(usual: float, scale: float) -> float:
-    """How many times larger an output usually is, at most SMALLER; 0 where it is not."""
+    """How many times larger an output usually is, at most SMALLER; 0 if it is not larger."""
     return 0.0 if usual <= scale else min(_relative(usual, scale), SMALLER)
 
 
 def excess(found: Errors, limit: Allowed) -> float:
-    """How many times over the tolerance `found` is; at most 1 passes, infinity where no multiple would do."""
+    """The error as a multiple of the tolerance. At most 1 passes; infinity if no multiple of the tolerance would do."""
     found = found.against(limit.scale)
     if found.special or (limit.exact and found.max_abs):
         return math.inf
@@ -230,7 +237,7 @@ def excess(found: Errors, limit: Allowed) -> float:
 
 
 def verdict(found: Errors, limit: Allowed) -> str:
-    """Why `found` does not pass, or "" when it does."""
+    """Why `found` does not pass, or "" if it passes."""
     found = found.against(limit.scale)
     if found.special:
         return f"NaN or infinity where the reference has none (or the reverse): {found.worst}"

@@ -1,9 +1,9 @@
-"""Trivial answers to a case, and whether its draws distinguish them from the right one.
+"""Qualification of a case: whether its draws reject trivial answers, such as zeros or ignoring an input.
 
-A case where one of them passes cannot prove a kernel right. Knows no candidate. As every candidate has to be right on
-every distribution that it meets, an answer counts as accepted only where none of those rejects it. The inputs as given
-are asked first, and others only where they leave something open. What does not matter in float64 either is no fault of
-the case: such a parameter is *dead* (`dead`), and a kernel may leave it out.
+A case on which a trivial answer passes cannot show that a kernel is right. A candidate has to be right on every draw,
+so a trivial answer is accepted only if no draw rejects it. The problem's own inputs come first, other distributions
+only if these reject nothing. A parameter that does not change the outputs in float64 either is *dead*: a kernel may
+leave it out, and the case is not at fault.
 """
 
 from __future__ import annotations
@@ -25,26 +25,29 @@ from kernelwright.worker.judge.draws import PERIOD, Draws
 from kernelwright.worker.reference.instance import Instance, cast, given, outputs
 
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}
-"""Explicit mantissa bits of the next coarser format: float32, float16, and the e4m3 kind of float8."""
+"""Explicit mantissa bits of the next coarser format, by output dtype: float32, float16, and the e4m3 kind of float8."""
 
 TF32_BITS, TF32_COARSE_BITS = 10, 7
-"""Those of bfloat16, where a problem takes TF32's ten bits for right."""
+"""Mantissa bits of TF32 and of bfloat16. If a problem allows TF32, its ten bits are right, and bfloat16 is the next
+coarser format."""
 
 TAIL = 16
-"""One part in this many is left out at the end: less may hold nothing but values that are rightly near zero."""
+"""The trivial answer "the last sixteenth left zero" leaves out this fraction at the end. The values of a smaller part
+may all be rightly near zero."""
 
 MANY_ELEMENTS = 1 << 26
-"""Among this many elements nothing passes by chance, and one draw says as much as two."""
+"""With more elements than this, no trivial answer passes by chance, and one draw says as much as two."""
 
 DEAD_FACTORS = (1000.0, -1.0)
-"""What a parameter is multiplied by to see whether it matters at all; zeros and other values are tried too."""
+"""Factors for a parameter, to test whether it changes the outputs; zeros and other values are tried too."""
 
 DEAD_CHANGE = 2.0**-30
-"""Share of an output's scale. float64 keeps 16 digits; 1000 times a value that is subtracted again costs 3 of them, and
-dividing by the deviation of nearly equal values 3 more."""
+"""Share of an output's scale by which a dead parameter may change it. float64 keeps 16 digits; adding and subtracting
+1000 times a value costs 3 of them, and dividing by the deviation of nearly equal values 3 more."""
 
 Made = Callable[[Answer, Answer], list[Tensor | None] | None]
-"""From a draw and another of the inputs as given: an answer for each output, None where there is none."""
+"""A function from a draw, and another draw of the problem's own inputs, to a trivial answer for each output (None for
+outputs without one)."""
 
 
 def qualification(draws: Draws, case: str) -> CaseQualification:
@@ -84,8 +87,8 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
 
 
 def _asked(draws: Draws, case: str, positions: list[int], name: str, make: Made) -> TrivialAnswer | None:
-    """What the draws say of an answer, one after the other until one rejects it. positions: of the outputs that it
-    gives. None where the reference refuses what it takes."""
+    """Judge a trivial answer on one draw after the other until one rejects it. positions: the outputs that it answers.
+    None if the reference refuses the values that the answer needs."""
     judged: list[TrivialAnswer] = []
     given_draws = [0, PERIOD]
     for draw in [*given_draws, *(one for one in draws.draws_for_everyone(case) if one not in given_draws)]:
@@ -96,14 +99,14 @@ def _asked(draws: Draws, case: str, positions: list[int], name: str, make: Made)
         answer, other = draws.answer(case, draw), draws.answer(case, 0 if draw == PERIOD else PERIOD)
         made = make(answer, other)
         if made is None:
-            break  # the reference refuses other values, so it cannot ignore them
+            break  # the reference refuses other values, so they matter
         found = [_judged(draws, case, draw, name, output, tensor)
                  for output in positions if (tensor := made[output]) is not None]  # fmt: skip
         judged.append(_most_telling(found))
     return _most_telling(judged) if judged else None
 
 
-# --- answers that take no computing -------------------------------------------------------------------------
+# --- answers without computing -------------------------------------------------------------------------
 
 
 def _trivial_names(answer: Answer, output: int, has_tf32: bool) -> Iterator[str]:
@@ -129,7 +132,7 @@ def _maker(name: str, output: int, count: int, means: list[float | complex]) -> 
 
 
 def _trivial(name: str, answer: Answer, previous: Answer, output: int, mean: float | complex) -> Tensor:
-    """The trivial answer of that name to a draw, in the dtype that the problem asks for. mean: of the output."""
+    """The trivial answer of that name to a draw, in the dtype of the output. mean: of the output over two draws."""
     dtype, expected = answer.dtypes[output], answer.expected[output]
     if name == "zeros":
         return torch.zeros_like(expected, dtype=dtype)
@@ -155,12 +158,12 @@ def _trivial(name: str, answer: Answer, previous: Answer, output: int, mean: flo
 
 
 def _constant(*expected: Tensor) -> float | complex:
-    """One constant for every draw."""
+    """The constant that answers every draw: the mean of the draws' means."""
     return sum(map(_mean, expected)) / len(expected)
 
 
 def _mean(expected: Tensor) -> float | complex:
-    """Of the finite elements."""
+    """The mean of the finite elements."""
     total: float | complex = 0.0
     count = 0
     for piece in expected.reshape(-1).split(tolerance.CHUNK):
@@ -170,7 +173,7 @@ def _mean(expected: Tensor) -> float | complex:
 
 
 def _rounded(tensor: Tensor, bits: int) -> Tensor:
-    """Every element rounded to `bits` explicit mantissa bits, its exponent kept; changes `tensor`."""
+    """Round every element to `bits` explicit mantissa bits, in place. The range of exponents does not change."""
     for piece in tensor.view(-1).split(tolerance.CHUNK) if tensor.is_contiguous() else [tensor]:
         mantissa, exponent = torch.frexp(piece.double())  # mantissa in [0.5, 1): its first bit is the implicit one
         piece.copy_(torch.ldexp((mantissa * 2 ** (bits + 1)).round() / 2 ** (bits + 1), exponent))
@@ -178,7 +181,7 @@ def _rounded(tensor: Tensor, bits: int) -> Tensor:
 
 
 def _fitted(tensor: Tensor, shape: torch.Size) -> Tensor | None:
-    """An input in the shape of an output: as it is, reshaped, cut off or repeated; None where none of that fits."""
+    """An input in the shape of an output: reshaped, cut off or repeated; None if none of these fits."""
     if tensor.numel() == math.prod(shape):
         return tensor.reshape(shape)
     if tensor.dim() == len(shape) and all(have >= want for have, want in zip(tensor.shape, shape, strict=True)):
@@ -193,7 +196,8 @@ def _fitted(tensor: Tensor, shape: torch.Size) -> Tensor | None:
 
 
 def _ignoring(position: int) -> Made:
-    """The answers of a kernel that takes something else in place of one tensor (of `given`)."""
+    """The answer of a kernel that ignores one tensor: the framework's outputs with other values in its place. position:
+    of the tensor in `given`."""
 
     def make(answer: Answer, other: Answer) -> list[Tensor | None] | None:
         tensor, another = given(answer.instance)[position][1], given(other.instance)[position][1]
@@ -208,7 +212,7 @@ def _ignoring(position: int) -> Made:
 def _outputs_with(
     instance: Instance, position: int, other: Tensor, ask: Callable[[Instance], tuple[Tensor, ...]]
 ) -> tuple[Tensor, ...]:
-    """What `ask` gives with `other` in place of one tensor."""
+    """`ask` of the instance with `other` in place of one tensor. position: of the tensor in `given`."""
     name, tensor = given(instance)[position]
     if name.startswith("input "):
         inputs = tuple(other if value is tensor else value for value in instance.inputs)
@@ -257,7 +261,7 @@ def _attempted(make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...] | N
 
 
 def _perturbed(tensor: Tensor) -> Tensor:
-    """Other values than the problem always gives, within their range where they are integers."""
+    """Other values for a tensor: booleans are negated, integers reversed in order, floats changed by random values."""
     if tensor.dtype == torch.bool:
         return tensor.logical_not()
     if tolerance.is_whole(tensor.dtype):
@@ -282,12 +286,12 @@ def _judged(draws: Draws, case: str, draw: int, name: str, output: int, made: Te
 
 
 def _most_telling(judged: list[TrivialAnswer]) -> TrivialAnswer:
-    """Of the same answer on several draws (or outputs) the one that is furthest from being accepted."""
+    """The result that is furthest from acceptance, of the results of one answer on several draws or outputs."""
     return max(judged, key=lambda one: (not one.accepted, math.inf if one.margin is None else one.margin))
 
 
 def _allclose_from(made: Tensor, expected: Tensor) -> float:
-    """The smallest t with |made - expected| <= t + t * |expected| everywhere; infinity where NaN is in the way."""
+    """The smallest t with |made - expected| <= t + t * |expected| everywhere; infinity if NaN prevents it."""
     least = 0.0
     if expected.is_complex():
         made, expected = torch.view_as_real(made.resolve_conj()), torch.view_as_real(expected.resolve_conj())
