@@ -1,1 +1,1 @@
-"""What torch.compile would run in place of a problem's reference, as text: generated for a target, without a GPU."""
+"""The Triton code that Inductor generates for a problem's reference, as text: for a target, without a GPU."""

@@ -1,4 +1,4 @@
-"""The text that Inductor generates for one case of a problem, and the configs that it would try first.
+"""Capture of the code that Inductor generates for one case of a problem, as text, with a likely config for each kernel.
 
 Everything happens on fake tensors, so a case of any size takes no memory.
 """
@@ -35,7 +35,7 @@ SETTINGS: dict[str, Any] = {
     "fx_graph_cache": False,
     "force_disable_caches": True,
     "layout_optimization": False,  # convolutions keep their layout
-    "shape_padding": False,  # a product of padded copies is of other sizes
+    "shape_padding": False,  # products of padded copies would have other sizes
     "comprehensive_padding": False,  # so that buffers are contiguous
     "joint_graph_constant_folding": False,  # it would compute on the device
     "triton.cooperative_reductions": False,
@@ -44,30 +44,31 @@ SETTINGS: dict[str, Any] = {
 
 
 class _Generated(BaseException):
-    """Carries the text out of Inductor, past everything that catches `Exception`."""
+    """Carries the generated text out of Inductor. It is no `Exception`, so that no handler in between catches it."""
 
 
 class Choices:
-    """What Inductor chooses by size and no number of the text shows: in how many parts it cuts reductions, and whether
-    offsets have 32 bits. Its choices for the first size are kept for all others, so that they serve the first."""
+    """Choices of Inductor that depend on the size but are no numbers in its text: into how many parts it splits a
+    reduction, and whether offsets have 32 bits. The choices for the first size are used for all other sizes, so that
+    all texts have the structure of the first."""
 
     def __init__(self) -> None:
         self._kept = [_Kept(Reduction, "num_splits"), _Kept(SIMDScheduling, "can_use_32bit_indexing")]
 
     def restart(self) -> None:
-        """Sizes of other code follow, the first one first."""
+        """Forget all choices: a new series of sizes begins, and its first size chooses."""
         for one in self._kept:
             one.answers.clear()
 
     def begin(self) -> None:
-        """The next size."""
+        """Begin the next size of the series."""
         for one in self._kept:
             one.asked = 0
 
 
 class _Kept:
-    """A function of Inductor whose n-th answer for the first size is that for every size. In place until the process
-    ends."""
+    """A replacement for a function of Inductor: its n-th call for any size returns the result of the n-th call for the
+    first size. It stays in place until the process ends."""
 
     def __init__(self, holder: Any, name: str) -> None:
         self.own, self.answers, self.asked = getattr(holder, name), list[Any](), 0
@@ -81,11 +82,12 @@ class _Kept:
 
 
 def prepare() -> None:
-    """Make Inductor stop where it has its text, and leave no mask out. Once for a process, after `device.pretend`."""
+    """Make Inductor stop when it has generated its text, and keep all masks in it. Call once per process, after
+    `device.pretend`."""
     for name, value in SETTINGS.items():
         *parts, last = name.split(".")
         holder = getattr(config, parts[0]) if parts else config
-        if hasattr(holder, last):  # versions of torch differ in which they have
+        if hasattr(holder, last):  # not every version of torch has every setting
             setattr(holder, last, value)
     on_cpu, torch_device = misc_patterns._misc_patterns_init, torch.device("cpu")
     _replace(misc_patterns, "_misc_patterns_init", lambda *args, **kwargs: on_cpu(torch_device))
@@ -99,13 +101,13 @@ def prepare() -> None:
 
 
 def _replace(holder: Any, name: str, value: Any) -> None:
-    """Raises AttributeError where this version of torch has nothing of that name."""
+    """Replace an attribute; raises AttributeError if this version of torch does not have it."""
     getattr(holder, name)
     setattr(holder, name, value)
 
 
 def capture(problem: LoadedProblem, case: Case, dtype: str | None) -> Capture:
-    """Raises `ProblemError`, and whatever Inductor raises."""
+    """Generate the text for one case. Raises `ProblemError`, and any error that Inductor raises."""
     mode = FakeTensorMode(allow_non_fake_inputs=True)
     with mode, torch.no_grad():
         instance = problem.instance(case, seed=0, dtype=dtype)
@@ -151,8 +153,8 @@ def _called(instance: Instance, held: dict[str, Tensor]) -> Any:
 
 
 def likely_configs(text: str) -> dict[str, dict[str, int]]:
-    """By kernel: blocks, num_warps and num_stages of one of the configs that Inductor's heuristics list to choose from
-    by timing: that in the middle, by how much of x a program takes."""
+    """By kernel name: blocks, num_warps and num_stages of one config from the list that Inductor would autotune: the
+    middle one by XBLOCK."""
     found: dict[str, dict[str, int]] = {}
     for node in ast.walk(ast.parse(text)):
         match node:
@@ -171,13 +173,13 @@ def _along_x(config: Any) -> int:
 
 
 def _configs(name: str, source: str) -> list[Any]:
-    """The configs of one kernel; none where its decorator lists none."""
+    """The configs of one kernel; empty if its decorator lists none."""
     kernel = next(n for n in ast.parse(source).body if isinstance(n, ast.FunctionDef) and n.name == name)
     decorator = next((one for one in kernel.decorator_list if isinstance(one, ast.Call)), None)
     if decorator is None or not isinstance(decorator.func, ast.Attribute):
         return []
     names = {**vars(hints), "__file__": "kernel.py"}
-    # The text is the framework's own.
+    # eval is safe here: Inductor generated the text.
     given = {str(one.arg): eval(ast.unparse(one.value), dict(names)) for one in decorator.keywords}
     seen: list[Any] = []
     real = triton_heuristics.cached_autotune

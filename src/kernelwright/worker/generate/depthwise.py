@@ -1,7 +1,7 @@
-"""Convolutions of single channels as sums of shifted inputs, which Inductor fuses into one kernel with what is around.
+"""Depthwise convolutions as sums of shifted inputs, which Inductor fuses with the operators around them.
 
-There is no product for the matrix units in them, and the library is slow at them: on an H200 a kernel that reads x once
-takes a quarter of its time (gallery/depthwise_conv2d).
+Such convolutions have no matrix product for the tensor cores, and the library is slow at them: on an H200, a kernel
+that reads x once takes a quarter of the library's time (gallery/depthwise_conv2d).
 """
 
 from __future__ import annotations
@@ -16,21 +16,21 @@ from torch import Tensor
 from torch.nn.functional import pad
 
 MOST_ELEMENTS = 25
-"""Of a window: each is a load for every output. As many as Inductor loads for a pool."""
+"""Limit on the elements of a window: each is one load per output. The same as Inductor's limit for a pool."""
 
 
 def depthwise(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], transposed: bool, output_padding: Sequence[int], groups: int,
 ) -> Any:  # fmt: skip
-    """The decomposition of `aten.convolution`; NotImplemented where a channel is computed from several, or of a window
-    that is larger."""
+    """The decomposition of `aten.convolution`; NotImplemented for transposed convolutions, for output channels that
+    read several input channels, and for windows of more than MOST_ELEMENTS."""
     window, sides = weight.shape[2:], weight.dim() - 2
     if transposed or tuple(weight.shape[:2]) != (groups, 1) or math.prod(window) > MOST_ELEMENTS:
         return NotImplemented
     if any(padding):
         x = pad(x, [one for added in reversed(padding) for one in (added, added)])
-    taps = weight.flatten(1).unbind(1)  # indexing asks for the device
+    taps = weight.flatten(1).unbind(1)  # indexing would need the device
     total = None
     for number, tap in enumerate(itertools.product(*map(range, window))):
         part = x

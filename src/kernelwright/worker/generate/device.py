@@ -1,6 +1,6 @@
-"""Makes torch believe in a GPU of a target, in this process and until it ends: enough to generate code, not to run it.
+"""A fake GPU of a target for torch, in this process and until it ends: enough to generate code, but not to run it.
 
-Nothing initialises CUDA. What torch asks of the device is answered from the target's figures; a launch is an error.
+CUDA is never initialised. Torch's functions for device properties return the target's figures; a launch is an error.
 """
 
 from __future__ import annotations
@@ -17,14 +17,14 @@ from kernelwright.devices import WARP_THREADS, Target
 from kernelwright.worker.compile.target import install
 
 MEMORY_BYTES = 80 << 30
-"""Inductor plans no memory by it; torch wants to know all the same."""
+"""The fake device's memory. Torch needs a value, but Inductor does not plan by it."""
 
 THREADS_PER_BLOCK = 1024
-"""Of every target: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability"."""
+"""The same for every target: CUDA C++ Programming Guide 13.0, "Technical Specifications per Compute Capability"."""
 
 
 def pretend(target: Target) -> None:
-    """Answer torch's questions about device 0 with those of `target`."""
+    """Replace torch's functions for device 0, so that they return the properties of `target`."""
     major, minor = divmod(target.capability, 10)
     properties = SimpleNamespace(
         name=target.device, major=major, minor=minor, multi_processor_count=target.multiprocessors,

@@ -1,6 +1,6 @@
-"""The generator: a trusted child that lets Inductor generate text for a problem, at several sizes, and runs none of it.
+"""The generator process: Inductor generates code for a problem there, as text at several sizes. None of it runs.
 
-It executes the user's problem file, as the judge does, and nothing of a candidate. The process is killed after use.
+The process executes the user's problem file, as the judge does, but no candidate code. It is killed after use.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ def main(channel: Channel, options: dict[str, Any]) -> None:
 
 
 def generate(job: Generate) -> Generated:
-    """Captures of the problem at several sizes, or why there are none. Raises `ProblemError`."""
+    """Captures of the problem at several sizes, or the reason why there are none. Raises `ProblemError`."""
     os.environ["TORCHINDUCTOR_CACHE_DIR"] = job.cache
     problem, _ = load_with_cases(job.path, "kept", job.cases)
     base = next(case for case in problem.cases if case.timed)
@@ -43,7 +43,7 @@ def generate(job: Generate) -> Generated:
         return Generated(reason="inputs or outputs are nested in lists or dicts")
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
-    # Inductor is imported here, and not by every fork server: it takes seconds.
+    # Importing Inductor takes seconds, so it is imported here and not by every fork server.
     from kernelwright.worker.generate.capture import Choices, capture, prepare
     from kernelwright.worker.generate.device import pretend
     from kernelwright.worker.generate.sizes import neighbours
@@ -81,10 +81,10 @@ def generate(job: Generate) -> Generated:
 
 
 NO_TEMPLATE = re.compile(r"extern_kernels\.convolution\(.*(?:transposed=True|groups=(?!1\b))")
-"""A call for which Inductor has no template."""
+"""A call for which Inductor has no template: a transposed or grouped convolution."""
 
 
 def may_have_templates(text: str) -> bool:
-    """Whether the text calls the library beside kernels, and not for transposed and grouped convolutions alone."""
+    """Whether the text has kernels, and library calls other than transposed and grouped convolutions."""
     calls = [line for line in text.splitlines() if "extern_kernels." in line]
     return "async_compile.triton(" in text and not all(NO_TEMPLATE.search(line) for line in calls)

@@ -1,4 +1,4 @@
-"""What the supervisor asks of a generator."""
+"""The message from the supervisor to a generator process."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from kernelwright.worker.processes.channel import Message
 
 
 class Generate(Message, frozen=True, kw_only=True, tag="generate"):
-    """Generate for the first timed case of the problem at `path`. cases: all that it has, derived ones too. dtype: in
-    place of that case's own. target: such as "sm_90". cache: an empty folder for what Inductor writes."""
+    """Generate code for the first timed case of the problem at `path`. cases: all cases, with the derived ones. dtype:
+    used in place of that case's own. target: such as "sm_90". cache: an empty folder for Inductor's cache."""
 
     path: str
     dtype: str | None

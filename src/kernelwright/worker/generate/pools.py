@@ -1,8 +1,8 @@
-"""Average pools of large windows as pools along one side after the other, each window divided by a number.
+"""Average pools decomposed for Inductor: large windows are pooled along one dimension after the other.
 
-Inductor leaves windows of over 25 elements to the framework, whose kernel reads each element once for every window. And
-it computes for every output how many elements its window has, where there is padding: always all of them, where the
-padding counts.
+Inductor leaves windows of over 25 elements to the framework, whose kernel reads each element once for every window. For
+pools with padding, Inductor also computes the number of elements in each window. If padding counts, this number is the
+same for all windows, so the decomposition states it as a constant divisor.
 """
 
 from __future__ import annotations
@@ -15,11 +15,12 @@ import torch
 from torch import Tensor
 
 MOST_ELEMENTS = 25
-"""Of a window that Inductor generates code for: `torch/_inductor/lowering.py`, `_avg_poolnd`."""
+"""The largest window for which Inductor generates code: `torch/_inductor/lowering.py`, `_avg_poolnd`."""
 
 
 def _along_sides(pool: Callable[..., Tensor], sides: int) -> Callable[..., Any]:
-    """The decomposition of `pool`; NotImplemented where it stays, or windows differ in how many elements count."""
+    """The decomposition of `pool`. It returns NotImplemented for pools that stay as they are, and for pools whose
+    windows differ in the number of elements that count."""
 
     def decomposed(
         x: Tensor, kernel_size: Sequence[int], stride: Sequence[int] = (), padding: Sequence[int] = (0,),

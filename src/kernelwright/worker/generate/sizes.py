@@ -1,6 +1,7 @@
 """Sizes near those of a case, at which Inductor generates kernels of the same structure.
 
-It writes sizes as numbers. From the texts at several sizes follows where a number is a size, and of what.
+Inductor writes sizes as numbers. A comparison of the texts at several sizes shows which numbers are sizes, and which
+dimension they belong to.
 """
 
 from __future__ import annotations
@@ -11,22 +12,26 @@ from kernelwright.model import Case
 from kernelwright.worker.reference.derive import Search
 
 NEIGHBOURS = 7
-"""Beside the case itself: four of any sizes, and three of the same divisors. Three tell products of sizes from other
-numbers; Inductor writes other code where a size is odd, or a multiple of 32."""
+"""The number of sizes besides the case itself: four with any sizes, three whose sizes have the same divisors. Three
+suffice to tell products of sizes from other numbers. Inductor generates different code if a size is odd, or a multiple
+of 32."""
 
 
 STEPS = (1, 6, 11, 20)
-"""Below the case's own number: with it, all remainders by 2, 3 and 4, which tell one window from the next."""
+"""Distances below the case's own number. Together with it they have all remainders by 2, 3 and 4, which distinguish
+windows of neighbouring sizes."""
 
 PERIOD = 12
-"""A distance that changes none of these remainders."""
+"""A distance that changes no remainder by 2, 3 or 4."""
 
 
 def near(value: int, number: int, place: int) -> list[int]:
-    """Values for neighbour `number` in place of the file's number `value`, the best first: some steps below it and
-    those next to that, then parts of it, which keep its divisors; after the steps are used up, the parts come first.
+    """Values for neighbour `number` in place of the file's number `value`, the best first.
 
-    place: which of the file's numbers it is. No two of them keep a distance or a ratio over the neighbours.
+    Candidates are a value at a distance from STEPS and the values just below it, and fractions of `value`, which keep
+    its divisors. The first `len(STEPS)` neighbours prefer the former, the others the latter. place: the index of the
+    number in the file. It varies the values, so that no two numbers keep the same distance or ratio over all
+    neighbours.
     """
     lowest = max(3, value // 2 + 1)
     distance = STEPS[number % len(STEPS)] + PERIOD * (place * (number**2 + number + 1) % 7)
@@ -40,7 +45,7 @@ def near(value: int, number: int, place: int) -> list[int]:
 
 
 def neighbours(search: Search) -> Iterator[Case]:
-    """Cases of distinct sizes; fewer than `NEIGHBOURS` where the file has no more."""
+    """Cases of distinct sizes near the base case; fewer than NEIGHBOURS if the problem does not allow more."""
     seen: list[dict[str, int]] = [{}]
     for number in range(NEIGHBOURS):
         wanted = {name: near(value, number, place) for place, (name, value) in enumerate(search.free({}))}

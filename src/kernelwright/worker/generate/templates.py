@@ -1,7 +1,8 @@
-"""Products and convolutions as Inductor's Triton templates, one config for all sizes.
+"""Products and convolutions as Inductor's Triton templates, with one config for all sizes.
 
-Inductor chooses between its templates and the library by timing them on the device. Here the template is taken, so that
-a problem whose library mode allows no such call has a first kernel, too. The tuner looks for its config.
+Inductor usually chooses between templates and the library by timing them on the device. Here it always takes the
+template, so that a problem whose library mode forbids these calls gets a first kernel too. The tuner finds a better
+config later.
 """
 
 from __future__ import annotations
@@ -15,22 +16,22 @@ from torch._inductor import config
 from torch._inductor.select_algorithm import AlgorithmSelectorCache, TritonTemplate, TritonTemplateCaller
 
 TEMPLATES = ("mm", "bmm", "convolution2d", "convolution3d")
-"""Those that `kernelwright.inductor.templates` reads."""
+"""The templates that `kernelwright.inductor.templates` can read."""
 
 SETTINGS = {
     "max_autotune_gemm": True, "max_autotune_gemm_backends": "TRITON,ATEN", "max_autotune_conv_backends": "TRITON,ATEN",
 }  # fmt: skip
 
 BLOCKS = {"BLOCK_M": 64, "BLOCK_N": 64, "BLOCK_K": 32}
-"""The first config of factors of 32 bits: 16 KiB a stage, which fits any target."""
+"""The first config for operands of 32 bits: 16 KiB per stage, which fits any target."""
 
 HALF_BLOCKS = {"BLOCK_M": 128, "BLOCK_N": 128, "BLOCK_K": 64}
-"""That of half precision: 32 KiB a stage, and a tile that wgmma of sm_90 takes whole."""
+"""The first config for half precision: 32 KiB per stage, and a tile that fills wgmma on sm_90."""
 
 
 @contextmanager
 def in_templates() -> Iterator[None]:
-    """Take templates inside, where Inductor has one."""
+    """Inside, Inductor takes a template wherever it has one."""
     choose, generate = AlgorithmSelectorCache.__call__, TritonTemplate.generate
 
     def chosen(cache: Any, name: str, choices: list[Any], *args: Any, **kwargs: Any) -> Any:
@@ -44,7 +45,7 @@ def in_templates() -> Iterator[None]:
             is_half = kwargs["layout"].dtype in (torch.float16, torch.bfloat16)
             kwargs |= HALF_BLOCKS if is_half else BLOCKS
             kwargs |= {"num_warps": 8 if is_half else 4, "num_stages": 3}
-        if "EVEN_K" in kwargs:  # whether the last block is whole, which depends on the size and on the config
+        if "EVEN_K" in kwargs:  # whether the last block is full; it would depend on size and config
             kwargs["EVEN_K"] = False
         return generate(template, *args, **kwargs)
 
@@ -61,7 +62,7 @@ def in_templates() -> Iterator[None]:
 
 
 def _template(choice: TritonTemplateCaller) -> str:
-    """Of "triton_mm_3": mm."""
+    """The template's name: "mm" for the choice "triton_mm_3"."""
     return choice.name.removeprefix("triton_").rpartition("_")[0]
 
 

@@ -1,4 +1,4 @@
-"""Functions of torch that need a device even on fake tensors, by operators that need none."""
+"""Replacements for functions of torch that need a device even on fake tensors."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ aten = torch.ops.aten
 
 
 class WithoutDevice(TorchFunctionMode):
-    """Subscripts as slices and selections, for which torch without CUDA has no device guard, and `torch.tensor(0.5)` as
-    a fill, which tracing would compute on the device."""
+    """Computes subscripts as slices and selections, because torch without CUDA has no device guard for subscripts.
+    Computes `torch.tensor(0.5)` as a fill, because tracing would compute it on the device."""
 
     def __torch_function__(self, func: Any, types: Any, args: tuple[Any, ...] = (), kwargs: Any = None) -> Any:
         given = kwargs or {}
@@ -30,7 +30,7 @@ class WithoutDevice(TorchFunctionMode):
 
 
 def subscript(x: Tensor, index: Any) -> Tensor | None:
-    """`x[index]`; None for what is neither a number, a slice, None, an ellipsis nor a tensor."""
+    """`x[index]`; None if an item of the index is no number, slice, None, ellipsis or tensor."""
     items = list(index) if isinstance(index, tuple) else [index]
     if not all(one is None or one is Ellipsis or type(one) is int or isinstance(one, slice | Tensor) for one in items):
         return None
@@ -55,7 +55,7 @@ def subscript(x: Tensor, index: Any) -> Tensor | None:
 
 
 def _sides(item: Any) -> int:
-    """Of the tensor, how many an item takes."""
+    """How many dimensions of the tensor an item of the index takes."""
     if item is None or item is Ellipsis:
         return 0
     return item.dim() if isinstance(item, Tensor) and item.dtype in (torch.bool, torch.uint8) else 1
