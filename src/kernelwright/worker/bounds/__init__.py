@@ -1,1 +1,1 @@
-"""The least work of a problem: FLOP and bytes derived from the operators of its forward."""
+"""The bounds of a problem: its least FLOP and bytes, derived from the operators of its forward."""

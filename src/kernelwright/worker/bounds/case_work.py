@@ -1,4 +1,4 @@
-"""The least work of one case of a problem: with the values of a draw where they are needed and can be made here."""
+"""The least work of one case of a problem, with index values from a random draw if they matter and are affordable."""
 
 from __future__ import annotations
 
@@ -11,17 +11,17 @@ from kernelwright.worker.reference.instance import Specs, compulsory_bytes
 from kernelwright.worker.reference.load import LoadedProblem
 
 CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
-"""Up to here a case is computed without a GPU, in a second or two."""
+"""Limits up to which a case is computed without a GPU; this takes a second or two."""
 
 CPU_INPUT_BYTES = 1 << 26
-"""Up to here the inputs alone are made without a GPU, for those of them that are indices."""
+"""Limit up to which the inputs of a larger case are made without a GPU, to get its indices."""
 
 
 def case_work(problem: LoadedProblem, case: Case, dtype: str | None, specs: Specs, seed: int, device: str) -> Work:
-    """Derived on tensors without values first; only where an index matters, on inputs of `seed`.
+    """The least work of `case`: derived on fake tensors first and, if an index matters, on inputs of `seed`.
 
-    Which rows an index touches differs from seed to seed, but hardly how many. Without a GPU a large case has values of
-    its whole-number inputs only. Where values are missing, the work says what was assumed instead.
+    Different seeds touch different rows, but nearly the same number of rows. Without a GPU, a large case gets values of
+    its whole-number inputs only. If values are missing, `Work.assumed` says what was assumed in their place.
     """
     work = problem.least_work(case, dtype)
     is_too_large = compulsory_bytes(specs) > CPU_BYTES or sum(work.flop.values()) > CPU_FLOP
@@ -49,8 +49,8 @@ def case_work(problem: LoadedProblem, case: Case, dtype: str | None, specs: Spec
 
 
 def flop_stated(flop: int, derived: dict[str, int], specs: Specs) -> dict[str, int]:
-    """A stated number of FLOP by dtype: divided as the products of forward are; without products, in the narrowest
-    floating-point dtype around, whose rate is the highest."""
+    """A stated number of FLOP, divided by dtype in the same shares as the products of forward. Without products, all
+    FLOP count in the narrowest floating-point dtype of the case, which has the highest rate."""
     counted = sum(derived.values())
     if counted:
         shares = {dtype: flop * count // counted for dtype, count in derived.items()}

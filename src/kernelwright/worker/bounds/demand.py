@@ -1,6 +1,6 @@
-"""Which elements of each storage the outputs of a forward depend on, followed from the outputs back to what was given.
+"""The elements of each storage that the outputs of a forward depend on, followed from the outputs back to the inputs.
 
-A view costs nothing and is exact. An operator without a rule needs the whole of its arguments.
+A view is followed exactly. An operator without a rule needs its whole arguments.
 """
 
 from __future__ import annotations
@@ -14,19 +14,20 @@ from torch import Tensor
 from kernelwright.worker.bounds.tape import Tape, View
 
 LIMIT_ELEMENTS = 1 << 27
-"""A larger storage gets no mask, which takes a byte for each element; its parts are counted one by one instead."""
+"""A storage with more elements gets no mask, which would take a byte for each element. Its parts are counted instead.
+"""
 
 PARTS = "of a tensor of more than 2^27 elements only the largest part that is read counts, unless its parts fill it"
 
 FINE_ELEMENTS = 1 << 24
-"""Up to here single elements of an intermediate are followed."""
+"""Limit up to which single elements of an intermediate tensor are followed."""
 
 Wanted = Tensor | Literal[True] | None
-"""Elements of a tensor: a mask of its shape, True for all, None for none."""
+"""The wanted elements of a tensor: a mask of its shape, True for all, None for none."""
 
 
 class Demand:
-    """What is wanted of each storage. given: the storages of what a kernel is given. assumed: see `Work`."""
+    """The wanted elements of each storage. given: storages of inputs, parameters and buffers. assumed: as in `Work`."""
 
     def __init__(self, tape: Tape, given: frozenset[int] = frozenset()) -> None:
         self.given = given
@@ -35,11 +36,11 @@ class Demand:
         self.whole: set[int] = set()
         self.masks: dict[int, Tensor] = {}
         self.parts: dict[int, dict[View, int]] = {}
-        """Elements that are wanted of each part of a storage that is too large for a mask."""
+        """For storages too large for a mask: the number of wanted units, by view. A unit is the smallest element."""
         self.assumed: dict[str, None] = {}
 
     def add(self, view: View, wanted: Wanted = True) -> None:
-        """Want elements of a view; a mask may have any shape that broadcasts to the view's."""
+        """Mark elements of a view as wanted. wanted: a mask may have any shape that broadcasts to the view's."""
         if wanted is None or view.storage in self.whole or 0 in view.shape:
             return
         if wanted is not True:
@@ -60,8 +61,11 @@ class Demand:
                 window.masked_fill_(shrunk(wanted, window.shape[: len(view.shape)]).unsqueeze(-1), True)
 
     def add_at(self, view: View, at: tuple[Tensor, ...], dim: int) -> None:
-        """Want single elements of a view, by their places in each dimension. Of a large intermediate, whose elements
-        are not counted but followed further, all along `dim`."""
+        """Mark single elements of a view as wanted. at: their places in each dimension.
+
+        In an intermediate tensor of more than FINE_ELEMENTS, all elements along `dim` are marked, because intermediates
+        are only followed further and not counted.
+        """
         elements = torch.Size(view.shape).numel()
         if elements > LIMIT_ELEMENTS and view.storage in self.given:
             places = sum(
@@ -75,7 +79,7 @@ class Demand:
         self.add(view, wanted)
 
     def overwrite(self, view: View) -> None:
-        """Forget what was wanted of a view: its elements get their values here."""
+        """Clear the wanted elements of a view: the current step sets them, so earlier values are not needed."""
         if view.storage in self.whole and self.sizes[view.storage] <= LIMIT_ELEMENTS:
             self.whole.remove(view.storage)
             if not self._covers(view):
@@ -84,11 +88,11 @@ class Demand:
             self._window(view, self.masks[view.storage]).fill_(False)
 
     def extent(self, view: View) -> int:
-        """Bytes of the memory that a view spans, each once."""
+        """Bytes of memory of a view's elements, each counted once."""
         return min(counted(view, True) * view.dtype.itemsize, self.sizes[view.storage] * self.units[view.storage])
 
     def of(self, view: View) -> Wanted:
-        """What is wanted of a view."""
+        """The wanted elements of a view."""
         if 0 in view.shape:
             return None
         if view.storage in self.whole:
@@ -101,7 +105,7 @@ class Demand:
         return wanted.clone() if bool(wanted.any()) else None
 
     def bytes(self, storage: int) -> int:
-        """How many bytes of a storage are wanted."""
+        """The number of wanted bytes of a storage."""
         if storage in self.whole:
             return self.sizes[storage] * self.units[storage]
         if storage in self.masks:
@@ -109,15 +113,15 @@ class Demand:
         return max(self.parts.get(storage, {}).values(), default=0) * self.units[storage]
 
     def _window(self, view: View, mask: Tensor) -> Tensor:
-        """The part of a mask that belongs to a view, dimensions of stride 0 narrowed to 1; the last dimension runs
-        over the units of one element."""
+        """The part of a storage's mask that belongs to a view. Dimensions of stride 0 have size 1; an extra last
+        dimension runs over the units of one element."""
         units = view.dtype.itemsize // self.units[view.storage]
         shape = [1 if stride == 0 else size for size, stride in zip(view.shape, view.stride, strict=True)]
         strides = [stride * units for stride in view.stride]
         return mask.as_strided([*shape, units], [*strides, 1], view.offset * units)
 
     def _covers(self, view: View) -> bool:
-        """Whether a view holds every element of its storage."""
+        """Whether a view covers every element of its storage."""
         units = view.dtype.itemsize // self.units[view.storage]
         dense = 1
         for stride, size in sorted(zip(view.stride, view.shape, strict=True)):
@@ -137,7 +141,7 @@ class Demand:
 
 
 def counted(view: View, wanted: Tensor | Literal[True]) -> int:
-    """Elements of memory that are wanted of a view; what is expanded counts once."""
+    """The number of wanted elements of a view in memory; an expanded dimension counts once."""
     shape = [1 if stride == 0 else size for size, stride in zip(view.shape, view.stride, strict=True)]
     if wanted is True:
         return torch.Size(shape).numel()
@@ -146,7 +150,7 @@ def counted(view: View, wanted: Tensor | Literal[True]) -> int:
 
 
 def shrunk(wanted: Tensor, shape: Iterable[int]) -> Tensor:
-    """A mask for what was broadcast: wanted wherever one of its copies is."""
+    """A mask of the tensor before it was broadcast: an element is wanted if one of its copies is. shape: before it."""
     sizes = list(shape)
     while wanted.dim() > len(sizes):
         wanted = wanted.any(0)
@@ -157,7 +161,7 @@ def shrunk(wanted: Tensor, shape: Iterable[int]) -> Tensor:
 
 
 def either(wanted: Iterable[Wanted]) -> Wanted:
-    """What one of several masks of one shape wants."""
+    """The union of several masks of one shape."""
     found: Wanted = None
     for one in wanted:
         if one is True or found is True:

@@ -1,6 +1,6 @@
 """FLOP of one ATen operator: matrix products, convolutions and attention; 0 for everything else.
 
-Products with padding, and those that a causal mask leaves out, do not count: no kernel has to make them.
+Products with padding, and products that a causal mask removes, do not count: no kernel has to compute them.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from torch.utils.flop_counter import flop_registry
 
 PRODUCTS = frozenset({"mm", "bmm", "addmm", "baddbmm", "mv", "addmv", "dot", "vdot", "_int_mm", "_scaled_mm"})
 ADDING = frozenset({"addmm", "baddbmm", "addmv"})
-"""Products whose first argument is added and not multiplied."""
+"""Products whose first argument is an addend and not a factor."""
 
 
 def operands(func: Any, args: Sequence[Any]) -> tuple[Tensor, ...]:
@@ -44,8 +44,11 @@ def convolution_flop(
     x: Sequence[int], weight: Sequence[int], made: Sequence[int], stride: Sequence[int], padding: Sequence[int],
     dilation: Sequence[int], is_transposed: bool,
 ) -> int:  # fmt: skip
-    """x: (N, C_in, *sizes), made: (N, C_out, *sizes); weight: (C_out, C_in / groups, *taps), transposed (C_in, C_out /
-    groups, *taps). Counted are the pairs of a position and a tap that meet inside the other side."""
+    """FLOP of a convolution: pairs of a position and a tap that fall inside the tensor, not on its padding.
+
+    x: (N, C_in, *sizes), made: (N, C_out, *sizes); weight: (C_out, C_in / groups, *taps), transposed (C_in, C_out /
+    groups, *taps).
+    """
     walked, met = (x, made) if is_transposed else (made, x)
     pairs = 1
     for d, (steps, inside, taps) in enumerate(zip(walked[2:], met[2:], weight[2:], strict=True)):
@@ -63,7 +66,7 @@ def _within(start: int, step: int, steps: int, inside: int) -> int:
 
 
 def attention_flop(func: Any, args: Sequence[Any], kwargs: dict[str, Any]) -> int:
-    """Both products of attention, of the pairs that a causal mask leaves."""
+    """FLOP of both products of attention, for the pairs that a causal mask keeps."""
     query, key, value = args[:3]
     queries, keys = query.shape[-2], key.shape[-2]
     names = [argument.name for argument in func._schema.arguments]

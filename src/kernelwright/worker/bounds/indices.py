@@ -1,7 +1,7 @@
 """The elements that indexing operators read and write.
 
-An index whose values are not known is taken to be as kind to a kernel as can be: all equal where it reads, all
-different where it overwrites.
+If the values of an index are not known, the bound assumes the values with the least work: all equal where the index
+reads, all different where it overwrites.
 """
 
 from __future__ import annotations
@@ -20,13 +20,14 @@ READ_ALIKE = "the values of an index are not known here: all of its entries are 
 WRITTEN_APART = "the values of an index that is written to are not known here: its entries are taken to differ"
 
 COPIED_ELEMENTS = 1 << 22
-"""Up to here an operator that copies elements is called once more on their numbers, in eight bytes each."""
+"""Limit up to which a copying operator is run again on the numbers of its elements, which take eight bytes each."""
 
 # --- what is read by an index -------------------------------------------------------------------------------
 
 
 def rows(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """Embeddings and index_select: entries of one dimension, by a vector or, in the first, any tensor of numbers."""
+    """embedding and index_select: the entries of one dimension that the index names. The index is a vector or, for an
+    embedding, a tensor of any shape."""
     names = ("weight", "indices") if "weight" in step.arguments else ("self", "index")
     table, index = step.arguments[names[0]], step.arguments[names[1]]
     dim = step.arguments.get("dim", 0) % max(len(table.shape), 1)
@@ -53,7 +54,7 @@ def rows(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def gather(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """One element of the first argument for each of the index."""
+    """gather: one element of the first argument for each wanted element of the index."""
     source, index, dim = step.arguments["self"], step.arguments["index"], step.arguments["dim"]
     demand.add(index, wanted)
     ids = known(index, demand)
@@ -68,11 +69,11 @@ def gather(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def indexed(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """x[i, :, j]: every element that some wanted entry of the indices points to, whole in the other dimensions."""
+    """x[i, :, j]: every element that a wanted entry of the indices points to, and all of the other dimensions."""
     source = step.arguments["self"]
     places = [d for d, index in enumerate(step.arguments["indices"]) if isinstance(index, View)]
     if any(view.dtype in (torch.bool, torch.uint8) for view in step.tensors() if view is not source):
-        whole(step, wanted, demand)  # a mask; on values, how many are read is known by the output alone
+        whole(step, wanted, demand)  # a mask, whose count of read elements shows only in the output's size
         return
     indices = [step.arguments["indices"][d] for d in places]
     for index in indices:
@@ -91,7 +92,7 @@ def indexed(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def picked_logits(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """nll_loss: of each row the target's element, none where the target is to be ignored."""
+    """nll_loss: in each row the element of the target; none if the target is ignored."""
     source, target = step.arguments["self"], step.arguments["target"]
     ids = known(target, demand, NONE_IGNORED)
     axis = 1 if len(source.shape) > 1 else 0
@@ -110,15 +111,14 @@ def picked_logits(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def rearranged(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """Operators that only copy elements: called once more on the numbers of the places, they say which they copy."""
+    """Operators that only copy elements: the operator is run again on the numbers of the elements, and its result shows
+    which elements it copies."""
     source, *indices = step.tensors()
     elements, made = torch.Size(source.shape).numel(), torch.Size(step.outputs[0].shape).numel()
     if max(elements, made) > COPIED_ELEMENTS:
         LARGE.get(step.name, whole)(step, wanted, demand)
         return
-    numbers = torch.arange(1, elements + 1, dtype=torch.float64).view(
-        source.shape
-    )  # 0 is what no element was copied to
+    numbers = torch.arange(1, elements + 1, dtype=torch.float64).view(source.shape)  # 0: no element is copied there
 
     def given(value: Any) -> Any:
         if isinstance(value, list | tuple):
@@ -139,7 +139,7 @@ def rearranged(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def entries_of(step: Step, index: View, wanted: Wanted) -> Wanted:
-    """Which entries of an index are needed for the wanted elements of what it picks."""
+    """The entries of an index that are needed for the wanted elements of the operator's output."""
     if not isinstance(wanted, Tensor):
         return wanted
     if step.name == "index_select" and len(index.shape) == 1:
@@ -161,7 +161,7 @@ def truth_or_index(view: View, demand: Demand) -> Tensor:
 
 
 def put(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """index_put, index_copy and scatter: what they overwrite needs no earlier value."""
+    """index_put, index_copy and scatter: the elements that they overwrite need no earlier value."""
     source = step.arguments["self"]
     written = _overwritten(step, source, demand)
     indices = {id(view) for view in _views(step.arguments.get("index", step.arguments.get("indices")))}
@@ -182,7 +182,7 @@ def _views(value: Any) -> list[View]:
 
 
 def _of_values(step: Step, source: View, values: View, wanted: Wanted, demand: Demand) -> Wanted:
-    """What is wanted of the values that are put, by what is wanted where they go."""
+    """The wanted elements of the values that are written. wanted: the wanted elements of the target."""
     if not isinstance(wanted, Tensor) or "dim" not in step.arguments:
         return wanted if wanted is None else True
     dim, index = step.arguments["dim"], step.arguments["index"]
@@ -192,14 +192,14 @@ def _of_values(step: Step, source: View, values: View, wanted: Wanted, demand: D
 
 
 def _overwritten(step: Step, source: View, demand: Demand) -> Tensor | None:
-    """The elements that get new values; None where the old ones are added to, or where it cannot be said."""
+    """The elements that get new values; None if values are added to the old ones, or if the elements are not known."""
     if step.arguments.get("accumulate", False) or "reduce" in step.arguments or "_add" in step.name:
         return None
     return _placed(step, source, demand)
 
 
 def changed(step: Step, target: View, demand: Demand) -> Wanted:
-    """The elements of an argument that an operator changes in place: those at an index, or all."""
+    """The elements of an argument that an operator changes in place: the elements at its index, or all."""
     if step.name not in INDEXED or target is not step.arguments.get("self"):
         return True
     placed = _placed(step, target, demand)
@@ -210,11 +210,11 @@ INDEXED = frozenset({
     "index_put_", "_index_put_impl_", "index_copy_", "index_fill_", "index_add_", "scatter_", "scatter_add_",
     "scatter_reduce_",
 })  # fmt: skip
-"""Operators that change the elements at an index only."""
+"""Operators that change only the elements at an index."""
 
 
 def _placed(step: Step, source: View, demand: Demand) -> Tensor | None:
-    """The elements at the index of an operator; None where it cannot be said."""
+    """The elements at the index of an operator; None for a mask, whose elements are not known."""
     written = torch.zeros(source.shape, dtype=torch.bool)
     if step.name.startswith("index_put"):
         indices = step.arguments["indices"]
@@ -230,7 +230,7 @@ def _placed(step: Step, source: View, demand: Demand) -> Tensor | None:
 
 
 def known(index: View, demand: Demand, assumed: str = READ_ALIKE) -> Tensor:
-    """An index's values, on the CPU; zeros where they are not known, and what is `assumed` by that."""
+    """The values of an index, on the CPU; if they are not known, zeros, and `assumed` is recorded in `demand`."""
     values = index.known()
     if values is not None:
         return values.detach().cpu().long()
@@ -239,7 +239,7 @@ def known(index: View, demand: Demand, assumed: str = READ_ALIKE) -> Tensor:
 
 
 def written_to(index: View, size: int, demand: Demand) -> Tensor:
-    """An index's values; as many different ones as there can be where they are not known."""
+    """The values of an index; if they are not known, as many different values as possible. size: of the dimension."""
     if index.known() is not None:
         return known(index, demand)
     demand.assumed[WRITTEN_APART] = None
@@ -249,7 +249,7 @@ def written_to(index: View, size: int, demand: Demand) -> Tensor:
 LARGE: dict[str, Rule] = {
     "embedding": rows, "index_select": rows, "gather": gather, "index": indexed, "_unsafe_index": indexed,
 }  # fmt: skip
-"""What counts for those of `REARRANGING` that copy too much to be called once more."""
+"""The rules for operators of `REARRANGING` with more than COPIED_ELEMENTS, which are not run again."""
 
 REARRANGING = (*LARGE, "masked_select", "take", "roll", "flip", "repeat", "tril", "triu", "diag_embed",
                "constant_pad_nd", "reflection_pad1d", "reflection_pad2d", "replication_pad1d", "replication_pad2d",

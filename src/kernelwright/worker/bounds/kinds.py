@@ -1,4 +1,4 @@
-"""The kinds of the operators of a forward, by which a prompt chooses its moves."""
+"""The kinds of the operators of a forward. A prompt chooses its moves by them."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from kernelwright.worker.bounds.rules import reads_only_shape
 from kernelwright.worker.bounds.tape import COPIES, Step
 
 REARRANGING = COPIES | {"copy_", "_unsafe_view", "cat", "stack", "repeat", "lift_fresh_copy"}
-"""Operators that PyTorch calls no views, and that only move elements."""
+"""Operators that only move elements and are not views in PyTorch."""
 
 ORDER: tuple[OperatorKind, ...] = ("copy", "pointwise", "vector product", "product", "other")
-"""An operator that is called in several ways counts as the last of its kinds."""
+"""An operator whose calls have several kinds gets the kind that comes last here."""
 
 
 def kinds(steps: Iterable[Step]) -> dict[str, OperatorKind]:
@@ -33,7 +33,7 @@ def kind(step: Step) -> OperatorKind:
 
 
 def has_vector(step: Step) -> bool:
-    """Whether one factor of a product is a vector; of a convolution its weights for one group of channels."""
+    """Whether one factor of a product is a vector. For a convolution: whether the output has one channel per group."""
     shape = step.outputs[0].shape
     if step.name == "convolution":
         return len(shape) > 1 and shape[1] == step.arguments["groups"]

@@ -14,9 +14,9 @@ from kernelwright.worker.bounds.tape import COPIES, Step, View
 
 
 def follow(step: Step, demand: Demand) -> float:
-    """Turn what is wanted of a step's outputs into what is wanted of its arguments; the share of its first output that
-    is wanted."""
-    if step.name == "_local_scalar_dense":  # the host looks at the value
+    """Mark the elements of a step's arguments that its wanted outputs need. Returns the wanted share of its first
+    output."""
+    if step.name == "_local_scalar_dense":  # the host reads the value
         demand.add(next(step.tensors()))
         return 1.0
     targets = [target for name in step.written if isinstance(target := step.arguments.get(name), View)]
@@ -48,7 +48,7 @@ def rule_for(name: str, is_pointwise: bool) -> Rule:
 
 
 def along(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """Reductions, scans, sorts and softmax: whole rows along their dimensions, of those rows that are wanted."""
+    """Reductions, sorts and softmax: whole rows along their dimensions, for the rows with a wanted element."""
     source = next(step.tensors())
     dims = step.arguments.get("dim")
     if wanted is not True and wanted is not None and dims is not None and dims != [] and source.shape:
@@ -65,7 +65,7 @@ def along(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def cumulative(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """Scans: everything up to the last element that is wanted."""
+    """Scans: all elements up to the last wanted one."""
     if isinstance(wanted, Tensor) and wanted.dim():
         dim = step.arguments["dim"]
         wanted = wanted.flip(dim).to(torch.int8).cummax(dim).values.flip(dim).bool()
@@ -83,7 +83,7 @@ def layer_norm(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def product(step: Step, wanted: Wanted, demand: Demand) -> None:
-    """Rows of the first operand, columns of the second; what is added, element by element."""
+    """Matrix products: rows of the first operand, columns of the second; of an addend, the wanted elements."""
     *added, one, other = list(step.tensors())
     if isinstance(wanted, Tensor):
         for view in added:
@@ -112,12 +112,12 @@ def pooling(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def by_image(wanted: Wanted) -> Wanted:
-    """(N, C, *sizes) as (N, 1, *sizes): each channel of an output needs all of the input."""
+    """A mask (N, C, *sizes) as (N, 1, *sizes): each output channel needs all input channels."""
     return wanted.any(1, keepdim=True) if isinstance(wanted, Tensor) else wanted
 
 
 def windows(step: Step, source: View, taps: Sequence[int], wanted: Wanted) -> Wanted:
-    """What some wanted window holds: along each dimension by itself, which is exact where whole rows are wanted."""
+    """The elements in wanted windows. Each dimension is followed separately; this is exact for whole rows."""
     made = step.outputs[0].shape
     read = torch.ones((), dtype=torch.bool)
     if isinstance(wanted, Tensor):
@@ -178,7 +178,7 @@ ATTENTION = ("_scaled_dot_product_flash_attention", "_scaled_dot_product_flash_a
 BAGS = ("_embedding_bag", "_embedding_bag_forward_only")
 LOSSES = ("nll_loss_forward", "nll_loss2d_forward")
 FIRST_COUNTS = frozenset({"native_layer_norm", *ATTENTION, *BAGS, *LOSSES})
-"""Operators whose first output is what is computed, and whose others come with it."""
+"""Operators whose first output alone decides which elements are needed; the other outputs are by-products."""
 
 RULES: dict[str, Rule] = {
     **dict.fromkeys(("mm", "addmm", "bmm", "baddbmm"), product),

@@ -1,4 +1,4 @@
-"""Needs of most ATen operators: all of their arguments, or the elements at the same places."""
+"""The rules for most ATen operators: they need whole arguments, or the elements at the same places."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from kernelwright.worker.bounds.demand import Demand, Wanted, shrunk
 from kernelwright.worker.bounds.tape import Step, View
 
 OVERWRITING = frozenset({"copy_", "fill_", "zero_", "normal_", "uniform_", "random_", "bernoulli_", "exponential_"})
-"""Operators that leave nothing of what their first argument held."""
+"""Operators that replace all values of their first argument."""
 
 Rule = Callable[[Step, Wanted, Demand], None]
 
@@ -24,12 +24,12 @@ def elementwise(step: Step, wanted: Wanted, demand: Demand) -> None:
 
 
 def reads_only_shape(name: str) -> bool:
-    """Whether an operator takes from its first argument nothing but shape and dtype."""
+    """Whether an operator reads only the shape and dtype of its first argument."""
     return name.endswith("_like") or name.startswith(("new_", "empty"))
 
 
 def sources(step: Step) -> list[View]:
-    """What a step reads: not what it only writes to."""
+    """The tensors that a step reads. Arguments that it only writes to are left out."""
     is_only_written = step.name in OVERWRITING or "out" in step.written
     return [
         view for name, value in step.arguments.items() if not (is_only_written and name in step.written)

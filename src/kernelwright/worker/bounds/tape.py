@@ -1,6 +1,6 @@
-"""A forward as the list of ATen operators that it calls, each with the memory that it reads and writes.
+"""The tape: the ATen operators that a forward calls, each with the memory that it reads and writes.
 
-Values are kept of whole-number tensors only, because they may be indices, and only where there are values.
+It keeps values of whole-number tensors only, because they may be indices, and only of tensors that have values.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ COPIES = frozenset({"clone", "_to_copy", "contiguous"})
 
 @dataclass(frozen=True)
 class View:
-    """A tensor as a part of a storage. shape, stride and offset in elements; values: a tensor over the same memory, of
-    whole numbers only, None where they are not known."""
+    """A tensor as a part of a storage. shape, stride and offset in elements. values: a tensor on the same memory, for
+    whole numbers only; None if they are not known."""
 
     storage: int
     shape: tuple[int, ...]
@@ -36,7 +36,7 @@ class View:
     values: Tensor | None = field(default=None, compare=False)
 
     def known(self) -> Tensor | None:
-        """The values at the time of the call; None where they were changed since."""
+        """The values at the time of the call; None if they are not known or were changed since."""
         if self.values is None or version_of(self.values) != self.version:
             return None
         return self.values.as_strided(self.shape, self.stride, self.offset)
@@ -44,9 +44,9 @@ class View:
 
 @dataclass(frozen=True)
 class Step:
-    """One call of `func`. name: the operator's, without its overload. arguments: by the names of its schema, a `View`
-    for each tensor. written: the arguments that it changes in place. flop: of a product, whose operands are of `dtype`.
-    """
+    """One call of an operator. name: without its overload. arguments: by the names of its schema, a `View` for each
+    tensor. written: names of the arguments that it changes in place. flop, dtype: of a product and its operands; 0 and
+    "" for other operators."""
 
     func: Any
     name: str
@@ -64,25 +64,25 @@ class Step:
 
 
 def is_strided(value: object) -> bool:
-    """Whether it is a tensor whose elements lie in one storage; what goes through a sparse one is not followed."""
+    """Whether a value is a strided tensor. Sparse tensors are not followed."""
     return isinstance(value, Tensor) and value.layout is torch.strided
 
 
 class Tape(TorchDispatchMode):
-    """Inside, every operator becomes a `Step`. nbytes: the size of each storage."""
+    """A mode that records every operator as a `Step`. nbytes: the size of each storage."""
 
     def __init__(self) -> None:
         super().__init__()
         self.steps: list[Step] = []
         self.nbytes: dict[int, int] = {}
         self.units: dict[int, int] = {}
-        """Bytes of the smallest element that a storage was seen to hold."""
+        """Bytes of the smallest element of each storage, over all its views."""
         self.alive: dict[int, StorageWeakRef] = {}
-        """While a weak reference is there, no other storage gets the same number."""
+        """Weak references to all storages: while one exists, no other storage gets the same number."""
         self.drawn: dict[int, Tensor] = {}
-        """Values of storages that hold none themselves."""
+        """Values for storages of fake tensors, from `draw`."""
         self.narrow: dict[int, torch.dtype] = {}
-        """The dtype from which the values of a storage were widened."""
+        """The narrower dtype from which the values of a storage were copied."""
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -126,7 +126,7 @@ class Tape(TorchDispatchMode):
         )  # fmt: skip
 
     def draw(self, tensor: Tensor, values: Tensor) -> None:
-        """Let a tensor without values have these, and its views theirs."""
+        """Give values to a tensor that has none, and to its views. Ignored if shape, strides or dtype differ."""
         if (tensor.shape, tensor.stride(), tensor.dtype) == (values.shape, values.stride(), values.dtype):
             self.drawn[self.view(tensor).storage] = values
 
@@ -136,7 +136,7 @@ class Tape(TorchDispatchMode):
         return [self._seen(one) for one in value] if isinstance(value, list | tuple) else value
 
     def _widened(self, step: Step) -> None:
-        """Remember where values that fit a narrower dtype were copied to."""
+        """Note the storages whose values were copied from a narrower dtype."""
         for name in step.written:
             if isinstance(target := step.arguments.get(name), View):
                 self.narrow.pop(target.storage, None)
@@ -148,9 +148,10 @@ class Tape(TorchDispatchMode):
                     self.narrow[step.outputs[0].storage] = dtype
 
     def _multiplied(self, product: tuple[Tensor, ...]) -> str:
-        """The dtype that a product needs: the widest of what its operands' values fit.
+        """The dtype that a product needs: the widest of the narrowest dtypes that hold its operands' values.
 
-        bfloat16 values that were cast to float32 multiply as exactly on tensor cores, which add up in float32.
+        bfloat16 values that were cast to float32 multiply just as exactly in bfloat16 on tensor cores, which add up in
+        float32.
         """
         views = [self.view(operand) for operand in product if is_strided(operand)]
         dtypes = [self.narrow.get(view.storage, view.dtype) for view in views]

@@ -1,8 +1,8 @@
 """The least work of a forward: bytes that it has to read and write, and FLOP of its products by dtype.
 
-Read is what the outputs depend on, element by element where an operator has a rule in `needs`; written is every output
-that is not the memory of something given, and, of inputs that forward changes in place, what it changes. FLOP are those
-of the operators that forward itself calls.
+Reads are the elements that the outputs depend on, one by one if an operator has a rule in `needs`. Writes are all
+outputs that do not share memory with an input, and the changed elements of inputs that forward changes in place. FLOP
+are those of the operators that forward itself calls.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ from kernelwright.worker.reference.instance import Instance, given, mutated, ran
 
 @dataclass(frozen=True)
 class Work:
-    """reads: one for each input, parameter and buffer. flop: by the dtype of the operands. assumed: what was taken for
-    granted, because values were not there. reads_changed: whether forward reads an input that it changes in place, so
-    that a call depends on the one before it. kinds: of its operators, by name."""
+    """The least work of a case. reads: one for each input, parameter and buffer. flop: by the dtype of the operands.
+    assumed: the assumptions that were made because values were missing. reads_changed: whether forward reads an input
+    that it changes in place, so that a call depends on the call before. kinds: of the operators, by name."""
 
     reads: tuple[TensorRead, ...]
     written_bytes: int
@@ -40,14 +40,14 @@ class Work:
 
     @property
     def depends_on_values(self) -> bool:
-        """Whether the values of an index would have made it exact."""
+        """Whether known values of an index would make the work more exact."""
         return not {READ_ALIKE, WRITTEN_APART, NONE_IGNORED}.isdisjoint(self.assumed)
 
 
 @dataclass(frozen=True)
 class Taped:
-    """One call of a reference, before anything is followed. tensors: what it is given, by name. mutates: the storages
-    of inputs that it changes in place, by the names of `tensors`."""
+    """The tape of one call of the reference. tensors: inputs, parameters and buffers, by name. mutates: the storages of
+    inputs that it changes in place, by the names in `tensors`."""
 
     tape: Tape
     tensors: list[tuple[str, View]]
@@ -56,8 +56,8 @@ class Taped:
 
 
 def taped(instance: Instance, drawn: dict[str, Tensor] | None = None) -> Taped:
-    """Run the reference once, on the instance's own inputs, and note what it does; on fake tensors too. drawn: values
-    of inputs, by their names."""
+    """Run the reference once on the instance's own inputs, which may be fake tensors, and record its operators. drawn:
+    values of fake inputs, by their names."""
     tape = Tape()
     for name, value in zip(instance.input_names, instance.inputs, strict=True):
         if isinstance(value, Tensor) and drawn and name in drawn:
@@ -70,12 +70,12 @@ def taped(instance: Instance, drawn: dict[str, Tensor] | None = None) -> Taped:
 
 
 def least_work(call: Taped) -> Work:
-    """The work of a taped call; outside of every mode that makes tensors fake, because masks have values."""
+    """The work of a taped call. Must not run inside a fake tensor mode, because masks need values."""
     tape, tensors, results = call.tape, call.tensors, call.results
     own = frozenset(view.storage for _, view in tensors)
     demand, written = Demand(tape, own), Demand(tape)
     for result in results:
-        if result.storage not in own:  # else it is handed on: neither read nor written
+        if result.storage not in own:  # otherwise it is a given tensor, returned as it is: neither read nor written
             demand.add(result)
             written.add(result)
     for step in tape.steps:
@@ -101,7 +101,7 @@ def least_work(call: Taped) -> Work:
 
 
 def _reads(tensors: list[tuple[str, View]], demand: Demand) -> tuple[TensorRead, ...]:
-    """What is read of each tensor; memory that several share is read with the first of them."""
+    """The bytes that are read of each tensor. Memory that several tensors share counts for the first of them."""
     found, seen = [], set()
     for name, view in tensors:
         read = 0 if view.storage in seen else demand.bytes(view.storage)
