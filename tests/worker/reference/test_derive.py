@@ -265,7 +265,7 @@ def test_a_network_whose_sizes_are_written_in_its_model_says_why_it_has_no_case(
     )
     found = derive(loaded(tmp_path, text))
     assert found.cases == ()
-    assert f"{MOST_ELEMENTS:,} are the most" in found.left_alone[""]
+    assert f"at most {MOST_ELEMENTS:,} are allowed" in found.left_alone[""]
 
 
 def test_what_is_stated_is_not_derived(tmp_path: Path) -> None:

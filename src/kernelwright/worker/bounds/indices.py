@@ -15,9 +15,9 @@ from kernelwright.worker.bounds.demand import Demand, Wanted, shrunk
 from kernelwright.worker.bounds.rules import Rule, sources, whole
 from kernelwright.worker.bounds.tape import Step, View
 
-NONE_IGNORED = "the targets of a loss are not known here: none of them is taken to be ignored"
-READ_ALIKE = "the values of an index are not known here: all of its entries are taken to be equal"
-WRITTEN_APART = "the values of an index that is written to are not known here: its entries are taken to differ"
+NONE_IGNORED = "the targets of a loss are not known here: it is assumed that none is ignored"
+READ_ALIKE = "the values of an index are not known here: all of its entries are assumed to be equal"
+WRITTEN_APART = "the values of an index that is written to are not known here: its entries are assumed to differ"
 
 COPIED_ELEMENTS = 1 << 22
 """Limit up to which a copying operator is run again on the numbers of its elements, which take eight bytes each."""

@@ -37,10 +37,10 @@ def generate(job: Generate) -> Generated:
     problem, _ = load_with_cases(job.path, "kept", job.cases)
     base = next(case for case in problem.cases if case.timed)
     if problem.gradients or problem.mutates:
-        return Generated(reason="its backward, or inputs that forward changes, are part of the problem")
+        return Generated(reason="problems with GRADIENTS or MUTATES are not supported")
     outline = problem.outline(base, job.dtype)
     if outline.arguments or problem.specs(base, job.dtype).returns:
-        return Generated(reason="inputs or outputs are nested in lists or dicts")
+        return Generated(reason="inputs or outputs that are nested in lists or dicts are not supported")
     inputs = tuple((name, None if isinstance(value, torch.Tensor) else repr(value))
                    for name, value in zip(outline.input_names, outline.inputs, strict=True))  # fmt: skip
     # Importing Inductor takes seconds, so it is imported here and not by every fork server.

@@ -131,8 +131,8 @@ def refuse_random(instance: Instance, random: list[str]) -> None:
         found = tolerance.errors(one, other)
         if found.special or found.max_abs > SAME_TWICE * found.scale.largest:
             raise ProblemError(
-                f"{instance.file}: forward draws random numbers ({', '.join(random)}), which no kernel can draw again",
-                "make them an input that get_inputs draws; dropout is off where the module is in eval mode",
+                f"{instance.file}: forward draws random numbers ({', '.join(random)}), which no kernel can reproduce",
+                "make them an input that get_inputs draws; dropout is off because the module is in eval mode",
             )
 
 

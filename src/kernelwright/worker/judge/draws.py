@@ -240,9 +240,9 @@ class Draws:
             raise
         except (RuntimeError, ValueError, IndexError) as error:
             raise ProblemError(
-                f"{self.problem.file}: case {case!r}: what forward gives in two precisions cannot be compared: "
+                f"{self.problem.file}: case {case!r}: the outputs of forward in two precisions cannot be compared: "
                 f"{type(error).__name__}: {error}",
-                "it returns dense tensors whose sizes depend on the case only",
+                "return dense tensors whose sizes depend on the case only",
             ) from error
         return as_described(made, case, self.specs[case])
 

@@ -236,7 +236,7 @@ def returned_otherwise(plan: Plan, specs: Specs, outputs: Sequence[TensorSpec], 
     if len(plan.outputs) != len(outputs):
         return f"{len(plan.outputs)} outputs, {len(outputs)} expected"
     if plan.returns != specs.returns:
-        return f"outputs are not nested as forward's: {specs.returns or 'one tensor, or a flat tuple'}"
+        return f"outputs are not nested as forward's: {specs.returns or 'one tensor, or a flat tuple'} expected"
     for i, (view, spec) in enumerate(zip(plan.outputs, outputs, strict=True)):
         if view.shape != spec.shape or view.dtype != spec.dtype:
             return f"output {i} is {view.dtype}{list(view.shape)}, {spec.dtype}{list(spec.shape)} expected"
@@ -244,9 +244,10 @@ def returned_otherwise(plan: Plan, specs: Specs, outputs: Sequence[TensorSpec], 
             return f"output {i} is expanded (stride 0), not written"
         lies_in = changed.get(view.buffer, "")
         if lies_in and lies_in != specs.lies_in[i]:
-            return f"output {i} lies in {lies_in}, which forward does not return: the next call changes it"
+            own = specs.lies_in[i] or "separate memory"
+            return f"output {i} lies in {lies_in}, which the next call changes: return {own}, as forward does"
         if specs.lies_in[i] and not lies_in:
-            return f"output {i} is a copy, and forward returns {specs.lies_in[i]} itself"
+            return f"output {i} is a copy, but forward returns {specs.lies_in[i]} itself: return that tensor"
     return ""
 
 

@@ -101,9 +101,9 @@ def check_repeatable(module: Any, instance: Instance) -> None:
     for name, one, other in zip(mutated(instance), *left, strict=True):
         if not torch.equal(one.nan_to_num(), other.nan_to_num()):
             raise ProblemError(
-                f"{instance.file}: forward leaves other values in {name} when it is called again, although it was "
-                "found not to read what it changes",
-                "state in the problem's inputs all that it depends on",
+                f"{instance.file}: forward leaves other values in {name} when it is called again, although its "
+                f"operators do not read {name}",
+                "pass all values that forward depends on as inputs, from get_inputs",
             )
 
 

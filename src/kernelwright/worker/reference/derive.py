@@ -79,7 +79,7 @@ def derive(problem: LoadedProblem) -> Derived:
         return Derived(left_alone={"": f"two traces of it with the same sizes differ: {found}"})
     left = search.refusals(sizes)
     if found.elements > MOST_ELEMENTS:
-        why = f"{found.elements:,} elements are the fewest that were found, and {MOST_ELEMENTS:,} are the most for one"
+        why = f"the smallest sizes found have {found.elements:,} elements, and at most {MOST_ELEMENTS:,} are allowed"
         return Derived(left_alone={"": why, **left})
     wanted = {SMALL: sizes, SECOND: search.second(sizes), ODD: search.odd(sizes)}
     lacking = {SMALL: lacks_small, SECOND: lacks_small, ODD: lacks_odd}
@@ -204,7 +204,7 @@ class Search:
             if values[name] != value or name in self.refused:
                 continue
             if value < 2:
-                self.refused[name] = f"{value} is left as it is"
+                self.refused[name] = f"{value} is too small to shrink"
             elif self.calls < MOST_CALLS:
                 done = self.step(sizes, self._known(sizes), name, value // 2)
                 if isinstance(done, str):

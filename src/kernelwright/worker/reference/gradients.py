@@ -95,7 +95,8 @@ def differentiated(instance: Instance, trained: tuple[str, ...]) -> Differentiat
         found = torch.autograd.grad(outputs, parameters, ones, allow_unused=True) if outputs and parameters else ()
     if structure:
         raise ProblemError(
-            f"{instance.file}: GRADIENTS with outputs that are nested", "return one tensor, or a flat tuple of tensors"
+            f"{instance.file}: GRADIENTS does not support outputs that are nested",
+            "return one tensor, or a flat tuple of tensors",
         )
     return Differentiated(
         tuple(described(output) for output in made if output.is_floating_point()),
@@ -113,7 +114,8 @@ def with_gradients(instance: Instance, known: Differentiated) -> Instance:
     inputs = tuple(i for i, v in enumerate(instance.inputs) if isinstance(v, Tensor) and v.is_floating_point())
     if not floating or not (inputs or trained):
         raise ProblemError(
-            f"{instance.file}: GRADIENTS is stated, and no floating-point {'input' if floating else 'output'} is there",
+            f"{instance.file}: GRADIENTS is stated, but there is no floating-point "
+            f"{'input and no trained parameter' if floating else 'output'}",
             "leave GRADIENTS out",
         )
     own = type(instance.module)
@@ -134,11 +136,12 @@ def refuse_undifferentiable(instance: Instance) -> None:
         raise ProblemError(f"{instance.file}: GRADIENTS and MUTATES cannot both be stated", "leave one of them out")
     if instance.arguments or instance.keywords:
         raise ProblemError(
-            f"{instance.file}: GRADIENTS with inputs that are nested or passed by name",
+            f"{instance.file}: GRADIENTS does not support inputs that are nested or passed by name",
             "give each tensor its own argument",
         )
     if taken := [name for name in instance.input_names if name.startswith(PREFIX)]:
         raise ProblemError(
-            f"{instance.file}: GRADIENTS, and an argument of forward is called {taken[0]}, as a gradient of an output",
+            f"{instance.file}: an argument of forward is called {taken[0]}, which GRADIENTS reserves for "
+            "the gradient of an output",
             "rename it",
         )

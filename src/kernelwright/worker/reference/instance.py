@@ -112,14 +112,14 @@ def returned(instance: Instance) -> tuple[tuple[Tensor, ...], str]:
         if kind == "input" and name in instance.mutates:
             if not is_changed:
                 raise ProblemError(
-                    f"{instance.file}: MUTATES lists {name}, and forward does not change it as far as PyTorch sees",
-                    "take it from MUTATES, or change it by operators of PyTorch",
+                    f"{instance.file}: MUTATES lists {name}, but PyTorch sees no change of it in forward",
+                    "remove it from MUTATES, or change it with PyTorch operators",
                 )
         elif is_changed:
             value = name if kind == "input" else f"self.{name}"
             listed = f', or state MUTATES = ("{name}",)' if kind == "input" else ""
             raise ProblemError(
-                f"{instance.file}: forward changes {what} in place, so a second call would be of other values",
+                f"{instance.file}: forward changes {what} in place, so a second call would get other values",
                 f"work on a copy: {name.split('.')[-1]} = {value}.clone(){listed}",
             )
     several: list[Any] = []

@@ -171,7 +171,7 @@ def words_of(error: BaseException) -> str:
     try:
         said = str(error)
     except BaseException as fault:  # noqa: BLE001 - it is the user's code again
-        return f"(its text cannot be had: {type(fault).__name__})"
+        return f"(its text cannot be computed: {type(fault).__name__})"
     return encodable(said[:LONGEST_WORDS])
 
 
@@ -362,7 +362,7 @@ def check_cases(
         for value in (case.name, case.dtype, *case.params, *case.params.values()):
             if not _can_be_kept(value):
                 raise ProblemError(
-                    f"{file}: case {encodable(case.name)!r} holds {encodable(repr(value))[:100]}, which JSON cannot",
+                    f"{file}: case {encodable(case.name)!r} has {encodable(repr(value))[:100]}, which JSON cannot hold",
                     "expected text in UTF-8, whole numbers of 63 bits, finite numbers",
                 )
         floating_dtype(file, case.dtype)
@@ -387,7 +387,7 @@ def floating_dtype(file: Path, name: str | None) -> torch.dtype | None:
     """The floating-point dtype of that name; None for None. Raises `ProblemError` for other names."""
     dtype = None if name is None else getattr(torch, name, None)
     if name is not None and not (isinstance(dtype, torch.dtype) and dtype.is_floating_point):
-        raise ProblemError(f"{file}: {name!r} is no floating-point dtype of torch", 'expected such as "bfloat16"')
+        raise ProblemError(f"{file}: {name!r} is no floating-point dtype", 'expected a name such as "bfloat16"')
     return dtype
 
 

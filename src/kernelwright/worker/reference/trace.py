@@ -209,7 +209,7 @@ def _differences(base: Trace, other: Trace) -> Iterator[str]:
 def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterator[str]:
     name = one.operator
     if one.arguments.keys() != two.arguments.keys() or len(one.made) != len(two.made):
-        yield f"{name} would be called otherwise"
+        yield f"{name} would be called with other arguments"
         return
     for argument, value in one.arguments.items():
         found = two.arguments[argument]
@@ -242,7 +242,7 @@ def _call_differences(one: Call, two: Call, base: Trace, other: Trace) -> Iterat
             yield f"{name} would normalise {count} elements at a time instead of {before_count}"
     for before, after in zip(one.made, two.made, strict=True):
         if before.number != after.number:
-            yield f"{name} would give another tensor"
+            yield f"{name} would return a different tensor"
         elif why := _shape_difference(before[1:], after[1:]):
             yield f"the result of {name} {why}"
 
