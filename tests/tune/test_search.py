@@ -47,7 +47,7 @@ def test_nothing_is_tried_twice_and_the_whole_space_is_tried_without_a_limit() -
     search = searched(device, trials=None, factory=exhaustive)
     measured = [config for what, config in device.calls if what == "measure"]
     assert len(measured) == len(set(measured)) == 20
-    assert "nothing more" in search.stopped
+    assert "no more configs" in search.stopped
 
 
 @pytest.mark.parametrize("space", [SPACE, LARGE])
