@@ -174,11 +174,12 @@ def elsewhere(reports: Sequence[BenchReport]) -> str:
 
 def on_device(device: str, reports: Sequence[BenchReport]) -> str:
     cases, environment = list(measured(reports)), reports[0].environment
+    dates = sorted({report.environment.date[:10] for report in reports})
     return f"""## On an {device}
 
 The same kernels, where the notes above say nothing else, tuned for the GPU above alone (torch
 {environment.torch}, Triton {environment.triton},
-driver {environment.driver}, {environment.date[:10]}; `results/{ELSEWHERE}/`). Its limits are its own.
+driver {environment.driver}, {" and ".join(dates)}; `results/{ELSEWHERE}/`). Its limits are its own.
 
 {table(reports, held_out=False)}
 
