@@ -177,8 +177,7 @@ class Loop:
         self._give_up()
 
     def _give_up(self) -> None:
-        """Record every answer under way as abandoned, with the largest usage of any answer so far; its request stays
-        open."""
+        """Record the answers under way as abandoned, at the largest usage so far. Their requests stay open."""
         self._take_answers()
         cost = msgspec.structs.replace(self.state.dearest, requests=1, assumed=1)
         with self._recording:
@@ -192,8 +191,7 @@ class Loop:
     # --- the limit of time ----------------------------------------------------------------------------------
 
     def _patience_s(self) -> float | None:
-        """Maximum time to wait for a future before the loop has to check the pause file or the time limit; None: no
-        limit."""
+        """Maximum time to wait for a future before the pause file or the time limit is checked; None: no limit."""
         known = [LOOK_S if self._is_held else None, self.clock.left_s if self._proposing else None]
         return min((one for one in known if one is not None), default=None)
 
@@ -228,8 +226,7 @@ class Loop:
         return len(under_way) - proposed < self._most_thinking and proposed < self._settings.in_flight
 
     def _rest(self) -> None:
-        """Sleep until the pause is over. The pause lies between two sessions, so it does not count as time of the
-        run."""
+        """Sleep until the pause is over. A pause does not count as time of the run."""
         self._record(self._journal.append_stopped(StopReason.PAUSED.value, self.clock.session_s))
         self.clock.stop()
         try:
