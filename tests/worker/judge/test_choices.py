@@ -113,3 +113,47 @@ def test_distributions_with_ties_do_not_judge_what_orders_values(tmp_path: Path,
     found = {made.answer("small", draw).distribution for draw in made.draws_for("small")}
     assert values.SCALED_UP in found
     assert distribution not in found
+
+
+@pytest.mark.parametrize("body", [
+    "s = x * 1; v, i = s.topk(4, dim=-1); s.zero_(); return i", "v, i = x.clone().topk(4, dim=-1); v.zero_(); return i",
+    "s = x * 1; v, i = s.topk(4, dim=-1); s.scatter_(-1, i, -torch.inf); return i",
+])  # fmt: skip
+def test_values_that_forward_overwrites_are_compared_as_they_were(tmp_path: Path, body: str) -> None:
+    made = judge(tmp_path, "self.run(x)\n\n    def run(self, x):\n        " + body)
+    (x,) = made.answer("small", 0).instance.inputs
+    right = other_order(x, 4)[1]
+    assert reason(made, 0, right) == ""
+    assert reason(made, 0, right.flip(-1)) != ""
+    assert reason(made, 0, torch.arange(4).expand(40, 4).contiguous()) != ""
+
+
+@pytest.mark.parametrize("body", [
+    "v, i = x.topk(4, dim=-1); return i.masked_fill_(v < 0.5, -1)", "i = x.topk(4, dim=-1).indices; i += 1; return i",
+    "i = x.topk(4, dim=-1).indices; i.copy_(i.flip(-1)); return i",
+])  # fmt: skip
+def test_indices_that_forward_changes_are_no_choice(tmp_path: Path, body: str) -> None:
+    made = judge(tmp_path, "self.run(x)\n\n    def run(self, x):\n        " + body)
+    answer = made.answer("small", 0)
+    assert answer.choices == [None]
+    assert reason(made, 0, answer.expected[0].clone()) == ""
+
+
+def test_the_first_of_a_sorted_row_are_chosen_as_freely_as_all(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x.sort(dim=-1, descending=True).indices[:, :5]")
+    (x,) = made.answer("small", 0).instance.inputs
+    assert reason(made, 0, other_order(x, 5)[1]) == ""
+    assert reason(made, 0, other_order(x, 6)[1][:, 1:].contiguous()) != ""
+
+
+def test_an_empty_choice_is_right(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x.topk(0, dim=-1).indices")
+    assert reason(made, 0, torch.empty(40, 0, dtype=torch.int64)) == ""
+
+
+def test_an_index_that_comes_twice_is_wrong_however_values_are_rounded(tmp_path: Path) -> None:
+    made = judge(tmp_path, "x.mul(1.1).softmax(-1).topk(6, dim=-1).indices")
+    answer = made.answer("small", 0)
+    twice = answer.expected[0].clone()
+    twice[:, 1] = twice[:, 0]
+    assert reason(made, 0, twice) != ""

@@ -61,3 +61,20 @@ def test_what_a_mask_or_a_threshold_keeps_is_untouched() -> None:
     assert kept.tolist() == [False, True, False, True]
     (kept,) = judged(instance(lambda x: x.clamp_(min=0.0), x=x)).left_alone
     assert kept.tolist() == [False, False, True, True]
+
+
+def test_equal_inputs_do_not_make_an_element_untouched() -> None:
+    x = torch.randn(40)
+    y = torch.where(torch.arange(40) % 2 == 0, x, -x)
+    (left_alone,) = judged(instance(lambda x, y: x.lerp_(y, 0.1), x=x.clone(), y=y)).left_alone
+    assert not left_alone.any()
+
+
+def test_float8_is_compared_by_its_values() -> None:
+    x, at, new = torch.randn(4, 8).to(torch.float8_e4m3fn), torch.tensor([2]), torch.randn(1, 8).to(torch.float8_e4m3fn)
+
+    def append(x: Tensor, at: Tensor, new: Tensor) -> None:
+        x.copy_(x.double().index_copy(0, at, new.double()).to(x.dtype))
+
+    (left_alone,) = judged(instance(append, x=x, at=at, new=new)).left_alone
+    assert left_alone.all(dim=1).tolist() == [True, True, False, True]

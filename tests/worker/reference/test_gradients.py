@@ -191,3 +191,41 @@ def test_a_problem_with_gradients_and_no_cases_gets_derived_ones(tmp_path: Path,
     assert {case.name for case in found.cases} >= {"derived_small", "derived_odd"}
     assert all(int(case.params["rows"]) < 4096 for case in found.cases)
     assert any(int(case.params.get("width", 512)) < 512 for case in found.cases)
+
+
+EXPERTS = """\
+import torch
+
+GRADIENTS = True
+
+
+class Model(torch.nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.experts = torch.nn.ParameterList(torch.randn(5, 5) for _ in range(4))
+
+    def forward(self, x, which):
+        out = torch.zeros_like(x)
+        for number, expert in enumerate(self.experts):
+            rows = (which == number).nonzero().flatten()
+            if rows.numel():
+                out = out.index_copy(0, rows, x[rows] @ expert)
+        return out
+
+
+def get_inputs():
+    return [torch.randn(3, 5), torch.randint(0, 4, (3,))]
+
+
+def get_init_inputs():
+    return []
+"""
+
+
+def test_a_parameter_that_is_used_for_some_values_only_keeps_its_gradient(tmp_path: Path) -> None:
+    (tmp_path / "experts.py").write_text(EXPERTS)
+    problem = load_problem(str(tmp_path / "experts.py"))
+    for seed in range(5):
+        instance = problem.instance(problem.cases[0], seed=seed)
+        assert instance.gradients_of == ("x", *(f"experts.{number}" for number in range(4)))
+        assert [one.shape for one in outputs(instance)[2:]] == [(5, 5)] * 4

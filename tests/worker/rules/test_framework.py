@@ -74,3 +74,10 @@ def test_a_module_of_the_framework_that_the_module_gives_another_name_is_read_as
     assert static.check(source.format("F.pad(x, cuda.current_device())")) == []
     for line in ("F.torch.get_num_threads()", "cuda.memory_allocated()", "call(cuda)", "(F, 0)[0].torch"):
         assert len(static.check(source.format(line))) == 1
+
+
+def test_the_named_tuples_of_operators_may_be_made_and_nothing_else_there_may_be_used() -> None:
+    public = [name for name in dir(torch.return_types) if not name.startswith("_")]
+    tuples = {name for name in public if isinstance(found := getattr(torch.return_types, name), type)
+              and issubclass(found, tuple)}  # fmt: skip
+    assert {name for name in public if not why_refused(f"torch.return_types.{name}")} == tuples

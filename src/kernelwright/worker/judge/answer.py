@@ -175,11 +175,13 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
         *left_alone,
     )
     tensors = [part for part in parts if isinstance(part, torch.Tensor)]
+    chosen = choices(lambda: framework_outputs(instance), produced)
+    tensors += [one.source for one in chosen if one is not None]
     return Answer(
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
-        choices=choices(lambda: framework_outputs(instance), produced),
+        choices=chosen,
     )  # fmt: skip
 
 

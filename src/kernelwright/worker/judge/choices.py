@@ -8,12 +8,14 @@ index is right if it names a value that equals the expected one, and no index of
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.utils._python_dispatch import TorchDispatchMode
+
+from kernelwright.worker.reference.instance import share_memory
 
 RANKING = frozenset(("topk", "sort"))
 """Operators whose indices are all different along the dimension."""
@@ -39,23 +41,29 @@ class Choice:
     keeps_dim: bool
 
     def settled(self, actual: Tensor, expected: Tensor) -> Tensor:
-        """`actual` with the expected index where its own names an equal value."""
+        """`actual` with the expected index where its own names an equal value. Where no index may come twice, a row in
+        which one does, or which has one out of range, becomes -1: no other comparison accepts it either."""
         given, wanted = ((one if self.keeps_dim else one.unsqueeze(self.dim)).long() for one in (actual, expected))
-        inside = (given >= 0) & (given < self.source.shape[self.dim])
+        size = self.source.shape[self.dim]
+        inside, known = (given >= 0) & (given < size), (wanted >= 0) & (wanted < size)
+        if not size:
+            return actual
         there = self.source.gather(self.dim, given.where(inside, 0))
-        known = self.source.gather(self.dim, wanted)
-        right = inside & ((there == known) | (there.isnan() & known.isnan()))
+        here = self.source.gather(self.dim, wanted.where(known, 0))
+        right = inside & known & ((there == here) | (there.isnan() & here.isnan()))
+        made = expected.to(actual.dtype).where(right.reshape(actual.shape), actual)
         if self.is_ranking:
             ordered = given.sort(self.dim).values
-            length = ordered.shape[self.dim] - 1
-            twice = ordered.narrow(self.dim, 1, length) == ordered.narrow(self.dim, 0, length) if length > 0 else None
-            if twice is not None:
-                right &= ~twice.any(self.dim, keepdim=True)
-        return expected.to(actual.dtype).where(right.view_as(actual), actual)
+            length = max(ordered.shape[self.dim] - 1, 0)
+            twice = ordered.narrow(self.dim, min(1, length), length) == ordered.narrow(self.dim, 0, length)
+            wrong = twice.any(self.dim, keepdim=True) | ~inside.all(self.dim, keepdim=True)
+            made = torch.where(wrong, -1, made)
+        return made
 
 
 class _Choosing(TorchDispatchMode):
-    """Notes the indices of CHOOSING operators while forward runs."""
+    """Notes the indices of CHOOSING operators while forward runs, and copies the values that they are of before forward
+    writes over these. Indices that forward changes are no choice any more."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -63,17 +71,23 @@ class _Choosing(TorchDispatchMode):
 
     def of(self, tensor: Tensor) -> Choice | None:
         """The choice behind a tensor of indices."""
-        for indices, choice in self.found:
+        for indices, choice in reversed(self.found):
             same = indices.data_ptr() == tensor.data_ptr() and indices.dtype == tensor.dtype
             if same and indices.shape == tensor.shape and indices.stride() == tensor.stride():
                 return choice
         return None
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func._schema.is_mutable:
+            self._written(func, args, kwargs or {})
         made = func(*args, **(kwargs or {}))
         name = func._schema.name.partition("::")[2]
         if name in COPYING and (choice := self.of(args[0])) is not None and made.dtype in INDICES:
             self.found.append((made, choice))
+        if name == "slice" and (choice := self.of(args[0])) is not None and choice.keeps_dim:
+            dim = args[1] if len(args) > 1 else 0
+            if dim % args[0].dim() == choice.dim:
+                self.found.append((made, choice))
         if name in CHOOSING and isinstance(made, tuple | list) and len(made) == 2:
             given = dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | (kwargs or {})
             source, dim = given["self"], given.get("dim", -1)
@@ -81,6 +95,21 @@ class _Choosing(TorchDispatchMode):
                 keeps = made[1].dim() == source.dim()
                 self.found.append((made[1], Choice(source, dim % source.dim(), name in RANKING, keeps)))
         return made
+
+    def _written(self, func: Any, args: Any, kwargs: Any) -> None:
+        """An operator is about to write to some of its arguments."""
+        given = dict(zip((one.name for one in func._schema.arguments), args, strict=False)) | kwargs
+        for argument in func._schema.arguments:
+            value = given.get(argument.name)
+            if argument.alias_info is not None and argument.alias_info.is_write and isinstance(value, Tensor):
+                self._forget(value)
+
+    def _forget(self, value: Tensor) -> None:
+        kept = [(indices, choice) for indices, choice in self.found if not share_memory(indices, value)]
+        self.found = [
+            (indices, replace(choice, source=choice.source.clone()) if share_memory(choice.source, value) else choice)
+            for indices, choice in kept
+        ]
 
 
 def choices(run: Callable[[], tuple[Tensor, ...]], produced: tuple[Tensor, ...]) -> list[Choice | None]:

@@ -124,14 +124,14 @@ def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
 
 def _step(value: Tensor, generator: torch.Generator) -> None:
     """Move each element by a random relative step, in place. Whole numbers (labels, masks) are exact and stay."""
-    parts = _parts(value)
-    if is_whole(value.dtype) or (value.is_floating_point() and all(bool((p == p.round()).all()) for p in parts)):
+    pieces = parts(value)
+    if is_whole(value.dtype) or (value.is_floating_point() and all(bool((p == p.round()).all()) for p in pieces)):
         return
-    for part in parts:
+    for part in pieces:
         part += STEP * part * torch.randn(part.shape, generator=generator, device=part.device).to(part.dtype)
 
 
-def _parts(value: Tensor) -> list[Tensor]:
+def parts(value: Tensor) -> list[Tensor]:
     """Views of about CHUNK elements that together cover the tensor, so that computing on them takes little memory."""
     if value.numel() <= CHUNK:
         return [value]

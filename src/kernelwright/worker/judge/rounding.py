@@ -33,10 +33,13 @@ WHOLE_READINGS = 8
 """The number of readings for outputs of whole numbers. A value next to a step (4.5 for rounding) crosses it in half of
 them."""
 
-SIGNED_READINGS = 16
+SIGNED_READINGS = 8
 """More of these for whole numbers, in which each read of an intermediate result is too large at all elements, or too
-small. Every pair of reads has each of its four combinations in some reading (an orthogonal array of strength 2, a
-Hadamard matrix): a quantiser reads its scale and its quotient, and only one combination crosses the step."""
+small. Of seven reads in a row every pair has each of its four combinations in some reading (an orthogonal array of
+strength 2, a Hadamard matrix): a quantiser reads its scale and its quotient, and one combination crosses the step."""
+
+LARGE_ELEMENTS = 1 << 22
+"""Inputs with more elements get these readings only: each takes a forward in float64."""
 
 
 ORDERED = frozenset({torch.bool, torch.uint8, torch.int8, torch.int16, torch.int32, torch.int64})
@@ -78,7 +81,8 @@ def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor
     """For each output of whole numbers, the least and the largest value of each element when intermediate results are
     rounded to float32 in several ways; empty for other outputs. exact: the outputs in float64."""
     found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
-    for reading in range(WHOLE_READINGS + SIGNED_READINGS):
+    elements = sum(value.numel() for value in instance.inputs if isinstance(value, Tensor))
+    for reading in range(WHOLE_READINGS if elements > LARGE_ELEMENTS else 0, WHOLE_READINGS + SIGNED_READINGS):
         made = roughly(instance, torch.float32, 0, reading=READINGS + reading)
         for position, (one, known) in enumerate(zip(made, found, strict=True)):
             if known and one.shape == known[0].shape:

@@ -8,11 +8,13 @@ untouched only if it keeps its value there, too.
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernelwright.errors import ProblemError
+from kernelwright.worker.judge import elementwise
 from kernelwright.worker.reference.instance import Instance, cast, mutated, outputs
 
 MOVED = 1 / 64
@@ -42,19 +44,32 @@ def untouched(instance: Instance, produced: tuple[Tensor, ...], exact: tuple[Ten
 def with_other_values(instance: Instance) -> Instance:
     """A copy in float64 whose floating-point inputs are a little larger, each element by another factor; numbers take
     the place of NaN and infinity. Labels and masks (whole numbers in a floating-point dtype) stay."""
-    wide = cast(instance, "float64")
+    wide, inputs = cast(instance, "float64"), list[Any]()
+    for position, (value, given) in enumerate(zip(wide.inputs, instance.inputs, strict=True)):
+        if isinstance(value, Tensor) and value.is_floating_point():
+            value = value.clone() if value is given else value
+            _move(value, position)
+        inputs.append(value)
+    return replace(wide, inputs=tuple(inputs))
 
-    def moved(value: Tensor) -> Tensor:
-        if not value.is_floating_point() or bool((value == value.round()).all()):
-            return value.clone()
-        generator = torch.Generator(device=value.device).manual_seed(0)
-        factor = torch.rand(value.shape, generator=generator, device=value.device, dtype=value.dtype)
-        return torch.where(value.isfinite(), value * (1 + MOVED * factor), 1 + factor)
 
-    inputs = tuple(moved(value) if isinstance(value, Tensor) else value for value in wide.inputs)
-    return replace(wide, inputs=inputs)
+def _move(value: Tensor, seed: int) -> None:
+    """In place and part by part, for the sake of memory. Equal inputs become different ones."""
+    parts = elementwise.parts(value)
+    if all(bool((part == part.round()).all()) for part in parts):
+        return
+    generator = torch.Generator(device=value.device).manual_seed(seed)
+    for part in parts:
+        factor = torch.rand(part.shape, generator=generator, device=part.device)
+        part.copy_(torch.where(part.isfinite(), part * (1 + MOVED * factor), 1 + factor))
 
 
 def same_values(made: Tensor, source: Tensor) -> Tensor:
     """Where two tensors of one shape have the same value; NaN is one value."""
+    made, source = comparable(made), comparable(source)
     return (made == source) | (made.isnan() & source.isnan())
+
+
+def comparable(value: Tensor) -> Tensor:
+    """PyTorch compares no float8 with other numbers."""
+    return value.float() if value.is_floating_point() and value.element_size() == 1 else value

@@ -86,7 +86,8 @@ class Differentiated:
 
 def differentiated(instance: Instance, trained: tuple[str, ...]) -> Differentiated:
     """What autograd finds in a forward; runs it once. trained: parameters that require a gradient. Those that forward
-    does not use have none: `.grad` stays None in a program."""
+    does not use have none: `.grad` stays None in a program. Only fake tensors say that: with values, a forward may use
+    some parameters (its experts) for some values only."""
     parameters = [instance.module.get_parameter(name) for name in trained]
     with requiring_gradients(parameters):
         made, structure = returned(replace(with_copies(instance), gradients=True))

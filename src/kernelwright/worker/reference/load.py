@@ -9,6 +9,7 @@ kernel can leave it out. Buffers keep the values that the file gives them.
 from __future__ import annotations
 
 import ast
+import contextlib
 import inspect
 import types
 from collections.abc import Callable
@@ -70,7 +71,7 @@ from kernelwright.worker.reference.problem_module import (
     stated_precision,
 )
 from kernelwright.worker.reference.trace import Recorder, Trace, quiet_meta, trace_of
-from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError, faked
+from kernelwright.worker.reference.unmade import OnlySmallTensors, TooLargeError, faked, is_fake
 
 __all__ = ["Instance", "LoadedProblem", "Specs", "cast", "compulsory_bytes", "load_problem", "outputs", "specs"]
 
@@ -206,8 +207,12 @@ class LoadedProblem:
             return made
         refuse_undifferentiable(made)
         key = case.name, repr(case.params), str(wanted)
+        if key not in self.differentiated and not is_fake(made):
+            with contextlib.suppress(ProblemError), faked():
+                self.instance(case, seed=0, dtype=dtype)  # without values, with which a forward may choose parameters
         if key not in self.differentiated:
-            self.differentiated[key] = differentiated(made, trained)
+            found = differentiated(made, trained)
+            self.differentiated[key] = found if is_fake(made) else replace(found, trained=trained)
         with seeded("gradients", seed, device):
             return with_gradients(made, self.differentiated[key])
 

@@ -26,6 +26,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves, tree_map
 
 from kernelwright.errors import ProblemError
+from kernelwright.worker.reference.instance import Instance
 
 MOST_REAL_ELEMENTS = 1 << 24
 """Elements of the largest real tensor under `OnlySmallTensors`: 64 MiB in float32."""
@@ -46,6 +47,11 @@ def faked() -> Iterator[None]:
     """Inside, every tensor is fake, except small ones computed from plain numbers only."""
     with FakeTensorMode(allow_non_fake_inputs=True) as mode, _CountedForReal(mode):
         yield
+
+
+def is_fake(instance: Instance) -> bool:
+    """Whether an instance was made inside `faked`."""
+    return any(isinstance(one, FakeTensor) for one in (*instance.inputs, *instance.module.parameters()))
 
 
 class _CountedForReal(TorchFunctionMode):

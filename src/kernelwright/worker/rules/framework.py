@@ -87,6 +87,9 @@ return_types serialization signal sparse storage sys testing textwrap threading 
 windows typename asarray frombuffer fork vmap cond while_loop classproperty""")
 """Submodules in torch's namespace, and its functions and classes that are not operators."""
 
+NO_TUPLES = _words("all_return_types register_pytree_node pytree_register_structseq inspect torch SequenceKey name")
+"""Names of `torch.return_types` that are no named tuple of tensors."""
+
 RULE = "host code may use tensors, modules, dtypes, operators, its device, and public names of a few standard modules"
 
 
@@ -112,6 +115,8 @@ def may_be_imported(path: str) -> str:
 def _is_refused(module: str, name: str) -> bool:
     if module == "torch.nn":
         return not name[:1].isupper()
+    if module == "torch.return_types" and name in NO_TUPLES:
+        return True
     if name in PARTS or (name.startswith("_") and name != "__version__"):
         return True
     if module != "torch":
