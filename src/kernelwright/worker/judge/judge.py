@@ -169,7 +169,7 @@ class Judge:
         for name, left_alone in zip(specs.mutates, answer.left_alone, strict=True):
             if count := int((left_alone & ~same_values(left[name], before[name])).sum()):
                 inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
-                return wrong(f"{inputs}{count} elements of {name} were changed that forward leaves as they are")
+                return wrong(f"{inputs}{count} elements of {name} were changed, but forward does not change them")
         for buffer, target, source in bound:
             if buffer.id not in changed and not _same_bits(target, source):
                 return wrong("an input or parameter was changed by the call")
