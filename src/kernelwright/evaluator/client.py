@@ -70,8 +70,9 @@ that was itself paused misses at most one."""
 PING = -1
 """The request number of every ping: only one ping is sent at a time."""
 
-GONE_S = 2.0
-"""How long to wait for the exit status of a worker that closed its output. A killed process needs milliseconds."""
+GONE_S = 10.0
+"""How long to wait for the exit status of a worker that closed its output. A killed process needs milliseconds, on a
+busy machine seconds; without the status its end counts for the candidate."""
 
 OUTSIDE = frozenset({signal.SIGTERM, signal.SIGINT, signal.SIGHUP})
 """Signals that ask a process to end. The kernel's out-of-memory killer sends none of them."""
