@@ -126,8 +126,8 @@ class Search:
         return product_size(self._space) <= 16 * most and sum(1 for _ in configs(self._space)) <= most
 
     def _compile_whole(self) -> None:
-        """Compile every config. A config that cannot run is recorded as tried: when the sampler asks for it, it is told
-        of the failure, which costs no trial. The sampler gets the compiler statistics of the others now."""
+        """Compile every config. A config that cannot run is recorded as tried; the sampler gets that failure when it
+        asks for it, at no cost in trials. It gets the compiler statistics of the others now."""
         every = list(configs(self._space))
         self._compile(every)
         for config in every:

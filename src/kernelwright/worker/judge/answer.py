@@ -76,6 +76,11 @@ class Answer:
     def as_given(self) -> bool:
         return self.distribution == values.AS_GIVEN
 
+    @property
+    def prefix(self) -> str:
+        """The beginning of a reason: on which inputs; "" on the problem's own."""
+        return "" if self.as_given else f"on inputs {self.distribution}: "
+
 
 def answered(
     problem: LoadedProblem, case: Case, *, seed: int, device: str, dtype: str | None, distribution: str,

@@ -114,8 +114,13 @@ def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
         if one.device not in generators:
             generators[one.device] = torch.Generator(device=one.device).manual_seed(number)
         _step(one, generators[one.device])
+    return accepted_outputs(wide)
+
+
+def accepted_outputs(instance: Instance) -> tuple[Tensor, ...] | None:
+    """The outputs of the reference; None if it refuses these inputs."""
     try:
-        return outputs(wide)
+        return outputs(instance)
     except ProblemError as error:
         if isinstance(error.__cause__, torch.OutOfMemoryError):
             raise
@@ -124,11 +129,17 @@ def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
 
 def _step(value: Tensor, generator: torch.Generator) -> None:
     """Move each element by a random relative step, in place. Whole numbers (labels, masks) are exact and stay."""
-    pieces = parts(value)
-    if is_whole(value.dtype) or (value.is_floating_point() and all(bool((p == p.round()).all()) for p in pieces)):
+    if is_known_exactly(value):
         return
-    for part in pieces:
+    for part in parts(value):
         part += STEP * part * torch.randn(part.shape, generator=generator, device=part.device).to(part.dtype)
+
+
+def is_known_exactly(value: Tensor) -> bool:
+    """Whether a tensor holds whole numbers, in any dtype: labels and masks."""
+    if not value.is_floating_point():
+        return is_whole(value.dtype)
+    return all(bool((part == part.round()).all()) for part in parts(value))
 
 
 def parts(value: Tensor) -> list[Tensor]:

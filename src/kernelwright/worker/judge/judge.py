@@ -168,8 +168,9 @@ class Judge:
                 return wrong("memory outside every buffer was written: an unmasked store")
         for name, left_alone in zip(specs.mutates, answer.left_alone, strict=True):
             if count := int((left_alone & ~same_values(left[name], before[name])).sum()):
-                inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
-                return wrong(f"{inputs}{count} elements of {name} were changed, but forward does not change them")
+                return wrong(
+                    f"{answer.prefix}{count} elements of {name} were changed, but forward does not change them"
+                )
         for buffer, target, source in bound:
             if buffer.id not in changed and not _same_bits(target, source):
                 return wrong("an input or parameter was changed by the call")
@@ -188,10 +189,9 @@ class Judge:
     def _compared(self, case: str, draw: int, output: int, actual: torch.Tensor) -> CaseResult:
         """The result of comparing one output."""
         found = compared(self.draws, self.strided.get(case, case), draw, output, actual)
-        answer = self.answer(case, draw)
-        inputs = "" if answer.as_given else f"on inputs {answer.distribution}: "
+        prefix = self.answer(case, draw).prefix
         return CaseResult(
-            case=case, status=Status.WRONG if found.why else Status.PASSED, reason=found.why and inputs + found.why,
+            case=case, status=Status.WRONG if found.why else Status.PASSED, reason=found.why and prefix + found.why,
             max_abs_error=found.found.max_abs, max_rel_error=found.found.max_rel,
             allowed_rel_error=found.limit.max_rel, element_error=found.element, allowed_element_error=found.allowed,
         )  # fmt: skip

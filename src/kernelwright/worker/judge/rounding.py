@@ -133,7 +133,7 @@ class _Rough(TorchDispatchMode):
             # tanh(1e-9) is 1e-9, but 0 in a kernel that composes it of terms as large as 1.
             is_sure = self._is_exact(made) & ((made == 0) | (made.abs() >= 1))
             return torch.where(is_sure, made, made + self.composed_eps * COMPOSED_EPS * self._side(made))
-        return self._summed(made, *FACTORS[name](*args)) if name in FACTORS else made
+        return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
 
     def _with_rounded_sum(self, name: str, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
         """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for
@@ -223,11 +223,8 @@ SUMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
 }  # fmt: skip
 """How a softmax changes where the logarithm of its row's sum does."""
 
-FACTORS: dict[str, Callable[..., tuple[Tensor, Tensor]]] = {
-    "mm": lambda one, other, *_: (one, other), "bmm": lambda one, other, *_: (one, other),
-    "addmm": lambda _, one, other, *__: (one, other), "baddbmm": lambda _, one, other, *__: (one, other),
-}  # fmt: skip
-"""The factors of a product among an operator's arguments."""
+FACTORS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2)}
+"""The positions of the factors of a matrix product among an operator's arguments."""
 
 COMPOSED = frozenset({"softplus", "log1p", "expm1", "tanh"})
 """Functions that Triton does not have and that honest kernels compose of exp and log: log(1 + exp(x)), exp(x) - 1,

@@ -14,10 +14,11 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 
+from kernelwright.worker.judge import rounding
 from kernelwright.worker.reference.instance import Instance, cast, outputs
 
 FACTORS = {
-    "mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2), "mv": (0, 1), "addmv": (1, 2), "dot": (0, 1),
+    **rounding.FACTORS, "mv": (0, 1), "addmv": (1, 2), "dot": (0, 1),
     "convolution": (0, 1), "convolution_backward": (0, 1, 2),
 }  # fmt: skip
 """The positions of a product's factors among an operator's arguments. A bias is added in float32."""
