@@ -13,7 +13,8 @@ from torch._subclasses.fake_tensor import FakeTensor
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from kernelwright.worker.judge import elementwise, kept, tolerance
+from kernelwright.worker.judge import elementwise, kept, tolerance, trivial
+from kernelwright.worker.judge.answer import Answer
 from kernelwright.worker.judge.draws import Draws
 from kernelwright.worker.reference import values
 from kernelwright.worker.reference.load import load_problem
@@ -154,3 +155,45 @@ def get_init_inputs():
     )  # fmt: skip
     draws.answer(problem.cases[0].name, 0)
     assert len(drawn) == (1 if layers < 3 else 3)
+
+
+def test_qualification_holds_no_other_answer_while_one_is_made(draws: Draws, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A case whose answer takes a third of the GPU's memory while it is made qualifies, too."""
+    monkeypatch.setattr(kept, "ON_CPU_BYTES", 0)
+    made: list[weakref.ref[Answer]] = []
+    living: list[int] = []
+    as_ever = Draws._made
+
+    def counted(self: Draws, case: str, draw: int) -> Answer:
+        living.append(sum(one() is not None for one in made))
+        answer = as_ever(self, case, draw)
+        made.append(weakref.ref(answer))
+        return answer
+
+    monkeypatch.setattr(Draws, "_made", counted)
+    with torch.no_grad():
+        found = trivial.qualification(draws, "large")
+    assert found.accepted == ()
+    assert {one.name for one in found.answers} >= {"zeros", trivial.PREVIOUS, "input x as it is"}
+    assert len(living) > 4
+    assert max(living) == 0
+
+
+def test_what_was_made_before_memory_ran_out_is_freed_before_the_next_try(
+    draws: Draws, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    draws.answer("large", 0)
+    held: list[weakref.ref[torch.Tensor]] = []
+    as_ever = Draws._made
+
+    def short_of_memory(self: Draws, case: str, draw: int) -> Answer:
+        if not held:
+            large = torch.ones(8)
+            held.append(weakref.ref(large))
+            raise torch.OutOfMemoryError
+        assert held[0]() is None
+        return as_ever(self, case, draw)
+
+    monkeypatch.setattr(Draws, "_made", short_of_memory)
+    assert draws.answer("large", 1).own
+    assert list(draws.kept.answers) == [("large", 1)]

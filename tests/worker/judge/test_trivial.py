@@ -253,3 +253,18 @@ def test_rounding_keeps_the_leading_bits() -> None:
     assert trivial._rounded(x.clone(), 3).tolist()[:6] == [1.0, 1.0, 1.125, -3.25, 0.0, 240.0]
     halves = torch.randn(1000, generator=torch.Generator().manual_seed(0))
     assert torch.equal(trivial._rounded(halves.clone(), 10), halves.half().float())
+
+
+def test_a_problem_with_float8_outputs_qualifies(tmp_path: Path) -> None:
+    """PyTorch adds, subtracts and compares no float8; the judge has to, with their values."""
+    scaled = "(x / x.abs().amax(-1, keepdim=True).clamp(min=1e-4) * 448).to(torch.float8_e4m3fn)"
+    made = judge(tmp_path, f"({scaled}, x.abs().amax(-1))", "torch.randn(6, 64)")
+    assert passing(made) == []
+    answer = made.answer("default", 0)
+    assert answer.dtypes == [torch.float8_e4m3fn, torch.float32]
+    assert answer.expected[0].dtype == torch.float64
+
+
+def test_the_previous_output_is_that_of_the_other_draw(tmp_path: Path) -> None:
+    """An output that does not change between draws is not zero, and is accepted from the draw before."""
+    assert "the previous output" in passing(judge(tmp_path, "x.sign().abs() + 1", "torch.randn(4, 8)"))

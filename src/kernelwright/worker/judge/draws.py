@@ -34,7 +34,7 @@ from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
 from kernelwright.worker.reference.instance import Specs, cast, compulsory_bytes
 from kernelwright.worker.reference.load import LoadedProblem
-from kernelwright.worker.reference.strided import as_dense, readings, strided
+from kernelwright.worker.reference.strided import as_dense, in_own_memory, readings, strided
 
 AFFORDABLE_BYTES, AFFORDABLE_FLOP = 1 << 24, 10**10
 """Limits up to which a case that is not small is affordable: it gets every distribution, as small cases do. Its
@@ -199,11 +199,13 @@ class Draws:
     def _new(self, case: str, draw: int) -> Answer:
         """Make an answer. Its errors, units and floors are recorded, even if the answer is not cached."""
         self.kept.make_room(self._answer_bytes(case))
+        made = None
         try:
             made = self._made(case, draw)
         except (ProblemError, torch.OutOfMemoryError) as error:
             if not (out_of_memory(error) and self.kept.answers):
                 raise
+        if made is None:  # only now: the error held what forward had made when its memory ran out
             self.kept.clear()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
@@ -251,7 +253,8 @@ class Draws:
         given = self.problem.instance(known, seed=self.secret, device=self.device, dtype=dtype)
         by_strides = readings(self.specs[case])[(AS_DENSE - draw) // 2]
         read, memory = as_dense(given, strided(self.specs[case]), self.secret, by_strides)
-        return replace(with_sensitivity(judged(read), self.secret, self.floors[case]), memory=memory)
+        made = with_sensitivity(judged(in_own_memory(read)), self.secret, self.floors[case])
+        return replace(made, instance=read, memory=memory)
 
     def _gains(self, case: str) -> dict[str, float]:
         """The gains of the parameters in every draw of a case, so that its outputs depend on its inputs (`signal`)."""

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 
 import torch
@@ -45,34 +45,47 @@ DEAD_CHANGE = 2.0**-30
 """Share of an output's scale by which a dead parameter may change it. float64 keeps 16 digits; adding and subtracting
 1000 times a value costs 3 of them, and dividing by the deviation of nearly equal values 3 more."""
 
-Made = Callable[[Answer, Answer], list[Tensor | None] | None]
-"""A function from a draw, and another draw of the problem's own inputs, to a trivial answer for each output (None for
-outputs without one)."""
+PREVIOUS = "the previous output"
+
+GIVEN = (0, PERIOD)
+"""The two draws of the problem's own inputs."""
+
+
+@dataclass(frozen=True)
+class Trivial:
+    """A trivial answer. outputs: those that it answers. taken: what it needs of another draw of the problem's own
+    inputs, None if nothing. made: from a draw and from what was taken, the answer to each output (None for outputs
+    without one); None if the reference refuses the values that the answer needs.
+
+    Of two draws only this is held at once: a large case fits on a GPU with one answer, but not with two."""
+
+    name: str
+    outputs: list[int]
+    taken: Callable[[Answer], Tensor] | None
+    made: Callable[[Answer, Tensor | None], list[Tensor | None] | None]
 
 
 def qualification(draws: Draws, case: str) -> CaseQualification:
     """Judge every trivial answer on the draws that judge every candidate."""
     count = len(draws.specs[case].outputs)
-    first, second = draws.answer(case, 0), draws.answer(case, PERIOD)
-    means = [_constant(first.expected[output], second.expected[output]) for output in range(count)]
+    means = _constants(draws, case)
     has_tf32 = draws.problem.precision == "tf32"
-    trivial = [
-        _asked(draws, case, [output], name, _maker(name, output, count, means))
-        for output in range(count) for name in _trivial_names(first, output, has_tf32)
-    ]  # fmt: skip
+    names = [(output, name) for output in range(count)
+             for name in _trivial_names(draws.answer(case, 0), output, has_tf32)]  # fmt: skip
+    trivial = [_asked(draws, case, without_computing(name, output, count, means[output])) for output, name in names]
     ignored: list[TrivialAnswer] = []
     constant: list[str] = []
     dead: list[str] = []
     unused: list[str] = []
-    for position, (name, tensor) in enumerate(given(first.instance)):
-        if tensor.numel() == 0:
+    tensors = [(name, tensor.numel()) for name, tensor in given(draws.answer(case, 0).instance)]
+    for position, (name, elements) in enumerate(tensors):
+        if elements == 0:
             continue
-        other = given(second.instance)[position][1]
-        if torch.equal(tensor, other):
+        if _is_constant(draws, case, position):
             constant.append(name)
-            if torch.equal(tensor, _perturbed(tensor)):
+            if _is_only_one(draws, case, position):
                 continue  # nothing else can be put in its place without leaving the range that the problem gives
-        found = _asked(draws, case, list(range(count)), f"without {name}", _ignoring(position))
+        found = _asked(draws, case, ignoring(name, position, count))
         if found is None:
             continue
         ignored.append(found)
@@ -82,28 +95,49 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
         case=case, answers=tuple(answer for answer in trivial if answer is not None), ignored=tuple(ignored),
         constant=tuple(constant), dead=tuple(dead), unused=tuple(unused),
         rounded=tuple(output for output in range(count)
-                      if first.rounded[output] or second.rounded[output]),
+                      if any(draws.answer(case, draw).rounded[output] for draw in GIVEN)),
     )  # fmt: skip
 
 
-def _asked(draws: Draws, case: str, positions: list[int], name: str, make: Made) -> TrivialAnswer | None:
-    """Judge a trivial answer on one draw after the other until one rejects it. positions: the outputs that it answers.
-    None if the reference refuses the values that the answer needs."""
+def _asked(draws: Draws, case: str, trivial: Trivial) -> TrivialAnswer | None:
+    """Judge a trivial answer on one draw after the other until one rejects it. None if the reference refuses the values
+    that the answer needs."""
     judged: list[TrivialAnswer] = []
-    given_draws = [0, PERIOD]
-    for draw in [*given_draws, *(one for one in draws.draws_for_everyone(case) if one not in given_draws)]:
-        few = math.prod(draws.specs[case].outputs[positions[0]].shape) <= MANY_ELEMENTS
+    for draw in [*GIVEN, *(one for one in draws.draws_for_everyone(case) if one not in GIVEN)]:
+        few = math.prod(draws.specs[case].outputs[trivial.outputs[0]].shape) <= MANY_ELEMENTS
         is_rejected = any(not one.accepted for one in judged)
-        if is_rejected and not (draw == PERIOD and few and not name.startswith("without ")):
+        if is_rejected and not (draw == PERIOD and few and not trivial.name.startswith("without ")):
             break
-        answer, other = draws.answer(case, draw), draws.answer(case, 0 if draw == PERIOD else PERIOD)
-        made = make(answer, other)
-        if made is None:
+        found = _on_draw(draws, case, draw, trivial)
+        if found is None:
             break  # the reference refuses other values, so they matter
-        found = [_judged(draws, case, draw, name, output, tensor)
-                 for output in positions if (tensor := made[output]) is not None]  # fmt: skip
-        judged.append(_most_telling(found))
+        judged.append(found)
     return _most_telling(judged) if judged else None
+
+
+def _on_draw(draws: Draws, case: str, draw: int, trivial: Trivial) -> TrivialAnswer | None:
+    taken = trivial.taken(draws.answer(case, _other(draw))) if trivial.taken else None
+    made = trivial.made(draws.answer(case, draw), taken)
+    if made is None:
+        return None
+    return _most_telling([_judged(draws, case, draw, trivial.name, output, tensor)
+                          for output in trivial.outputs if (tensor := made[output]) is not None])  # fmt: skip
+
+
+def _other(draw: int) -> int:
+    """Another draw of the problem's own inputs."""
+    return GIVEN[0] if draw == GIVEN[1] else GIVEN[1]
+
+
+def _is_constant(draws: Draws, case: str, position: int) -> bool:
+    """Whether both draws of the problem's own inputs give a tensor the same values. position: of it in `given`."""
+    one, other = (given(draws.answer(case, draw).instance)[position][1] for draw in GIVEN)
+    return torch.equal(one, other)
+
+
+def _is_only_one(draws: Draws, case: str, position: int) -> bool:
+    tensor = given(draws.answer(case, 0).instance)[position][1]
+    return torch.equal(tensor, _perturbed(tensor))
 
 
 # --- answers without computing -------------------------------------------------------------------------
@@ -111,7 +145,7 @@ def _asked(draws: Draws, case: str, positions: list[int], name: str, make: Made)
 
 def _trivial_names(answer: Answer, output: int, has_tf32: bool) -> Iterator[str]:
     dtype, expected = answer.dtypes[output], answer.expected[output]
-    yield from ("zeros", "a constant", "the previous output")
+    yield from ("zeros", "a constant", PREVIOUS)
     if expected.numel() > 1:
         yield from ("the first half only", "the last sixteenth left zero")
     if tolerance.real(dtype) in COARSE_BITS:
@@ -124,22 +158,30 @@ def _trivial_names(answer: Answer, output: int, has_tf32: bool) -> Iterator[str]
             yield f"input {name} as it is"
 
 
-def _maker(name: str, output: int, count: int, means: list[float | complex]) -> Made:
-    def make(answer: Answer, other: Answer) -> list[Tensor | None]:
-        return [_trivial(name, answer, other, output, means[output]) if one == output else None for one in range(count)]
+def without_computing(name: str, output: int, count: int, mean: float | complex) -> Trivial:
+    """The trivial answer of that name to one of `count` outputs. mean: of the output over two draws."""
 
-    return make
+    def made(answer: Answer, taken: Tensor | None) -> list[Tensor | None]:
+        return [_without_computing(name, answer, taken, output, mean) if one == output else None
+                for one in range(count)]  # fmt: skip
+
+    def previous(other: Answer) -> Tensor:
+        return other.expected[output].to(other.dtypes[output])
+
+    return Trivial(name, [output], previous if name == PREVIOUS else None, made)
 
 
-def _trivial(name: str, answer: Answer, previous: Answer, output: int, mean: float | complex) -> Tensor:
-    """The trivial answer of that name to a draw, in the dtype of the output. mean: of the output over two draws."""
+def _without_computing(
+    name: str, answer: Answer, previous: Tensor | None, output: int, mean: float | complex
+) -> Tensor:  # fmt: skip
+    """The answer of that name to a draw, in the dtype of the output."""
     dtype, expected = answer.dtypes[output], answer.expected[output]
     if name == "zeros":
         return torch.zeros_like(expected, dtype=dtype)
     if name == "a constant":
         return torch.full_like(expected, round(mean.real) if tolerance.is_whole(dtype) else mean, dtype=dtype)
-    if name == "the previous output":
-        return previous.expected[output].to(dtype)
+    if previous is not None:
+        return previous
     if name.startswith("rounded"):
         made = expected.to(dtype, copy=True).resolve_conj()
         _rounded(torch.view_as_real(made) if dtype.is_complex else made, int(name.split()[2]))
@@ -157,9 +199,10 @@ def _trivial(name: str, answer: Answer, previous: Answer, output: int, mean: flo
     return part.reshape(expected.shape)
 
 
-def _constant(*expected: Tensor) -> float | complex:
-    """The constant that answers every draw: the mean of the draws' means."""
-    return sum(map(_mean, expected)) / len(expected)
+def _constants(draws: Draws, case: str) -> list[float | complex]:
+    """The constant that answers every draw, for each output: the mean of the draws' means."""
+    means = [list(map(_mean, draws.answer(case, draw).expected)) for draw in GIVEN]
+    return [sum(of_output) / len(GIVEN) for of_output in zip(*means, strict=True)]
 
 
 def _mean(expected: Tensor) -> float | complex:
@@ -195,18 +238,20 @@ def _fitted(tensor: Tensor, shape: torch.Size) -> Tensor | None:
 # --- answers that ignore something --------------------------------------------------------------------------
 
 
-def _ignoring(position: int) -> Made:
+def ignoring(name: str, position: int, count: int) -> Trivial:
     """The answer of a kernel that ignores one tensor: the framework's outputs with other values in its place. position:
-    of the tensor in `given`."""
+    of the tensor in `given`. count: of the outputs."""
 
-    def make(answer: Answer, other: Answer) -> list[Tensor | None] | None:
-        tensor, another = given(answer.instance)[position][1], given(other.instance)[position][1]
-        if torch.equal(tensor, another):
-            another = _perturbed(tensor)
-        made = _attempted(lambda: _outputs_with(answer.instance, position, another, framework_outputs))
-        return None if made is None else list(made)
+    def taken(other: Answer) -> Tensor:
+        return given(other.instance)[position][1]
 
-    return make
+    def made(answer: Answer, another: Tensor | None) -> list[Tensor | None] | None:
+        tensor = given(answer.instance)[position][1]
+        other = _perturbed(tensor) if another is None or torch.equal(tensor, another) else another
+        found = _attempted(lambda: _outputs_with(answer.instance, position, other, framework_outputs))
+        return None if found is None else list(found)
+
+    return Trivial(f"without {name}", list(range(count)), taken, made)
 
 
 def _outputs_with(

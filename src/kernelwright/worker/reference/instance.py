@@ -30,7 +30,8 @@ class Instance:
 
     module: in eval mode, no parameter requires a gradient. input_names: a name for each of `inputs`; init_names:
     likewise for the constructor's arguments. file: the problem file, for error messages. mutates: names of the inputs
-    that forward changes in place. dtype: of tensors that forward creates itself, None for PyTorch's default. gradients:
+    that forward changes in place. dtype: of tensors that forward creates itself, None for PyTorch's default. is_cast:
+    whether `cast` made it; its float8 outputs are then widened, as PyTorch computes little with float8. gradients:
     whether a call keeps the autograd graph. arguments: how inputs are nested in forward's arguments (`structure`), ""
     if they are not. keywords: names of the arguments that are passed by name. joint: how many of the last inputs are
     gradients of outputs. gradients_of: the inputs and parameters whose gradients are the last outputs (`gradients.py`).
@@ -44,6 +45,7 @@ class Instance:
     file: Path
     mutates: tuple[str, ...] = ()
     dtype: torch.dtype | None = None
+    is_cast: bool = False
     gradients: bool = False
     arguments: str = ""
     keywords: tuple[str, ...] = ()
@@ -92,7 +94,12 @@ def with_copies(instance: Instance) -> Instance:
 
 def ran(instance: Instance) -> tuple[Tensor, ...]:
     """Like `outputs`, but changes the instance's own inputs."""
-    return returned(instance)[0]
+    made = returned(instance)[0]
+    return tuple(one.to(instance.dtype) if is_float8(one) else one for one in made) if instance.is_cast else made
+
+
+def is_float8(tensor: Tensor) -> bool:
+    return tensor.is_floating_point() and tensor.element_size() == 1
 
 
 def returned(instance: Instance) -> tuple[tuple[Tensor, ...], str]:
@@ -190,7 +197,7 @@ def cast(instance: Instance, dtype: str) -> Instance:
     for tensor in [*module.parameters(), *module.buffers()]:
         tensor.data = converted(tensor.data)
     inputs = tuple(converted(value) if isinstance(value, Tensor) else value for value in instance.inputs)
-    return replace(instance, module=module, inputs=inputs, dtype=wanted)
+    return replace(instance, module=module, inputs=inputs, dtype=wanted, is_cast=True)
 
 
 def specs(instance: Instance) -> Specs:

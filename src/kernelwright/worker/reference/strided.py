@@ -34,6 +34,14 @@ def strided(specs: Specs) -> Specs:
     return replace(specs, inputs=tuple(map(laid, specs.inputs)))
 
 
+def in_own_memory(instance: Instance) -> Instance:
+    """The instance with its inputs copied out of padded memory. PyTorch's flash attention loads vectors from any
+    address; a misaligned one ends the CUDA context, and the judge with it."""
+    inputs = (value.clone(memory_format=torch.contiguous_format) if isinstance(value, torch.Tensor) else value
+              for value in instance.inputs)  # fmt: skip
+    return replace(instance, inputs=tuple(inputs))
+
+
 MOST_READ_APART = 4
 """With more padded inputs, only the reading that takes all of them as dense is tried, because each reading takes a run
 of the reference."""
