@@ -60,6 +60,7 @@ def test_the_python_of_the_readme_runs(fresh: Fresh) -> None:
     (code,) = (code for code in codes(ROOT / "README.md") if code.language == "python")
     (fresh.home / "first.py").write_text(code.text)
     assert fresh("python", "first.py").stdout.startswith("right\nmine qualifies: no trivial answer passes")
+    assert (fresh.home / "problems" / "mine" / "problem.py").is_file()
 
 
 def test_a_first_kernel_is_verified_and_the_time_to_it_is_printed(
