@@ -83,7 +83,7 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
             continue
         if _is_constant(draws, case, position):
             constant.append(name)
-            if _is_only_one(draws, case, position):
+            if _cannot_be_perturbed(draws, case, position):
                 continue  # nothing else can be put in its place without leaving the range that the problem gives
         found = _asked(draws, case, ignoring(name, position, count))
         if found is None:
@@ -135,7 +135,7 @@ def _is_constant(draws: Draws, case: str, position: int) -> bool:
     return torch.equal(one, other)
 
 
-def _is_only_one(draws: Draws, case: str, position: int) -> bool:
+def _cannot_be_perturbed(draws: Draws, case: str, position: int) -> bool:
     tensor = given(draws.answer(case, 0).instance)[position][1]
     return torch.equal(tensor, _perturbed(tensor))
 
