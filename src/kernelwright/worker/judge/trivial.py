@@ -54,25 +54,25 @@ GIVEN = (0, PERIOD)
 @dataclass(frozen=True)
 class Trivial:
     """A trivial answer. outputs: those that it answers. taken: what it needs of another draw of the problem's own
-    inputs, None if nothing. made: from a draw and from what was taken, the answer to each output (None for outputs
-    without one); None if the reference refuses the values that the answer needs.
+    inputs, None if nothing. made: from a draw and from what was taken, the answer to each of `outputs`; None if the
+    reference refuses the values that the answer needs.
 
     Of two draws only this is held at once: a large case fits on a GPU with one answer, but not with two."""
 
     name: str
     outputs: list[int]
     taken: Callable[[Answer], Tensor] | None
-    made: Callable[[Answer, Tensor | None], list[Tensor | None] | None]
+    made: Callable[[Answer, Tensor | None], list[Tensor] | None]
 
 
 def qualification(draws: Draws, case: str) -> CaseQualification:
     """Judge every trivial answer on the draws that judge every candidate."""
     count = len(draws.specs[case].outputs)
-    means = _constants(draws, case)
+    constants, rounded = _in_both_draws(draws, case)
     has_tf32 = draws.problem.precision == "tf32"
     names = [(output, name) for output in range(count)
              for name in _trivial_names(draws.answer(case, 0), output, has_tf32)]  # fmt: skip
-    trivial = [_asked(draws, case, without_computing(name, output, count, means[output])) for output, name in names]
+    trivial = [_asked(draws, case, without_computing(name, output, constants[output])) for output, name in names]
     ignored: list[TrivialAnswer] = []
     constant: list[str] = []
     dead: list[str] = []
@@ -92,11 +92,14 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
         if found.accepted and is_dead(draws, case, position):
             (unused if name.startswith("input ") else dead).append(name)
     return CaseQualification(
-        case=case, answers=tuple(answer for answer in trivial if answer is not None), ignored=tuple(ignored),
-        constant=tuple(constant), dead=tuple(dead), unused=tuple(unused),
-        rounded=tuple(output for output in range(count)
-                      if any(draws.answer(case, draw).rounded[output] for draw in GIVEN)),
-    )  # fmt: skip
+        case=case,
+        answers=tuple(answer for answer in trivial if answer is not None),
+        ignored=tuple(ignored),
+        constant=tuple(constant),
+        dead=tuple(dead),
+        unused=tuple(unused),
+        rounded=tuple(output for output in range(count) if rounded[output]),
+    )
 
 
 def _asked(draws: Draws, case: str, trivial: Trivial) -> TrivialAnswer | None:
@@ -121,7 +124,7 @@ def _on_draw(draws: Draws, case: str, draw: int, trivial: Trivial) -> TrivialAns
     if made is None:
         return None
     return _most_telling([_judged(draws, case, draw, trivial.name, output, tensor)
-                          for output in trivial.outputs if (tensor := made[output]) is not None])  # fmt: skip
+                          for output, tensor in zip(trivial.outputs, made, strict=True)])  # fmt: skip
 
 
 def _other(draw: int) -> int:
@@ -158,12 +161,11 @@ def _trivial_names(answer: Answer, output: int, has_tf32: bool) -> Iterator[str]
             yield f"input {name} as it is"
 
 
-def without_computing(name: str, output: int, count: int, mean: float | complex) -> Trivial:
-    """The trivial answer of that name to one of `count` outputs. mean: of the output over two draws."""
+def without_computing(name: str, output: int, mean: float | complex) -> Trivial:
+    """The trivial answer of that name to an output. mean: of the output over two draws."""
 
-    def made(answer: Answer, taken: Tensor | None) -> list[Tensor | None]:
-        return [_without_computing(name, answer, taken, output, mean) if one == output else None
-                for one in range(count)]  # fmt: skip
+    def made(answer: Answer, taken: Tensor | None) -> list[Tensor]:
+        return [_without_computing(name, answer, taken, output, mean)]
 
     def previous(other: Answer) -> Tensor:
         return other.expected[output].to(other.dtypes[output])
@@ -199,10 +201,18 @@ def _without_computing(
     return part.reshape(expected.shape)
 
 
-def _constants(draws: Draws, case: str) -> list[float | complex]:
-    """The constant that answers every draw, for each output: the mean of the draws' means."""
-    means = [list(map(_mean, draws.answer(case, draw).expected)) for draw in GIVEN]
-    return [sum(of_output) / len(GIVEN) for of_output in zip(*means, strict=True)]
+def _in_both_draws(draws: Draws, case: str) -> tuple[list[float | complex], list[bool]]:
+    """For each output, the constant that answers every draw, which is the mean of the draws' means, and whether a draw
+    accepts whole numbers rounded in other ways. Each draw is looked at once: of a large case it is made anew."""
+    means: list[list[float | complex]] = []
+    rounded: list[list[bool]] = []
+    for draw in GIVEN:
+        answer = draws.answer(case, draw)
+        means.append(list(map(_mean, answer.expected)))
+        rounded.append(list(map(bool, answer.rounded)))
+        del answer  # before the next one is made
+    constants = [sum(of_output) / len(GIVEN) for of_output in zip(*means, strict=True)]
+    return constants, list(map(any, zip(*rounded, strict=True)))
 
 
 def _mean(expected: Tensor) -> float | complex:
@@ -245,11 +255,11 @@ def ignoring(name: str, position: int, count: int) -> Trivial:
     def taken(other: Answer) -> Tensor:
         return given(other.instance)[position][1]
 
-    def made(answer: Answer, another: Tensor | None) -> list[Tensor | None] | None:
+    def made(answer: Answer, another: Tensor | None) -> list[Tensor] | None:
         tensor = given(answer.instance)[position][1]
         other = _perturbed(tensor) if another is None or torch.equal(tensor, another) else another
         found = _attempted(lambda: _outputs_with(answer.instance, position, other, framework_outputs))
-        return None if found is None else list(found)
+        return None if found is None else list(found[:count])
 
     return Trivial(f"without {name}", list(range(count)), taken, made)
 

@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from kernelwright.worker.judge import elementwise
-from kernelwright.worker.reference.instance import Instance, cast, mutated
+from kernelwright.worker.reference.instance import Instance, cast, is_float8, mutated
 
 MOVED = 1 / 64
 """Largest relative change of a value in the second run. Signs stay, and so do most comparisons with thresholds."""
@@ -67,4 +67,4 @@ def same_values(made: Tensor, source: Tensor) -> Tensor:
 
 def comparable(value: Tensor) -> Tensor:
     """PyTorch compares no float8 with other numbers."""
-    return value.float() if value.is_floating_point() and value.element_size() == 1 else value
+    return value.float() if is_float8(value) else value
