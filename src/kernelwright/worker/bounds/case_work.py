@@ -7,7 +7,7 @@ import torch
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.bounds.work import Work, least_work, taped
-from kernelwright.worker.reference.instance import Specs, compulsory_bytes
+from kernelwright.worker.reference.instance import Specs, compulsory_bytes, is_out_of_memory
 from kernelwright.worker.reference.load import LoadedProblem
 
 CPU_BYTES, CPU_FLOP = 1 << 24, 10**9
@@ -37,7 +37,7 @@ def case_work(problem: LoadedProblem, case: Case, dtype: str | None, specs: Spec
     except (
         ProblemError
     ) as error:  # no half-precision kernel on the CPU, or no memory: the caller meets it where it matters
-        if device == "cpu" or isinstance(error.__cause__, torch.OutOfMemoryError):
+        if device == "cpu" or is_out_of_memory(error):
             return work
         raise
     except torch.OutOfMemoryError:

@@ -14,12 +14,12 @@ from dataclasses import dataclass, field, replace
 import torch
 
 from kernelwright.errors import ProblemError
-from kernelwright.model import Case
+from kernelwright.model import Case, TensorSpec
 from kernelwright.worker.judge import elementwise, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choice, choices
 from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
-from kernelwright.worker.reference.instance import Instance, cast, outputs
+from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_out_of_memory, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
@@ -114,7 +114,7 @@ def answered(
             if tried in values.MAGNITUDES and not steady(answer, seed):
                 continue
         except ProblemError as error:
-            if out_of_memory(error):
+            if is_out_of_memory(error):
                 raise
             continue  # the reference asserts something about its inputs
         if tried == values.SPECIAL and any(map(tolerance.is_whole, answer.dtypes)):
@@ -146,11 +146,6 @@ def draws_random(operator: str) -> bool:
     packet = getattr(torch.ops.aten, operator, None)
     overloads = packet.overloads() if packet is not None else []
     return any(torch.Tag.nondeterministic_seeded in getattr(packet, one).tags for one in overloads)
-
-
-def out_of_memory(error: BaseException) -> bool:
-    """Whether an error means out of memory, in our own code or in the problem's."""
-    return isinstance(error, torch.OutOfMemoryError) or isinstance(error.__cause__, torch.OutOfMemoryError)
 
 
 def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
@@ -254,11 +249,8 @@ def as_before(
 
 def in_float32(instance: Instance, exact: tuple[torch.Tensor, ...], lenient: bool) -> list[tolerance.Errors]:
     """The framework's errors in float32; empty if it refuses float32."""
-    try:
-        produced = as_before(instance, exact, outputs(cast(instance, "float32")))
-    except ProblemError as error:
-        if out_of_memory(error):
-            raise
+    produced = accepted(lambda: as_before(instance, exact, outputs(cast(instance, "float32"))))
+    if produced is None:
         return []
     return [tolerance.errors(p, e, lenient) for p, e in zip(produced, exact, strict=True)]
 
@@ -305,3 +297,25 @@ def framework_outputs(instance: Instance) -> tuple[torch.Tensor, ...]:
         wide = outputs(cast(instance, "float32"))
         dtype = next(v.dtype for v in instance.inputs if isinstance(v, torch.Tensor) and v.is_floating_point())
         return tuple(w.to(dtype) if w.is_floating_point() else w for w in wide)
+
+
+def as_described(answer: Answer, case: str, described: Specs) -> Answer:
+    """`answer`; raises `ProblemError` if the shapes of its inputs or outputs differ from `described`, which were found
+    with another seed: one plan cannot serve both."""
+    inputs = [one for one in answer.instance.inputs if isinstance(one, torch.Tensor)]
+    before = [one for one in described.inputs if isinstance(one, TensorSpec)]
+    found = [("input", inputs, before), ("output", list(answer.expected), list(described.outputs))]
+    for what, tensors, specs in found:
+        shapes, known = [tuple(one.shape) for one in tensors], [one.shape for one in specs]
+        if shapes != known:
+            maker = "get_inputs" if what == "input" else "forward"
+            raise ProblemError(
+                f"{answer.instance.file}: case {case!r}: the sizes of {what}s differ from draw to draw: "
+                f"{_sizes(known)}, then {_sizes(shapes)}",
+                f"the sizes that {maker} gives may depend on the case only, not on random numbers or on values",
+            )
+    return answer
+
+
+def _sizes(shapes: list[tuple[int, ...]]) -> str:
+    return ", ".join("×".join(map(str, shape)) or "a scalar" for shape in shapes) or "none"

@@ -11,6 +11,7 @@ import math
 import random
 import secrets
 from dataclasses import replace
+from functools import partial
 
 import torch
 
@@ -22,8 +23,8 @@ from kernelwright.worker.judge import terms, tolerance
 from kernelwright.worker.judge.answer import (
     Answer,
     answered,
+    as_described,
     judged,
-    out_of_memory,
     random_operators,
     refuse_random,
     usable,
@@ -32,7 +33,7 @@ from kernelwright.worker.judge.answer import (
 from kernelwright.worker.judge.kept import Kept
 from kernelwright.worker.plan.plan import AGAIN, AGAIN_FEW, AS_DENSE
 from kernelwright.worker.reference import signal, values
-from kernelwright.worker.reference.instance import Specs, cast, compulsory_bytes
+from kernelwright.worker.reference.instance import Specs, accepted, cast, compulsory_bytes, is_out_of_memory
 from kernelwright.worker.reference.load import LoadedProblem
 from kernelwright.worker.reference.strided import as_dense, in_own_memory, readings, strided
 
@@ -173,11 +174,8 @@ class Draws:
         """The draw whose padded inputs are taken as dense in this reading (empty if it is not usable), and how many
         readings there are."""
         draw, count = AS_DENSE - 2 * reading, len(readings(self.specs[case]))
-        try:
-            answer = self.answer(case, draw)
-        except ProblemError as error:
-            if out_of_memory(error):
-                raise
+        answer = accepted(partial(self.answer, case, draw))
+        if answer is None:
             return [], count
         return ([draw] if all(map(usable, answer.own, answer.dtypes)) else []), count
 
@@ -203,7 +201,7 @@ class Draws:
         try:
             made = self._made(case, draw)
         except (ProblemError, torch.OutOfMemoryError) as error:
-            if not (out_of_memory(error) and self.kept.answers):
+            if not (is_out_of_memory(error) and self.kept.answers):
                 raise
         if made is None:  # only now: the error held what forward had made when its memory ran out
             self.kept.clear()
@@ -328,7 +326,7 @@ class Draws:
             try:
                 self.measured_terms[case] = terms.measured(cast(self.answer(case, 0).instance, "float64"))
             except (ProblemError, torch.OutOfMemoryError) as error:
-                if not out_of_memory(error):
+                if not is_out_of_memory(error):
                     raise
                 self.measured_terms[case] = [None] * len(self.specs[case].outputs)
             if self.device != "cpu":
@@ -377,25 +375,3 @@ def with_strided(draws: Draws) -> tuple[dict[str, Specs], dict[str, str]]:
         return draws.specs, {}
     name = min(small, key=lambda one: (small[one].held_out, draws.input_bytes(one)))  # a search sees no held-out case
     return {**draws.specs, f"{name}/{STRIDED}": strided(draws.specs[name])}, {f"{name}/{STRIDED}": name}
-
-
-def as_described(answer: Answer, case: str, described: Specs) -> Answer:
-    """`answer`; raises `ProblemError` if the shapes of its inputs or outputs differ from `described`, which were found
-    with another seed: one plan cannot serve both."""
-    inputs = [one for one in answer.instance.inputs if isinstance(one, torch.Tensor)]
-    before = [one for one in described.inputs if isinstance(one, TensorSpec)]
-    found = [("input", inputs, before), ("output", list(answer.expected), list(described.outputs))]
-    for what, tensors, specs in found:
-        shapes, known = [tuple(one.shape) for one in tensors], [one.shape for one in specs]
-        if shapes != known:
-            maker = "get_inputs" if what == "input" else "forward"
-            raise ProblemError(
-                f"{answer.instance.file}: case {case!r}: the sizes of {what}s differ from draw to draw: "
-                f"{_sizes(known)}, then {_sizes(shapes)}",
-                f"the sizes that {maker} gives may depend on the case only, not on random numbers or on values",
-            )
-    return answer
-
-
-def _sizes(shapes: list[tuple[int, ...]]) -> str:
-    return ", ".join("×".join(map(str, shape)) or "a scalar" for shape in shapes) or "none"

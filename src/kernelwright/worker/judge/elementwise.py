@@ -12,14 +12,14 @@ from __future__ import annotations
 import math
 import random
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
-from kernelwright.errors import ProblemError
 from kernelwright.worker.judge import rounding
 from kernelwright.worker.judge.tolerance import CHUNK, Scale, describe, is_whole, real
-from kernelwright.worker.reference.instance import Instance, cast, outputs
+from kernelwright.worker.reference.instance import Instance, accepted, cast, outputs
 
 MULTIPLE = 48.0
 """The error that is allowed, in units; times the framework's own largest error in units, if that is above 1. Nearly all
@@ -114,17 +114,7 @@ def _moved_outputs(wide: Instance, seed: str) -> tuple[Tensor, ...] | None:
         if one.device not in generators:
             generators[one.device] = torch.Generator(device=one.device).manual_seed(number)
         _step(one, generators[one.device])
-    return accepted_outputs(wide)
-
-
-def accepted_outputs(instance: Instance) -> tuple[Tensor, ...] | None:
-    """The outputs of the reference; None if it refuses these inputs."""
-    try:
-        return outputs(instance)
-    except ProblemError as error:
-        if isinstance(error.__cause__, torch.OutOfMemoryError):
-            raise
-        return None
+    return accepted(partial(outputs, wide))
 
 
 def _step(value: Tensor, generator: torch.Generator) -> None:

@@ -19,7 +19,7 @@ from torch import Tensor
 from torch.nn.attention import SDPBackend, sdpa_kernel
 
 from kernelwright.errors import ProblemError
-from kernelwright.worker.reference.instance import Input, Instance, outputs
+from kernelwright.worker.reference.instance import Input, Instance, is_out_of_memory, outputs
 
 Edge = tuple[Any, int]
 """A node of the autograd graph, and the number of one of its outputs."""
@@ -41,7 +41,7 @@ def measured(wide: Instance) -> list[int | None]:
             known: dict[Any, int] = {}
             return [_longest((one.grad_fn, one.output_nr), known) if one.grad_fn is not None else None for one in made]
     except ProblemError as error:
-        if isinstance(error.__cause__, torch.OutOfMemoryError):
+        if is_out_of_memory(error):
             raise
         return [None] * len(outputs(wide))  # forward fails with gradients
     finally:

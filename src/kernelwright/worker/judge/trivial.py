@@ -16,13 +16,12 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from kernelwright.errors import ProblemError
 from kernelwright.model import CaseQualification, TrivialAnswer
 from kernelwright.worker.judge import tolerance
-from kernelwright.worker.judge.answer import Answer, framework_outputs, out_of_memory
+from kernelwright.worker.judge.answer import Answer, framework_outputs
 from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.draws import PERIOD, Draws
-from kernelwright.worker.reference.instance import Instance, cast, given, outputs
+from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
 
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}
 """Explicit mantissa bits of the next coarser format, by output dtype: float32, float16, and the e4m3 kind of float8."""
@@ -258,7 +257,7 @@ def ignoring(name: str, position: int, count: int) -> Trivial:
     def made(answer: Answer, another: Tensor | None) -> list[Tensor] | None:
         tensor = given(answer.instance)[position][1]
         other = _perturbed(tensor) if another is None or torch.equal(tensor, another) else another
-        found = _attempted(lambda: _outputs_with(answer.instance, position, other, framework_outputs))
+        found = accepted(lambda: _outputs_with(answer.instance, position, other, framework_outputs))
         return None if found is None else list(found[:count])
 
     return Trivial(f"without {name}", list(range(count)), taken, made)
@@ -292,7 +291,7 @@ def is_dead(draws: Draws, case: str, position: int) -> bool:
             others += [again.to(tensor.dtype), *(tensor * factor for factor in DEAD_FACTORS)]
         before = outputs(wide)
         for other in others:
-            made = _attempted(partial(_outputs_with, wide, position, other, outputs))
+            made = accepted(partial(_outputs_with, wide, position, other, outputs))
             if made is None or not all(map(_same, made, before)):
                 return False
     return True
@@ -304,15 +303,6 @@ def _same(made: Tensor, before: Tensor) -> bool:
         return torch.equal(made, before)
     found = tolerance.errors(made, before)
     return not found.special and found.max_abs <= DEAD_CHANGE * found.scale.largest
-
-
-def _attempted(make: Callable[[], tuple[Tensor, ...]]) -> tuple[Tensor, ...] | None:
-    try:
-        return make()
-    except ProblemError as error:
-        if out_of_memory(error):
-            raise
-        return None
 
 
 def _perturbed(tensor: Tensor) -> Tensor:

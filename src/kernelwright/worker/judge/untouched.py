@@ -8,13 +8,14 @@ untouched only if it keeps its value there, too.
 from __future__ import annotations
 
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor
 
 from kernelwright.worker.judge import elementwise
-from kernelwright.worker.reference.instance import Instance, cast, is_float8, mutated
+from kernelwright.worker.reference.instance import Instance, accepted, cast, is_float8, mutated, outputs
 
 MOVED = 1 / 64
 """Largest relative change of a value in the second run. Signs stay, and so do most comparisons with thresholds."""
@@ -30,7 +31,7 @@ def untouched(instance: Instance, produced: tuple[Tensor, ...], exact: tuple[Ten
     found = [same_values(made, source) & same_values(wide, source)
              for source, made, wide in zip(changed, produced[first:], exact[first:], strict=True)]  # fmt: skip
     other = with_other_values(instance)
-    made_again = elementwise.accepted_outputs(other)
+    made_again = accepted(partial(outputs, other))
     if made_again is None:
         return found
     return [mask & same_values(made, source)

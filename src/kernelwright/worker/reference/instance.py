@@ -7,9 +7,10 @@ from __future__ import annotations
 
 import copy
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, nn
@@ -20,6 +21,8 @@ from kernelwright.model import Scalar, TensorSpec
 from kernelwright.worker.plan.structure import arguments_from, result_of
 from kernelwright.worker.reference.problem_module import call, floating_dtype
 from kernelwright.worker.reference.wide import computed_in
+
+T = TypeVar("T")
 
 Input = Tensor | Scalar | None
 
@@ -83,6 +86,21 @@ def outputs(instance: Instance) -> tuple[Tensor, ...]:
     """The reference's outputs as a flat tuple, then the inputs that it changes in place, with their new values. The
     instance's own inputs are not changed."""
     return ran(with_copies(instance))
+
+
+def accepted(ask: Callable[[], T]) -> T | None:
+    """What `ask` gives; None if the reference refuses its values. Raises `ProblemError` if memory runs out."""
+    try:
+        return ask()
+    except ProblemError as error:
+        if is_out_of_memory(error):
+            raise
+        return None
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    """Whether an error means out of memory, in our own code or in the problem's."""
+    return isinstance(error, torch.OutOfMemoryError) or isinstance(error.__cause__, torch.OutOfMemoryError)
 
 
 def with_copies(instance: Instance) -> Instance:
