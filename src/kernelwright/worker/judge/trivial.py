@@ -202,7 +202,7 @@ def _without_computing(
 
 def _in_both_draws(draws: Draws, case: str) -> tuple[list[float | complex], list[bool]]:
     """For each output, the constant that answers every draw, which is the mean of the draws' means, and whether a draw
-    accepts whole numbers rounded in other ways. Each draw is looked at once: that of a large case is made every time."""
+    accepts whole numbers rounded in other ways. Each draw is looked at once, as it may have to be made."""
     means: list[list[float | complex]] = []
     rounded: list[list[bool]] = []
     for draw in GIVEN:
