@@ -85,7 +85,7 @@ def test_a_repair_is_answered_by_the_file_of_that_name_and_else_declined() -> No
     reply("0.md", 128, "fails: wrong")
     reply("0.repair.md", 512)
     reply("1.md", 256, "fails: wrong")
-    assert begun("--option", "rounds=1") == 0
+    assert begun("--option", "rounds=1", "--in-flight", "1") == 0
     repairs = [trial for trial in trials() if trial.request.operator is Operator.REPAIR]
     assert [trial.request.parents[0] for trial in repairs] == [1, 2]
     assert [trial.proposal.note for trial in repairs if trial.proposal.candidate is not None] == ["blocks of 512"]
