@@ -19,7 +19,7 @@ from kernelwright.worker.judge import elementwise, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choice, choices
 from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
-from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_out_of_memory, outputs
+from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_float8, is_out_of_memory, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
@@ -51,8 +51,8 @@ HEADROOM = 0.5
 @dataclass
 class Answer:
     """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
-    framework's own error for each output. dtypes: what a candidate has to return. rounded: of whole numbers, results
-    other than float64's that are as right, element by element. sensitive: see `elementwise`,
+    framework's own error for each output. dtypes: what a candidate has to return. rounded: of quantized outputs,
+    results other than float64's that are as right, element by element. sensitive: see `elementwise`,
     None where it was not asked for. floors, units: then the typical size of each output on the problem's own inputs,
     and the framework's largest error in units. left_alone: for each input that forward changes in place the elements
     that it does not touch. choices: for each output of indices how PyTorch may choose among equal values."""
@@ -117,7 +117,7 @@ def answered(
             if is_out_of_memory(error):
                 raise
             continue  # the reference asserts something about its inputs
-        if tried == values.SPECIAL and any(map(tolerance.is_whole, answer.dtypes)):
+        if tried == values.SPECIAL and any(map(tolerance.is_quantized, answer.dtypes)):
             continue  # devices differ in the whole number that a NaN becomes
         if all(map(precise if tried in values.STRICT else usable, answer.own, answer.dtypes)):
             return measured(answer)
@@ -197,12 +197,14 @@ def with_tf32(own: tolerance.Errors, other: tolerance.Errors) -> tolerance.Error
 def as_right(
     instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...]
 ) -> list[tuple[torch.Tensor, ...]]:
-    """For each output of whole numbers, the other right results besides float64's: the framework's own result, and the
-    smallest and the largest result when intermediate results are rounded in other ways."""
-    others = [[p] if tolerance.is_whole(p.dtype) else [] for p in produced]
+    """For each quantized output, the right results besides float64's: the framework's own, and the smallest and the
+    largest when intermediate results are rounded in other ways."""
+    dtypes = [p.dtype for p in produced]
+    others = [[p.to(e.dtype) if is_float8(p.dtype) else p] if tolerance.is_quantized(p.dtype) else []
+              for p, e in zip(produced, exact, strict=True)]  # fmt: skip
     is_rounded = any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in instance.inputs)
     if any(others) and is_rounded:
-        for one, extremes in zip(others, rounding.extremes(instance, exact), strict=True):
+        for one, extremes in zip(others, rounding.extremes(instance, exact, dtypes), strict=True):
             one += extremes if one else ()
     return [tuple(o for o in some if not torch.equal(o, e)) for some, e in zip(others, exact, strict=True)]
 
@@ -214,7 +216,8 @@ def with_sensitivity(answer: Answer, seed: int, floors: list[float] | None) -> A
     exact = outputs(wide)
     found = elementwise.sensitivities(wide, exact, seed)
     moved = rounding.deviations(answer.instance, exact, answer.dtypes, seed)
-    found = [None if s is None else torch.maximum(s, m.to(s.dtype)) for s, m in zip(found, moved, strict=True)]
+    found = [None if s is None or tolerance.is_quantized(dtype) else torch.maximum(s, m.to(s.dtype))
+             for s, m, dtype in zip(found, moved, answer.dtypes, strict=True)]  # fmt: skip
     floors = [elementwise.typical(e) for e in exact] if floors is None else floors
     runs = [framework_outputs(answer.instance)]
     if tf32.is_used(answer.instance):
@@ -269,6 +272,8 @@ def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
     far enough from the dtype's largest number."""
     if own.special or own.finite < LEAST_FINITE:
         return False
+    if is_float8(dtype):  # past its largest number, PyTorch gives NaN and a GPU that number
+        return own.finite == 1.0
     return tolerance.is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
 
 
@@ -281,7 +286,7 @@ def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:
 
 def steady(answer: Answer, seed: int) -> bool:
     """Whether outputs keep half of their digits when intermediate results are rounded to the output's dtype."""
-    floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_whole(dtype)]
+    floats = [tolerance.real(dtype) for dtype in answer.dtypes if not tolerance.is_quantized(dtype)]
     made = rounding.roughly(answer.instance, floats[0] if floats else torch.float32, seed)
     found = [tolerance.errors(m, e) for m, e in zip(made, answer.expected, strict=True)]
     return all(map(precise, found, answer.dtypes))

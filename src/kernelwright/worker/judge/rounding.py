@@ -4,7 +4,8 @@ With a fused multiply-add, or a sum computed twice in different orders, two read
 rounding error. If scores are about 1e12, that error is 1e5, and the exponential of a score minus the largest score
 overflows in an honest kernel. So the reference is computed in float64, with an error of up to one eps in each read of
 an intermediate result. Values that the dtype holds exactly (inputs, whole numbers, maxima of inputs) get no error,
-because no kernel has to round them. Functions that kernels compose of other functions get an error in eps of 1.
+because no kernel has to round them; exact quotients get one. Functions that kernels compose of other functions get an
+error in eps of 1.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_map
 
-from kernelwright.worker.reference.instance import Instance, cast, outputs
+from kernelwright.worker.reference.instance import Instance, cast, is_float8, outputs
 
 READINGS = 4
 """How often the reference is computed with rounded intermediate results, because one reading may move an element little
@@ -62,25 +63,26 @@ def roughly(
 
 def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype], seed: int) -> list[Tensor]:
     """For each output, how far its elements move when intermediate results and forward's number arguments are rounded,
-    in eps of its dtype. exact: the outputs in float64. 0 for outputs of whole numbers, and where a move is not finite.
-    """
+    in eps of its dtype. exact: the outputs in float64. 0 for quantized outputs, and where a move is not finite."""
     found = [torch.zeros_like(output, dtype=torch.float64) for output in exact]
-    dtype = next((one for one in dtypes if one.is_floating_point), torch.float32)
+    smooth = [one.is_floating_point and not is_float8(one) for one in dtypes]
+    dtype = next((one for one, is_smooth in zip(dtypes, smooth, strict=True) if is_smooth), torch.float32)
     shifted: list[Tensor] = []
     readings = [roughly(instance, dtype, seed, shifted, number) for number in range(READINGS)]
     narrow = with_narrow_numbers(instance)
     for made in readings if narrow is None else [*readings, outputs(cast(narrow, "float64"))]:
         for position, one in enumerate(made):
-            if dtypes[position].is_floating_point and one.shape == exact[position].shape:
+            if smooth[position] and one.shape == exact[position].shape:
                 moved = (one.double() - exact[position].double()).abs() / torch.finfo(dtypes[position]).eps
                 torch.maximum(found[position], moved.nan_to_num(0.0, 0.0, 0.0), out=found[position])
     return found
 
 
-def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor, ...]]:
-    """For each output of whole numbers, the least and the largest value of each element when intermediate results are
-    rounded to float32 in several ways; empty for other outputs. exact: the outputs in float64."""
-    found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
+def extremes(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype]) -> list[tuple[Tensor, ...]]:
+    """For each quantized output, the least and the largest value of each element when intermediate results are rounded
+    to float32 in several ways; empty for other outputs. exact: the outputs in float64. dtypes: the problem's own."""
+    found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED or is_float8(dtype) else ()
+                                       for one, dtype in zip(exact, dtypes, strict=True)]  # fmt: skip
     elements = sum(value.numel() for value in instance.inputs if isinstance(value, Tensor))
     for reading in range(WHOLE_READINGS if elements > LARGE_ELEMENTS else 0, WHOLE_READINGS + SIGNED_READINGS):
         made = roughly(instance, torch.float32, 0, reading=READINGS + reading)
@@ -133,7 +135,15 @@ class _Rough(TorchDispatchMode):
             # tanh(1e-9) is 1e-9, but 0 in a kernel that composes it of terms as large as 1.
             is_sure = self._is_exact(made) & ((made == 0) | (made.abs() >= 1))
             return torch.where(is_sure, made, made + self.composed_eps * COMPOSED_EPS * self._side(made))
+        if name in DIVISIONS and made.dtype == torch.float64 and not kwargs.get("rounding_mode"):
+            return self._divided(made, args[-1])
         return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
+
+    def _divided(self, made: Tensor, divisor: Tensor | float) -> Tensor:
+        """A quotient with a rounding error also where it is exact, but not of a division by a power of two."""
+        mantissa, _ = torch.frexp(torch.as_tensor(divisor, dtype=made.dtype, device=made.device))
+        is_sure = (mantissa.abs() == 0.5) | ~self._is_exact(made)
+        return torch.where(is_sure, made, made * (1 + self.composed_eps * self._part(made)))
 
     def _with_rounded_sum(self, name: str, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:
         """A softmax whose row has one number, the logarithm of the sum of exponentials, rounded. Kernels save it for
@@ -222,6 +232,10 @@ SUMS: dict[str, Callable[[Tensor, Tensor], Tensor]] = {
     "_log_softmax": lambda made, moved: made + moved,
 }  # fmt: skip
 """How a softmax changes where the logarithm of its row's sum does."""
+
+DIVISIONS = frozenset({"div", "reciprocal"})
+"""Operators whose result an honest kernel may round even where it is exact: x * (1 / y) need not be x / y, and Triton's
+own division is off by up to two units on a GPU."""
 
 FACTORS = {"mm": (0, 1), "bmm": (0, 1), "addmm": (1, 2), "baddbmm": (1, 2)}
 """The positions of the factors of a matrix product among an operator's arguments."""

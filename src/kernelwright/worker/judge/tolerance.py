@@ -8,8 +8,8 @@
 - The scale of an output is taken over several draws: a single number may cancel in one of them, while the errors of the
   summed terms do not.
 - If the framework is exact, the candidate has to be exact.
-- Whole numbers have to be equal. If rounding changes the framework's whole numbers (quantised values, the place of a
-  maximum), each may equal float64's result or the framework's.
+- Whole numbers and float8 values have to be equal. If rounding changes them (quantized values, the place of a maximum),
+  each may equal float64's result, the framework's, or one that other rounding of intermediate results gives.
 - NaN passes only where the reference has NaN too. On inputs with NaN and infinities on purpose, any value passes where
   the reference has NaN, and everything else has to agree with the reference.
 """
@@ -21,6 +21,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
+
+from kernelwright.worker.reference.instance import is_float8
 
 MULTIPLES = {
     torch.float64: (16.0, 8.0),
@@ -91,14 +93,14 @@ class Errors:
 
 @dataclass(frozen=True)
 class Allowed:
-    """The tolerance: the largest allowed errors, relative to `scale`. exact: no error is allowed. whole: no error is
-    allowed because these are integers or booleans."""
+    """The tolerance: the largest allowed errors, relative to `scale`. exact: no error is allowed. quantized: none is
+    allowed because these are whole numbers or float8."""
 
     max_rel: float
     rms_rel: float
     exact: bool
     scale: Scale
-    whole: bool = False
+    quantized: bool = False
 
 
 def errors(
@@ -111,11 +113,12 @@ def errors(
     Infinity passes where nearly as much is expected: x * (1 / y) overflows for a denormal y where x / y just does not.
     A finite value where infinity is expected, infinity of the other sign, and NaN where the reference is finite never
     pass. On any inputs, infinity passes where the expected number is larger than `actual`'s dtype holds.
-    also: for whole numbers, other right results besides `expected`, element by element.
+    also: for quantized outputs, other right results besides `expected`, element by element.
     """
     if actual.is_complex() and expected.is_complex():  # real and imaginary parts are compared separately
         actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
     a, e = actual.reshape(-1), expected.reshape(-1)
+    a = a.to(e.dtype) if is_float8(a.dtype) else a  # PyTorch compares no float8
     scale, total, count, max_abs, worst, special = 0.0, 0.0, 0, 0.0, "", False
     squares, finites = 0.0, 0
     for start in range(0, a.numel(), CHUNK):
@@ -181,6 +184,11 @@ def is_whole(dtype: torch.dtype) -> bool:
     return not (dtype.is_floating_point or dtype.is_complex)
 
 
+def is_quantized(dtype: torch.dtype) -> bool:
+    """Whether a value of this dtype may be far from the next: a rounding error changes it by a whole step, or not."""
+    return is_whole(dtype) or is_float8(dtype)
+
+
 def is_exact(own: list[Errors]) -> bool:
     """Whether the framework's error is 0 on all draws. own: its errors."""
     return all(e.max_abs == 0.0 and not e.special for e in own)
@@ -200,8 +208,8 @@ def allowed(
     known = dtype not in WIDEST
     dtype = real(dtype)
     scale = Scale(max(e.scale.largest for e in own), max(e.scale.rms for e in own))
-    if is_whole(dtype) or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
-        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, whole=is_whole(dtype))
+    if is_quantized(dtype) or (known and (is_exact(own) if exact is None else exact and is_exact(own))):
+        return Allowed(max_rel=0.0, rms_rel=0.0, exact=True, scale=scale, quantized=is_quantized(dtype))
     largest, rms = multiples or MULTIPLES.get(dtype, (2.0, 2.0))
     # Sums are accumulated in fp32, sums of fp64 in fp64. The rounding errors of n terms add up like a random walk
     # (Higham, "Accuracy and Stability of Numerical Algorithms", 2nd ed., section 2.8).
@@ -242,7 +250,9 @@ def verdict(found: Errors, limit: Allowed) -> str:
     if found.special:
         return f"NaN or infinity where the reference has none (or the reverse): {found.worst}"
     if limit.exact:
-        why = "whole numbers have to be equal," if limit.whole else "the framework's result is exact here"
+        why = (
+            "float8 and whole numbers have to be equal," if limit.quantized else "the framework's result is exact here"
+        )
         return f"{why} and this differs: {found.worst}" if found.max_abs else ""
     if not found.max_rel <= limit.max_rel:
         return (f"the largest error is {found.max_rel:.3g} of the output's scale, at most {limit.max_rel:.3g} is "

@@ -68,4 +68,4 @@ def same_values(made: Tensor, source: Tensor) -> Tensor:
 
 def comparable(value: Tensor) -> Tensor:
     """PyTorch compares no float8 with other numbers."""
-    return value.float() if is_float8(value) else value
+    return value.float() if is_float8(value.dtype) else value

@@ -113,11 +113,11 @@ def with_copies(instance: Instance) -> Instance:
 def ran(instance: Instance) -> tuple[Tensor, ...]:
     """Like `outputs`, but changes the instance's own inputs."""
     made = returned(instance)[0]
-    return tuple(one.to(instance.dtype) if is_float8(one) else one for one in made) if instance.is_cast else made
+    return tuple(one.to(instance.dtype) if is_float8(one.dtype) else one for one in made) if instance.is_cast else made
 
 
-def is_float8(tensor: Tensor) -> bool:
-    return tensor.is_floating_point() and tensor.element_size() == 1
+def is_float8(dtype: torch.dtype) -> bool:
+    return dtype.is_floating_point and dtype.itemsize == 1
 
 
 def returned(instance: Instance) -> tuple[tuple[Tensor, ...], str]:
