@@ -83,6 +83,15 @@ def test_a_case_of_which_candidates_meet_few_draws_still_sees_both_signs(
             assert set(made.draws.draws_for_everyone("default")) <= set(made.draws_for("default"))
 
 
+def test_a_bias_under_a_long_sum_counts_on_a_case_of_which_candidates_meet_few_draws(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("kernelwright.worker.judge.draws.AFFORDABLE_BYTES", 0)
+    monkeypatch.setattr("kernelwright.worker.judge.draws.LARGE_BYTES", 1)
+    setup = "self.linear = nn.Linear(8, 30000); nn.init.uniform_(self.linear.bias, -1 / 181, 1 / 181)"
+    assert passing(judge(tmp_path, "self.linear(x).sigmoid().sum(1)", "torch.rand(4, 8)", setup)) == []
+
+
 def test_relu_of_normal_inputs_qualifies(tmp_path: Path) -> None:
     assert passing(judge(tmp_path, "torch.relu(x)", "torch.randn(16, 300)")) == []
 

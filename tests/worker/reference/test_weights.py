@@ -60,6 +60,27 @@ def test_parameters_are_negated_scaled_and_spread() -> None:
         assert most - 1 < float(exponents.max()) <= most + 0.01
 
 
+def test_small_biases_count_where_parameters_are_negated() -> None:
+    """A bias of 1/181 is below the tolerance of a sum of 32,768 sigmoids; one of 1 is not."""
+
+    def made(bias: float) -> nn.GRU:
+        layer = nn.GRU(3, 40)
+        for name, parameter in layer.named_parameters():
+            parameter.requires_grad_(False).copy_(torch.linspace(-1, 1, parameter.numel()).view_as(parameter))
+            parameter.mul_(bias if "bias" in name else 1.0)
+        return layer
+
+    for bias, factor in ((1 / 181, 256), (3.0, 1), (0.0, 1)):
+        before, after = made(bias).state_dict(), made(bias)
+        weights.redraw(after, values.NEGATED_WEIGHTS, 11)
+        for name, parameter in after.named_parameters():
+            assert torch.equal(parameter, -before[name] * (factor if "bias" in name else 1)), (name, bias)
+        for other in (values.SCALED_UP, values.SCALED_WEIGHTS):
+            layer = made(bias)
+            weights.redraw(layer, other, 11)
+            assert float(layer.bias_ih_l0.abs().max()) <= 16.01 * bias
+
+
 def test_positive_buffers_come_near_zero_and_grow_and_others_take_both_signs() -> None:
     assert float(redrawn(values.NEGATED_WEIGHTS).variance.min()) < 1e-5
     assert float(redrawn(values.SCALED_WEIGHTS).variance.max()) > 100

@@ -44,8 +44,8 @@ reference takes milliseconds on a GPU."""
 OTHERS = 2
 """How many distributions besides ALWAYS judge a case between affordable and large. A large case gets one."""
 
-ALWAYS = (values.AS_GIVEN, values.CENTRED, values.SCALED_UP)
-"""Distributions that every case gets: values of both signs, and values past the limits of a clamp."""
+ALWAYS = (values.AS_GIVEN, values.CENTRED, values.SCALED_UP, values.NEGATED_WEIGHTS)
+"""Distributions that every case gets: values of both signs, values past the limits of a clamp, biases that count."""
 
 LARGE_BYTES = 1 << 28
 """A case with more input bytes is large. It has enough elements to estimate the framework's error from one draw, and

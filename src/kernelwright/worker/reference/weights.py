@@ -1,5 +1,8 @@
 """Distributions of parameters and buffers in a random draw: negated, scaled, near zero, spread over many magnitudes.
 
+A bias of a few hundredths under a sum of thousands of terms is below the tolerance, so it is scaled up where the other
+parameters are only negated.
+
 Positive buffers stay positive, as a variance has to. Only buffers filled with one value change, because others may be
 tables (angles, positions, a mask).
 """
@@ -34,22 +37,37 @@ SPREAD_EXPONENTS = {SPREAD_WEIGHTS: (-8, 20), UNEVEN_WEIGHTS: (-8, 4)}
 the largest fp16 number. UNEVEN_WEIGHTS stays around the given values, for networks that overflow after some layers."""
 
 
+MOST_BIAS_FACTOR = 1024.0
+"""Limit on the factor of small biases. PyTorch draws them below 1 / sqrt(n) for n inputs, and n is rarely over 2^20."""
+
+
 def redraw(module: nn.Module, distribution: str, seed: int) -> None:
     """Change parameters and constant buffers in place. Distributions of inputs only change the buffers, by a little."""
     for position, buffer in enumerate(module.buffers()):
         if _real(buffer) and bool((buffer == buffer.flatten()[0]).all()):
             generator = torch.Generator(device=buffer.device).manual_seed(seed + position)
             _redraw_buffer(buffer, distribution, generator)
-    for position, parameter in enumerate(module.parameters()):
+    for position, (name, parameter) in enumerate(module.named_parameters()):
         if not _real(parameter) or bool((parameter == parameter.round()).all()):
             continue
         if distribution == NEGATED_WEIGHTS:
-            parameter.neg_()
+            parameter.mul_(-_bias_factor(parameter) if is_bias(name) else -1.0)
         elif distribution == SCALED_WEIGHTS:
             parameter.mul_(SCALE)
         elif distribution in SPREAD_EXPONENTS:
             generator = torch.Generator(device=parameter.device).manual_seed(seed + position)
             parameter.mul_(_powers(parameter, SPREAD_EXPONENTS[distribution], generator))
+
+
+def is_bias(name: str) -> bool:
+    """Whether a parameter of this name is a bias: "bias", "conv.bias", "bias_ih_l0"."""
+    return "bias" in name.rpartition(".")[2]
+
+
+def _bias_factor(bias: Tensor) -> float:
+    """The power of two that takes a small bias to a root mean square of about 1; 1 for a larger one."""
+    rms = float(bias.double().square().mean().sqrt())
+    return 2.0 ** round(math.log2(min(max(1 / rms, 1.0), MOST_BIAS_FACTOR))) if rms else 1.0
 
 
 def _redraw_buffer(buffer: Tensor, distribution: str, generator: torch.Generator) -> None:
