@@ -21,6 +21,7 @@ from kernelwright.worker.judge import tolerance
 from kernelwright.worker.judge.answer import Answer, framework_outputs
 from kernelwright.worker.judge.comparison import compared
 from kernelwright.worker.judge.draws import PERIOD, Draws
+from kernelwright.worker.judge.rounding import roughly
 from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
 
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}
@@ -43,6 +44,10 @@ DEAD_FACTORS = (1000.0, -1.0)
 DEAD_CHANGE = 2.0**-30
 """Share of an output's scale by which a dead parameter may change it. float64 keeps 16 digits; adding and subtracting
 1000 times a value costs 3 of them, and dividing by the deviation of nearly equal values 3 more."""
+
+DEAD_ROUNDINGS = 16.0
+"""Or how many times as much as rounding in float64 changes it: a layer norm takes a bias away, and leaves the rounding
+errors of a bias that a draw made a million times as large."""
 
 PREVIOUS = "the previous output"
 
@@ -290,19 +295,37 @@ def is_dead(draws: Draws, case: str, position: int) -> bool:
             again = given(draws.answer(case, 0 if draw == PERIOD else PERIOD).instance)[position][1]
             others += [again.to(tensor.dtype), *(tensor * factor for factor in DEAD_FACTORS)]
         before = outputs(wide)
-        for other in others:
-            made = accepted(partial(_outputs_with, wide, position, other, outputs))
-            if made is None or not all(map(_same, made, before)):
-                return False
+        if not all(_is_same(wide, position, other, before) for other in others):
+            return False
     return True
 
 
-def _same(made: Tensor, before: Tensor) -> bool:
-    """Whether two outputs differ by no more than rounding in float64."""
+def _is_same(wide: Instance, position: int, other: Tensor, before: tuple[Tensor, ...]) -> bool:
+    """Whether outputs with `other` in place of a tensor differ from `before` by no more than rounding in float64."""
+    made = accepted(partial(_outputs_with, wide, position, other, outputs))
+    if made is None:
+        return False
+    changes = [_change(one, old) for one, old in zip(made, before, strict=True)]
+    if max(changes) <= DEAD_CHANGE or math.isinf(max(changes)):
+        return max(changes) <= DEAD_CHANGE
+    old_noise = _rounding(wide, position, given(wide)[position][1], before)
+    noise = map(max, old_noise, _rounding(wide, position, other, made))
+    return all(one <= max(DEAD_CHANGE, DEAD_ROUNDINGS * most) for one, most in zip(changes, noise, strict=True))
+
+
+def _rounding(wide: Instance, position: int, tensor: Tensor, exact: tuple[Tensor, ...]) -> list[float]:
+    """How far rounding in float64 moves each output, as a share of its scale; 0 where that is no number."""
+    rough = accepted(partial(_outputs_with, wide, position, tensor, partial(roughly, dtype=torch.float64, seed=0)))
+    moved = [0.0] * len(exact) if rough is None else list(map(_change, rough, exact))
+    return [one if math.isfinite(one) else 0.0 for one in moved]
+
+
+def _change(made: Tensor, before: Tensor) -> float:
+    """The largest change of an output, as a share of its scale; infinite if whole numbers or NaN change."""
     if not (made.is_floating_point() or made.is_complex()):
-        return torch.equal(made, before)
+        return 0.0 if torch.equal(made, before) else math.inf
     found = tolerance.errors(made, before)
-    return not found.special and found.max_abs <= DEAD_CHANGE * found.scale.largest
+    return math.inf if found.special else found.max_rel
 
 
 def _perturbed(tensor: Tensor) -> Tensor:
