@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import contextlib
+import gc
+import weakref
 from collections.abc import Callable, Iterator
 from types import SimpleNamespace
 from typing import Any
@@ -138,6 +140,25 @@ def test_a_new_capture_calls_the_copies_in_the_opposite_order_and_counts_on(devi
     assert again.replays >= replays
     assert again.calls == timed.calls
     assert done_in(device, again.replay) == ["b", "a"] * 2
+
+
+@pytest.mark.parametrize("host_us", [20.0, 1.0])
+def test_what_was_timed_is_freed_at_once(device: Device, host_us: float) -> None:
+    """Its pieces hold inputs and outputs of gigabytes, which the judge needs next. The gc may come much later."""
+    device.host_us = host_us
+    device.capturable = host_us > 1
+    timed = clock.Timed([device.piece("a", 200.0)], either=True)
+    assert timed.method == ("graph" if host_us > 1 else "events")
+    first = weakref.ref(timed)
+    gc.disable()
+    try:
+        timed = timed.again()
+        assert first() is None
+        second = weakref.ref(timed)
+        del timed
+        assert second() is None
+    finally:
+        gc.enable()
 
 
 def test_where_plain_calls_are_faster_or_nothing_can_be_captured_they_are_timed(device: Device) -> None:

@@ -6,7 +6,18 @@ import weakref
 
 import torch
 
-from kernelwright.worker.reference.baseline import _piece
+from kernelwright.worker.reference.baseline import Baselines, _piece
+
+
+def test_what_a_forgotten_baseline_held_is_freed_at_once() -> None:
+    """A compiled module refers to itself."""
+    output = torch.ones(4)
+    output.itself = output  # type: ignore[attr-defined]
+    held, baselines = weakref.ref(output), Baselines()
+    baselines.timed["large", "compile"] = output  # type: ignore[assignment]
+    del output
+    baselines.forget()
+    assert held() is None
 
 
 def test_an_output_is_kept_until_the_piece_is_called_again() -> None:

@@ -68,6 +68,7 @@ class Timed:
         """
         self.method = "graph"
         self.pieces = pieces  # keeps their tensors alive: a CUDA graph refers to memory by address
+        self.graph: torch.cuda.CUDAGraph | None = None
         self.either = either
         self.restore = restore
         rotations = 1 if restore is not None else rotations
@@ -80,7 +81,7 @@ class Timed:
                 piece()
             self.stream.synchronize()
             self.calls = (rotations or rotations_for(self._rough_us(pieces), len(pieces))) * len(pieces)
-            self.replay = self._captured()
+            self.graph = self._captured()
         if rotations is None and self.method == "graph":
             self._fit_length()
         if either and self.method == "graph":
@@ -93,17 +94,17 @@ class Timed:
         calls = rotations * len(self.pieces)
         if self.calls / CLOSE <= calls <= self.calls * CLOSE:
             return
-        self.calls, self.replay = calls, self._all_calls
+        self.calls, self.graph = calls, None
         with torch.cuda.stream(self.stream):
-            self.replay = self._captured()
+            self.graph = self._captured()
 
     def _keep_faster(self) -> None:
-        graph = self.replay
+        graph = self.graph
         by_graph = min(self.sample_us() for _ in range(5))
-        self.replay = self._all_calls
+        self.graph = None
         by_events = min(self.sample_us() for _ in range(5))
         if by_graph <= by_events:
-            self.replay = graph
+            self.graph = graph
         else:
             self.method = "events"
 
@@ -116,17 +117,24 @@ class Timed:
         end.synchronize()
         return float(start.elapsed_time(end)) * 1000 / len(pieces)
 
-    def _captured(self) -> Piece:
+    def _captured(self) -> torch.cuda.CUDAGraph | None:
+        """A graph of all calls of a sample; None if some framework operator cannot be captured."""
         graph = torch.cuda.CUDAGraph()
         try:
             with torch.cuda.graph(graph, stream=self.stream):
                 self._all_calls()
         except RuntimeError:
-            # Some framework operators cannot be captured: then plain calls from the host keep the queue full.
             torch.cuda.synchronize()
             self.method = "events"
-            return self._all_calls
-        return graph.replay
+            return None
+        return graph
+
+    def replay(self) -> None:
+        """All calls of a sample: one launch of the graph, or plain calls from the host, which keep the queue full."""
+        if self.graph is not None:
+            self.graph.replay()
+        else:
+            self._all_calls()
 
     def _all_calls(self) -> None:
         for _ in range(self.calls // len(self.pieces)):
@@ -180,7 +188,7 @@ class Timed:
     def again(self) -> Timed:
         """A new capture that calls the same pieces in the opposite order, so that the copies change places. This object
         must not be sampled any more: its graph, whose intermediates may take several GB, is released first."""
-        self.replay = self._all_calls
+        self.graph = None
         found = Timed(self.pieces[::-1], self.either, restore=self.restore)
         found.replays += self.replays
         return found

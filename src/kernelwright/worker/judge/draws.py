@@ -7,6 +7,7 @@ runs in a new process, with new values.
 from __future__ import annotations
 
 import copy
+import gc
 import math
 import random
 import secrets
@@ -201,9 +202,10 @@ class Draws:
         try:
             made = self._made(case, draw)
         except (ProblemError, torch.OutOfMemoryError) as error:
-            if not (is_out_of_memory(error) and self.kept.answers):
+            if not is_out_of_memory(error):
                 raise
         if made is None:  # only now: the error held what forward had made when its memory ran out
+            gc.collect()  # what refers to itself
             self.kept.clear()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units

@@ -7,6 +7,7 @@ candidate's.
 
 from __future__ import annotations
 
+import gc
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -78,7 +79,9 @@ class Baselines:
         return clock.call_us(timed.pieces[0], timed.restore)
 
     def forget(self) -> None:
+        """Free all prepared baselines: the judge needs their memory. What refers to itself is only freed by `gc`."""
         self.timed.clear()
+        gc.collect()
         torch.cuda.empty_cache()
 
 
