@@ -10,8 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import partial
+from dataclasses import dataclass
 
 import torch
 from torch import Tensor
@@ -20,9 +19,9 @@ from kernelwright.model import CaseQualification, TrivialAnswer
 from kernelwright.worker.judge import tolerance
 from kernelwright.worker.judge.answer import Answer, framework_outputs
 from kernelwright.worker.judge.comparison import compared
+from kernelwright.worker.judge.dependence import is_dead, outputs_with, perturbed
 from kernelwright.worker.judge.draws import PERIOD, Draws
-from kernelwright.worker.judge.rounding import roughly
-from kernelwright.worker.reference.instance import Instance, accepted, cast, given, outputs
+from kernelwright.worker.reference.instance import accepted, given
 
 COARSE_BITS = {torch.float64: 23, torch.float32: 10, torch.bfloat16: 3, torch.float16: 3}
 """Explicit mantissa bits of the next coarser format, by output dtype: float32, float16, and the e4m3 kind of float8."""
@@ -37,17 +36,6 @@ may all be rightly near zero."""
 
 MANY_ELEMENTS = 1 << 26
 """With more elements than this, no trivial answer passes by chance, and one draw says as much as two."""
-
-DEAD_FACTORS = (1000.0, -1.0)
-"""Factors for a parameter, to test whether it changes the outputs; zeros and other values are tried too."""
-
-DEAD_CHANGE = 2.0**-30
-"""Share of an output's scale by which a dead parameter may change it. float64 keeps 16 digits; adding and subtracting
-1000 times a value costs 3 of them, and dividing by the deviation of nearly equal values 3 more."""
-
-DEAD_ROUNDINGS = 16.0
-"""Or how many times as much as rounding in float64 changes it: a layer norm takes a bias away, and leaves the rounding
-errors of a bias that a draw made a million times as large."""
 
 PREVIOUS = "the previous output"
 
@@ -87,7 +75,7 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
             continue
         if _is_constant(draws, case, position):
             constant.append(name)
-            if _cannot_be_perturbed(draws, case, position):
+            if _cannot_beperturbed(draws, case, position):
                 continue  # nothing else can be put in its place without leaving the range that the problem gives
         found = _asked(draws, case, ignoring(name, position, count))
         if found is None:
@@ -142,9 +130,9 @@ def _is_constant(draws: Draws, case: str, position: int) -> bool:
     return torch.equal(one, other)
 
 
-def _cannot_be_perturbed(draws: Draws, case: str, position: int) -> bool:
+def _cannot_beperturbed(draws: Draws, case: str, position: int) -> bool:
     tensor = given(draws.answer(case, 0).instance)[position][1]
-    return torch.equal(tensor, _perturbed(tensor))
+    return torch.equal(tensor, perturbed(tensor))
 
 
 # --- answers without computing -------------------------------------------------------------------------
@@ -261,81 +249,11 @@ def ignoring(name: str, position: int, count: int) -> Trivial:
 
     def made(answer: Answer, another: Tensor | None) -> list[Tensor] | None:
         tensor = given(answer.instance)[position][1]
-        other = _perturbed(tensor) if another is None or torch.equal(tensor, another) else another
-        found = accepted(lambda: _outputs_with(answer.instance, position, other, framework_outputs))
+        other = perturbed(tensor) if another is None or torch.equal(tensor, another) else another
+        found = accepted(lambda: outputs_with(answer.instance, position, other, framework_outputs))
         return None if found is None else list(found[:count])
 
     return Trivial(f"without {name}", list(range(count)), taken, made)
-
-
-def _outputs_with(
-    instance: Instance, position: int, other: Tensor, ask: Callable[[Instance], tuple[Tensor, ...]]
-) -> tuple[Tensor, ...]:
-    """`ask` of the instance with `other` in place of one tensor. position: of the tensor in `given`."""
-    name, tensor = given(instance)[position]
-    if name.startswith("input "):
-        inputs = tuple(other if value is tensor else value for value in instance.inputs)
-        return ask(replace(instance, inputs=inputs))
-    kept = tensor.data
-    tensor.data = other.to(kept.device)
-    try:
-        return ask(instance)
-    finally:
-        tensor.data = kept
-
-
-def is_dead(draws: Draws, case: str, position: int) -> bool:
-    """Whether no output depends on an input, parameter or buffer: in float64, on every draw that every candidate meets,
-    other values change it by no more than rounding."""
-    for draw in draws.draws_for_everyone(case):
-        wide = cast(draws.answer(case, draw).instance, "float64")
-        tensor = given(wide)[position][1]
-        others = [_perturbed(tensor), torch.zeros_like(tensor)]
-        if not tolerance.is_whole(tensor.dtype):
-            again = given(draws.answer(case, 0 if draw == PERIOD else PERIOD).instance)[position][1]
-            others += [again.to(tensor.dtype), *(tensor * factor for factor in DEAD_FACTORS)]
-        before = outputs(wide)
-        if not all(_is_same(wide, position, other, before) for other in others):
-            return False
-    return True
-
-
-def _is_same(wide: Instance, position: int, other: Tensor, before: tuple[Tensor, ...]) -> bool:
-    """Whether outputs with `other` in place of a tensor differ from `before` by no more than rounding in float64."""
-    made = accepted(partial(_outputs_with, wide, position, other, outputs))
-    if made is None:
-        return False
-    changes = [_change(one, old) for one, old in zip(made, before, strict=True)]
-    if max(changes) <= DEAD_CHANGE or math.isinf(max(changes)):
-        return max(changes) <= DEAD_CHANGE
-    old_noise = _rounding(wide, position, given(wide)[position][1], before)
-    noise = map(max, old_noise, _rounding(wide, position, other, made))
-    return all(one <= max(DEAD_CHANGE, DEAD_ROUNDINGS * most) for one, most in zip(changes, noise, strict=True))
-
-
-def _rounding(wide: Instance, position: int, tensor: Tensor, exact: tuple[Tensor, ...]) -> list[float]:
-    """How far rounding in float64 moves each output, as a share of its scale; 0 where that is no number."""
-    rough = accepted(partial(_outputs_with, wide, position, tensor, partial(roughly, dtype=torch.float64, seed=0)))
-    moved = [0.0] * len(exact) if rough is None else list(map(_change, rough, exact))
-    return [one if math.isfinite(one) else 0.0 for one in moved]
-
-
-def _change(made: Tensor, before: Tensor) -> float:
-    """The largest change of an output, as a share of its scale; infinite if whole numbers or NaN change."""
-    if not (made.is_floating_point() or made.is_complex()):
-        return 0.0 if torch.equal(made, before) else math.inf
-    found = tolerance.errors(made, before)
-    return math.inf if found.special else found.max_rel
-
-
-def _perturbed(tensor: Tensor) -> Tensor:
-    """Other values for a tensor: booleans are negated, integers reversed in order, floats changed by random values."""
-    if tensor.dtype == torch.bool:
-        return tensor.logical_not()
-    if tolerance.is_whole(tensor.dtype):
-        return tensor.flatten().flip(0).reshape(tensor.shape)
-    spread = float(tensor.abs().double().mean()) or 1.0
-    return tensor + spread * torch.rand(tensor.shape, device=tensor.device).to(tensor.dtype)
 
 
 # --- judging ------------------------------------------------------------------------------------------------
