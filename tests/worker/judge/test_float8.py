@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
 import torch
 
 from kernelwright.worker.judge.comparison import compared
@@ -36,6 +37,33 @@ def draws_of(folder: Path, problem: str = PROBLEM) -> Draws:
     file = folder / "quantized.py"
     file.write_text(problem)
     return Draws(load_problem(str(file)), None, "cpu")
+
+
+FUSED = """\
+import torch
+import torch.nn as nn
+import torch.nn.functional as F
+
+CASES = [dict(name="full"), dict(name="small", small=True)]
+
+class Model(nn.Module):
+    def forward(self, {arguments}):
+        return {forward}
+
+def get_inputs():
+    return [{inputs}]
+
+def get_init_inputs():
+    return []
+"""
+
+
+def fused(folder: Path, forward: str, inputs: str, arguments: str = "x") -> Draws:
+    return draws_of(folder, FUSED.format(forward=forward, inputs=inputs, arguments=arguments))
+
+
+def given_of(draws: Draws, draw: int) -> list[torch.Tensor]:
+    return [one for one in draws.answer("small", draw).instance.inputs if isinstance(one, torch.Tensor)]
 
 
 def quantized(x: torch.Tensor, least: float = 1e-4, by: str = "quotient") -> tuple[torch.Tensor, torch.Tensor]:
@@ -110,3 +138,44 @@ def test_draws_past_the_largest_number_are_not_used(tmp_path: Path) -> None:
     draws = draws_of(tmp_path, PROBLEM.replace("(blocks / scale)", "(blocks * 4000)").replace("e4m3fn", "e5m2"))
     for draw in draws.draws_for("small"):
         assert bool(draws.answer("small", draw).expected[0].isfinite().all())
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_a_kernel_may_round_to_half_precision_where_pytorch_does_or_not(tmp_path: Path, dtype: torch.dtype) -> None:
+    """It rounds the sum that it also stores, and nothing else; PyTorch rounds each result."""
+    norm = "(x + r) * torch.rsqrt((x + r).pow(2).mean(-1, keepdim=True) + 1e-6)"
+    rows = f"torch.randn(16, 256, dtype={dtype})"
+    draws = fused(tmp_path, f"({norm} * 8).to(torch.float8_e4m3fn)", f"{rows}, {rows}", "x, r")
+    for draw in draws.draws_for("small"):
+        x, r = given_of(draws, draw)
+        for added in ((x + r).float(), x.float() + r.float()):
+            made = (added * torch.rsqrt(added.pow(2).mean(-1, keepdim=True) + 1e-6) * 8).clamp(-448, 448).to(E4M3)
+            assert reasons(draws, (made,), draw) == [""], draws.answer("small", draw).distribution
+        wrong = (x.float() * torch.rsqrt(x.float().pow(2).mean(-1, keepdim=True) + 1e-6) * 8).clamp(-448, 448).to(E4M3)
+        assert reasons(draws, (wrong,), draw) != [""]
+
+
+def test_a_norm_that_adds_up_in_another_order_is_right(tmp_path: Path) -> None:
+    """PyTorch's operator hides its mean and its variance, and float8 has its finest steps where these cancel."""
+    draws = fused(tmp_path, "F.layer_norm(x, (2048,)).to(torch.float8_e4m3fn)", "torch.rand(16, 2048)")
+    for draw in draws.draws_for("small"):
+        (x,) = given_of(draws, draw)
+        centred = x - x.sum(-1, keepdim=True) / 2048
+        made = centred * torch.rsqrt(centred.pow(2).sum(-1, keepdim=True) / 2048 + 1e-5)
+        assert reasons(draws, (made.to(E4M3),), draw) == [""], draws.answer("small", draw).distribution
+
+
+def test_a_difference_of_large_numbers_may_be_off_by_their_rounding(tmp_path: Path) -> None:
+    draws = fused(tmp_path, "(x * 1.1 - 1100.0).to(torch.float8_e4m3fn)", "torch.randn(64, 256) + 1000")
+    for draw in draws.draws_for("small"):
+        (x,) = given_of(draws, draw)
+        made = (x.double() * torch.tensor(1.1).double() - 1100.0).clamp(-448, 448).to(E4M3)  # one rounding less
+        assert reasons(draws, (made,), draw) == [""], draws.answer("small", draw).distribution
+
+
+def test_infinities_of_the_problem_itself_leave_every_distribution(tmp_path: Path) -> None:
+    mask = "torch.ones(16, 16).triu(1).bool()"
+    masked = f"x.clamp(-20, 20).masked_fill({mask}, -torch.inf).to(torch.float8_e5m2)"
+    draws = fused(tmp_path, masked, "torch.randn(16, 16)")
+    met = {draws.answer("small", draw).distribution for draw in draws.draws_for("small")}
+    assert {values.CENTRED, values.SCALED_UP, values.OUTLIER} <= met

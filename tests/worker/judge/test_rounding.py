@@ -395,16 +395,18 @@ def get_init_inputs():
 """
 
 
-def test_every_value_next_to_a_step_may_be_on_either_side_of_it(tmp_path: Path) -> None:
+@pytest.mark.parametrize("largest", [1.0, 1143 / 1024])
+def test_every_value_next_to_a_step_may_be_on_either_side_of_it(tmp_path: Path, largest: float) -> None:
     """16,320 values of 63.5. A published quantiser was refused on a GPU for one of some hundred such values, because
-    random roundings of its scale and its quotient all stayed on one side."""
+    random roundings of its scale and its quotient all stayed on one side. With a scale of 9/1024 the quotients are
+    exact, and x * (1024 / 9) is not."""
     file = tmp_path / "problem.py"
-    file.write_text(QUANTISER)
+    file.write_text(QUANTISER.replace("dim=1)]", f"dim=1) * {largest}]"))
     made = Judge("cpu")
     made.load(str(file), None)
     (x,) = made.answer("small", 0).instance.inputs
     assert isinstance(x, Tensor)
-    exact = x.double() / (1 / 127)
+    exact = x.double() / (largest / 127)
     one, other = torch.floor(exact.abs()) * exact.sign(), torch.ceil(exact.abs()) * exact.sign()
     assert int((one != other).sum()) == 64 * 255
     for side in (one, other):

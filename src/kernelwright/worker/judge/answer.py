@@ -15,11 +15,11 @@ import torch
 
 from kernelwright.errors import ProblemError
 from kernelwright.model import Case, TensorSpec
-from kernelwright.worker.judge import elementwise, rounding, tf32, tolerance
+from kernelwright.worker.judge import elementwise, float8, rounding, tf32, tolerance
 from kernelwright.worker.judge.choices import Choice, choices
 from kernelwright.worker.judge.untouched import untouched
 from kernelwright.worker.reference import signal, values, weights
-from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_float8, is_out_of_memory, outputs
+from kernelwright.worker.reference.instance import Instance, Specs, accepted, cast, is_out_of_memory, outputs
 from kernelwright.worker.reference.load import LoadedProblem
 
 LEAST_FINITE = 0.5
@@ -51,11 +51,12 @@ HEADROOM = 0.5
 @dataclass
 class Answer:
     """distribution: what was drawn in the end. expected: float64, or float32 for half-precision outputs. own: the
-    framework's own error for each output. dtypes: what a candidate has to return. rounded: of quantized outputs,
-    results other than float64's that are as right, element by element. sensitive: see `elementwise`,
-    None where it was not asked for. floors, units: then the typical size of each output on the problem's own inputs,
-    and the framework's largest error in units. left_alone: for each input that forward changes in place the elements
-    that it does not touch. choices: for each output of indices how PyTorch may choose among equal values."""
+    framework's own error for each output. dtypes: what a candidate has to return. rounded: of whole numbers, results
+    other than float64's that are as right, element by element; of float8, the least and the largest right one.
+    sensitive: see `elementwise`, None where it was not asked for. floors, units: then the typical size of each output
+    on the problem's own inputs, and the framework's largest error in units. left_alone: for each input that forward
+    changes in place the elements that it does not touch. choices: for each output of indices how PyTorch may choose
+    among equal values. overflows: whether a value is past the largest number of a float8 output."""
 
     instance: Instance
     distribution: str
@@ -71,6 +72,7 @@ class Answer:
     """If the inputs are a reading of padded memory: an instance whose inputs are that memory, in one dimension."""
     left_alone: list[torch.Tensor] = field(default_factory=list)
     choices: list[Choice | None] = field(default_factory=list)
+    overflows: bool = False
 
     @property
     def as_given(self) -> bool:
@@ -117,8 +119,10 @@ def answered(
             if is_out_of_memory(error):
                 raise
             continue  # the reference asserts something about its inputs
+        if answer.overflows:
+            continue
         if tried == values.SPECIAL and any(map(tolerance.is_quantized, answer.dtypes)):
-            continue  # devices differ in the whole number that a NaN becomes
+            continue  # devices differ in the whole number or float8 that a NaN or an infinity becomes
         if all(map(precise if tried in values.STRICT else usable, answer.own, answer.dtypes)):
             return measured(answer)
     return measured(judged(drawn(values.AS_GIVEN)))
@@ -164,7 +168,9 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
     halves = (torch.float16, torch.bfloat16)
     expected = [e.float() if p.dtype in halves and e.is_floating_point() else e
                 for p, e in zip(produced, exact, strict=True)]  # fmt: skip
-    rounded = as_right(instance, produced, exact)
+    in_float8 = float8.rounded(instance, produced, exact)
+    rounded = [(one.least, one.largest) if one else also
+               for one, also in zip(in_float8, as_right(instance, produced, exact), strict=True)]  # fmt: skip
     left_alone = untouched(instance, produced, exact)
     parts = (
         *instance.inputs,
@@ -181,7 +187,7 @@ def judged(instance: Instance, distribution: str = values.AS_GIVEN) -> Answer:
         instance=instance, distribution=distribution, expected=expected, own=own,
         dtypes=[p.dtype for p in produced], rounded=rounded, nbytes=sum(t.nbytes for t in tensors),
         sensitive=[None] * len(produced), floors=[], units=[], left_alone=left_alone,
-        choices=chosen,
+        choices=chosen, overflows=any(one is not None and one.overflows for one in in_float8),
     )  # fmt: skip
 
 
@@ -197,14 +203,12 @@ def with_tf32(own: tolerance.Errors, other: tolerance.Errors) -> tolerance.Error
 def as_right(
     instance: Instance, produced: tuple[torch.Tensor, ...], exact: tuple[torch.Tensor, ...]
 ) -> list[tuple[torch.Tensor, ...]]:
-    """For each quantized output, the right results besides float64's: the framework's own, and the smallest and the
-    largest when intermediate results are rounded in other ways."""
-    dtypes = [p.dtype for p in produced]
-    others = [[p.to(e.dtype) if is_float8(p.dtype) else p] if tolerance.is_quantized(p.dtype) else []
-              for p, e in zip(produced, exact, strict=True)]  # fmt: skip
+    """For each output of whole numbers, what is right besides the result in float64: the framework's, and the smallest
+    and the largest when intermediate results are rounded in other ways."""
+    others = [[p] if tolerance.is_whole(p.dtype) else [] for p in produced]
     is_rounded = any(isinstance(one, torch.Tensor) and one.is_floating_point() for one in instance.inputs)
     if any(others) and is_rounded:
-        for one, extremes in zip(others, rounding.extremes(instance, exact, dtypes), strict=True):
+        for one, extremes in zip(others, rounding.extremes(instance, exact), strict=True):
             one += extremes if one else ()
     return [tuple(o for o in some if not torch.equal(o, e)) for some, e in zip(others, exact, strict=True)]
 
@@ -268,13 +272,11 @@ def _narrowed(own: tolerance.Errors, coarse: tolerance.Errors) -> tolerance.Erro
 
 
 def usable(own: tolerance.Errors, dtype: torch.dtype) -> bool:
-    """Whether the framework's output in `dtype` is finite at the same elements as float64's, and mostly finite, and
-    far enough from the dtype's largest number."""
+    """Whether the framework's output in `dtype` is finite at the same elements as float64's, and mostly finite, and,
+    if it is not quantized, far enough from the dtype's largest number."""
     if own.special or own.finite < LEAST_FINITE:
         return False
-    if is_float8(dtype):  # past its largest number, PyTorch gives NaN and a GPU that number
-        return own.finite == 1.0
-    return tolerance.is_whole(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
+    return tolerance.is_quantized(dtype) or own.scale.largest <= HEADROOM * torch.finfo(dtype).max
 
 
 def precise(own: tolerance.Errors, dtype: torch.dtype) -> bool:

@@ -30,6 +30,9 @@ DEAD_ROUNDINGS = 16.0
 """Or how many times as much as rounding in float64 changes it: a layer norm takes a bias away, and leaves the rounding
 errors of a bias that a draw made a million times as large."""
 
+DEAD_MOST = 2.0**-6
+"""But never more than this: rounding that moves a value over a step may change an output by all of its size."""
+
 
 def is_dead(draws: Draws, case: str, position: int) -> bool:
     """Whether no output depends on an input, parameter or buffer: in float64, on every draw that every candidate meets,
@@ -57,7 +60,9 @@ def _is_same(wide: Instance, position: int, other: Tensor, before: tuple[Tensor,
         return max(changes) <= DEAD_CHANGE
     old_noise = _rounding(wide, position, given(wide)[position][1], before)
     noise = map(max, old_noise, _rounding(wide, position, other, made))
-    return all(one <= max(DEAD_CHANGE, DEAD_ROUNDINGS * most) for one, most in zip(changes, noise, strict=True))
+    return all(
+        one <= max(DEAD_CHANGE, min(DEAD_ROUNDINGS * most, DEAD_MOST)) for one, most in zip(changes, noise, strict=True)
+    )
 
 
 def _rounding(wide: Instance, position: int, tensor: Tensor, exact: tuple[Tensor, ...]) -> list[float]:

@@ -205,8 +205,9 @@ class Draws:
             if not is_out_of_memory(error):
                 raise
         if made is None:  # only now: the error held what forward had made when its memory ran out
-            gc.collect()  # what refers to itself
             self.kept.clear()
+            gc.collect()  # what refers to itself
+            self.kept.give_back()
             made = self._made(case, draw)
         self.errors[case, draw], self.units[case, draw] = (made.distribution, made.own), made.units
         if draw == 0:

@@ -78,11 +78,10 @@ def deviations(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch
     return found
 
 
-def extremes(instance: Instance, exact: tuple[Tensor, ...], dtypes: list[torch.dtype]) -> list[tuple[Tensor, ...]]:
-    """For each quantized output, the least and the largest value of each element when intermediate results are rounded
-    to float32 in several ways; empty for other outputs. exact: the outputs in float64. dtypes: the problem's own."""
-    found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED or is_float8(dtype) else ()
-                                       for one, dtype in zip(exact, dtypes, strict=True)]  # fmt: skip
+def extremes(instance: Instance, exact: tuple[Tensor, ...]) -> list[tuple[Tensor, ...]]:
+    """For each output of whole numbers, the least and the largest value of each element when intermediate results are
+    rounded to float32 in several ways; empty for other outputs. exact: the outputs in float64."""
+    found: list[tuple[Tensor, ...]] = [(one, one) if one.dtype in ORDERED else () for one in exact]
     elements = sum(value.numel() for value in instance.inputs if isinstance(value, Tensor))
     for reading in range(WHOLE_READINGS if elements > LARGE_ELEMENTS else 0, WHOLE_READINGS + SIGNED_READINGS):
         made = roughly(instance, torch.float32, 0, reading=READINGS + reading)
@@ -140,9 +139,10 @@ class _Rough(TorchDispatchMode):
         return self._summed(made, *(args[at] for at in FACTORS[name])) if name in FACTORS else made
 
     def _divided(self, made: Tensor, divisor: Tensor | float) -> Tensor:
-        """A quotient with a rounding error also where it is exact, but not of a division by a power of two."""
+        """A quotient with a rounding error also where it is exact: a number of halves may be rounded up or down. Not a
+        whole number (an index that is computed by division is exact), and not by a power of two."""
         mantissa, _ = torch.frexp(torch.as_tensor(divisor, dtype=made.dtype, device=made.device))
-        is_sure = (mantissa.abs() == 0.5) | ~self._is_exact(made)
+        is_sure = (mantissa.abs() == 0.5) | (made == made.round()) | ~self._is_exact(made)
         return torch.where(is_sure, made, made * (1 + self.composed_eps * self._part(made)))
 
     def _with_rounded_sum(self, name: str, made: Tensor, x: Tensor, dim: int, *_: Any) -> Tensor:

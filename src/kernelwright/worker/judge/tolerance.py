@@ -8,8 +8,9 @@
 - The scale of an output is taken over several draws: a single number may cancel in one of them, while the errors of the
   summed terms do not.
 - If the framework is exact, the candidate has to be exact.
-- Whole numbers and float8 values have to be equal. If rounding changes them (quantized values, the place of a maximum),
-  each may equal float64's result, the framework's, or one that other rounding of intermediate results gives.
+- Whole numbers have to be equal. If rounding changes them (quantized values, the place of a maximum), each may equal
+  float64's result, the framework's, or one that other rounding of intermediate results gives. A float8 has to be
+  between the least and the largest value that rounding explains (`float8`).
 - NaN passes only where the reference has NaN too. On inputs with NaN and infinities on purpose, any value passes where
   the reference has NaN, and everything else has to agree with the reference.
 """
@@ -113,7 +114,8 @@ def errors(
     Infinity passes where nearly as much is expected: x * (1 / y) overflows for a denormal y where x / y just does not.
     A finite value where infinity is expected, infinity of the other sign, and NaN where the reference is finite never
     pass. On any inputs, infinity passes where the expected number is larger than `actual`'s dtype holds.
-    also: for quantized outputs, other right results besides `expected`, element by element.
+    also: for whole numbers, other right results besides `expected`, element by element; for float8, the least and the
+    largest right value.
     """
     if actual.is_complex() and expected.is_complex():  # real and imaginary parts are compared separately
         actual, expected = torch.view_as_real(actual.resolve_conj()), torch.view_as_real(expected.resolve_conj())
@@ -123,7 +125,10 @@ def errors(
     squares, finites = 0.0, 0
     for start in range(0, a.numel(), CHUNK):
         got, wanted = a[start : start + CHUNK], e[start : start + CHUNK]
-        for other in also:
+        if also and is_float8(actual.dtype):
+            low, high = (one.reshape(-1)[start : start + CHUNK].to(got.dtype) for one in also)
+            wanted = torch.where((got >= low) & (got <= high), got, wanted)
+        for other in () if is_float8(actual.dtype) else also:
             wanted = torch.where(got == other.reshape(-1)[start : start + CHUNK], got, wanted)
         x, y = got.double(), wanted.double()
         finite = torch.isfinite(y)
@@ -185,7 +190,7 @@ def is_whole(dtype: torch.dtype) -> bool:
 
 
 def is_quantized(dtype: torch.dtype) -> bool:
-    """Whether a value of this dtype may be far from the next: a rounding error changes it by a whole step, or not."""
+    """Whether neighbouring values are so far apart that a rounding error shows as a whole step, or not at all."""
     return is_whole(dtype) or is_float8(dtype)
 
 

@@ -75,7 +75,7 @@ def qualification(draws: Draws, case: str) -> CaseQualification:
             continue
         if _is_constant(draws, case, position):
             constant.append(name)
-            if _cannot_beperturbed(draws, case, position):
+            if _cannot_be_perturbed(draws, case, position):
                 continue  # nothing else can be put in its place without leaving the range that the problem gives
         found = _asked(draws, case, ignoring(name, position, count))
         if found is None:
@@ -130,7 +130,7 @@ def _is_constant(draws: Draws, case: str, position: int) -> bool:
     return torch.equal(one, other)
 
 
-def _cannot_beperturbed(draws: Draws, case: str, position: int) -> bool:
+def _cannot_be_perturbed(draws: Draws, case: str, position: int) -> bool:
     tensor = given(draws.answer(case, 0).instance)[position][1]
     return torch.equal(tensor, perturbed(tensor))
 

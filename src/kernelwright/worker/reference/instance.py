@@ -34,10 +34,11 @@ class Instance:
     module: in eval mode, no parameter requires a gradient. input_names: a name for each of `inputs`; init_names:
     likewise for the constructor's arguments. file: the problem file, for error messages. mutates: names of the inputs
     that forward changes in place. dtype: of tensors that forward creates itself, None for PyTorch's default. is_cast:
-    whether `cast` made it; its float8 outputs are then widened, as PyTorch computes little with float8. gradients:
-    whether a call keeps the autograd graph. arguments: how inputs are nested in forward's arguments (`structure`), ""
-    if they are not. keywords: names of the arguments that are passed by name. joint: how many of the last inputs are
-    gradients of outputs. gradients_of: the inputs and parameters whose gradients are the last outputs (`gradients.py`).
+    whether `cast` made it; its float8 outputs are then widened, as PyTorch computes little with float8. before_float8:
+    whether casts to float8 are left out. gradients: whether a call keeps the autograd graph. arguments: how inputs are
+    nested in forward's arguments (`structure`), "" if they are not. keywords: names of the arguments that are passed by
+    name. joint: how many of the last inputs are gradients of outputs. gradients_of: the inputs and parameters whose
+    gradients are the last outputs (`gradients.py`).
     """
 
     module: nn.Module
@@ -49,6 +50,7 @@ class Instance:
     mutates: tuple[str, ...] = ()
     dtype: torch.dtype | None = None
     is_cast: bool = False
+    before_float8: bool = False
     gradients: bool = False
     arguments: str = ""
     keywords: tuple[str, ...] = ()
@@ -127,7 +129,7 @@ def returned(instance: Instance) -> tuple[tuple[Tensor, ...], str]:
     would then get other values. Also if it leaves an input in `mutates` unchanged, or returns other than dense tensors.
     """
     before = [(what, tensor, version_of(tensor)) for what, tensor in given(instance)]
-    with torch.set_grad_enabled(instance.gradients), computed_in(instance.dtype):
+    with torch.set_grad_enabled(instance.gradients), computed_in(instance.dtype, instance.before_float8):
         args, named = instance.called()
         made = call(instance.file, "forward", instance.module, *args, **named)
     after = dict(given(instance))

@@ -3,7 +3,7 @@
 A state, a mask or a position that `forward` creates is float32 by default. In the float64 reference, a tensor without
 a stated dtype becomes float64, and an operator that refuses operands of two dtypes gets them in the wider one. A cast
 to float32 (`x.float()`, `dtype=torch.float32`) names the dtype to compute in and does not ask for rounding, so it gives
-float64. A cast to half precision or float8 stays.
+float64. A cast to half precision or float8 stays, unless the values before float8 are asked for.
 """
 
 from __future__ import annotations
@@ -19,15 +19,16 @@ from torch.utils._pytree import tree_leaves, tree_map
 
 
 @contextmanager
-def computed_in(dtype: torch.dtype | None) -> Iterator[None]:
-    """Inside, new tensors have `dtype`, and mixed operands are widened. None: PyTorch's own rules apply."""
+def computed_in(dtype: torch.dtype | None, before_float8: bool = False) -> Iterator[None]:
+    """Inside, new tensors have `dtype`, and mixed operands are widened. None: PyTorch's own rules apply. before_float8:
+    whether casts to float8 are left out."""
     if dtype is None:
         yield
         return
     before = torch.get_default_dtype()
     torch.set_default_dtype(dtype)
     try:
-        with _Widening(dtype):
+        with _Widening(dtype, before_float8):
             yield
     finally:
         torch.set_default_dtype(before)
@@ -37,9 +38,11 @@ class _Widening(TorchFunctionMode):
     """Turns requests for float32 into requests for `dtype` if that is float64. Calls an operator again, in one dtype,
     if it refuses floating-point operands of several dtypes."""
 
-    def __init__(self, dtype: torch.dtype) -> None:
+    def __init__(self, dtype: torch.dtype, before_float8: bool) -> None:
         super().__init__()
         self.dtype = dtype
+        left_out = [getattr(torch, name) for name in dir(torch) if name.startswith("float8_")] if before_float8 else []
+        self.wider = dict.fromkeys([torch.float32, *left_out], dtype)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
@@ -67,11 +70,10 @@ class _Widening(TorchFunctionMode):
         dtypes = [value for value in (*args, *kwargs.values()) if isinstance(value, torch.dtype)]
         if func is Tensor.view and dtypes and args[0].dtype == self.dtype:
             return func, (args[0].float(), *args[1:]), kwargs
-        if torch.float32 not in dtypes or func is Tensor.view:
+        if self.wider.keys().isdisjoint(dtypes) or func is Tensor.view:
             return None
-        wide = {torch.float32: self.dtype}
-        args = tuple(wide.get(value, value) if isinstance(value, torch.dtype) else value for value in args)
-        named = {name: wide.get(v, v) if isinstance(v, torch.dtype) else v for name, v in kwargs.items()}
+        args = tuple(self.wider.get(value, value) if isinstance(value, torch.dtype) else value for value in args)
+        named = {name: self.wider.get(v, v) if isinstance(v, torch.dtype) else v for name, v in kwargs.items()}
         return func, args, named
 
 
