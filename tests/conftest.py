@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import os
 import shutil
+import signal
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -25,6 +26,11 @@ MEMORY_LEFT_BYTES = 2**30
 
 # Each process of xdist has a core. With more threads than that, torch's wait for one another in busy loops.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+# Under nohup, or in the background of a script, these are ignored, also by the programs that tests start and signal.
+for number in (signal.SIGHUP, signal.SIGINT):
+    if signal.getsignal(number) is signal.SIG_IGN:
+        signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
 
 
 def pytest_configure(config: pytest.Config) -> None:
