@@ -179,3 +179,14 @@ def test_infinities_of_the_problem_itself_leave_every_distribution(tmp_path: Pat
     draws = fused(tmp_path, masked, "torch.randn(16, 16)")
     met = {draws.answer("small", draw).distribution for draw in draws.draws_for("small")}
     assert {values.CENTRED, values.SCALED_UP, values.OUTLIER} <= met
+
+
+def test_a_reference_that_reads_the_bits_of_a_float8_is_judged_by_its_result(tmp_path: Path) -> None:
+    """Without the cast to float8 it would read other bits."""
+    bits = "(x.to(torch.float8_e4m3fn).view(torch.uint8) & 0x7F).view(torch.float8_e4m3fn)"
+    draws = fused(tmp_path, bits, "torch.randn(16, 64)")
+    (x,) = given_of(draws, 0)
+    right = x.abs().to(E4M3)
+    assert reasons(draws, (right,), 0) == [""]
+    assert reasons(draws, (x.to(E4M3),), 0) != [""]
+    assert reasons(draws, ((right.float() * 1.25).to(E4M3),), 0) != [""]

@@ -15,7 +15,7 @@ import torch
 from torch import Tensor
 
 from kernelwright.worker.judge import elementwise, tf32
-from kernelwright.worker.reference.instance import Instance, cast, given, is_float8, outputs
+from kernelwright.worker.reference.instance import Instance, accepted, cast, given, is_float8, outputs
 
 
 @dataclass(frozen=True)
@@ -37,8 +37,11 @@ def rounded(
     if not any(is_float8(one.dtype) for one in produced):
         return found
     wide = replace(cast(instance, "float64"), before_float8=True)
-    before = outputs(wide)
-    moves = elementwise.sensitivities(wide, before, seed)
+    before, moves = accepted(lambda: outputs(wide)), list[Tensor | None]([None] * len(exact))
+    if before is None or [one.shape for one in before] != [one.shape for one in exact]:
+        before = tuple(exact)  # forward reads the bits of a float8, or needs its dtype
+    else:
+        moves = elementwise.sensitivities(wide, before, seed)
     dtype = _computed_in(instance)
     eps = elementwise.EXPLAINED.get(dtype, elementwise.EXPLAINED_ELSEWHERE) * torch.finfo(dtype).eps
     others = [produced, exact, *([tf32.outputs_with_tf32(instance)] if tf32.is_used(instance) else [])]
