@@ -8,7 +8,7 @@ computes in, in the units of `elementwise`. What the reference and PyTorch thems
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -55,7 +55,7 @@ def rounded(
                 for side in (-1, 1)]  # fmt: skip
         right = [one[position].float() for one in others]
         found[position] = Rounded(
-            least=_extreme(torch.minimum, [near[0], *right]), largest=_extreme(torch.maximum, [near[1], *right]),
+            least=functools.reduce(torch.minimum, [near[0], *right]), largest=functools.reduce(torch.maximum, [near[1], *right]),
             overflows=bool((value.isfinite() & (value.abs() > info.max * (1 + info.eps / 4))).any()),
         )  # fmt: skip
     return found
@@ -67,7 +67,3 @@ def _computed_in(instance: Instance) -> torch.dtype:
     return max(
         (one for one in dtypes if not is_float8(one)), key=lambda one: torch.finfo(one).eps, default=torch.float32
     )
-
-
-def _extreme(of_two: Callable[[Tensor, Tensor], Tensor], several: list[Tensor]) -> Tensor:
-    return functools.reduce(of_two, several)
