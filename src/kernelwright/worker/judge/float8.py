@@ -55,9 +55,10 @@ def rounded(
                 for side in (-1, 1)]  # fmt: skip
         right = [one[position].float() for one in others]
         found[position] = Rounded(
-            least=functools.reduce(torch.minimum, [near[0], *right]), largest=functools.reduce(torch.maximum, [near[1], *right]),
+            least=functools.reduce(torch.minimum, right, near[0]),
+            largest=functools.reduce(torch.maximum, right, near[1]),
             overflows=bool((value.isfinite() & (value.abs() > info.max * (1 + info.eps / 4))).any()),
-        )  # fmt: skip
+        )
     return found
 
 
