@@ -605,6 +605,23 @@ def test_a_worker_that_was_asked_to_end_is_told_from_one_that_died(by: signal.Si
     worker.close()
 
 
+def test_why_a_worker_ended_is_known_before_anyone_is_told(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A call that is written while the end is looked into must not be told that the worker died by itself."""
+    told: list[object] = []
+    as_ever = ProcessWorker._was_asked_to_end
+
+    def looked_into(self: ProcessWorker) -> bool:
+        told.append(self.ended)
+        return as_ever(self)
+
+    monkeypatch.setattr(ProcessWorker, "_was_asked_to_end", looked_into)
+    worker = start_worker(python(READY + "import os\nsys.stdin.readline()\nos.kill(os.getpid(), 15)"))
+    with pytest.raises(WorkerLost):
+        worker.load("/a")
+    worker.close()
+    assert told == [None]
+
+
 @pytest.mark.parametrize("is_remote", [True, False])
 def test_a_lost_connection_is_no_fault_of_a_candidate(is_remote: bool) -> None:
     worker = start_worker(python(READY + "import os\nsys.stdin.readline()\nos._exit(255)"), is_remote=is_remote)

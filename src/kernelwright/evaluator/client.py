@@ -251,13 +251,12 @@ class ProcessWorker:
                 if not self._answered(line):
                     why = f"the worker said {line.strip()[:200]!r}, which is no answer"
                     break
-        self.ended = errors.WorkerLost(
-            why or self.silent or "the worker ended without an answer", "see its messages above"
-        )
-        self.ended.from_outside = not why and not self.silent and self._was_asked_to_end()
+        lost = errors.WorkerLost(why or self.silent or "the worker ended without an answer", "see its messages above")
+        lost.from_outside = not why and not self.silent and self._was_asked_to_end()
+        self.ended = lost  # only now: another thread raises it as soon as it is there
         for future in list(self.waiting.values()):
             if not future.done():
-                future.set_exception(self.ended)
+                future.set_exception(lost)
 
     def _never_began(self, command: Sequence[str], error: errors.WorkerLost) -> errors.KernelwrightError:
         """The error of a worker that ended before its hello: MachineError (not retried) if the process ended by itself
