@@ -29,9 +29,7 @@ class Rounded:
     overflows: bool
 
 
-def rounded(
-    instance: Instance, produced: Sequence[Tensor], exact: Sequence[Tensor], seed: int = 0
-) -> list[Rounded | None]:
+def rounded(instance: Instance, produced: Sequence[Tensor], exact: Sequence[Tensor]) -> list[Rounded | None]:
     """For each output; None if its dtype is not float8. produced: PyTorch's outputs. exact: those in float64."""
     found: list[Rounded | None] = [None] * len(exact)
     if not any(is_float8(one.dtype) for one in produced):
@@ -41,7 +39,7 @@ def rounded(
     if before is None or [one.shape for one in before] != [one.shape for one in exact]:
         before = tuple(exact)  # forward reads the bits of a float8, or needs its dtype
     else:
-        moves = elementwise.sensitivities(wide, before, seed)
+        moves = elementwise.sensitivities(wide, before, 0)
     dtype = _computed_in(instance)
     eps = elementwise.EXPLAINED.get(dtype, elementwise.EXPLAINED_ELSEWHERE) * torch.finfo(dtype).eps
     others = [produced, exact, *([tf32.outputs_with_tf32(instance)] if tf32.is_used(instance) else [])]

@@ -125,11 +125,13 @@ def errors(
     squares, finites = 0.0, 0
     for start in range(0, a.numel(), CHUNK):
         got, wanted = a[start : start + CHUNK], e[start : start + CHUNK]
-        if also and is_float8(actual.dtype):
-            low, high = (one.reshape(-1)[start : start + CHUNK].to(got.dtype) for one in also)
+        right = [other.reshape(-1)[start : start + CHUNK] for other in also]
+        if right and is_float8(actual.dtype):
+            low, high = right
             wanted = torch.where((got >= low) & (got <= high), got, wanted)
-        for other in () if is_float8(actual.dtype) else also:
-            wanted = torch.where(got == other.reshape(-1)[start : start + CHUNK], got, wanted)
+        else:
+            for other in right:
+                wanted = torch.where(got == other, got, wanted)
         x, y = got.double(), wanted.double()
         finite = torch.isfinite(y)
         agreed = (x == y) | (y.isnan() | x.isnan() if lenient else x.isnan() & y.isnan())

@@ -51,7 +51,7 @@ def redraw(module: nn.Module, distribution: str, seed: int) -> None:
         if not _real(parameter) or bool((parameter == parameter.round()).all()):
             continue
         if distribution == NEGATED_WEIGHTS:
-            parameter.mul_(-_bias_factor(parameter) if is_bias(name) else -1.0)
+            parameter.mul_(-_bias_factor(parameter) if _is_bias(name) else -1.0)
         elif distribution == SCALED_WEIGHTS:
             parameter.mul_(SCALE)
         elif distribution in SPREAD_EXPONENTS:
@@ -59,7 +59,7 @@ def redraw(module: nn.Module, distribution: str, seed: int) -> None:
             parameter.mul_(_powers(parameter, SPREAD_EXPONENTS[distribution], generator))
 
 
-def is_bias(name: str) -> bool:
+def _is_bias(name: str) -> bool:
     """Whether a parameter of this name is a bias: "bias", "conv.bias", "bias_ih_l0"."""
     return "bias" in name.rpartition(".")[2]
 

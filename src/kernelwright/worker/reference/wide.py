@@ -17,6 +17,9 @@ from torch import Tensor
 from torch.overrides import TorchFunctionMode
 from torch.utils._pytree import tree_leaves, tree_map
 
+FLOAT8 = tuple(getattr(torch, name) for name in dir(torch) if name.startswith("float8_"))
+"""The dtypes of 8 bits that this PyTorch has."""
+
 
 @contextmanager
 def computed_in(dtype: torch.dtype | None, before_float8: bool = False) -> Iterator[None]:
@@ -41,8 +44,7 @@ class _Widening(TorchFunctionMode):
     def __init__(self, dtype: torch.dtype, before_float8: bool) -> None:
         super().__init__()
         self.dtype = dtype
-        left_out = [getattr(torch, name) for name in dir(torch) if name.startswith("float8_")] if before_float8 else []
-        self.wider = dict.fromkeys([torch.float32, *left_out], dtype)
+        self.wider = dict.fromkeys((torch.float32, *(FLOAT8 if before_float8 else ())), dtype)
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         kwargs = kwargs or {}
