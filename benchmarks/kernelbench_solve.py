@@ -6,7 +6,8 @@ FOLDER is the one that holds level1, level2, … of https://github.com/ScalingIn
 1 and 40 of level 2, drawn by a hash of their names, go through `kernelwright optimize`, as a user would type it. It
 measures the best beside PyTorch on a GPU; elsewhere `kernelwright bench` gives estimates. Where the first kernel needs
 library steps the file is tried once more with `--library any`, and counts in that mode. `--workers` problems are under
-way at once: the lease lets one of them use the GPU, while the others load, generate and compile.
+way at once: the lease lets one of them use the GPU, while the others load, generate and compile. With `--gpus N` they
+are dealt out to N GPUs of one kind.
 
 `--out` has everything that is known, compressed, of kernels their hashes; files in it are not tried again, so the work
 can be done in parts, in the order of a hash of the files' names. A part ends after `--minutes` at the latest: what is
@@ -31,10 +32,11 @@ import threading
 import time
 import zlib
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from pathlib import Path
+from queue import SimpleQueue
 from typing import Any
 
 from kernelwright import codec
@@ -57,6 +59,9 @@ LAST_FILE_S = 60.0
 ENDING_S = 20.0
 """After SIGTERM a command has so long to end its workers."""
 
+SAID = 2000
+"""Characters that are kept of what a failed command said last."""
+
 ROWS = ("eager", "compile", "compile_max_autotune")
 
 Row = dict[str, Any]
@@ -74,17 +79,25 @@ def main() -> None:
     known = {row["file"] for row in read(options.out)}
     end_s = time.monotonic() + 60 * options.minutes
     lock, cache = threading.Lock(), Path(tempfile.mkdtemp(prefix="solve-cache-"))
+    seats = SimpleQueue[dict[str, str]]()
+    for worker in range(options.workers):
+        variables = {"CUDA_VISIBLE_DEVICES": str(worker % options.gpus)} if options.gpus else {}
+        seats.put(variables | {CACHE_VARIABLE: str(cache)})
 
     def add(file: Path) -> None:
         if time.monotonic() > end_s - LAST_FILE_S:
             return
+        seat = seats.get()
         try:
             row = solve(
-                file, partial(run, end_s=end_s, cache=cache), options.gpu_seconds, options.trials, options.max_autotune
-            )
+                file, partial(run, end_s=end_s, variables=seat), options.gpu_seconds, options.trials,
+                options.max_autotune,
+            )  # fmt: skip
         except UnfinishedError:
             print(f"not done in time: {name_of(file)}", flush=True)
             return
+        finally:
+            seats.put(seat)
         with lock, gzip.open(options.out, "at") as out:
             out.write(json.dumps(row) + "\n")
             print(f"{row['seconds']:6.1f} s  {row['file']}: {row['outcome']} {row['reason'][:110]}", flush=True)
@@ -110,6 +123,7 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--of-level2", type=int, default=40, help="files of level 2, drawn by a hash of their names")
     parser.add_argument("--only", default="", help="a regular expression that LEVEL/FILE has to match")
     parser.add_argument("--workers", type=int, default=1, help="problems under way at once")
+    parser.add_argument("--gpus", type=int, help="deal the problems out to so many GPUs")
     parser.add_argument("--minutes", type=float, default=90, help="of this part, at most")
     parser.add_argument("--gpu-seconds", type=float, default=25, help="of GPU time for a problem")
     parser.add_argument("--trials", type=int, default=24, help="at most, for a problem")
@@ -133,12 +147,14 @@ def name_of(file: Path) -> str:
     return f"{file.parent.name}/{file.name}"
 
 
-def run(words: Sequence[str], end_s: float = math.inf, cache: Path | None = None) -> tuple[int, str, str]:
-    """end_s: when the part ends, by the monotonic clock. Raises `UnfinishedError` where that is too early. cache: what
-    one command compiles and generates serves the next ones of the part."""
+def run(
+    words: Sequence[str], end_s: float = math.inf, variables: Mapping[str, str] | None = None
+) -> tuple[int, str, str]:
+    """end_s: when the part ends, by the monotonic clock. Raises `UnfinishedError` where that is too early. variables:
+    of the environment, beside those that are set."""
     process = subprocess.Popen(
         [sys.executable, "-m", "kernelwright", *words], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
-        env={**os.environ, **({CACHE_VARIABLE: str(cache)} if cache is not None else {})},
+        env={**os.environ, **(variables or {})},
     )  # fmt: skip
     try:
         out, err = process.communicate(timeout=max(0.0, min(ANSWER_S, end_s - time.monotonic())))
@@ -197,7 +213,7 @@ def found(status: int, out: str, err: str) -> Row:
         return {"outcome": "solved", "reason": "", "gpu_s": round(document["cost"]["total"]["gpu_s"], 1)}
     said = [line.removeprefix("error: ") for line in err.splitlines() if line.strip()]
     named = [line for line in said if "--library any" in line] or [line for line in said if "rror" in line] or said[-1:]
-    return {"outcome": "failed", "reason": named[0] if named else f"exit status {status}"}
+    return {"outcome": "failed", "reason": named[0] if named else f"exit status {status}", "said": err[-SAID:]}
 
 
 def unanswered(status: int, err: str) -> Row:
@@ -213,7 +229,9 @@ def timed(report: dict[str, Any]) -> Row:
     best = rows["best"]
     if best["status"] not in ("passed", "not_verified"):
         return {"outcome": "failed", "reason": f"bench: {best['status']}: {best['reason']}"}
+    untimed = [f"{name}: {one['reason']}" for name, one in rows.items() if one["median_us"] is None]
     return {
+        "reason": "; ".join(untimed),
         "times_us": {name: [one["median_us"], one["ci95_us"]] for name, one in rows.items()},
         "kind": best["kind"],
         "ratio": best["speedup"],

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from kernelwright.inductor.compare import Holes, compared, structure
 from kernelwright.inductor.faults import LeaveIt, NotConverted
 from kernelwright.inductor.functions import texts
 from kernelwright.inductor.host import Host
 from kernelwright.inductor.kernels import Converted, convert_kernel, readable_name
-from kernelwright.inductor.left import reason_to_leave
+from kernelwright.inductor.left import is_bound_by_products, reason_to_leave
 from kernelwright.inductor.offsets import guard
+from kernelwright.inductor.products import SPLITS, is_splittable, split_products
 from kernelwright.inductor.reading import Module, read_module
 from kernelwright.inductor.sizes import Sizes
 from kernelwright.model import Capture, Generated, LibraryMode
@@ -22,29 +23,36 @@ IMPORTS = "import torch\nimport triton\nimport triton.language as tl"
 HALF = ("float16", "bfloat16")
 
 
-def candidate_text(generated: Generated, library: LibraryMode = "any") -> str:
+def candidate_text(generated: Generated, library: LibraryMode = "any", split: bool = False) -> str:
     """The first of `candidate_texts`."""
-    return candidate_texts(generated, library)[0]
+    return candidate_texts(generated, library, split)[0]
 
 
-def candidate_texts(generated: Generated, library: LibraryMode = "any") -> list[str]:
+def candidate_texts(generated: Generated, library: LibraryMode = "any", split: bool = False) -> list[str]:
     """The sources of candidates, the one that serves the most sizes first.
 
     The others are Inductor's variants for sizes that divide, which refuse all other sizes, or have Triton templates in
     place of library calls. library: the library steps that the problem allows. Where products and convolutions are not
-    allowed, only candidates with templates in their place are returned. Raises `LeaveIt` where a library call is the
-    computation, `NotConverted` where no code can be converted completely.
+    allowed, only candidates with templates in their place are returned. split: whether templates come with split
+    float32 products first, see `products`; a library call alone is then not left where such products may be faster.
+    Raises `LeaveIt` where a library call is the computation, `NotConverted` where no code can be converted completely.
     """
     if not generated.captures:
         raise NotConverted(generated.reason)
     timed = generated.captures[0]
-    if (reason := reason_to_leave(read_module(timed.text), timed, generated.precision)) is not None:
+    module = read_module(timed.text)
+    split = split and is_splittable(generated)
+    reason = reason_to_leave(module, timed, generated.precision)
+    if reason is not None and not (split and is_bound_by_products(module, timed)):
         raise LeaveIt(reason)
-    made = _converted(generated, generated.captures)
+    made = _converted(generated, generated.captures) if reason is None else []
     if generated.templates:
         try:
-            made += _converted(generated, generated.templates)
-        except NotConverted:
+            for way in (*SPLITS, None) if split else (None,):
+                made += _converted(generated, generated.templates, way)
+        except NotConverted as failure:
+            if reason is not None:
+                raise LeaveIt(reason) from failure
             if library != "any":
                 raise
     allowed = [one.text for one in made if library == "any" or not one.library]
@@ -53,8 +61,9 @@ def candidate_texts(generated: Generated, library: LibraryMode = "any") -> list[
     return list(dict.fromkeys(allowed))
 
 
-def _converted(generated: Generated, captures: Sequence[Capture]) -> list[_Made]:
-    """A candidate for each code structure that several captures share, the one that serves the most sizes first."""
+def _converted(generated: Generated, captures: Sequence[Capture], split: str | None = None) -> list[_Made]:
+    """A candidate for each code structure that several captures share, the one that serves the most sizes first.
+    split: of the products of templates, one of SPLITS."""
     modules = [read_module(one.text) for one in captures]
     alike: dict[str, list[int]] = {}
     for number, module in enumerate(modules):
@@ -68,7 +77,7 @@ def _converted(generated: Generated, captures: Sequence[Capture]) -> list[_Made]
             continue
         try:
             kept = tuple(captures[number] for number in group)
-            found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0]))
+            found.append(_candidate(generated, kept, [modules[number] for number in group], captures[0], split))
         except NotConverted as reason:
             failed.append(reason)
     if not found:
@@ -87,7 +96,9 @@ class _Made:
     library: list[str]
 
 
-def _candidate(generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture) -> _Made:
+def _candidate(
+    generated: Generated, captures: Sequence[Capture], modules: Sequence[Module], timed: Capture, split: str | None
+) -> _Made:
     """captures: those with the same code structure. timed: the capture of the timed case, which may have another
     structure."""
     module, holes = compared(modules)
@@ -123,7 +134,7 @@ def _candidate(generated: Generated, captures: Sequence[Capture], modules: Seque
     host = Host(module, holes, found, renamed, dimensions, dtypes, f"{used[0]}.device", len(captures))
     host.convert(module.steps)
     spelled = {hole: sizes.spelled(text) for hole, text in found.items()}
-    kernels, tunables = _kernels(host, holes, spelled, {**first.configs, **timed.configs})
+    kernels, tunables = _kernels(host, holes, spelled, {**first.configs, **timed.configs}, split)
     signature = [*inputs, *(name for name in used if name not in inputs)]
     parts = [_header(generated, host), *kernels, "\n".join(tunables), _main(generated, signature, used, sizes, host)]
     text = "\n\n\n".join(part for part in parts if part) + "\n"
@@ -151,7 +162,7 @@ def _needed(module: Module, holes: Holes) -> dict[str, tuple[int | float, ...]]:
 
 
 def _kernels(
-    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]]
+    host: Host, holes: Holes, found: Mapping[str, str], configs: Mapping[str, Mapping[str, int]], split: str | None
 ) -> tuple[list[str], list[str]]:
     """The texts of all functions, and of the tunables. Also writes the launches into the host's lines."""
     made: dict[str, tuple[Converted, dict[str, str]]] = {}
@@ -164,10 +175,13 @@ def _kernels(
         if kernel.name not in made:
             count = sum(one.arg.find("_ptr") >= 0 for one in kernel.main.args.args)
             given = [host.text(one) for one in arguments[:count]] if often.count(kernel.name) == 1 else []
+            config = {**(kernel.template.blocks if kernel.template else {}), **configs.get(kernel.name, {})}
+            if kernel.template is not None and split is not None:
+                kernel = replace(kernel, main=split_products(kernel.main, split))
+                config |= SPLITS[split]
             converted = convert_kernel(kernel, readable_name(kernel, taken), holes, found, given)
             if kernel.name not in configs:
                 raise NotConverted(f"{kernel.name} has no config")
-            config = {**(kernel.template.blocks if kernel.template else {}), **configs[kernel.name]}
             if missing := {*converted.blocks, "num_warps", "num_stages"} - config.keys():
                 raise NotConverted(f"the config of {kernel.name} has no {', '.join(sorted(missing))}")
             suffix = f"_{len(made) + 1}" if len(host.module.kernels) > 1 else ""

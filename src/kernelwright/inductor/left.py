@@ -54,6 +54,14 @@ def reason_to_leave(module: Module, capture: Capture, precision: str) -> str | N
     return f"{said}, and the kernels beside it only move elements" if moving_s < SHARE * computing_s else None
 
 
+def is_bound_by_products(module: Module, capture: Capture) -> bool:
+    """Whether the float32 products and convolutions alone take longer than reading and writing every tensor once, so
+    that faster products save time. module: as read from the capture."""
+    shapes = _shapes(module, capture)
+    computing_s = sum(_flop(step, shapes) for step in module.steps) / FLOP_PER_S["float32"]
+    return computing_s > BYTES["float32"] * sum(map(math.prod, shapes.values())) / BYTES_PER_S
+
+
 def operator_of(call: ast.Call) -> str:
     """The operator of a library call; "" for another call."""
     function = ast.unparse(call.func)

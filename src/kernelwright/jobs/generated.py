@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 from kernelwright.errors import NothingToWin, RequestError
 from kernelwright.evaluator.protocol import Worker
-from kernelwright.inductor import LeaveIt, NotConverted, candidate_text
+from kernelwright.inductor import LeaveIt, NotConverted, can_split, candidate_text
 from kernelwright.jobs.worker import Notify
 from kernelwright.model import KnownKernel, ProblemInfo, Status
 from kernelwright.problems import ProblemPath
@@ -24,7 +24,7 @@ def require_generated(
     """Raise `RequestError` where what torch.compile generates for the loaded problem cannot become a candidate, and
     `NothingToWin` where the library call is the computation and no known kernel was faster than it elsewhere."""
     try:
-        candidate_text(worker.generate(), info.library)
+        candidate_text(worker.generate(), info.library, can_split(worker.environment()))
     except LeaveIt as reason:
         if not (faster := faster_known(worker, known)):
             raise NothingToWin(f"{info.name}: {reason}") from reason

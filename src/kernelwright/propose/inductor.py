@@ -9,7 +9,7 @@ figures.
 from __future__ import annotations
 
 from kernelwright import codec
-from kernelwright.inductor import NotConverted, candidate_texts
+from kernelwright.inductor import NotConverted, can_split, candidate_texts
 from kernelwright.model import Candidate, Operator, Proposal, Request
 from kernelwright.propose.builtin import Builtin
 from kernelwright.propose.protocol import Context, Proposer
@@ -44,7 +44,7 @@ class Inductor:
         """The first generated kernel that was not tried before."""
         generated = context.generate()
         try:
-            texts = candidate_texts(generated, context.problem.library)
+            texts = candidate_texts(generated, context.problem.library, can_split(context.environment))
         except NotConverted as reason:
             return Proposal(author=AUTHOR, error=str(reason))
         tried = [one.source for one in (*context.in_flight, *(t.proposal.candidate for t in context.trials)) if one]

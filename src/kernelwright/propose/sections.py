@@ -61,7 +61,11 @@ LAYOUTS = {
 }
 """What the prompt says about input layouts, by the problem's setting."""
 FLOAT32_PRODUCTS = {
-    "ieee": ' For float32 inputs pass `input_precision="ieee"` to `tl.dot`: its TF32 is not exact enough here.',
+    "ieee": (
+        ' For float32 inputs pass `input_precision="tf32x3"`, `"bf16x6"` or `"ieee"` to `tl.dot`: TF32 alone is not '
+        "exact enough here. The first two are about as exact as ieee and run on tensor cores: try tf32x3 where both "
+        "factors are contiguous along the inner dimension, bf16x6 elsewhere."
+    ),
     "tf32": " Factors of float32 products may be rounded to TF32, as `tl.dot` does.",
 }
 """What the prompt says about the precision of float32 products, by the problem's setting."""

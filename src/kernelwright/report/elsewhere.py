@@ -9,7 +9,7 @@ import msgspec
 from kernelwright import codec
 from kernelwright.folders import read_file, write_file
 from kernelwright.model import BenchReport, Record
-from kernelwright.report.framework import BEST, interval_end
+from kernelwright.report.framework import BEST, interval_end, why_untimed
 from kernelwright.report.series import row_named
 from kernelwright.report.view import RunView
 from kernelwright.stats import geometric_mean
@@ -52,8 +52,7 @@ def repeated_text(view: RunView) -> str | None:
     rows = [(case, row_named(case, BEST)) for case in found.report.cases]
     known = [(case, row) for case, row in rows if row is not None and row.speedup is not None and row.speedup_ci95]
     if not known or len(known) < len(rows):
-        reasons = [row.reason for _, row in rows if row is not None and row.reason]
-        return f"{where} it was not timed beside the start: {'; '.join(reasons) or 'no time'}"
+        return f"{where} it was not timed beside the start: {why_untimed(found.report)}"
     ratio = geometric_mean([row.speedup for _, row in known if row.speedup is not None])
     interval = (interval_end(known, 0), interval_end(known, 1))
     is_faster = interval[0] > 1

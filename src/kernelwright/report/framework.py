@@ -112,6 +112,12 @@ def against_of(report: BenchReport) -> Against | None:
     )
 
 
+def why_untimed(report: BenchReport) -> str:
+    """The reasons of all rows that have no time; "no time" where none has a reason."""
+    rows = [row for case in report.cases for row in case.implementations if row.median_us is None]
+    return "; ".join(dict.fromkeys(row.reason for row in rows if row.reason)) or "no time"
+
+
 def interval_end(rows: Sequence[tuple[BenchCase, Implementation]], end: int) -> float:
     """The end of the mean's interval: the mean of the ends, which is wider than for independent cases."""
     return geometric_mean([row.speedup_ci95[end] for _, row in rows if row.speedup_ci95 is not None])

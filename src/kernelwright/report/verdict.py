@@ -23,7 +23,7 @@ from kernelwright.report.evaluation import (
     unqualified_text,
     unseen_texts,
 )
-from kernelwright.report.framework import against_framework
+from kernelwright.report.framework import against_framework, framework_report, why_untimed
 from kernelwright.report.trials import tally
 from kernelwright.report.view import RunView, share_of_bound
 from kernelwright.search.ranking import beats, forced_slowdowns
@@ -95,9 +95,10 @@ def remarks(view: RunView) -> list[str]:
     if (against := against_framework(view)) is not None and against.is_slower:
         lines.append(f"slower than PyTorch: {against.name} is the better choice")
     if against is None and view.best is not None and evaluation.timing_kind == "measured":
-        lines.append("not timed beside PyTorch in this run: " + (
-            "no ratio says how it compares" if view.best is view.seed else f"the ratio is to {seed_name(view)} alone"
-        ))  # fmt: skip
+        asked = framework_report(view)
+        why = "" if asked is None else f" ({why_untimed(asked)})"
+        said = "no ratio says how it compares" if view.best is view.seed else f"the ratio is to {seed_name(view)} alone"
+        lines.append(f"not timed beside PyTorch in this run{why}: {said}")
     lines += [TF32] if evaluation.precision == "tf32" else []
     if (elsewhere := repeated_text(view)) is not None:
         lines.append(elsewhere)

@@ -9,7 +9,7 @@ import pytest
 
 from evaluated import StartedWorker
 from kernelwright.inductor import LeaveIt, candidate_text
-from kernelwright.model import Candidate, Generated, Status
+from kernelwright.model import Candidate, Capture, Generated, Status, TensorSpec
 from kernelwright.worker.generate.generator import may_have_templates
 
 PROBLEM = """
@@ -146,6 +146,12 @@ CONVOLUTION = (
     ],
 )
 def test_templates_are_generated_only_where_inductor_may_have_one(calls: list[str], may: bool) -> None:
-    text = "\n".join(["pointwise = async_compile.triton('pointwise', '''...''')", *calls])
-    assert may_have_templates(text) is may
-    assert not may_have_templates("\n".join(calls)), "a library call alone is left"
+    def captured(dtype: str, *lines: str) -> Capture:
+        spec = TensorSpec(shape=(8, 8), dtype=dtype, stride=(8, 1))
+        return Capture(text="\n".join(lines), names=("x",), tensors=(spec,), numbers={}, configs={})
+
+    beside = captured("float16", "pointwise = async_compile.triton('pointwise', '''...''')", *calls)
+    assert may_have_templates(beside, "ieee") is may
+    assert not may_have_templates(captured("float16", *calls), "ieee"), "a library call alone is left"
+    assert not may_have_templates(captured("float32", *calls), "tf32"), "and so is one with TF32"
+    assert may_have_templates(captured("float32", *calls), "ieee") is may

@@ -66,7 +66,7 @@ def generate(job: Generate) -> Generated:
     templates: tuple[Capture, ...] = ()
     try:
         captures = captured()
-        if may_have_templates(captures[0].text):
+        if may_have_templates(captures[0], problem.precision):
             with in_templates():
                 templates = captured()
     except ProblemError:
@@ -84,7 +84,10 @@ NO_TEMPLATE = re.compile(r"extern_kernels\.convolution\(.*(?:transposed=True|gro
 """A call for which Inductor has no template: a transposed or grouped convolution."""
 
 
-def may_have_templates(text: str) -> bool:
-    """Whether the text has kernels, and library calls other than transposed and grouped convolutions."""
-    calls = [line for line in text.splitlines() if "extern_kernels." in line]
-    return "async_compile.triton(" in text and not all(NO_TEMPLATE.search(line) for line in calls)
+def may_have_templates(captured: Capture, precision: str) -> bool:
+    """Whether the text calls the library for more than transposed and grouped convolutions, and templates may be of
+    use: beside kernels, or for float32 products in full precision."""
+    calls = [line for line in captured.text.splitlines() if "extern_kernels." in line]
+    is_float32 = precision == "ieee" and all(one.dtype == "float32" for one in captured.tensors)
+    has_use = "async_compile.triton(" in captured.text or is_float32
+    return has_use and not all(NO_TEMPLATE.search(line) for line in calls)
